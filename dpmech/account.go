@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Accounting converts a spend, a sum of [Gaussian.Rho], to an upper bound on epsilon. Of the three conversions, GDP
-// gives the smallest bound and Paper the largest.
+// Accounting is a method to convert a total privacy loss rho (zCDP, a sum of [Gaussian.Rho]) to an upper bound on
+// epsilon. Of the three methods, GDP returns the smallest bound and Paper the largest.
 type Accounting int
 
 const (
-	// GDP is the exact trade-off of the composed Gaussian mechanism, mu = sqrt(2 rho): Dong, Roth and Su, "Gaussian
-	// differential privacy" (JRSS-B 2022), Corollary 2.13.
+	// GDP uses the exact trade-off function of the composed Gaussian mechanism, with mu = sqrt(2 rho): Dong, Roth and
+	// Su, "Gaussian differential privacy" (JRSS-B 2022), Corollary 2.13.
 	GDP Accounting = iota
-	// ZCDP is the optimized conversion of Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy"
-	// (NeurIPS 2020), Proposition 12.
+	// ZCDP uses the optimized conversion of Canonne, Kamath and Steinke, "The discrete Gaussian for differential
+	// privacy" (NeurIPS 2020), Proposition 12.
 	ZCDP
-	// Paper is the conversion of the SPADE-DFL paper, rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016).
+	// Paper uses the conversion in the SPADE-DFL paper, rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016).
 	Paper
 )
 
@@ -25,25 +25,26 @@ var accountings = names{"Accounting", "gdp", "zcdp", "paper"}
 // String returns the name used in files.
 func (a Accounting) String() string { return accountings.of(int(a)) }
 
-// MarshalText returns the name. It fails if a is none of the constants above.
+// MarshalText returns the same name as String. It fails if a is none of GDP, ZCDP and Paper.
 func (a Accounting) MarshalText() ([]byte, error) { return accountings.text(int(a)) }
 
-// UnmarshalText sets a to the accounting with the given name; an empty name means GDP.
+// UnmarshalText sets a to the accounting method with the given name. An empty name means GDP.
 func (a *Accounting) UnmarshalText(name []byte) error { return accountings.parse((*int)(a), name) }
 
 const (
 	// leastDelta is the smallest normal float64. Smaller float64 values are subnormal and lose precision.
 	leastDelta = 0x1p-1022
-	// leastRho replaces every positive spend that is smaller: overestimating a spend is safe.
+	// leastRho is the smallest positive total that Epsilon uses. It replaces smaller totals, which is safe because it
+	// only overestimates the privacy loss.
 	leastRho = 0x1p-1000
-	// widening is a factor on every epsilon. It exceeds the rounding error a hundredfold, so that all processors agree
-	// on comparisons.
+	// widening is a factor by which every epsilon is multiplied. It exceeds the rounding error a hundredfold, so that
+	// all processors agree on comparisons.
 	widening = 1 + 0x1p-36
 )
 
-// Epsilon returns the epsilon of a total spend rho >= 0 (zCDP, see [Gaussian.Rho]) at 2^-1022 <= delta < 1, rounded up,
-// or +Inf if an argument is out of range. For delta <= 1/2 and rho >= 1e-300 the excess is below max(1e-9*epsilon,
-// 1e-13*sqrt(rho)). The last digits depend on the processor.
+// Epsilon returns an upper bound on the epsilon of a total privacy loss rho >= 0 (zCDP, see [Gaussian.Rho]) at 2^-1022
+// <= delta < 1, or +Inf if an argument is out of range. For delta <= 1/2 and rho >= 1e-300, the bound exceeds the exact
+// value by less than max(1e-9*epsilon, 1e-13*sqrt(rho)). The last digits depend on the processor.
 func (a Accounting) Epsilon(rho, delta float64) float64 {
 	if a < GDP || a > Paper || !(rho >= 0 && rho <= math.MaxFloat64) || !(delta >= leastDelta && delta < 1) {
 		return math.Inf(1)
@@ -55,14 +56,13 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	return max(0, epsilon(max(rho, leastRho), delta)) * widening
 }
 
-// MaxRho returns, rounded down, the largest spend whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6
-// and 2^-1022 <= delta < 1. It fails if an argument is out of range, or if even a spend of 2^-1000 costs more than
-// epsilon.
+// MaxRho returns the largest rho (zCDP) whose Epsilon at delta is at most epsilon, rounded down, for 0 < epsilon <= 1e6
+// and 2^-1022 <= delta < 1. It fails if an argument is out of range, or if even rho = 2^-1000 costs more than epsilon.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	if err := (Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
 		return 0, err
 	}
-	// Epsilon grows with rho except for its last digits. The upper end of the search always exceeds the budget, because
+	// Epsilon grows with rho, except in its last digits. The upper end of the search always exceeds the budget, because
 	// Epsilon is at least rho - 8.3*sqrt(2 rho).
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
@@ -72,8 +72,8 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	return bisect(leastRho, 2e6, fits), nil
 }
 
-// bisect returns approximately the largest number in lo..hi that satisfies the condition below. lo must satisfy the
-// condition, and hi must not.
+// bisect returns approximately the largest number in lo..hi at which a predicate (the parameter below) is true. The
+// predicate must be true at lo and false at hi.
 func bisect(lo, hi float64, below func(float64) bool) float64 {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Epsilon at delta = 1e-5 agrees with independently computed values, for the paper's formula, the optimized zCDP
-// conversion and exact GDP.
+// TestEpsilonReferenceValues compares Epsilon at delta = 1e-5 with independently computed values, for the paper's
+// formula, the optimized zCDP conversion and exact GDP.
 func TestEpsilonReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		rho              float64
@@ -34,10 +34,10 @@ func TestEpsilonReferenceValues(t *testing.T) {
 	}
 }
 
-// The noise for 50 rounds at delta = 1e-5 agrees with true values from forty-digit arithmetic, rounded up to six
-// digits or, in the table with three decimals, to the nearest. (For zCDP at epsilon 4 and 16, a published table has
-// 16.371 and 5.126. The true values are 16.370494 and 5.125484: the published minimum over the Renyi orders was not
-// exact.)
+// TestSigmaReferenceValues compares the noise for 50 rounds at delta = 1e-5 with exact values from forty-digit
+// arithmetic. The values are rounded up to six digits or, in the table with three decimals, to the nearest. (For zCDP
+// at epsilon 4 and 16, a published table has 16.371 and 5.126. The exact values are 16.370494 and 5.125484: the
+// published minimum over the Renyi orders was not exact.)
 func TestSigmaReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		epsilon          float64
@@ -63,7 +63,8 @@ func TestSigmaReferenceValues(t *testing.T) {
 	}
 }
 
-// A fleet's parameters are computed on one machine and checked on others: the noise has the same bits on all of them.
+// TestSigmaIsTheSameEverywhere checks that the noise has the same bits on all machines, because a fleet's parameters
+// are computed on one machine and verified on others.
 func TestSigmaIsTheSameEverywhere(t *testing.T) {
 	s, hash := stream(22), fnv.New64a()
 	for range 100 {
@@ -82,7 +83,7 @@ func TestSigmaIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// For any budget, the resulting noise spends no more than the budget.
+// TestSigmaIsNeverTooSmall checks that releases with the noise computed for a budget never cost more than this budget.
 func TestSigmaIsNeverTooSmall(t *testing.T) {
 	s := stream(21)
 	n := 150
@@ -103,17 +104,17 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 			}
 		}
 	}
-	// For these arguments the closed formula, evaluated in float64, yields slightly too little noise.
+	// For these arguments, the closed formula evaluated in float64 returns slightly too little noise.
 	sigma, err := SigmaFor(0.045, 80, 4.470000000000001, 1e-5, Paper)
 	if g := (Gaussian{Clip: 0.045, Sigma: sigma}); err != nil || Paper.Epsilon(80*g.Rho(), 1e-5) > 4.470000000000001 {
 		t.Errorf("sigma %v (%v)", sigma, err)
 	}
 }
 
-// sumRho returns the total cost of releases in zCDP, each with its own parameters: the exact sum of their Rho, rounded
-// up once, whatever their order. It is 0 without releases, and +Inf if any release is not valid.
+// sumRho returns the total zCDP cost of releases that may have different parameters: the exact sum of their Rho,
+// rounded up once, so their order does not matter. It returns 0 without releases, and +Inf if any release is not valid.
 func sumRho(gs ...Gaussian) float64 {
-	// The terms are between 2^-39 and 2^41 and have 53 binary digits, so 256 digits hold any sum exactly.
+	// The terms are between 2^-39 and 2^41 and have 53 binary digits, so 256 digits can represent any sum exactly.
 	sum := new(big.Float).SetPrec(256)
 	term := new(big.Float)
 	for _, g := range gs {
@@ -127,7 +128,7 @@ func sumRho(gs ...Gaussian) float64 {
 	return up
 }
 
-// The computed cost of releases is their exact cost, rounded up, in any order.
+// TestRho checks that the computed cost of releases is their exact cost, rounded up, in any order.
 func TestRho(t *testing.T) {
 	s := stream(23)
 	var gs []Gaussian
@@ -171,7 +172,7 @@ func TestRho(t *testing.T) {
 	}
 }
 
-// MaxRounds is tight: one more round does not fit.
+// TestMaxRounds checks that MaxRounds returns the exact maximum: one more round does not fit the budget.
 func TestMaxRounds(t *testing.T) {
 	s := stream(24)
 	for range 100 {
@@ -186,7 +187,7 @@ func TestMaxRounds(t *testing.T) {
 			if fits > epsilon || over <= epsilon {
 				t.Errorf("%v: %d rounds of %+v spend %v and one more %v, want %v in between", acc, n, g, fits, over, epsilon)
 			}
-			// For n rounds, SigmaFor returns at most the noise of g.
+			// For n rounds, SigmaFor returns at most the sigma of g, up to rounding.
 			if n > 0 {
 				if sigma, err := SigmaFor(1, n, epsilon, delta, acc); err != nil || sigma > g.Sigma*(1+1e-5) {
 					t.Errorf("%v: sigma for %d rounds is %v (%v), want at most %v", acc, n, sigma, err, g.Sigma)
@@ -208,8 +209,8 @@ func TestMaxRounds(t *testing.T) {
 	}
 }
 
-// smallestDelta is the inverse of Epsilon. If part of delta pays for the difference between real and ideal noise, the
-// remaining delta gives a larger epsilon.
+// TestDeltaAndSlack checks that smallestDelta is the inverse of Epsilon. If a part of delta accounts for the difference
+// between real and ideal noise, the remaining delta must lead to a larger epsilon.
 func TestDeltaAndSlack(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		for rho := 1e-4; rho < 300; rho *= 3 {
@@ -232,8 +233,8 @@ func TestDeltaAndSlack(t *testing.T) {
 	}
 }
 
-// Over the whole range in use the three bounds are ordered, increase with rho and decrease with delta, and MaxRho is
-// the inverse of Epsilon.
+// TestEpsilonProperties checks, over the whole relevant range, that the three bounds are ordered, increase with rho and
+// decrease with delta, and that MaxRho is the inverse of Epsilon.
 func TestEpsilonProperties(t *testing.T) {
 	for _, delta := range []float64{1e-15, 1e-10, 1e-5, 1e-2} {
 		before := [3]float64{}
@@ -260,8 +261,8 @@ func TestEpsilonProperties(t *testing.T) {
 	}
 }
 
-// The GDP curve agrees with its definition, integrated numerically without a tail function: delta is the integral of
-// max(0, p - e^eps q) for p = N(0, 1), q = N(mu, 1).
+// TestGDPAgainstIntegral compares the GDP curve with its definition, integrated numerically without a tail function:
+// delta is the integral of max(0, p - e^eps q), where p and q are the densities of N(0, 1) and N(mu, 1).
 func TestGDPAgainstIntegral(t *testing.T) {
 	for _, mu := range []float64{0.3, 1, 2.5} {
 		for _, eps := range []float64{0, 0.5, 2, 5} {
@@ -316,7 +317,8 @@ func TestAccountingRefusesNonsense(t *testing.T) {
 	}
 }
 
-// Arguments at the ends of float64 yield no NaN, and a larger spend never has a smaller epsilon.
+// TestAccountingAtTheEndsOfFloat64 checks that arguments at the limits of float64 do not result in NaN, and that a
+// larger rho never has a smaller epsilon.
 func TestAccountingAtTheEndsOfFloat64(t *testing.T) {
 	ends := []float64{0, math.SmallestNonzeroFloat64, 0x1p-1022, 1e-300, 1e-200, 1e-100, 1, 1e100, 1e200, 1e300,
 		math.MaxFloat64}

@@ -8,18 +8,19 @@ import (
 	"testing"
 )
 
-// This file audits a network with pairwise noise against the theorem of part 3 of PROOF.md.
+// This file audits a network with pairwise noise, as a test of the theorem in part 3 of PROOF.md.
 
-// rest is the graph of the honest members: all n members except the colluder with the number gone, or all n members if
-// gone is -1.
+// rest is the graph of the honest members. The field gone is the number of the only colluder, whose edges are removed,
+// or -1 if all n members are honest.
 type rest struct {
 	n     int
 	edges [][2]int
 	gone  int
 }
 
-// direction solves (I + ratio^2 L) a = e_i on the graph g. The direction a reveals most about client i. 1/a_i is the
-// conductance from i to ground: the variance of the noise that effectively protects i, in units of sigma^2.
+// direction returns the solution a of (I + ratio^2 L) a = e_i on the graph g. The direction a is the one that reveals
+// the most about client i. 1/a_i is the conductance from i to ground: the variance, in units of sigma^2, of the noise
+// that effectively protects i.
 func (g rest) direction(i int, ratio float64) []float64 {
 	m := make([][]float64, g.n) // the last column is the right side
 	for v := range m {
@@ -43,7 +44,7 @@ func (g rest) direction(i int, ratio float64) []float64 {
 	return a
 }
 
-// solve returns the solution of a positive definite system whose last column is the right side.
+// solve returns the solution of a positive definite linear system. The last column of m is the right-hand side.
 func solve(m [][]float64) []float64 {
 	n := len(m)
 	for k := range m {
@@ -64,8 +65,8 @@ func solve(m [][]float64) []float64 {
 	return a
 }
 
-// weakest returns the client with the least conductance. With colluders = 1, it first removes the member whose removal
-// leaves the least conductance; with 0, it removes no member.
+// weakest returns the client with the lowest conductance. If colluders is 1, it first removes the member whose removal
+// leads to the lowest conductance; if colluders is 0, it removes no member.
 func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, client int, least float64) {
 	least = math.Inf(1)
 	for gone := -1; gone < n*colluders; gone++ {
@@ -80,11 +81,11 @@ func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, clien
 	return g, client, least
 }
 
-// The conductances from dense matrices agree with results by hand: for resistors in series, and for a ring by its
-// eigenvalues.
+// TestWeakest compares the conductances from dense matrices with values from other methods: for a single edge, the
+// rules for resistors in series and in parallel; for a ring, its eigenvalues.
 func TestWeakest(t *testing.T) {
-	// In a graph of one edge, the conductance from an end to ground is 1, in parallel with r^2 and 1 in series via the
-	// other end.
+	// In a graph with a single edge, there are two paths in parallel from an end to ground: one with conductance 1, and
+	// one through the other end with conductances r^2 and 1 in series.
 	if _, _, k := weakest(2, [][2]int{{0, 1}}, 2, 0); math.Abs(k-(1+4./5)) > 1e-12 {
 		t.Errorf("an edge has %v", k)
 	}
@@ -107,7 +108,7 @@ func ringOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// complete returns those edges of the complete graph for which keep returns true.
+// complete returns those edges of the complete graph for which the function keep returns true.
 func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	for i := range n {
 		for j := range i {
@@ -119,7 +120,7 @@ func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	return edges
 }
 
-// flaw is an error planted in the releases; the zero value means no error.
+// flaw is a deliberate error in the releases. The zero value means that there is no error.
 type flaw struct {
 	sigma     float64 // true noise (local and pairwise) divided by the claimed noise; 0 means 1
 	sameSign  bool    // both ends of an edge add the pairwise noise
@@ -127,8 +128,8 @@ type flaw struct {
 	sameRound bool    // a round reuses the keys of the previous one
 }
 
-// watched is the view of an adversary that sees all releases and knows everything that the member with the number gone
-// knows.
+// watched is the view of an adversary that sees all releases and has the knowledge of one member. The field gone is the
+// number of this member.
 type watched struct {
 	rest
 	client  int
@@ -139,8 +140,8 @@ type watched struct {
 	scale   float64   // factor by which the projection is multiplied
 }
 
-// sample makes as many samples as count says and returns their projections. The client's update is on the boundary of
-// the ball, on the side of sign; the update of each other member is known to be 0.
+// sample draws the given number of samples and returns their projections. The client's update is on the boundary of the
+// ball, in the direction given by sign; the update of every other member is known to be 0.
 func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uint64) []float64 {
 	t.Helper()
 	g := w.claim
@@ -207,8 +208,8 @@ func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uin
 	return ys
 }
 
-// measured returns mu, the distance between the means of plus and minus divided by their standard deviation, and off,
-// the standard error of mu for normal draws.
+// measured returns two estimates from two sets of draws: mu, the distance between the means of plus and minus divided
+// by their standard deviation, and off, the standard error of mu for normal draws.
 func measured(plus, minus []float64) (mu, off float64) {
 	moments := func(ys []float64) (mean, square float64) {
 		for _, y := range ys {
@@ -227,8 +228,8 @@ func measured(plus, minus []float64) (mu, off float64) {
 }
 
 // refute returns evidence against a claim of mu: events that are likelier than the claim allows, a measured mu above
-// the claim, or a measured mu more than 3 % below the claim, which means that the noise is not as stated. lower is a
-// lower confidence limit of mu. All limits are 4 standard errors away.
+// the claim, or a measured mu more than 3 % below the claim, which means that the noise is not as stated. The result
+// lower is a lower confidence limit for mu. All limits are 4 standard errors away from the measured mu.
 func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint64) (faults []string, lower float64) {
 	t.Helper()
 	plus, minus := w.sample(t, count, 1, f, seed), w.sample(t, count, -1, f, seed+1)
@@ -244,21 +245,21 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 	return faults, lower
 }
 
-// The audit treats the network as a black box, at its worst case. The adversary is one member, c = 1, with the best
-// attack: it subtracts the noise that it has in common with others, and projects all releases on the direction that
-// reveals most about the client with the least conductance. The claimed mu is 2.5. With 20,000 samples of each data
-// set the standard error of the measured mu is 0.0134, so the test can confirm that mu is at most 3 % below the claim:
-// 3 % is 5.6 standard errors, and the test requires 4.
+// TestAuditOfSharedNoise audits the network as a black box, in the worst case. The adversary is one member (c = 1) with
+// the best attack: it subtracts the noise that it shares with other members, and projects all releases on the direction
+// that reveals the most about the client with the lowest conductance. The claimed mu is 2.5. With 20,000 samples of
+// each data set, the standard error of the measured mu is 0.0134, so the test can confirm that mu is at most 3 % below
+// the claim: 3 % is 5.6 standard errors, and the test requires 4.
 //
-// Power. Noise that is 5 % too small gives mu = 2.632, 9.8 standard errors above the claim. The other flaws change mu
-// by a quarter or more, so a quarter of the samples suffices. A colluder that the claim leaves out gets half of the
-// samples, because in the complete graph it changes mu by only 4.4 %, or 5.8 standard errors. If both ends of an edge
-// add the pairwise noise, there is more noise, not less, as part 3 of PROOF.md shows; the audit detects this because
-// the noise does not cancel in the projection.
+// Power of the test: noise that is 5 % too small results in mu = 2.632, which is 9.8 standard errors above the claim.
+// The other flaws change mu by a quarter or more, so a quarter of the samples is enough for them. The test of a
+// colluder that the claim omits uses half of the samples, because in the complete graph this colluder changes mu by
+// only 4.4 %, or 5.8 standard errors. If both ends of an edge add the pairwise noise, there is more noise, not less, as
+// part 3 of PROOF.md shows; the audit detects this flaw because the noise does not cancel in the projection.
 //
-// These figures hold with SPADE_LONG. Otherwise the test makes an eighth of the samples, with three times the standard
-// error: it confirms the claim to within 8 %, plants noise that is 14 % too small, and makes the full number of
-// samples only for the colluder that the claim leaves out in the complete graph.
+// These numbers apply with SPADE_LONG. Otherwise the test draws an eighth of the samples, so the standard error is
+// three times as large: the test confirms the claim to within 8 %, and detects noise that is 14 % too small. Only for
+// the omitted colluder in the complete graph, the number of samples is the same as with SPADE_LONG.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string
@@ -302,8 +303,8 @@ func TestAuditOfSharedNoise(t *testing.T) {
 			if lower < narrow*mu && !quick {
 				t.Errorf("mu is only known to be %v or more, want %v of the claim", lower, narrow)
 			}
-			// Two rounds with the same update, with opposite signs, have sqrt(2) times the mu of one round. If the
-			// second round reuses the noise of the first, the noise cancels in the difference of the client's two
+			// Two rounds with the same update, but opposite signs, have sqrt(2) times the mu of one round. If the
+			// second round reuses the noise of the first, the noise cancels in the difference between the client's two
 			// releases.
 			double := *w
 			double.rounds, double.scale, double.claim.Clip = 2, w.scale/math.Sqrt2, w.claim.Clip/math.Sqrt2

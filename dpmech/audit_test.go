@@ -6,16 +6,17 @@ import (
 	"testing"
 )
 
-// audit tests a mechanism as a black box. plus and minus are its outputs on two adjacent data sets, projected on the
-// direction in which the data sets differ, in units of sigma, with 0 in the middle: under the claim, normal draws with
-// variance 1 and mean mu/2 or -mu/2. The claim bounds every event S and every epsilon:
+// audit tests a mechanism as a black box. plus and minus are its outputs on two adjacent data sets D and D', projected
+// on the direction in which the data sets differ, in units of sigma, with 0 in the middle. If the claim is true, they
+// are normally distributed with variance 1 and mean mu/2 and -mu/2. The claim is an inequality for every event S and
+// every epsilon, where delta(epsilon) is the delta of mu-GDP:
 //
-//	P[S | D] <= e^epsilon P[S | D'] + delta(epsilon), delta of mu-GDP.
+//	P[S | D] <= e^epsilon P[S | D'] + delta(epsilon)
 //
-// For each epsilon the tightest event is a likelihood ratio above e^epsilon, which is a threshold on the output. audit
-// returns a line for each epsilon and order of D and D' at which the inequality is refuted: it fails for the lower
-// confidence limit of the left side and the upper limit of the right side (Clopper and Pearson, 1934). The probability
-// of a false refutation at any of these points is at most alpha.
+// For each epsilon, the event with the tightest bound is a likelihood ratio above e^epsilon, which is a threshold on
+// the output. audit returns a line for each epsilon and each order of D and D' for which it refutes the inequality: for
+// which the lower confidence limit of the left side exceeds the upper confidence limit of the right side (Clopper and
+// Pearson, 1934). The probability of any false refutation is at most alpha.
 func audit(plus, minus []float64, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3, 4}
 	each := alpha / float64(len(epsilons)*2*2) // two orders, two limits: Bonferroni
@@ -43,14 +44,14 @@ func audit(plus, minus []float64, mu, alpha float64) (faults []string) {
 	return faults
 }
 
-// claimedDelta returns delta(eps) of mu-GDP by the textbook formula.
+// claimedDelta returns delta(eps) for mu-GDP, computed with the textbook formula.
 func claimedDelta(eps, mu float64) float64 {
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	return phi(mu/2-eps/mu) - math.Exp(eps)*phi(-mu/2-eps/mu)
 }
 
-// binomialLower returns the lower Clopper-Pearson limit: the success probability p for which k or more successes in n
-// trials have probability alpha. That probability is the incomplete beta function I_p(k, n-k+1).
+// binomialLower returns the lower Clopper-Pearson limit: the success probability p for which the probability of k or
+// more successes in n trials is alpha. The latter probability is the incomplete beta function I_p(k, n-k+1).
 func binomialLower(k, n int, alpha float64) float64 {
 	if k == 0 {
 		return 0
@@ -67,8 +68,9 @@ func binomialLower(k, n int, alpha float64) float64 {
 	return lo
 }
 
-// betaLower returns the regularized incomplete beta function I_x(a, b) for x below its mean, a/(a+b), where the
-// continued fraction converges fast (Lentz's method; Press et al., "Numerical recipes", section 6.4).
+// betaLower returns the regularized incomplete beta function I_x(a, b) for x below the mean of the beta distribution,
+// a/(a+b), where the continued fraction converges quickly (Lentz's method; Press et al., "Numerical recipes", section
+// 6.4).
 func betaLower(x, a, b float64) float64 {
 	la, _ := math.Lgamma(a)
 	lb, _ := math.Lgamma(b)
@@ -90,7 +92,7 @@ func betaLower(x, a, b float64) float64 {
 	return front * f
 }
 
-// binomialLower agrees with the definition of the limit, by the sum of the binomial tail.
+// TestBinomialLower compares binomialLower with the definition of the limit, computed as a sum over the binomial tail.
 func TestBinomialLower(t *testing.T) {
 	for _, c := range []struct {
 		k, n  int
@@ -113,8 +115,9 @@ func TestBinomialLower(t *testing.T) {
 	}
 }
 
-// auditedRelease makes count releases of one update and returns their projections on the all-ones direction, in units
-// of the claimed sigma. The true noise is the claimed noise times fault; the update is far outside the ball.
+// auditedRelease makes the given number of releases of the same update and returns their projections on the all-ones
+// direction, in units of the claimed sigma. The true noise is fault times the claimed noise. The update is far outside
+// the ball.
 func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault float64, onGrid bool,
 	seed uint64) []float64 {
 	t.Helper()
@@ -149,16 +152,17 @@ func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault fl
 	return ys
 }
 
-// The audit treats the mechanism as a black box, at its worst case: two data sets whose updates are clipped to opposite
-// ends of the ball. It makes a million releases in all from fixed seeds; the probability of a false alarm is 1 %. On
-// the wire grid a threshold on the sum is a valid event, if not always the tightest one.
+// TestAudit audits the mechanism as a black box, in the worst case: for two data sets whose updates are clipped to
+// opposite ends of the ball. It makes a million releases in total, from fixed seeds; the probability of a false alarm
+// is 1 %. On the wire grid, a threshold on the sum is a valid event, but not always the tightest one.
 //
-// Power: at mu = 2.5, noise that is 2 % too small gives mu = 2.551. At epsilon 0 the left side rises by the density
-// 0.183 * 0.051 / 2 and the right side falls by as much. With 175,000 releases each, both are known to 0.00074; each
-// confidence limit is 3.75 standard errors away (alpha/28), so the margin is 0.0055, and the violation of 0.0093
-// exceeds it by 3.6 standard deviations of the difference: the audit detects it with probability 0.9998. In eight
-// dimensions and at mu = 1 (epsilon 4.4 at delta 1e-5) the flaw is 10 %, with 75,000 each: violation 0.039, margin
-// 0.0127, 11 deviations.
+// Power of the test: at mu = 2.5, noise that is 2 % too small results in mu = 2.551. At epsilon 0, the left side
+// increases by the density 0.183 * 0.051 / 2, and the right side decreases by the same amount. With 175,000 releases
+// each, both sides have a standard error of 0.00074. Each confidence limit is 3.75 standard errors away (alpha/28), so
+// the margin is 0.0055. The violation of 0.0093 exceeds the margin by 3.6 standard deviations of the difference, so the
+// audit detects it with probability 0.9998. In eight dimensions and at mu = 1 (epsilon 4.4 at delta 1e-5), the noise is
+// 10 % too small, with 75,000 releases each: the violation is 0.039 and the margin 0.0127, a difference of 11 standard
+// deviations.
 func TestAudit(t *testing.T) {
 	for i, c := range []struct {
 		dim, count int

@@ -2,10 +2,10 @@ package dpmech
 
 import "math/bits"
 
-// The positive half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2) at the
-// left end of cell j, rounded down: the height of a rectangle under the density on cell j-1. A rectangle of height
-// heights[j]+1 covers the density on cell j. The difference of the two rectangles of a cell is its wedge. Rectangles,
-// wedges and tail have a total weight of 2^63.
+// The positive half-line is divided into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2) at
+// the left end of cell j, rounded down: the height of a rectangle below the density on cell j-1. A rectangle of height
+// heights[j]+1 covers the density on cell j. The wedge of a cell is the difference between its two rectangles. The
+// weights of all rectangles, wedges and the tail add up to 2^63.
 const (
 	cells     = 124
 	cellBits  = 4 // the width of a cell is 2^-cellBits
@@ -36,9 +36,9 @@ var heights = [cells + 1]uint64{
 	0x10c0c8, 0xa9630, 0x6a9f5, 0x42da6, 0x29c10, 0x19f9f, 0x1018f, 0x9efd,
 }
 
-// columns is the alias table (Walker, ACM TOMS 3, 1977) of the weights of all rectangles, wedges and the tail: 256
-// columns of weight 2^55. The upper 56 bits of an entry are the weight of the column's own number; the lower 8 bits are
-// the number of the cell, wedge or tail that has the rest of the column.
+// columns is the alias table (Walker, ACM TOMS 3, 1977) for the weights of all rectangles, wedges and the tail. It has
+// 256 columns of weight 2^55. In the entry for a column, the upper 56 bits are the weight of the item with the same
+// number as the column; the lower 8 bits are the number of the item to which the rest of the column belongs.
 var columns = aliasTable()
 
 func aliasTable() (table [256]uint64) {
@@ -72,12 +72,12 @@ func aliasTable() (table [256]uint64) {
 	return table
 }
 
-// cells draws round(2^shift * Z) for each element of dst by rejection under a staircase that covers the density.
-// Points in rectangles are always accepted; only points in wedges and in the tail need a test.
+// cells draws round(2^shift * Z) for each element of dst by rejection sampling below a staircase that covers the
+// density. Points in rectangles are always accepted; only points in wedges and in the tail need a test.
 func (n *normal) cells(dst []int64, shift int) {
 	for i := range dst {
 		for {
-			// 8 bits for the column, 55 for the position in it, one for the sign.
+			// The random number r has 8 bits for the column, 55 for the position in it, and one for the sign.
 			r, u := n.word(), n.word()
 			column := r >> 56
 			cell := columns[column] & 255
@@ -99,8 +99,8 @@ func (n *normal) cells(dst []int64, shift int) {
 	}
 }
 
-// wedge draws a height between the rectangles of cell j and reports whether this height is below the density at x =
-// (j+u/2^64)/16.
+// wedge draws a random height between the two rectangles of cell j and reports whether this height is below the density
+// at x = (j+u/2^64)/16.
 func (n *normal) wedge(j, u uint64) bool {
 	t := trial{
 		peak: heights[0], base: heights[j+1], span: heights[j] + 1 - heights[j+1],
@@ -121,9 +121,9 @@ func cellDensity(j, u uint64) uint64 {
 	return scaled(heights[j], expNeg(z+square>>9))
 }
 
-// tail draws a point of the tail, which begins after the given number of cells of width 2^-cellBits; u has the point's
-// first digits. It returns the point's 52 digits and whether to accept the point. The tail is a sequence of blocks of
-// width 1/4 with weights weight/2, weight/4, ...
+// tail draws a point in the tail, which begins after the given number of cells of width 2^-cellBits; u has the first
+// digits of the point. It returns the digits of the point up to the 52nd after the binary point, and whether the point
+// is accepted. The tail is a sequence of blocks of width 1/4 with weights weight/2, weight/4, ...
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

@@ -10,7 +10,7 @@ import (
 
 const certificateVersion = 2
 
-// notCovered lists what no certificate covers.
+// notCovered lists what certificates never cover.
 var notCovered = []string{
 	"timing: when a node sends, and how long it takes",
 	"what a node shows on its own machine: losses, accuracies and failed queries of its own data, " +
@@ -24,7 +24,7 @@ var notCovered = []string{
 	"choices made on data that conditional_on does not list",
 }
 
-// notCoveredShared lists what is, in addition to notCovered, not covered for releases with pairwise noise.
+// notCoveredShared lists what certificates for releases with pairwise noise do not cover, in addition to notCovered.
 var notCoveredShared = []string{
 	"an adversary who learns the secret that two honest members share: X25519, HKDF-SHA-256, HMAC-SHA-256 and ChaCha8, " +
 		"from which secret and noise are made, are assumed to be secure",
@@ -33,7 +33,7 @@ var notCoveredShared = []string{
 		"in the local noise",
 }
 
-// NotSigned is an additional entry in not_covered of a certificate without a signature.
+// NotSigned is an additional entry for not_covered in a certificate without a signature.
 const NotSigned = "the author of this certificate: it is not signed, so nobody can prove who wrote it"
 
 const maxText = 2000 // maximum length of a list entry, in bytes
@@ -41,34 +41,37 @@ const maxText = 2000 // maximum length of a list entry, in bytes
 // About is the part of a certificate that describes a run and how its noise was drawn, but not its cost.
 type About struct {
 	RunID
-	// Simulated means that the noise came from a seed and protects nobody. The stated costs are those that a real run
-	// with the same parameters would have.
+	// Simulated means that the noise was generated from a seed and protects nobody. The stated costs are those of a
+	// real run with the same parameters.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
-	// Mixing rounds after each release, Cooldown rounds and an averaged model use no data and cost nothing.
+	// Mixing is the number of mixing rounds after each release, Cooldown is the number of cool-down rounds, and
+	// Averaged reports whether the model is an average of releases. None of these uses data or has a privacy cost.
 	Mixing   int  `json:"mixing_rounds,omitempty"`
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
-	// EndedAfter is the last round with data if the run ended early. Stops are the signed early-stop requests (package
-	// signed); Verify does not check their signatures.
+	// EndedAfter is the last round with data if the run ended early, otherwise 0. The signed early-stop requests
+	// (package signed) are in Stops; Verify does not check their signatures.
 	EndedAfter int `json:"ended_after_round,omitempty"`
-	// TookOverAfter is the round of the last release before this device replaced a lost device; 0 if it replaced none.
-	// After a replacement all planned rounds count.
+	// TookOverAfter is the round of the last release before this device replaced a lost device, or 0 if it did not
+	// replace one. After a replacement, the cost includes all planned rounds.
 	TookOverAfter int      `json:"took_over_after,omitempty"`
 	Stops         []string `json:"stops,omitempty"`
-	// ConditionalOn names public inputs that data may have influenced: preprocessing, partition, settings.
+	// ConditionalOn names public inputs that the data may have influenced, such as preprocessing, partition and
+	// settings.
 	ConditionalOn []string `json:"conditional_on"`
 }
 
 // Countersignature is a neighbor's signed statement that it received a member's last release. Releases are chained, so
-// the statement covers all earlier releases, too.
+// the statement also covers all earlier releases.
 type Countersignature struct {
 	Member    string `json:"member"`    // the neighbor
 	Signature string `json:"signature"` // Ed25519, 128 hexadecimal digits
 }
 
 // Certificate states upper bounds on what one client leaked, in one run and in all runs on its data set. All numbers
-// follow from the clip and noise of each release, so anyone can verify it. This package does not check signatures.
+// can be computed from the clip and noise of each release, so anyone can verify the certificate. This package does not
+// check signatures.
 type Certificate struct {
 	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
@@ -76,8 +79,8 @@ type Certificate struct {
 	About
 	Rounds int     `json:"rounds"`
 	Spends []Spend `json:"releases"`
-	// ReservedUnmade counts rounds that the ledger has reserved, with the same clip and noise, after the last release
-	// in this certificate. Cost includes these rounds although no release of them is known.
+	// ReservedUnmade is the number of rounds that the ledger reserved, with the same clip and noise, after the last
+	// release in this certificate. Cost includes these rounds, although they may not have been released.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // the budget of this run; nil: unlimited
 	Slack          float64 `json:"slack"` // distance between drawn and ideal noise, part of delta
@@ -91,10 +94,10 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519, by the member over SignedBytes
 }
 
-// NewCertificate certifies the spend of a filter at delta, without a signature. life is the state of the data set's
-// ledger (nil without a ledger); the certificate keeps it. The releases of this run in life must equal those of f,
-// except for additional releases, which [Certificate].ReservedUnmade counts. levels are the levels of [CurveOf], to be
-// given only for releases with pairwise noise.
+// NewCertificate returns an unsigned certificate for the releases in f, with epsilons at delta. life is the state of
+// the data set's ledger, or nil without a ledger; the certificate retains it. The releases of this run in life must be
+// the same as in f, except for additional releases, which are counted in [Certificate].ReservedUnmade. levels are the
+// levels for [CurveOf]; they are required only for releases with pairwise noise.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, levels ...Level) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
@@ -138,7 +141,7 @@ func (c *Certificate) uncovered() []string {
 	return wanted
 }
 
-// unit returns the unit that all stated costs protect, both of the run and over the lifetime of its data.
+// unit returns the unit that all stated costs protect, for the run and for the lifetime of its data.
 func (c *Certificate) unit() Unit {
 	unit := unitOf(c.Spends)
 	if c.Lifetime != nil {
@@ -152,8 +155,8 @@ func (c *Certificate) shares() bool {
 	return sumSpends(c.Spends).weakest.shared || c.Lifetime != nil && c.Lifetime.Total().weakest.shared
 }
 
-// shared returns the pairwise noise of the releases or, if the certificate has none, of the ledger's entries for the
-// run. It is zero without pairwise noise.
+// shared returns the pairwise noise of the releases or, if the releases have none, of the run's entries in the ledger.
+// It returns the zero value without pairwise noise.
 func (c *Certificate) shared() (s Shared) {
 	list := c.Spends
 	if c.Lifetime != nil {
@@ -167,8 +170,8 @@ func (c *Certificate) shared() (s Shared) {
 	return s
 }
 
-// charged returns the cost of this run: the larger of the cost of its releases and the cost of the ledger's
-// reservations.
+// charged returns the cost of this run: either the cost of its releases or the cost of its reservations in the ledger,
+// whichever is larger.
 func (c *Certificate) charged() Total {
 	made := sumSpends(c.Spends)
 	if c.Lifetime == nil {
@@ -182,8 +185,8 @@ func (c *Certificate) charged() Total {
 	return Total{Rho: max(made.Rho, sum.Rho), All: max(made.All, sum.All), weakest: made.weakest.or(sum.weakest)}
 }
 
-// verifyReserved returns an error unless reserved, the ledger's reservations for the run, consists of the releases and
-// ReservedUnmade further rounds.
+// verifyReserved returns an error unless reserved, the ledger's reservations for the run, consists of exactly the
+// releases and ReservedUnmade further rounds.
 func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
@@ -194,8 +197,8 @@ func (c *Certificate) verifyReserved(reserved []Spend) error {
 }
 
 // unmadeOf returns the number of releases in reserved (from the ledger) that are not in made (from the certificate).
-// The additional reservations must be for the rounds right after the last release, with its parameters. Any other
-// difference is an error.
+// These additional reservations must be for the rounds immediately after the last release, with the same parameters.
+// Any other difference is an error.
 func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 	for i, r := range reserved {
 		switch {
@@ -245,10 +248,11 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	return c, nil
 }
 
-// signedTag starts the signed text, so that no signature of a certificate is valid for anything else.
+// signedTag is the beginning of the signed text. It ensures that the signature of a certificate is not valid for
+// anything else.
 const signedTag = "spade-edge certificate 2\n"
 
-// SignedBytes returns the input of [Certificate].Signature: a line that names the kind and version, then the
+// SignedBytes returns the bytes that [Certificate].Signature signs: a line with the kind and version, then the
 // certificate as compact JSON without its signature.
 func (c *Certificate) SignedBytes() ([]byte, error) {
 	unsigned := *c
@@ -257,7 +261,7 @@ func (c *Certificate) SignedBytes() ([]byte, error) {
 	return append([]byte(signedTag), bytes.TrimSuffix(text, []byte{'\n'})...), err
 }
 
-// JSON returns the certificate as indented JSON with a final newline. Equal certificates have equal JSON.
+// JSON returns the certificate as indented JSON with a trailing newline. Equal certificates have equal JSON.
 func (c *Certificate) JSON() ([]byte, error) { return c.encode("  ") }
 
 func (c *Certificate) encode(indent string) ([]byte, error) {
@@ -269,7 +273,7 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 	return buf.Bytes(), within("certificate", err)
 }
 
-// Verify recomputes all numbers from the clip and noise of the releases and reports every field that disagrees. A
+// Verify recomputes all numbers from the clip and noise of the releases and reports every field that does not match. A
 // stated cost may exceed the recomputed cost by a factor of up to 1+1e-6. It must not be lower, except that an epsilon
 // may be lower by a relative 1e-11, because processors differ in its last digits.
 func (c *Certificate) Verify() error {

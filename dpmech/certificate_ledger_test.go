@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// recost recomputes the figures of a certificate after its releases were changed, as a forger could do.
+// recost recomputes the costs in a certificate after a change to its releases, like a forger.
 func recost(t testing.TB, c *Certificate) {
 	t.Helper()
 	c.Rounds = countRounds(c.Spends)
@@ -23,8 +23,8 @@ func recost(t testing.TB, c *Certificate) {
 	c.Lifetime.Cost = CostOf(total, c.Delta)
 }
 
-// whole returns the certificate of a run and the member's ledger. The certificate has as many releases as made says,
-// all with equal parameters; the ledger has as many reservations for the run as reserved says.
+// whole returns the certificate of a run and the member's ledger. The parameter made is the number of releases in the
+// certificate, all with equal parameters; the parameter reserved is the number of the run's reservations in the ledger.
 func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, nil)
@@ -43,8 +43,8 @@ func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The releases of a certificate must equal those of its ledger. A certificate with fewer releases or more noise is
-// therefore detected even if all its figures are consistent.
+// TestCertificateReleasesEqualLedger checks that the releases of a certificate must equal those of its ledger, so that
+// Verify detects a certificate with fewer releases or more noise even if all its numbers are consistent.
 func TestCertificateReleasesEqualLedger(t *testing.T) {
 	good, _ := whole(t, 10, 10)
 	for name, x := range map[string]struct {
@@ -86,7 +86,7 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 	}
 }
 
-// Reservations beyond the releases count toward the cost of the run.
+// TestCertificateReservedUnmade checks that the cost of a run includes reservations beyond its releases.
 func TestCertificateReservedUnmade(t *testing.T) {
 	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
 		c, _ := whole(t, x.made, x.reserved)
@@ -104,14 +104,14 @@ func TestCertificateReservedUnmade(t *testing.T) {
 		if x.reserved == x.made {
 			continue
 		}
-		// Verify detects a cost that leaves out the reservations without a release.
+		// Verify detects a cost that does not include the reservations without a release.
 		bad := clone(t, c)
 		bad.Cost = CostOf(sumSpends(bad.Spends), bad.Delta)
 		if err := bad.Verify(); err == nil || !strings.Contains(err.Error(), "this run: rho is stated as") {
 			t.Errorf("%v, want a larger rho", err)
 		}
 	}
-	// A ledger with fewer releases cannot be certified.
+	// NewCertificate fails if the ledger has fewer releases than the filter.
 	l := newLedger(t, nil)
 	reserve(t, l, "final", 1, 3)
 	f := mustFilter(t, nil)
@@ -126,7 +126,8 @@ func TestCertificateReservedUnmade(t *testing.T) {
 	}
 }
 
-// SignedBytes returns a line with the kind and version of the certificate, then the certificate without its signature.
+// TestSignedBytes checks that SignedBytes returns a line with the kind and version of the certificate, then the
+// certificate without its signature.
 func TestSignedBytes(t *testing.T) {
 	c, _ := whole(t, 10, 11)
 	before, err := c.SignedBytes()

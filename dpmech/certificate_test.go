@@ -18,8 +18,8 @@ func aboutRun(run string) About {
 	}
 }
 
-// certify makes releases with two sets of parameters on a ledger that already has another run, and returns their
-// certificate.
+// certify makes releases with two sets of parameters, counted in a ledger that already has another run, and returns
+// their certificate and the ledger.
 func certify(t testing.TB) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, &Limit{Epsilon: 40, Delta: 1e-6, Accounting: ZCDP})
@@ -44,7 +44,8 @@ func certify(t testing.TB) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The numbers of a certificate agree with results computed by hand, and a round trip through JSON changes nothing.
+// TestCertificate compares the numbers of a certificate with manual calculations, and checks that a round trip through
+// JSON changes nothing.
 func TestCertificate(t *testing.T) {
 	c, l := certify(t)
 	rho := 5*2/64. + 4*2*0.25/9
@@ -102,7 +103,7 @@ func clone(t testing.TB, c *Certificate) *Certificate {
 	return c
 }
 
-// Verify detects and names any change in a certificate.
+// TestCertificateFaults checks that Verify detects any change to a certificate and names the changed field.
 func TestCertificateFaults(t *testing.T) {
 	good, _ := certify(t)
 	for name, c := range map[string]struct {
@@ -212,7 +213,7 @@ func TestCertificateFaults(t *testing.T) {
 	}
 }
 
-// NewCertificate refuses invalid inputs.
+// TestNewCertificateRefuses checks that NewCertificate rejects invalid inputs.
 func TestNewCertificateRefuses(t *testing.T) {
 	f := mustFilter(t, nil)
 	if err := f.Reserve(1, noisy); err != nil {
@@ -235,7 +236,7 @@ func TestNewCertificateRefuses(t *testing.T) {
 	}
 }
 
-// Text names everything that a reader needs.
+// TestCertificateText checks that the text has everything that a reader needs.
 func TestCertificateText(t *testing.T) {
 	c, _ := certify(t)
 	text := c.Text()
@@ -271,7 +272,8 @@ func TestCertificateText(t *testing.T) {
 	}
 }
 
-// A displayed certificate is not yet verified: nothing in it may control the terminal or start a line.
+// TestCertificateTextIsPlain checks that a certificate cannot control the terminal or insert lines when it is
+// displayed, because it may be displayed before it is verified.
 func TestCertificateTextIsPlain(t *testing.T) {
 	c, _ := certify(t)
 	const bad = "x\x1b[31m\u202e\x00\r\ny"
@@ -286,7 +288,8 @@ func TestCertificateTextIsPlain(t *testing.T) {
 	}
 }
 
-// ParseCertificate accepts only exact field names: encoding/json also matches names that differ in case.
+// TestParseCertificateRefuses checks that ParseCertificate accepts only exact field names, whereas encoding/json also
+// accepts names that differ in case.
 func TestParseCertificateRefuses(t *testing.T) {
 	c, _ := certify(t)
 	good, err := c.JSON()

@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// Amount is a [Total] in JSON.
+// Amount is the JSON form of a [Total].
 type Amount struct {
 	Rho float64 `json:"rho"`     // zCDP against the weakest adversary that the runs name
 	All float64 `json:"rho_all"` // zCDP against all other members together
-	// Against is the adversary of Rho; nil without pairwise noise or if unknown.
+	// Against describes the adversary for Rho. It is nil without pairwise noise or if the adversary is unknown.
 	Against *Colluders `json:"against,omitempty"`
 	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as in [Lifetime.Unit]
 }
 
-// Colluders describes an adversary as in [Shared]: how many members collude, and how many may drop out.
+// Colluders describes an adversary as in [Shared]: Colluders members collude, and Absent members may drop out.
 type Colluders struct {
 	Colluders int `json:"colluders"`
 	Absent    int `json:"absent,omitempty"`
 }
 
-// Amount returns t, the cost of releases of unit u, in its JSON form.
+// Amount returns the JSON form of t, where u is the unit that the cost protects.
 func (t Total) Amount(u Unit) Amount {
 	a := Amount{Rho: t.Rho, All: t.All, Unit: u}
 	if w := t.weakest; w.shared {
@@ -33,7 +33,7 @@ func (t Total) Amount(u Unit) Amount {
 	return a
 }
 
-// Total is the inverse of [Total.Amount].
+// Total returns the costs as a [Total], without the unit.
 func (a Amount) Total() Total {
 	t := Total{Rho: a.Rho, All: a.All}
 	if a.Against != nil {
@@ -53,19 +53,19 @@ func (a Amount) validate() error {
 }
 
 // Checkpoint summarizes a member's lifetime ledger. A member sends its checkpoint to its neighbors when it starts, so
-// that a device that replaces the member's device can continue the account. All numbers follow from fleet files, not
-// from data.
+// that a replacement for a lost device can continue to count the member's privacy cost. All numbers are computed from
+// fleet files, not from data.
 type Checkpoint struct {
 	Limit *Limit `json:"limit"` // limit of the ledger; nil: unlimited
-	// Elsewhere is the cost of all runs except the one in which the member sends the checkpoint. A run that is not
-	// over counts with all its planned rounds.
+	// Elsewhere is the cost of all runs except the run in which the member sends the checkpoint. For a run that is not
+	// over, it includes the cost of all planned rounds.
 	Elsewhere Amount `json:"elsewhere"`
 	Run       Amount `json:"run"` // the cost of all planned rounds of the run in which the member sends the checkpoint
-	// From has the ids of lost ledgers whose cost Elsewhere includes: the latest four.
+	// From lists the IDs of the lost ledgers whose cost Elsewhere includes: at most the latest four.
 	From []string `json:"from,omitempty"`
 }
 
-// MaxCheckpoint bounds the length of [Checkpoint.Encode] in bytes.
+// MaxCheckpoint is the maximum length of [Checkpoint.Encode] in bytes.
 const MaxCheckpoint = 512
 
 // Encode returns the checkpoint as one line of JSON.
@@ -100,9 +100,9 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	return c, within("checkpoint", errors.Join(f...))
 }
 
-// Plan records an open run of the given number of rounds with the parameters g and returns the checkpoint for the
-// member's neighbors. The account itself counts only releases that were made; the plan counts in the checkpoints of
-// other runs.
+// Plan records an open run of the given number of rounds with the parameters g, and returns the checkpoint for the
+// member's neighbors. The composition itself counts only releases that were made; the planned cost is included in the
+// checkpoints of other runs.
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	if c.plans == nil {
 		c.plans = make(map[RunID]Amount)
@@ -111,8 +111,8 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	check := Checkpoint{Limit: c.life.Limit.clone(), Run: c.plans[id]}
 	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)
 	for _, r := range c.life.Runs {
-		// If a run's plan does not cover its releases, the run is over or another process executes it: its releases
-		// count.
+		// If a run's releases cost more than its plan, the run is over or belongs to another process. In this case, use
+		// the cost of its releases.
 		if cost := r.Total(); r.RunID != id && c.plans[r.RunID].All < cost.All {
 			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends))
 		}
@@ -136,7 +136,7 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	return check
 }
 
-// Inherited is a cost that a lost ledger counted for the same data and that a neighbor can prove. It counts in all
+// Inherited is the cost that a lost ledger recorded for the same data, as proved by a neighbor. It is included in all
 // totals. If several entries name the same lost ledger, their costs are added.
 type Inherited struct {
 	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
@@ -153,7 +153,7 @@ func (in Inherited) validate() error {
 	return within("inherited", errors.Join(f...))
 }
 
-// CheckInherit returns the error that [Composition.Inherit] would return.
+// CheckInherit returns the error that [Composition.Inherit] would return. It counts nothing.
 func (c *Composition) CheckInherit(in Inherited) error {
 	if err := in.validate(); err != nil {
 		return err
@@ -161,8 +161,8 @@ func (c *Composition) CheckInherit(in Inherited) error {
 	return within("inherited", bounded(c.life.Total().plus(in.Total()).All))
 }
 
-// Inherit counts the spend of a lost ledger. It does so even if the total then exceeds the limit, because the releases
-// were made.
+// Inherit adds the cost recorded by a lost ledger, even if the total then exceeds the limit, because the releases were
+// made.
 func (c *Composition) Inherit(in Inherited) error {
 	err := c.CheckInherit(in)
 	if err == nil {
@@ -171,7 +171,7 @@ func (c *Composition) Inherit(in Inherited) error {
 	return err
 }
 
-// Unknown returns the part of a lost ledger's cost that the account does not count yet.
+// Unknown returns the part of a lost ledger's cost that the composition does not yet include.
 func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	var known Total
 	var unit Unit
@@ -187,7 +187,7 @@ func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	return Amount{Rho: rho, All: max(rho, all), Against: cost.Against, Unit: cost.Unit}
 }
 
-// excess returns a-b rounded up, or 0 if b is larger than a.
+// excess returns a-b, rounded up, or 0 if b is larger than a.
 func excess(a, b float64) float64 {
 	switch {
 	case a <= b:

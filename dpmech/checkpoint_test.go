@@ -12,8 +12,9 @@ func checkpointRun(run string) RunID {
 	return RunID{Run: run, Fleet: strings.Repeat("ab", 32), Member: "a"}
 }
 
-// A checkpoint has the planned cost of its own run, however many rounds of this run are done, and the cost of the other
-// runs, with the planned cost of every run that is not over. Parsing returns what was encoded.
+// TestCheckpoint checks that a checkpoint has two costs: the planned cost of its own run, no matter how many rounds of
+// this run are complete, and the cost of the other runs, including the planned cost of every run that is not over.
+// Parsing must return the encoded checkpoint.
 func TestCheckpoint(t *testing.T) {
 	c, err := NewComposition("d", "2025-01-02T03:04:05Z", &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP})
 	if err != nil {
@@ -65,8 +66,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// An inherited cost counts in every total and against the limit, once for each lost ledger. If the inherited cost
-// protects only records, a limit for each client refuses all further releases.
+// TestInherit checks that an inherited cost is included in every total and counts toward the limit, once for each lost
+// ledger. If the inherited cost protects only records, a limit for each client must refuse all further releases.
 func TestInherit(t *testing.T) {
 	limit := &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP}
 	lost := strings.Repeat("0f", 16)
@@ -99,7 +100,7 @@ func TestInherit(t *testing.T) {
 			t.Errorf("a limit for each client accepts releases beside a cost for each record: %v", err)
 		}
 	}
-	// A second entry that adds no cost still changes the unit.
+	// A second entry without additional cost still changes the unit.
 	c, err := NewComposition("d", "2025-01-02T03:04:05Z", limit)
 	if err != nil {
 		t.Fatal(err)

@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// ball is the set of integer vectors q with |gamma*q| <= R: the possible clipped updates, in units of gamma, the step
-// of the fine grid.
+// ball is the set of integer vectors q with |gamma*q| <= R, where gamma is the step of the fine grid. These are the
+// possible clipped updates in units of gamma.
 type ball struct {
 	radius uint64 // floor(R/gamma), the bound of each coordinate
 	hi, lo uint64 // floor((R/gamma)^2), the bound of the sum of squares, in 128 bits
 }
 
-// newBall computes the ball exactly. r/gamma must be in [1, 2^60); valid parameters and gridBits keep it in [2^16,
-// 2^48].
+// newBall computes the ball exactly. r/gamma must be in [1, 2^60). Valid parameters with the result of gridBits lead to
+// r/gamma in [2^16, 2^48].
 func newBall(r, gamma float64) ball {
 	// r/gamma = 2^shift * a/b with a, b in [2^52, 2^53).
 	fa, ea := math.Frexp(r)
@@ -21,7 +21,8 @@ func newBall(r, gamma float64) ball {
 	a, b, shift := uint64(fa*(1<<53)), uint64(fb*(1<<53)), uint(ea-eb)
 	// r/gamma = n + m/b, 0 <= m < b.
 	n, m := bits.Div64(a>>(64-shift), a<<shift, b)
-	// Its square is n^2 + 2nm/b + (m/b)^2 = n^2 + q + k/b + (m/b)^2, and the last two terms are below 2.
+	// The square of r/gamma is n^2 + 2nm/b + (m/b)^2 = n^2 + q + k/b + (m/b)^2, and the sum of the last two terms is
+	// below 2.
 	hi, lo := bits.Mul64(2*n, m)
 	q, k := bits.Div64(hi, lo, b)
 	fracHi, fracLo := bits.Mul64(m, m)
@@ -35,8 +36,9 @@ func newBall(r, gamma float64) ball {
 	return ball{n, hi + carry, lo}
 }
 
-// holds reports whether onGrid(x, scale) is in the ball. Squares are exact and their sum fits 128 bits: a coordinate is
-// at most 2^48, so only a vector of 2^32 coordinates or more could overflow, and for such a vector the result is false.
+// holds reports whether the vector of onGrid(x, scale), for all x in s, is in the ball. Squares are exact, and their
+// sum fits in 128 bits: a coordinate is at most 2^48, so only a vector of 2^32 coordinates or more could overflow, and
+// for such a vector holds returns false.
 func (b ball) holds(s []float32, scale float64) bool {
 	var hi, lo, carry, over uint64
 	for _, x := range s {
@@ -53,16 +55,16 @@ func (b ball) holds(s []float32, scale float64) bool {
 	return over == 0 && (hi < b.hi || hi == b.hi && lo <= b.lo)
 }
 
-// onGrid returns x*scale truncated toward zero, an integer of the fine grid.
+// onGrid returns x*scale truncated toward zero, as an integer of the fine grid.
 func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * scale)) }
 
-// clip returns the scale at which onGrid projects s onto the ball of radius r on the grid of step gamma. It checks the
-// truncated result in integers. A vector with a NaN or an infinity becomes the zero vector.
+// clip returns the scale with which onGrid projects s onto the ball of radius r on the grid with step gamma. It checks
+// the truncated result in integer arithmetic. If s has a NaN or an infinity, clip sets it to the zero vector.
 //
-// The first scale, 1/gamma or r/gamma/|s|, may be too large because |s| is a float. With u = 2^-53: squares of float32
-// are exact in float64, so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of the five further
-// roundings adds at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs these
-// errors. Truncation toward zero only shortens the vector.
+// The first scale, 1/gamma or r/gamma/|s|, may be too large because of rounding errors in |s|. With u = 2^-53: squares
+// of float32 values are exact in float64, so the computed |s| is at least the true |s| times (1-u)^(d/2+1), and each of
+// the five further roundings adds at most a factor of 1+u. The second scale is smaller by the factor 1-(d+16)u, which
+// outweighs these errors. Truncation toward zero can only shorten the vector.
 func clip(s []float32, r, gamma float64) (scale float64) {
 	var sum float64
 	for _, x := range s {

@@ -11,14 +11,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// referenceLimit returns floor((r/gamma)^2) by rational arithmetic.
+// referenceLimit returns floor((r/gamma)^2), computed with rational arithmetic.
 func referenceLimit(r, gamma float64) *big.Int {
 	q := new(big.Rat).Quo(new(big.Rat).SetFloat64(r), new(big.Rat).SetFloat64(gamma))
 	q.Mul(q, q)
 	return new(big.Int).Quo(q.Num(), q.Denom())
 }
 
-// squaredNorm sums the squares of the integers that onGrid returns for s.
+// squaredNorm returns the sum of the squares of the integers that onGrid returns for s.
 func squaredNorm(s []float32, scale float64) *big.Int {
 	sum, q := new(big.Int), new(big.Int)
 	for _, x := range s {
@@ -28,7 +28,7 @@ func squaredNorm(s []float32, scale float64) *big.Int {
 	return sum
 }
 
-// norm returns the Euclidean norm of s. Each square is exact, because the square of a float32 fits a float64.
+// norm returns the Euclidean norm of s. Each square is exact, because the square of a float32 fits in a float64.
 func norm(s []float32) float64 {
 	var sum float64
 	for _, x := range s {
@@ -37,7 +37,8 @@ func norm(s []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// newBall agrees with rational arithmetic, in particular where (R/gamma)^2 is an integer or close to one.
+// TestBallIsExact compares newBall with rational arithmetic, in particular where (R/gamma)^2 is an integer or close to
+// an integer.
 func TestBallIsExact(t *testing.T) {
 	check := func(r, gamma float64) {
 		t.Helper()
@@ -70,7 +71,8 @@ func TestBallIsExact(t *testing.T) {
 	}
 }
 
-// hostile fills s with a vector that is difficult to clip, of one of several kinds; size is its approximate norm.
+// hostile fills s with a vector that is difficult to clip. kind selects one of several kinds of vectors; size is the
+// approximate norm.
 func hostile(s []float32, kind int, size float64, random *rng.Stream) {
 	each := size / math.Sqrt(float64(len(s)))
 	for i := range s {
@@ -101,7 +103,7 @@ func hostile(s []float32, kind int, size float64, random *rng.Stream) {
 	}
 }
 
-// plainClip clips s to radius r as most code does, with norm and factor in float32.
+// plainClip clips s to radius r with the norm and the factor computed in float32, as most code does.
 func plainClip(s []float32, r float32) {
 	var sum float32
 	for _, x := range s {
@@ -114,10 +116,10 @@ func plainClip(s []float32, r float32) {
 	}
 }
 
-// For random and hostile vectors (1e5 with SPADE_LONG, otherwise 20,000) the integer norm is never above R/gamma, no
-// coordinate grows, a vector longer than the radius ends with nearly the length R/gamma, and a shorter vector is only
-// truncated. The same vectors, clipped in plain float32 and then truncated on the same grid (which can only shorten
-// them), are often too long.
+// TestClipStaysInBall clips random and hostile vectors (1e5 with SPADE_LONG, otherwise 20,000). It checks that the
+// integer norm never exceeds R/gamma, that no coordinate grows, that a vector longer than the radius has nearly the
+// length R/gamma afterwards, and that a shorter vector is only truncated. If the same vectors are clipped in plain
+// float32 and then truncated to the same grid (which can only shorten them), they must often be too long.
 func TestClipStaysInBall(t *testing.T) {
 	trials, large := 100_000, 1_000_000
 	switch {
@@ -178,7 +180,7 @@ func TestClipStaysInBall(t *testing.T) {
 				gamma)
 		}
 		for _, x := range update {
-			// A coordinate grows only by the rounding of 1/gamma and of the product.
+			// A coordinate can grow only by the rounding errors of 1/gamma and of the product.
 			q := float64(onGrid(x, scale))
 			if q*float64(x) < 0 || math.Abs(q)*gamma > math.Abs(float64(x))*(1+0x1p-51) {
 				t.Fatalf("trial %d: coordinate %v became %v of %v: away from zero", trial, x, q, gamma)
@@ -213,7 +215,7 @@ func TestClipStaysInBall(t *testing.T) {
 	}
 }
 
-// A float32 sum underestimates the norm of a large vector significantly.
+// TestPlainClipFailsLarge checks that a float32 sum significantly underestimates the norm of a large vector.
 func TestPlainClipFailsLarge(t *testing.T) {
 	update := make([]float32, 1_000_000)
 	hostile(update, 0, 10, stream(33))
@@ -228,8 +230,8 @@ func TestPlainClipFailsLarge(t *testing.T) {
 	}
 }
 
-// Scaling must not change the direction: on the finest grid the component across the direction is less than 1e-12 of
-// the length.
+// TestClipKeepsDirection checks that scaling does not change the direction: on the finest grid, the component
+// perpendicular to the original direction is less than 1e-12 of the length.
 func TestClipKeepsDirection(t *testing.T) {
 	s := stream(34)
 	g := Gaussian{Clip: 1, Sigma: 0x1p-20}
@@ -255,8 +257,8 @@ func TestClipKeepsDirection(t *testing.T) {
 	}
 }
 
-// The fine grid has no visible effect: for parameters at both ends of their ranges, the released update differs from
-// exact arithmetic by at most 2^-15 of the clip.
+// TestFineGridIsInvisible checks that the fine grid has no noticeable effect: for parameters at both ends of their
+// ranges, the released update differs from exact arithmetic by at most 2^-15 of the clip.
 func TestFineGridIsInvisible(t *testing.T) {
 	s := stream(35)
 	for _, dim := range []int{1, 10, 7850, 300_000} {
@@ -281,15 +283,16 @@ func TestFineGridIsInvisible(t *testing.T) {
 			}
 		}
 	}
-	// With 2^28-1 coordinates, the grid is as fine as required even for the largest ratio of sigma to clip.
+	// With 2^28-1 coordinates, the grid is sufficiently fine even for the largest ratio of sigma to clip.
 	g := Gaussian{Clip: 1, Sigma: 1 << 20}
 	if gamma := math.Ldexp(g.Sigma, -gridBits(g, 1<<28-1)); gamma*0x1p14 > 0x1p-16 {
 		t.Errorf("d 2^28: gamma is %v", gamma)
 	}
 }
 
-// The fine grid must be much finer than the wire grid: with M = 4 and the noise of epsilon 8 over fifty rounds, every
-// coordinate of a typical update is smaller than a grid step, so truncation makes it zero.
+// TestCoarseGridErasesUpdate shows why the fine grid must be much finer than the wire grid: with M = 4 and the noise
+// for epsilon 8 over fifty rounds, every coordinate of a typical update is smaller than a grid step, so truncation
+// reduces it to zero.
 func TestCoarseGridErasesUpdate(t *testing.T) {
 	update := make([]float32, 7850)
 	hostile(update, 0, 3, stream(36))

@@ -21,15 +21,16 @@ func (id RunID) validate() error {
 		validHex("fleet hash", id.Fleet, sha256.Size))
 }
 
-// Composition counts the releases of all runs on one data set and refuses a release that would exceed the limit over
-// the lifetime of the data. It is not safe for concurrent use.
+// Composition counts the releases of all runs on one data set. It refuses a release that would exceed the limit for the
+// lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
 	life  Lifetime         // the counted releases; Ledger, Cost and the Rho of each run are not set
 	plans map[RunID]Amount // planned costs of runs that are not over, see Plan
 }
 
-// NewComposition returns an empty account of a data set; created is an RFC 3339 time. With a nil limit it counts and
-// never refuses. A limit bounds the cost against all other members together, see [Limit].
+// NewComposition returns an empty composition for a data set. created is the time of its creation in RFC 3339 format.
+// With a nil limit, the composition counts releases but never refuses one. A limit bounds the cost against all other
+// members together, see [Limit].
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {
@@ -41,8 +42,8 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	return &Composition{life: Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()}}, nil
 }
 
-// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted is true
-// if the release is already counted; repeating it costs nothing. If the limit does not cover the release, the error
+// Check checks whether a release may be made. For each run, the rules are those of [Filter.Reserve]. counted reports
+// whether the release is already counted; repeating it costs nothing. If the release would exceed the limit, the error
 // wraps [ErrBudget].
 func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
 	f, counted, err := c.find(id, round, g)
@@ -71,8 +72,8 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	return nil
 }
 
-// find returns a filter that holds a run's counted releases and has no limit. counted reports whether the filter
-// already has the given round's release. err says why the filter refuses the release, nil if it does not.
+// find returns a filter with a run's counted releases and without a limit. counted reports whether the release of the
+// given round is already among them. err is not nil if the filter refuses the release.
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {
@@ -93,8 +94,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
 }
 
-// allows returns an error that wraps [ErrBudget] if the total exceeds the limit when the run's counted releases are
-// replaced by cost.
+// allows returns an error that wraps [ErrBudget] if the total would exceed the limit after the cost of the run's
+// counted releases is replaced with the parameter cost.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
 	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
 	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {
@@ -111,13 +112,13 @@ func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error
 	return c.life.Limit.allows(c.life.Total(), after.plus(cost), what)
 }
 
-// Last returns the highest counted round of a run, 0 for none.
+// Last returns the highest counted round of a run, or 0 if there is none.
 func (c *Composition) Last(id RunID) int {
 	f := Filter{spends: c.life.spends(id)}
 	return f.Last()
 }
 
-// Lifetime returns the spend of all runs. Its epsilons are for the given delta; head is the present state of the
+// Lifetime returns the releases and the cost of all runs, with epsilons at delta. head is the current state of the
 // ledger.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := c.life
@@ -129,21 +130,21 @@ func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	return &life
 }
 
-// Head identifies a state of a ledger, which is append-only.
+// Head identifies a state of an append-only ledger.
 type Head struct {
 	ID   string `json:"id"`   // random, 32 hexadecimal digits
 	Seq  int    `json:"seq"`  // number of reservations and of inherited entries
 	Hash string `json:"hash"` // SHA-256, 64 hexadecimal digits
 }
 
-// Validate reports each field with a value that is impossible in a ledger.
+// Validate returns an error that names each field whose value is impossible in a ledger.
 func (h Head) Validate() error {
 	f := faults{validHex("ledger id", h.ID, 16), validHex("ledger hash", h.Hash, sha256.Size)}
 	f.want(h.Seq >= 0, "ledger seq is %d, want 0 or more", h.Seq)
 	return errors.Join(f...)
 }
 
-// RunSpend is the spend of one run on a data set.
+// RunSpend has the releases of one run on a data set, and their cost.
 type RunSpend struct {
 	RunID
 	Rho    float64 `json:"rho"` // zCDP, rounded up: see [Total]
@@ -153,13 +154,14 @@ type RunSpend struct {
 // Total returns the cost of the releases.
 func (r RunSpend) Total() Total { return sumSpends(r.Spends) }
 
-// Lifetime is the spend of all runs on one data set.
+// Lifetime has the releases of all runs on one data set, and their cost.
 type Lifetime struct {
 	Dataset string `json:"dataset"`
 	Created string `json:"created"` // when the ledger was created, by the clock of the device
 	Ledger  Head   `json:"ledger"`  // the state of the ledger at the time of this summary
 	Limit   *Limit `json:"limit"`   // the budget of all runs together; nil: unlimited
-	// Inherited is a lower bound on the spend of lost ledgers of the same data.
+	// Inherited has costs recorded by lost ledgers for the same data. Their sum is a lower bound on the cost in these
+	// ledgers.
 	Inherited []Inherited `json:"inherited,omitempty"`
 	Runs      []RunSpend  `json:"runs"`
 	Cost
@@ -174,8 +176,8 @@ func (life *Lifetime) Total() (sum Total) {
 	return sum
 }
 
-// Unit returns the unit that the cost of all runs protects: Record if any run or inherited entry protects only
-// records.
+// Unit returns the unit that the cost of all runs protects: Record if any run or inherited entry protects only records,
+// otherwise Client.
 func (life *Lifetime) Unit() (u Unit) {
 	u = inheritedUnit(life.Inherited)
 	for _, r := range life.Runs {
@@ -184,7 +186,7 @@ func (life *Lifetime) Unit() (u Unit) {
 	return u
 }
 
-// Rounds returns the number of counted releases of a run.
+// Rounds returns the number of a run's counted releases.
 func (life *Lifetime) Rounds(id RunID) int { return countRounds(life.spends(id)) }
 
 func (life *Lifetime) run(id RunID) *RunSpend {
@@ -203,8 +205,8 @@ func (life *Lifetime) spends(id RunID) []Spend {
 	return nil
 }
 
-// verify reports each field of a certificate's lifetime that is inconsistent with the lifetime's other fields or with
-// c.
+// verify reports each field of the lifetime in a certificate that is inconsistent with the other fields or with the
+// certificate c.
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())

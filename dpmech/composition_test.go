@@ -14,7 +14,7 @@ var (
 	noisy  = Gaussian{Clip: 1, Sigma: 8}
 )
 
-// testLedger stands for a ledger: it is a composition with a made-up head.
+// testLedger simulates a ledger: it is a composition with an invented head.
 type testLedger struct {
 	*Composition
 	seq int
@@ -54,7 +54,8 @@ func reserve(t testing.TB, l *testLedger, run string, from, to int) {
 	}
 }
 
-// All runs on a data set count, whatever their names. Repeating a counted release costs nothing.
+// TestCompositionSumsRuns checks that all runs on a data set are counted, whatever their names, and that repeating a
+// counted release costs nothing.
 func TestCompositionSumsRuns(t *testing.T) {
 	l := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)
@@ -81,7 +82,8 @@ func TestCompositionSumsRuns(t *testing.T) {
 	}
 }
 
-// The limit holds for the sum over all runs. Add counts a release even if the sum then exceeds the limit.
+// TestCompositionLimit checks that the limit applies to the sum over all runs, and that Add counts a release even if
+// the sum then exceeds the limit.
 func TestCompositionLimit(t *testing.T) {
 	sigma, err := SigmaFor(1, 50, 8, 1e-5, GDP)
 	if err != nil {

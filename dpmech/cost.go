@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// Cost states a spend against one adversary in zCDP, in GDP, and as epsilon by each [Accounting]; see [Total.Figures].
+// Cost states the privacy cost of releases against one adversary in zCDP, in GDP, and as the epsilon of each
+// [Accounting]; see [Total.Figures].
 type Cost struct {
 	Adversary string `json:"adversary"`
 
@@ -17,15 +18,15 @@ type Cost struct {
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
-	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency, which replaces a client's updates by zero vectors. Two
-	// clipped updates are then at most R apart instead of 2R, which halves mu.
+	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency, which replaces a client's updates with zero vectors. The
+	// distance between two clipped updates is then at most R instead of 2R, which halves mu.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
-	// AgainstAll is the spend against [AllOthers], who know all pairwise noise; nil if it equals the spend against
-	// Adversary.
+	// AgainstAll is the cost against [AllOthers], who know all pairwise noise. It is nil if this cost equals the cost
+	// against Adversary.
 	AgainstAll *Cost `json:"against_all,omitempty"`
 }
 
-// CostOf returns all forms of the spend t; the epsilons hold at delta, see [Accounting.Epsilon].
+// CostOf returns all forms of the total t. Its epsilons are for delta, see [Accounting.Epsilon].
 func CostOf(t Total, delta float64) Cost {
 	list := t.Figures()
 	c := costOf(list[0], delta)
@@ -45,7 +46,7 @@ func costOf(f Figure, delta float64) Cost {
 	}
 }
 
-// verify compares a cost with the spend from which it must follow.
+// verify returns an error unless the cost matches the total t.
 func (c Cost) verify(t Total) error {
 	list := t.Figures()
 	wrong := faults{c.verifyFigure(list[0])}
@@ -62,7 +63,7 @@ func (c Cost) verify(t Total) error {
 	return errors.Join(wrong...)
 }
 
-// verifyFigure does the work of verify for the cost against one adversary; it ignores AgainstAll.
+// verifyFigure is like verify, but for the cost against one adversary; it ignores AgainstAll.
 func (c Cost) verifyFigure(figure Figure) error {
 	want := costOf(figure, c.Delta)
 	var wrong faults
@@ -86,8 +87,8 @@ func (c Cost) verifyFigure(figure Figure) error {
 	return errors.Join(wrong...)
 }
 
-// notBelow reports whether a stated number, have, is neither below the recomputed number, want, nor far above it,
-// within the tolerance of [Certificate.Verify].
+// notBelow compares a stated number (have) with the recomputed number (want). It reports whether the stated number is
+// neither below the recomputed number nor far above it, within the tolerance of [Certificate.Verify].
 func notBelow(have, want float64) bool {
 	return have >= want-float64(1e-11*want)-1e-12 && have <= want+float64(1e-6*want)+1e-12
 }
@@ -110,9 +111,9 @@ func (c Cost) withinLimit(l *Limit) error {
 	return nil
 }
 
-// FormatEpsilon formats an epsilon with the given number of decimals (at least 0), rounded up. To hide rounding
-// errors, the text may be below epsilon by a relative 1e-9: a budget of 8 is shown as 8, not 8.0001. Infinity is
-// "+Inf".
+// FormatEpsilon formats an epsilon with the given number of decimals, rounded up; a negative number of decimals means
+// 0. To hide rounding errors, the text may be less than epsilon by a relative 1e-9: a budget of 8 is formatted as 8,
+// not 8.0001. Infinity is formatted as "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	decimals = max(decimals, 0)
 	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)

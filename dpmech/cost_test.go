@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The zero-out epsilon is for half the sensitivity, so it equals the GDP epsilon of the same releases with half the
-// clip.
+// TestCostZeroOut checks that the zero-out epsilon equals the GDP epsilon of the same releases with half the clip,
+// because zero-out adjacency halves the sensitivity.
 func TestCostZeroOut(t *testing.T) {
 	for _, g := range []Gaussian{{Clip: 1, Sigma: 8}, {Clip: 1, Sigma: 1}, {Clip: 0.3, Sigma: 40}} {
 		whole, half := Spend{First: 1, Rounds: 50, Clip: g.Clip, Sigma: g.Sigma}, Spend{First: 1, Rounds: 50, Clip: g.Clip / 2, Sigma: g.Sigma}
@@ -23,7 +23,8 @@ func TestCostZeroOut(t *testing.T) {
 	}
 }
 
-// A formatted epsilon is not below the given epsilon, and a positive epsilon is not formatted as zero.
+// TestFormatEpsilon checks that a formatted epsilon is never less than the given epsilon, up to rounding errors, and
+// that a positive epsilon is never formatted as zero.
 func TestFormatEpsilon(t *testing.T) {
 	for _, c := range []struct {
 		eps      float64
@@ -42,7 +43,8 @@ func TestFormatEpsilon(t *testing.T) {
 	}
 }
 
-// The printed value is at least the true value and exceeds it by less than one unit of the last digit.
+// TestFormatEpsilonNeverBelow checks that the formatted value is at least the true value, up to rounding errors, and
+// exceeds it by less than one unit in the last digit.
 func TestFormatEpsilonNeverBelow(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {

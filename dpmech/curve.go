@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// Level is the noise that remains against an adversary who sees all releases and knows what Colluders members know.
+// Level is the standard deviation of the noise that remains against an adversary who sees all releases and has the
+// knowledge of Colluders members.
 type Level struct {
 	Colluders int     `json:"colluders"`
 	Effective float64 `json:"effective_sigma"` // see [Shared]; against all other members only the client's local sigma remains
 }
 
-// Point is a cost against the adversary of a [Level].
+// Point is the cost against the adversary described by a [Level].
 type Point struct {
 	Level
 	Rho     float64 `json:"rho"` // zCDP, rounded up
@@ -29,12 +30,12 @@ type Curve struct {
 	named  string  // the name of the first point's adversary if the number of its colluders is unknown
 }
 
-// CurveOf returns the curve for the cost t of releases that all have the pairwise noise s, with epsilons at delta.
-// levels are the run's levels by ascending Colluders. They must contain the level of s and end with the level of all
-// other members. Without pairwise noise the curve is one point. If no levels are given, as for several runs, the curve
-// has two points: the two costs in t.
+// CurveOf returns the curve for releases that all have the pairwise noise s and a total cost of t. Its epsilons are for
+// delta. levels are the levels of the run in ascending order of Colluders. They must include the level of s, and the
+// last one must be the level of all other members. Without pairwise noise, the curve has one point. If no levels are
+// given, as for several runs, the curve has two points: the two costs in t.
 //
-// A cost is a constant (releases without pairwise noise) plus a multiple of 1/Effective^2, so the two costs in t
+// A cost is a constant (for releases without pairwise noise) plus a multiple of 1/Effective^2, so the two costs in t
 // determine the cost at every level.
 func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) Curve {
 	point := func(l Level, rho float64) Point { return Point{Level: l, Rho: rho, Epsilon: acc.Epsilon(rho, delta)} }
@@ -70,8 +71,9 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 	return c
 }
 
-// Text returns the curve as a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with
-// 5, 67.7 with all". Epsilons have three digits, rounded up. Outsiders see all releases but know no member's noise.
+// Text returns the curve as one line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with
+// 5, 67.7 with all". Epsilons have three significant digits, rounded up. Outsiders see all releases but do not have any
+// member's knowledge of the noise.
 func (c Curve) Text() string {
 	last := c.Points[len(c.Points)-1]
 	if len(c.Points) == 1 {
@@ -84,7 +86,7 @@ func (c Curve) Text() string {
 	return "epsilon " + strings.Join(parts, ", ") + vanishing(c.absent)
 }
 
-// epsilonText formats an epsilon with three digits, rounded up as in [FormatEpsilon].
+// epsilonText formats an epsilon with three significant digits, rounded up as in [FormatEpsilon].
 func epsilonText(epsilon float64) string {
 	if !(epsilon > 0) {
 		return FormatEpsilon(epsilon, 2)
@@ -97,14 +99,14 @@ func epsilonText(epsilon float64) string {
 	return text
 }
 
-// Bar is a cost against one adversary, for display.
+// Bar is the cost against one adversary, for display as a bar.
 type Bar struct {
 	Who     string  `json:"who"`     // the adversary, such as "outsiders" or "any 5 of 30 others"
 	Epsilon float64 `json:"epsilon"` // see [Point]
 	Guess   float64 `json:"guess"`   // see [Guess]
 }
 
-// Bars returns the cost against each adversary of the curve, weakest adversary first.
+// Bars returns the cost against each adversary on the curve, in order from the weakest adversary to the strongest.
 func (c Curve) Bars() (bars []Bar) {
 	for _, p := range c.shown() {
 		who := strings.TrimPrefix(strings.TrimPrefix(c.who(p, false), "with "), "against ")
@@ -113,8 +115,8 @@ func (c Curve) Bars() (bars []Bar) {
 	return bars
 }
 
-// shown returns the points up to the first point whose cost equals that of the last point, because all further points
-// repeat this cost.
+// shown returns the points up to the first one with the same cost as the last point. All further points would repeat
+// this cost.
 func (c Curve) shown() []Point {
 	end := len(c.Points) - 1
 	for end > 0 && c.Points[end-1].Rho == c.Points[end].Rho {
@@ -123,7 +125,8 @@ func (c Curve) shown() []Point {
 	return c.Points[:end+1]
 }
 
-// who names the adversary of a point; told means that the text has already stated the number of other members.
+// who returns the name of the adversary of a point. If told is true, the text has already stated the number of other
+// members, so the name omits it.
 func (c Curve) who(p Point, told bool) string {
 	last := c.Points[len(c.Points)-1]
 	with := fmt.Sprintf("with %d", p.Colluders)
@@ -151,19 +154,20 @@ func (c Curve) who(p Point, told bool) string {
 	return with
 }
 
-// Guess returns an upper bound, in [0.5, 1], on the probability with which an adversary can tell which of two equally
-// likely data sets produced releases with a cost of rho. The two data sets are adjacent: they differ in one unit that
-// the cost protects.
+// Guess returns an upper bound, in [0.5, 1], on the success probability of an adversary who must decide which of two
+// equally likely data sets led to releases with a cost of rho. The two data sets are adjacent: they differ in one unit
+// that the cost protects.
 //
-// It is Phi(mu/2), mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism lies above that of N(0, 1)
-// against N(mu, 1), whose best test has error Phi(-mu/2) of either kind (Dong, Roth and Su, "Gaussian differential
-// privacy", 2.3). It depends on neither delta nor epsilon.
+// The bound is Phi(mu/2) with mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism is at least that of
+// N(0, 1) against N(mu, 1), whose best test has error probabilities of Phi(-mu/2) of either kind (Dong, Roth and Su,
+// "Gaussian differential privacy", 2.3). The bound depends on neither delta nor epsilon.
 func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
 
-// Times converts a probability to a whole number of times in 100, rounded up.
+// Times converts a probability to the number of times in 100, rounded up to a whole number.
 func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
 
-// Words explains in plain sentences what c means for one unit (a whole data set or a record) of one member's data.
+// Words explains in plain sentences what the curve c means for one unit (a whole data set or a record) of a member's
+// data.
 func (c Curve) Words(unit Unit) string {
 	which, cases := "which of two data sets this member has", "the two"
 	if unit == Record {
@@ -182,7 +186,7 @@ func (c Curve) Words(unit Unit) string {
 		text, cases)
 }
 
-// Bound returns the cost curve that the certificate states for its run, and the unit that the cost protects.
+// Bound returns the cost curve that the certificate states for its run, and the unit that this cost protects.
 func (c *Certificate) Bound() (Curve, Unit) {
 	if len(c.Curve) == 0 {
 		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP), c.unit()
@@ -191,8 +195,8 @@ func (c *Certificate) Bound() (Curve, Unit) {
 	return Curve{Points: c.Curve, Others: c.Curve[len(c.Curve)-1].Colluders, absent: s.Absent}, c.unit()
 }
 
-// verifyCurve returns an error if the curve does not follow from the releases and the stated levels. It cannot verify
-// the levels, which follow from the graph.
+// verifyCurve returns an error if the curve does not match the releases and the stated levels. It cannot verify the
+// levels themselves, because they depend on the graph.
 func (c *Certificate) verifyCurve() error {
 	if c.Curve == nil {
 		return nil

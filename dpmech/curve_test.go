@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// ringLevels are the levels of a run with 30 other members and the pairwise noise of the variable shared.
+// ringLevels are the levels of a run with 30 other members and the pairwise noise in the variable shared.
 var ringLevels = []Level{{0, 20}, {1, 16}, {5, 12}, {30, 8}}
 
-// The cost at each point of a curve is at least, and nearly equal to, the cost of releases with the point's effective
-// sigma. This also holds if further releases have no pairwise noise.
+// TestCurve checks that the cost at each point of a curve is at least, and nearly equal to, the cost of releases with
+// the point's effective sigma. This must also be true if further releases have no pairwise noise.
 func TestCurve(t *testing.T) {
 	for _, alone := range []int{0, 3} {
 		total := shared.Total(7)
@@ -53,7 +53,8 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// epsilonText returns three digits, and a number that is below its argument by at most a rounding error.
+// TestEpsilonText checks that epsilonText formats its argument with three significant digits, and rounds it up unless
+// the excess is only a rounding error.
 func TestEpsilonText(t *testing.T) {
 	for epsilon, want := range map[float64]string{0: "0.00", 8: "8.00", 8 * (1 + 1e-12): "8.00", 8.0001: "8.01", 67.62: "67.7", 173.2: "174",
 		0.01234: "0.0124", 0.9999: "1.00", 9.9951: "10.0", 0.99: "0.990", 999.5: "1000", math.Inf(1): "+Inf", 1e-12: "0.000000001"} {
@@ -63,7 +64,8 @@ func TestEpsilonText(t *testing.T) {
 	}
 }
 
-// A certificate has its curve, and Verify detects a change of any number in it.
+// TestCertificateCurve checks that a certificate includes its curve, and that Verify detects a change to any number in
+// the curve.
 func TestCertificateCurve(t *testing.T) {
 	f := mustFilter(t, nil)
 	for round := 1; round <= 7; round++ {
@@ -104,8 +106,8 @@ func TestCertificateCurve(t *testing.T) {
 			bad := *c
 			bad.Curve = append([]Point{}, c.Curve...)
 			change(&bad.Curve[i])
-			// A certificate alone cannot reveal a wrong number of other members or a wrong effective sigma: both
-			// follow from the fleet's graph.
+			// The certificate alone is not enough to detect a wrong number of other members or a wrong effective sigma:
+			// both depend on the fleet's graph.
 			alone := what == "colluders" && i > 1
 			if err := bad.Verify(); (err == nil) != alone {
 				t.Errorf("point %d, %s: %v", i, what, err)
@@ -133,7 +135,7 @@ func TestCertificateCurve(t *testing.T) {
 	}
 }
 
-// integral is the standard normal probability between two points, by Simpson's rule.
+// integral returns the standard normal probability between two points, computed with Simpson's rule.
 func integral(from, to float64) float64 {
 	const n = 20_000
 	h, sum := (to-from)/n, 0.0
@@ -150,7 +152,7 @@ func integral(from, to float64) float64 {
 	return sum * h / 3 / math.Sqrt(2*math.Pi)
 }
 
-// The success probability that Guess returns follows from mu alone: the best test of N(0, 1) against N(mu, 1) is right
+// TestGuess checks that the result of Guess depends on mu alone: the best test of N(0, 1) against N(mu, 1) is right
 // with probability Phi(mu/2).
 func TestGuess(t *testing.T) {
 	for _, mu := range []float64{0, 1e-6, 0.01, 0.25, 1, 1.6, 3, 7, 20} {
@@ -164,8 +166,8 @@ func TestGuess(t *testing.T) {
 			t.Errorf("%v is %d times in 100, want %d", p, got, want)
 		}
 	}
-	// For each delta, the pair (epsilon, delta) alone implies a bound on the probability. Guess is below all of these
-	// bounds and near the smallest.
+	// For each delta, the pair (epsilon, delta) alone implies a bound on this probability. The result of Guess is below
+	// all of these bounds and close to the smallest.
 	best := 1.0
 	for _, delta := range []float64{1e-9, 1e-5, 1e-2, 0.1, 0.3, 0.38} {
 		e := math.Exp(GDP.Epsilon(0.5, delta))
@@ -176,7 +178,8 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// Bars has an entry for each adversary of a curve, and the text of Words names all of them.
+// TestBars checks that Bars returns an entry for each adversary of a curve, and that the text of Words names all of
+// these adversaries.
 func TestBars(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 10, Shared: Shared{Sigma: 40, Effective: 38, Colluders: 1}}
 	levels := []Level{{0, 40}, {1, 38}, {5, 20}, {30, 10}}

@@ -2,10 +2,10 @@ package dpmech
 
 import "math"
 
-// smallestDelta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is (epsilon,
-// delta)-private, epsilon >= 0, rounded up: never below the true number, and above it by less than 1e-9 of it for rho
-// in 1e-300..1e6. It is 1 (no guarantee) if an argument is out of range, and 0 if rho is 0. Other results are at least
-// 2^-1022: smaller true values are rounded up.
+// smallestDelta returns the smallest delta at which a total cost rho >= 0 (in zCDP) is (epsilon, delta)-private, for
+// epsilon >= 0. The result is rounded up: it is never less than the true value, and it exceeds the true value by a
+// relative error of less than 1e-9 for rho in 1e-300..1e6. It is 1 (no guarantee) if an argument is out of range, and 0
+// if rho is 0. Otherwise it is at least 2^-1022, and smaller true values are rounded up.
 func (a Accounting) smallestDelta(rho, epsilon float64) float64 {
 	if a < GDP || a > Paper || !(rho >= 0 && rho <= math.MaxFloat64) || !(epsilon >= 0 && epsilon <= math.MaxFloat64) {
 		return 1
@@ -17,7 +17,7 @@ func (a Accounting) smallestDelta(rho, epsilon float64) float64 {
 	return min(max(delta, leastDelta)*widening, 1)
 }
 
-// deltaGDP evaluates the right side of the inequality in epsilon.go directly.
+// deltaGDP directly evaluates the right side of the inequality in epsilon.go.
 func deltaGDP(rho, epsilon float64) float64 {
 	mu := math.Sqrt2 * math.Sqrt(rho)
 	t := (epsilon - rho) / mu
@@ -31,7 +31,8 @@ func deltaGDP(rho, epsilon float64) float64 {
 	return math.Exp(log + logMargin(t))
 }
 
-// deltaZCDP evaluates the bound at the x that solves rho*(1+2x) - ln(1+1/x) = epsilon, the optimal order minus 1.
+// deltaZCDP evaluates the bound at the solution x of rho*(1+2x) - ln(1+1/x) = epsilon, which is the optimal order minus
+// 1.
 func deltaZCDP(rho, epsilon float64) float64 {
 	x := bisect(leastOrder, mostOrder, func(x float64) bool {
 		return rho-epsilon+float64(2*rho*x)-math.Log1p(1/x) <= 0
@@ -50,7 +51,7 @@ func deltaZCDP(rho, epsilon float64) float64 {
 // leastLog is slightly below the natural logarithm of the smallest normal float64.
 const leastLog = -710.0
 
-// deltaPaper solves epsilonPaper for delta: exp(-(epsilon-rho)^2/(4 rho)).
+// deltaPaper is the inverse of epsilonPaper in delta: exp(-(epsilon-rho)^2/(4 rho)).
 func deltaPaper(rho, epsilon float64) float64 {
 	if epsilon <= rho {
 		return 1

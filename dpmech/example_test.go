@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// How much noise do fifty releases need for epsilon 8, and what epsilon do the other conversions give for the same
+// How much noise do fifty releases need for epsilon 8, and which epsilon do the other conversions compute for the same
 // releases?
 func ExampleSigmaFor() {
 	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
@@ -37,8 +37,8 @@ func ExampleMaxRounds() {
 	// Output: 69 <nil>
 }
 
-// Ten cautious rounds, then ten with a smaller clip and less noise: costs add up, whatever the parameters of each
-// round.
+// Ten cautious rounds, then ten rounds with a smaller clip and less noise: costs add up, whatever the parameters of
+// each round.
 func ExampleFilter_Total() {
 	filter, err := dpmech.NewFilter(nil)
 	for round := 1; round <= 20 && err == nil; round++ {
@@ -57,7 +57,7 @@ func ExampleFilter_Total() {
 	// Output: rho 0.5125, epsilon 4.440 at delta 1e-5
 }
 
-// One release of a three-dimensional update.
+// A single release of a three-dimensional update.
 func ExampleMechanism_Release() {
 	mech, err := dpmech.NewMechanism(3, rand.Reader)
 	if err != nil {
@@ -74,7 +74,8 @@ func ExampleMechanism_Release() {
 	// Output: 3 noisy numbers, at a cost of 0.03125 in zCDP
 }
 
-// The release of ExampleMechanism_Release as small integers in steps of sigma/16, the form in which a node sends it.
+// The release of ExampleMechanism_Release as small integers in steps of sigma/16, which is the form in which a node
+// sends it.
 func ExampleMechanism_ReleaseOnGrid() {
 	mech, err := dpmech.NewMechanism(3, rand.Reader)
 	if err != nil {
@@ -98,7 +99,7 @@ func ExampleMechanism_ReleaseOnGrid() {
 	// Output: 3 numbers; of the update, [0 0 0] is left
 }
 
-// A run of three releases under a limit that covers two.
+// A run of three releases with a limit that covers two.
 func ExampleFilter() {
 	filter, err := dpmech.NewFilter(&dpmech.Limit{Epsilon: 1.5, Delta: 1e-5, Accounting: dpmech.GDP})
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 // ErrBudget is wrapped by the error for a release that the budget does not cover.
 var ErrBudget = errors.New("refused, because it would exceed the privacy budget")
 
-// Limit is a privacy budget: epsilon at delta under Accounting. As the limit of a run, Epsilon bounds the cost against
-// the adversary that the fleet names, see [Total]. As the limit of a lifetime (see [Composition]), it bounds the cost
-// against all other members together.
+// Limit is a privacy budget: epsilon at delta, computed with Accounting. In a limit for a run, Epsilon bounds the cost
+// against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), it bounds the
+// cost against all other members together.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
-	// EpsilonAll bounds the cost against all other members together. 0 means no such limit in a run; in a lifetime it
-	// means the value of Epsilon. If EpsilonAll is set in a lifetime, Epsilon bounds the cost against the weakest
-	// adversary that a run names.
+	// EpsilonAll bounds the cost against all other members together. For a run, 0 means that there is no such bound;
+	// for a lifetime, 0 means the value of Epsilon. If EpsilonAll is set for a lifetime, Epsilon bounds the cost
+	// against the weakest adversary that any run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
-	// Unit is what the limit protects. A limit for each client refuses releases that protect only each record.
+	// Unit is what the limit protects. A limit for each client refuses releases that protect only records.
 	Unit Unit `json:"unit,omitzero"`
 }
 
@@ -42,7 +42,7 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s against %s, and %v against %s", text, WeakestNamed, l.EpsilonAll, AllOthers)
 }
 
-// Validate reports each field that is out of range.
+// Validate returns an error that names each field whose value is out of range.
 func (l Limit) Validate() error {
 	var f faults
 	f.want(l.Epsilon > 0 && l.Epsilon <= 1e6, "epsilon is %v, want more than 0 and at most 1e6", l.Epsilon)
@@ -69,7 +69,7 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// lifelong returns a copy of l for a lifetime. In the copy, an EpsilonAll of 0 is replaced by the value of Epsilon.
+// lifelong returns a copy of l for a lifetime. If EpsilonAll is 0, the copy has the value of Epsilon instead.
 func (l *Limit) lifelong() *Limit {
 	l = l.clone()
 	if l != nil && l.EpsilonAll == 0 {
@@ -78,8 +78,8 @@ func (l *Limit) lifelong() *Limit {
 	return l
 }
 
-// Left returns the budget, in zCDP against each of the two adversaries, that remains after spent. It is infinite if l
-// is nil.
+// Left returns the budget that remains if the releases so far have the total cost in the parameter spent. The result
+// has two numbers in zCDP, one for each of the two adversaries of a [Total]; both are infinite if l is nil.
 func (l *Limit) Left(spent Total) Total {
 	left := Total{Rho: math.Inf(1), All: math.Inf(1), weakest: spent.weakest}
 	if l == nil {
@@ -115,8 +115,8 @@ func (l *Limit) bounds(u Unit, what string) error {
 		what, ErrBudget, ErrUnit, l, u)
 }
 
-// allows returns an error that wraps ErrBudget if after, the total including the requested release, exceeds the limit
-// or maxSpend. The error states the totals before and after this release.
+// allows returns an error that wraps ErrBudget if the total including the requested release (the parameter after)
+// exceeds the limit or maxSpend. The error states the totals before and after this release.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
@@ -135,7 +135,7 @@ func (l *Limit) allows(before, after Total, what string) error {
 	return err
 }
 
-// covers does the check of allows for a single cost in zCDP, with limit as the largest allowed epsilon.
+// covers performs the check of allows for a single cost in zCDP. limit is the maximum epsilon.
 func (l *Limit) covers(limit, before, after float64, what string) error {
 	if l.Accounting.Epsilon(after, l.Delta) <= limit {
 		return nil
@@ -147,7 +147,7 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, limit, l.Accounting, l.Delta)
 }
 
-// Filter counts the releases of one run and refuses a release that would exceed the run's limit. The clip and noise of
+// Filter counts the releases of one run. It refuses a release that would exceed the run's limit. The clip and noise of
 // a round may depend on all earlier releases (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in
 // differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
 type Filter struct {
@@ -155,7 +155,7 @@ type Filter struct {
 	spends []Spend
 }
 
-// NewFilter returns an empty filter. With a nil limit it counts and never refuses.
+// NewFilter returns an empty filter. With a nil limit, the filter counts releases but never refuses one.
 func NewFilter(limit *Limit) (*Filter, error) {
 	if limit != nil { // the limit must allow at least one release
 		if _, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta); err != nil {
@@ -166,8 +166,8 @@ func NewFilter(limit *Limit) (*Filter, error) {
 }
 
 // Reserve counts the release of a round, numbered from 1, before its noise is drawn. Reserving a counted round again
-// costs nothing, but its parameters must be the same. Skipped rounds cannot be reserved later. If the limit does not
-// cover the release, the error wraps [ErrBudget]. After any error nothing is counted, and nothing may be released.
+// costs nothing, but its parameters must be the same. Skipped rounds cannot be reserved later. If the release would
+// exceed the limit, the error wraps [ErrBudget]. After any error, nothing is counted, and nothing may be released.
 func (f *Filter) Reserve(round int, g Gaussian) error {
 	known, err := f.check(round, g)
 	if err == nil && !known {
@@ -176,13 +176,13 @@ func (f *Filter) Reserve(round int, g Gaussian) error {
 	return err
 }
 
-// Check returns the error that Reserve would return and counts nothing.
+// Check returns the error that Reserve would return, without counting the release.
 func (f *Filter) Check(round int, g Gaussian) error {
 	_, err := f.check(round, g)
 	return err
 }
 
-// check reports whether the release is already counted. err says why the release cannot be counted, nil if it can.
+// check reports whether the release is already counted. It returns an error if the release cannot be counted.
 func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	if round < 1 || round > maxRound {
 		return false, fmt.Errorf("dpmech: round is %d, want 1..%d", round, maxRound)
@@ -208,15 +208,15 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	return false, f.limit.allows(f.Total(), f.totalWith(round, g), what)
 }
 
-// totalWith returns the value of Total after a further release.
+// totalWith returns the total including one more release.
 func (f *Filter) totalWith(round int, g Gaussian) Total {
 	with := Filter{spends: slices.Clone(f.spends)}
 	with.add(round, g)
 	return with.Total()
 }
 
-// add counts a release. It extends the last spend if the release continues that spend, and otherwise appends a new
-// spend.
+// add counts a release. It extends the last element of f.spends if the release continues this element; otherwise it
+// appends a new element.
 func (f *Filter) add(round int, g Gaussian) {
 	if n := len(f.spends); n > 0 {
 		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {
@@ -230,7 +230,7 @@ func (f *Filter) add(round int, g Gaussian) {
 // Total returns the cost of all counted releases, in zCDP, rounded up.
 func (f *Filter) Total() Total { return sumSpends(f.spends) }
 
-// Last returns the highest counted round, 0 for none.
+// Last returns the highest counted round, or 0 if there is none.
 func (f *Filter) Last() int {
 	if len(f.spends) == 0 {
 		return 0
@@ -238,10 +238,10 @@ func (f *Filter) Last() int {
 	return f.spends[len(f.spends)-1].last()
 }
 
-// Spends returns a copy of the counted releases in order of rounds.
+// Spends returns a copy of the counted releases, in order of rounds.
 func (f *Filter) Spends() []Spend { return slices.Clone(f.spends) }
 
-// Limit returns a copy of the limit, nil if there is none.
+// Limit returns a copy of the limit, or nil if there is none.
 func (f *Filter) Limit() *Limit { return f.limit.clone() }
 
 type filterState struct {
@@ -250,7 +250,7 @@ type filterState struct {
 	Spends  []Spend `json:"releases"`
 }
 
-// State returns the filter as compact JSON for [LoadFilter]: about 100 bytes, plus at most 90 bytes for each change of
+// State returns the filter as compact JSON for [LoadFilter]: about 100 bytes, plus at most 90 bytes for each change in
 // parameters. Equal filters have equal states.
 func (f *Filter) State() []byte {
 	state, err := json.Marshal(filterState{Version: 1, Limit: f.limit, Spends: append([]Spend{}, f.spends...)})
@@ -260,7 +260,7 @@ func (f *Filter) State() []byte {
 	return state
 }
 
-// LoadFilter returns the filter of a state, which must be byte for byte an output of State.
+// LoadFilter returns the filter with the given state, which must be exactly as returned by State, byte for byte.
 func LoadFilter(state []byte) (*Filter, error) {
 	var s filterState
 	if err := ReadJSON(state, &s); err != nil {

@@ -19,7 +19,7 @@ func mustFilter(t testing.TB, limit *Limit) *Filter {
 	return f
 }
 
-// exactRho returns the sum of the costs of all releases in exact rational numbers, as a reference.
+// exactRho returns the sum of the costs of all releases as an exact rational number.
 func exactRho(releases []Gaussian) *big.Rat {
 	sum := new(big.Rat)
 	for _, g := range releases {
@@ -29,7 +29,8 @@ func exactRho(releases []Gaussian) *big.Rat {
 	return sum
 }
 
-// The filter's sum is never below the exact sum and barely above it, and it is exact where no rounding is needed.
+// TestFilterSumsUpward checks that the filter's sum is never below the exact sum and only slightly above it, and that
+// it is exact if no rounding is needed.
 func TestFilterSumsUpward(t *testing.T) {
 	s := stream(31)
 	for range 50 {
@@ -65,8 +66,8 @@ func TestFilterSumsUpward(t *testing.T) {
 	}
 }
 
-// A sum or a multiple that is not a float64 is rounded up to the next float64; a result that is a float64 stays
-// unchanged.
+// TestRoundingUp checks that a sum or a multiple is rounded up to the next float64 if it is not a float64, and is
+// returned unchanged otherwise.
 func TestRoundingUp(t *testing.T) {
 	s := stream(32)
 	above := 0
@@ -91,8 +92,8 @@ func TestRoundingUp(t *testing.T) {
 	}
 }
 
-// For every accounting, the planned rounds fit with the noise of SigmaFor, one more round does not, and the error has
-// all details.
+// TestFilterRefuses checks, for every accounting, that the planned number of rounds fits the limit with the noise from
+// SigmaFor, that one more round does not, and that the error has all details.
 func TestFilterRefuses(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		sigma, err := SigmaFor(0.5, 50, 8, 1e-5, acc)
@@ -122,15 +123,15 @@ func TestFilterRefuses(t *testing.T) {
 		if string(f.State()) != before || f.Last() != 50 {
 			t.Errorf("%v: the refusal changed the filter", acc)
 		}
-		// The remaining budget covers a release with much noise.
+		// The remaining budget covers a release with a lot of noise.
 		if err := f.Reserve(51, Gaussian{Clip: 0.5, Sigma: 1e5 * 0.5}); err != nil {
 			t.Errorf("%v: a release that costs next to nothing: %v", acc, err)
 		}
 	}
 }
 
-// The filter refuses a release exactly if it would exceed the limit, for any parameters, even for parameters chosen in
-// view of the remaining budget.
+// TestFilterIsTight checks that the filter refuses a release if and only if it would exceed the limit, for any
+// parameters, even for parameters that were chosen based on the remaining budget.
 func TestFilterIsTight(t *testing.T) {
 	s := stream(33)
 	for range 40 {
@@ -158,7 +159,8 @@ func TestFilterIsTight(t *testing.T) {
 	}
 }
 
-// A repeated release counts once. A release of a counted round with other parameters is refused.
+// TestFilterRounds checks that a repeated release counts once, and that a release in a counted round with other
+// parameters is refused.
 func TestFilterRounds(t *testing.T) {
 	a, b := Gaussian{Clip: 1, Sigma: 8}, Gaussian{Clip: 1, Sigma: 9}
 	f := mustFilter(t, nil)
@@ -190,7 +192,8 @@ func TestFilterRounds(t *testing.T) {
 	}
 }
 
-// Invalid numbers are errors, with and without a limit; nothing is counted.
+// TestFilterRefusesNonsense checks that invalid numbers are errors, with and without a limit, and that nothing is
+// counted.
 func TestFilterRefusesNonsense(t *testing.T) {
 	for _, limit := range []*Limit{nil, {Epsilon: 1e6, Delta: 1e-5, Accounting: GDP}} {
 		f := mustFilter(t, limit)
@@ -212,7 +215,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 			}
 		}
 	}
-	// The sum exceeds maxSpend.
+	// Here, the sum exceeds maxSpend.
 	f := mustFilter(t, nil)
 	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 0.0015}), f.Reserve(3, Gaussian{Clip: 1, Sigma: 8})); err != nil {
 		t.Fatal(err)
@@ -228,7 +231,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 	}
 }
 
-// A restored filter behaves like the original.
+// TestFilterState checks that a restored filter behaves like the original.
 func TestFilterState(t *testing.T) {
 	s := stream(34)
 	limit := &Limit{Epsilon: 20, Delta: 1e-6, Accounting: ZCDP}

@@ -8,20 +8,21 @@ import (
 	"sort"
 )
 
-// maxRatio bounds sigma/R and R/sigma, so that all integers of a release fit 64 bits.
+// maxRatio bounds sigma/R and R/sigma, so that all integers of a release fit in 64 bits.
 const maxRatio = 1 << 20
 
-// Bounds of [Gaussian].Clip.
+// These are the bounds of [Gaussian].Clip.
 const (
 	MinClip = 1e-30
 	MaxClip = 1e30
 )
 
-// Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper) plus Gaussian noise of
-// standard deviation Sigma (sigma_dp,k) in each coordinate. Neither Clip nor Sigma alone determines the privacy.
+// Gaussian has the parameters of one release: an update clipped to the ball of radius Clip (R_k in the paper) plus
+// Gaussian noise with standard deviation Sigma (sigma_dp,k) in each coordinate. Neither Clip nor Sigma alone determines
+// the privacy cost.
 //
-// Without pairwise noise, as in the paper, Shared is zero. Otherwise the release also carries the noise of its
-// [Pair]s. This noise protects the release from everyone who does not know the keys of the pairs.
+// Without pairwise noise, as in the paper, Shared is zero. Otherwise the release also has the noise of its [Pair]s.
+// This noise protects the release from everyone who does not have the keys of the pairs.
 type Gaussian struct {
 	Clip   float64 `json:"clip"`  // R > 0, in units of the parameter vector
 	Sigma  float64 `json:"sigma"` // standard deviation > 0 of the client's local noise, in the same units
@@ -29,7 +30,7 @@ type Gaussian struct {
 	Unit   Unit    `json:"unit,omitzero"` // what is protected: with Record, Clip is R_s, the radius of each record's part of the update
 }
 
-// String returns the parameters for error texts.
+// String returns the parameters in the form used in error messages.
 func (g Gaussian) String() string {
 	text := fmt.Sprintf("clip %v and sigma %v", g.Clip, g.Sigma)
 	if g.Unit != Client {
@@ -42,7 +43,7 @@ func (g Gaussian) String() string {
 	return text
 }
 
-// Validate returns an error if g does not describe a private release.
+// Validate returns an error if g does not describe a valid private release.
 func (g Gaussian) Validate() error {
 	var errs []error
 	if !(g.Clip >= MinClip && g.Clip <= MaxClip) {
@@ -64,7 +65,7 @@ func (g Gaussian) Validate() error {
 }
 
 // Rho returns the cost of the release in zCDP against the adversary that the fleet names, rounded up: 2R^2/sigma^2,
-// with Shared.Effective for sigma if there is pairwise noise. It is +Inf if g is not valid.
+// where sigma is Shared.Effective if there is pairwise noise. It is +Inf if g is not valid.
 func (g Gaussian) Rho() float64 {
 	if g.Shared.Effective > 0 {
 		return g.rho(g.Shared.Effective)
@@ -72,11 +73,12 @@ func (g Gaussian) Rho() float64 {
 	return g.rho(g.Sigma)
 }
 
-// RhoAll returns the cost against all other members together, who know all pairwise noise: 2R^2/sigma^2 with the local
-// sigma, rounded up.
+// RhoAll returns the cost in zCDP against all other members together, who know all pairwise noise. It is 2R^2/sigma^2
+// with the local sigma, rounded up.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
-// rho returns the cost of the release against an adversary who cannot remove noise with the standard deviation faced.
+// rho returns the cost of the release against an adversary who cannot remove noise with the standard deviation in the
+// parameter faced.
 func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)
@@ -98,9 +100,10 @@ func times(n int, rho float64) float64 {
 	return total
 }
 
-// SigmaFor returns the least Sigma (or, with pairwise noise, Shared.Effective) with which the given number of releases,
-// clipped to radius clip, stays within (epsilon, delta). The result is rounded up to six digits and the same on every
-// processor. SigmaFor fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// SigmaFor returns the smallest Sigma (or, with pairwise noise, Shared.Effective) with which the given number of
+// releases, clipped to radius clip, is (epsilon, delta)-private. The result is rounded up to six significant digits and
+// is the same on every processor. SigmaFor fails if an argument is out of range (see [Accounting.MaxRho] and
+// [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
@@ -116,8 +119,8 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 	return g.Sigma, g.Validate()
 }
 
-// MaxRounds returns how many releases with the parameters g fit into (epsilon, delta): 0 to 2^31-1. It fails if an
-// argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// MaxRounds returns the maximum number of releases with the parameters g that are (epsilon, delta)-private together: 0
+// to 2^31-1. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
 	if err := errors.Join(Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}.Validate(), g.Validate()); err != nil {
 		return 0, err
@@ -126,7 +129,7 @@ func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) 
 	return sort.Search(math.MaxInt32, func(n int) bool { return acc.Epsilon(times(n+1, rho), delta) > epsilon }), nil
 }
 
-// roundUp returns the least number with six significant decimal digits that is at least x > 0.
+// roundUp rounds x > 0 up to six significant decimal digits.
 func roundUp(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 0) {
 		return x
@@ -137,7 +140,8 @@ func roundUp(x float64) float64 {
 	inverse := 1.0
 	for ; x*inverse < 1e5; inverse *= 10 {
 	}
-	// If x has six digits, the quotient may exceed a whole number by a rounding error, which must not add a unit.
+	// If x has at most six digits, the quotient may exceed a whole number by a rounding error, which must not increase
+	// the result.
 	n := math.Ceil(x/unit*inverse - 1e-4)
 	return n * unit / inverse
 }

@@ -2,8 +2,8 @@ package dpmech
 
 import "math/bits"
 
-// isoHeights corresponds to heights, but is for the isochronous sampler. It has 34 cells of width 1/4, each with one
-// rectangle that covers the density; there are no wedges.
+// isoHeights is the counterpart of heights for the isochronous sampler. It has 34 cells of width 1/4. Each cell has one
+// rectangle, which covers the density; there are no wedges.
 const (
 	isoCells    = 34
 	isoCellBits = 2
@@ -18,8 +18,8 @@ var isoHeights = [isoCells + 1]uint64{
 	0x5eea95183, 0x1486efddb, 0x42b9aee8, 0xcbc18a6, 0x24880c8, 0x627245, 0xf9394, 0x250b3, 0x52c2, 0xadb, 0x156,
 }
 
-// isoSteps[j] holds the last random number that selects one of the cells 0 to j, and the drop in height from cell j to
-// the next cell.
+// isoSteps[j] has the largest random number that selects one of the cells 0 to j, and the decrease in height from cell
+// j to the next cell.
 var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 	last := ^uint64(0)
 	for j := range steps {
@@ -30,7 +30,7 @@ var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 }()
 
 // isochronous draws round(2^shift * Z) for each element of dst. Its running time reveals nothing about the draws,
-// except with a probability below 2^-52 for each point. Part 2 of PROOF.md, section 7, has the proof and the
+// except with a probability below 2^-52 for each point. Section 7 of part 2 of PROOF.md has the proof and the
 // requirements on the processor.
 func (n *normal) isochronous(dst []int64, shift int) {
 	for i := range dst {
@@ -54,8 +54,8 @@ func (n *normal) isochronous(dst []int64, shift int) {
 	}
 }
 
-// isoCell returns the cell that the random number r, in [0, 2^63), selects, and the height of this cell in isoHeights.
-// If r selects the tail, cell is isoCells.
+// isoCell returns the cell that the random number r in [0, 2^63) selects, and the height of this cell in isoHeights. If
+// r selects the tail, isoCell returns isoCells.
 func isoCell(r uint64) (cell, height uint64) {
 	height = isoHeights[0]
 	for j := range isoSteps {
@@ -68,7 +68,7 @@ func isoCell(r uint64) (cell, height uint64) {
 }
 
 // isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u/2^64)/4 with an error of at most 5. For the tail, whose
-// height is 0, it returns 0.
+// height is given as 0, it returns 0.
 func isoDensity(cell, height, u uint64) uint64 {
 	// x^2/2 = (j/4)^2/2 + 4z, z = U(2j+U)/128 < 0.53.
 	z, _ := bits.Mul64(u, cell<<58)

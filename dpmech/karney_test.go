@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// karney is an exact sampler that shares no code with the samplers of the package and is twenty times slower: algorithm
+// karney is an exact sampler that shares no code with the samplers of the package and is twenty times slower: Algorithm
 // N of Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
-// Uniform numbers are drawn digit by digit, only as many digits as their comparisons need.
+// It draws uniform numbers digit by digit, and only as many digits as comparisons need.
 type karney struct {
 	random  io.Reader
 	err     error // first error of random, after which every loop ends
@@ -20,10 +20,11 @@ type karney struct {
 	y, z, r uniform // scratch space of the trials
 }
 
-// uniform holds the digits drawn so far of a number in (0, 1), in base 2^64, most significant digit first.
+// uniform is a random number in (0, 1). It holds the digits drawn so far, in base 2^64, with the most significant digit
+// first.
 type uniform struct{ digits []uint64 }
 
-// fill draws round(2^shift * Z), to nearest, for every element of dst; shift is at most 50.
+// fill draws round(2^shift * Z), rounded to nearest, for every element of dst; shift is at most 50.
 func (n *karney) fill(dst []int64, shift int) error {
 	for i := range dst {
 		dst[i] = n.draw(shift)
@@ -34,26 +35,26 @@ func (n *karney) fill(dst []int64, shift int) error {
 	return nil
 }
 
-// draw returns round(2^shift * Z). The integer part of |Z| is k, its fraction x.
+// draw returns round(2^shift * Z). k is the integer part of |Z| and x its fractional part.
 func (n *karney) draw(shift int) int64 {
 	for n.err == nil {
-		// N1: k with probability proportional to exp(-k/2).
+		// Step N1: draw k with probability proportional to exp(-k/2).
 		k := 0
 		for n.err == nil && n.expHalf() {
 			k++
 		}
-		// N2: accept with probability exp(-k(k-1)/2).
+		// Step N2: accept k with probability exp(-k(k-1)/2).
 		if !n.all(k*(k-1), n.expHalf) {
 			continue
 		}
-		// N3, N4: draw a fraction x and accept it with probability exp(-x(2k+x)/2): k+1 trials must succeed, each with
-		// the (k+1)-th root of this probability.
+		// Steps N3 and N4: draw a fraction x and accept it with probability exp(-x(2k+x)/2): k+1 trials must succeed,
+		// each with the (k+1)-th root of this probability.
 		n.x.reset()
 		if !n.all(k+1, func() bool { return n.accept(k) }) {
 			continue
 		}
-		// N5, and rounding: one digit beyond the grid decides between down and up; a tie has probability 0. A k above
-		// 2^12, which has a probability below exp(-2^23), would overflow.
+		// Step N5, and rounding: one digit beyond the grid determines whether to round down or up; a tie has
+		// probability 0. A k above 2^12, which has a probability below exp(-2^23), would overflow.
 		half := int64(n.digit(&n.x, 0) >> (63 - shift))
 		abs := int64(k)<<shift + (half+1)>>1
 		if n.word()&1 == 1 {
@@ -64,7 +65,7 @@ func (n *karney) draw(shift int) int64 {
 	return 0
 }
 
-// all reports whether count trials succeed; it stops at the first failure.
+// all reports whether count trials in a row succeed; it stops at the first failure.
 func (n *karney) all(count int, trial func() bool) bool {
 	for range count {
 		if n.err != nil || !trial() {
@@ -74,8 +75,8 @@ func (n *karney) all(count int, trial func() bool) bool {
 	return true
 }
 
-// expHalf is true with probability exp(-1/2), by von Neumann's method: a run of decreasing uniforms below 1/2 has even
-// length.
+// expHalf returns true with probability exp(-1/2), by von Neumann's method: it returns true if a run of decreasing
+// uniform numbers below 1/2 has even length.
 func (n *karney) expHalf() bool {
 	last, z := &n.y, &n.z
 	last.reset()
@@ -91,8 +92,9 @@ func (n *karney) expHalf() bool {
 	}
 }
 
-// accept is true with probability exp(-x(2k+x)/(2k+2)): like expHalf, but the run of uniforms starts below x, and each
-// member of the run must also pass a trial with probability (2k+x)/(2k+2). This is Karney's algorithm B.
+// accept returns true with probability exp(-x(2k+x)/(2k+2)). It is like expHalf, but the run of uniform numbers starts
+// below x, and each number in the run must also pass a trial with probability (2k+x)/(2k+2). This is Karney's Algorithm
+// B.
 func (n *karney) accept(k int) bool {
 	last, run := &n.x, [2]*uniform{&n.y, &n.z}
 	for length := 0; ; length++ {
@@ -105,8 +107,8 @@ func (n *karney) accept(k int) bool {
 	}
 }
 
-// odds is true with probability (2k+x)/(2k+2): of 2k+2 equally likely cases, 2k succeed, one fails, and one succeeds
-// with probability x.
+// odds returns true with probability (2k+x)/(2k+2): of 2k+2 equally likely cases, 2k succeed, one fails, and one
+// succeeds with probability x.
 func (n *karney) odds(k int) bool {
 	c := n.intN(uint64(2*k + 2))
 	if c == uint64(2*k) {
@@ -118,7 +120,7 @@ func (n *karney) odds(k int) bool {
 
 func (u *uniform) reset() { u.digits = u.digits[:0] }
 
-// digit returns the i-th digit of u. It draws that digit and all before it if necessary.
+// digit returns the i-th digit of u. If necessary, it first draws this digit and all digits before it.
 func (n *karney) digit(u *uniform, i int) uint64 {
 	for len(u.digits) <= i {
 		u.digits = append(u.digits, n.word())
@@ -135,7 +137,7 @@ func (n *karney) less(u, w *uniform) bool {
 	return false
 }
 
-// intN returns a uniform integer in [0, m), m >= 1, without bias.
+// intN returns an unbiased uniform integer in [0, m), for m >= 1.
 func (n *karney) intN(m uint64) uint64 {
 	for n.err == nil {
 		hi, lo := bits.Mul64(n.word(), m)
@@ -146,7 +148,7 @@ func (n *karney) intN(m uint64) uint64 {
 	return 0
 }
 
-// word returns 64 uniform bits, or 0 once the source has failed.
+// word returns 64 uniform random bits, or 0 after the source has failed.
 func (n *karney) word() uint64 {
 	if n.unread == 0 && n.err == nil {
 		if _, n.err = io.ReadFull(n.random, n.buf[:]); n.err == nil {
@@ -161,8 +163,8 @@ func (n *karney) word() uint64 {
 	return w
 }
 
-// If two 64-bit digits are equal, which random draws would never produce, the comparison continues with the next
-// digits.
+// TestUniformTies checks that a comparison continues with the next digits if two 64-bit digits are equal. Random draws
+// would never lead to this case.
 func TestUniformTies(t *testing.T) {
 	n := karney{random: stream(13)}
 	a, b := uniform{digits: []uint64{5, 9}}, uniform{digits: []uint64{5}}

@@ -13,7 +13,7 @@ import (
 
 var fresh = flag.Bool("fresh", false, "draw the normals of the statistical tests from a fresh key")
 
-// samplers lists the two samplers of the package; normal.fill uses one of them, depending on the build.
+// samplers lists the two samplers of the package. The build determines which of them normal.fill uses.
 var samplers = []struct {
 	name string
 	draw func(n *normal, dst []int64, shift int)
@@ -33,8 +33,8 @@ func keyed(t testing.TB, seed byte) *normal {
 	return n
 }
 
-// draws counts rounded numbers on the grid of step 2^-shift: in fine bins of width 2^-10 (or 2^-shift, if that is
-// larger) from -8 to 8, by sign, and by their last 8 bits.
+// draws counts rounded numbers on the grid with step 2^-shift in three ways: in bins of width 2^-10 (or 2^-shift, if
+// that is larger) from -8 to 8, by sign, and by their last 8 bits.
 type draws struct {
 	n, positive, negative float64
 	shift, fine           int
@@ -73,8 +73,8 @@ func count(n, shift int, fill func(block []int64)) *draws {
 	return d
 }
 
-// between returns the probability that a standard normal number, rounded to the grid, falls into one of the fine bins
-// from, ..., to-1. It is accurate in both tails.
+// between returns the probability that a standard normal number, rounded to the grid, falls into one of the bins with
+// an index in [from, to). It is accurate in both tails.
 func (d *draws) between(from, to int) float64 {
 	edge := func(i int) float64 {
 		switch i {
@@ -92,15 +92,15 @@ func (d *draws) between(from, to int) float64 {
 	return (math.Erfc(a) - math.Erfc(b)) / 2
 }
 
-// chiLimit returns the number that a chi-square statistic with df degrees of freedom exceeds with a probability of
-// about 1e-6 (Wilson and Hilferty's cube of a normal quantile, 4.75).
+// chiLimit returns the value that a chi-square statistic with df degrees of freedom exceeds with a probability of about
+// 1e-6. It uses the approximation of Wilson and Hilferty: the cube of a normal number, here at the quantile 4.75.
 func chiLimit(df int) float64 {
 	v := 2 / (9 * float64(df))
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)
 }
 
-// chi is the chi-square statistic over bins of width 1/8 that reach far beyond four standard deviations. Each tail with
-// less than 10 expected draws is one bin.
+// chi returns the chi-square statistic over bins of width 1/8 that reach far beyond four standard deviations, and its
+// degrees of freedom. Each tail with fewer than 10 expected draws is a single bin.
 func (d *draws) chi() (sum float64, df int) {
 	width, all := max(1, 1<<d.fine/8), len(d.bins)
 	lo, hi := width, all-width
@@ -127,8 +127,7 @@ func (d *draws) chi() (sum float64, df int) {
 	return sum, df - 1
 }
 
-// ks returns the Kolmogorov-Smirnov statistic at the edges of the fine bins, times the square root of the number of
-// draws.
+// ks returns the Kolmogorov-Smirnov statistic at the edges of the bins, times the square root of the number of draws.
 func (d *draws) ks() float64 {
 	var seen, most float64
 	for i, c := range d.bins[:len(d.bins)-1] {
@@ -138,8 +137,8 @@ func (d *draws) ks() float64 {
 	return most * math.Sqrt(d.n)
 }
 
-// faults returns a description of each test that the draws fail. An exact sampler fails each test with a probability
-// of about 1e-6, and the test of the signs with 6e-5.
+// faults returns a description of each test that the draws fail. The probability that an exact sampler fails is about
+// 1e-6 for each test, except for the test of signs, where it is 6e-5.
 func (d *draws) faults() (failed []string) {
 	if sum, df := d.chi(); sum > chiLimit(df) {
 		failed = append(failed, fmt.Sprintf("chi-square is %.1f, limit %.1f", sum, chiLimit(df)))
@@ -163,10 +162,11 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes returns the number of draws for all tests but that of the signs, the number for the signs, and the relative
-// error of the scale that the draws detect (0 for none), see TestNormalLawPower. With SPADE_LONG the draws detect a
-// scale that is off by 0.5 %, and wrong signs in 0.1 % of the draws. Without it, a fifth and a tenth as many draws
-// detect errors three times as large. With -short there are even fewer draws.
+// sizes returns the number of draws for all tests except the test of signs, the number of draws for the test of signs,
+// and the smallest relative error in the scale that these draws detect (0 if none), see TestNormalLawPower. With
+// SPADE_LONG, the draws detect a scale that is wrong by 0.5 %, and wrong signs in 0.1 % of the draws. Without
+// SPADE_LONG, the numbers are a fifth and a tenth, respectively, and the draws detect errors that are three times as
+// large. With -short, there are even fewer draws.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():
@@ -177,11 +177,11 @@ func sizes() (plain, signs int, fault float64) {
 	return 2e6, 4e6, 0.016
 }
 
-// long selects the sample sizes of the full check, .ci/run.
+// long reports whether SPADE_LONG is set. Tests then use the sample sizes of the full check, .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// The draws follow the normal law on a coarse grid, where rounding is visible, on a medium grid and on a fine grid.
-// Karney's sampler, the reference, passes the same test.
+// TestNormalLaw checks that the draws follow the normal distribution on a coarse grid, where rounding is visible, on a
+// medium grid and on a fine grid. Karney's sampler, the reference, must pass the same test.
 func TestNormalLaw(t *testing.T) {
 	plain, signs, _ := sizes()
 	for i, s := range samplers {
@@ -205,7 +205,7 @@ func TestNormalLaw(t *testing.T) {
 	}
 }
 
-// TestNormalLaw can detect errors: slightly corrupted draws fail it.
+// TestNormalLawPower checks that TestNormalLaw can detect errors: slightly corrupted draws must fail it.
 func TestNormalLawPower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes millions of draws for each fault")
@@ -214,7 +214,8 @@ func TestNormalLawPower(t *testing.T) {
 	percent := 100 * off
 	n := keyed(t, 99)
 	coin := rand.New(rand.NewPCG(5, 5))
-	// Each fault corrupts draws with M = 50 while they are rounded to a coarser grid. All faults use the same draws.
+	// Each fault corrupts draws on the grid of M = 50 while they are rounded to a coarser grid. All faults use the same
+	// draws.
 	faults := []struct {
 		name     string
 		shift, n int
@@ -264,7 +265,7 @@ func TestNormalLawPower(t *testing.T) {
 	}
 }
 
-// repeats sorts dst and returns how many numbers equal their predecessor.
+// repeats sorts dst and returns how many elements equal their predecessor.
 func repeats(dst []int64) int {
 	slices.Sort(dst)
 	n := 0
@@ -276,10 +277,10 @@ func repeats(dst []int64) int {
 	return n
 }
 
-// On the grid of M = 50, four million numbers are all different except with a probability of 1/500 (n^2/2 pairs, which
-// collide with a probability of 2^-50/sqrt(4 pi)). The ziggurat of math/rand makes a number from 31 random bits and a
-// few floating-point constants, so its numbers collide often: the gaps in this grid reveal an update (Mironov, CCS
-// 2012).
+// TestNoFloatGrid checks that four million numbers on the grid of M = 50 are all different. The probability of a
+// collision is 1/500 (there are n^2/2 pairs, each of which collides with a probability of 2^-50/sqrt(4 pi)). The
+// ziggurat algorithm of math/rand computes a number from 31 random bits and a few floating-point constants, so its
+// numbers collide often: the gaps between its possible values can reveal an update (Mironov, CCS 2012).
 func TestNoFloatGrid(t *testing.T) {
 	if !long || testing.Short() {
 		t.Skip("needs SPADE_LONG=1: takes millions of draws of each sampler")
@@ -303,8 +304,8 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// For points in the tail, which random draws rarely reach, the accepted fraction and the distribution of the accepted
-// points agree with the complementary error function.
+// TestTailLaw checks the tail, which random draws rarely reach: the accepted fraction and the distribution of the
+// accepted points must agree with the complementary error function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)
 	tries := 20000
@@ -333,8 +334,8 @@ func TestTailLaw(t *testing.T) {
 				got[min(bins-1, int((math.Ldexp(float64(x), -52)-start)*32))]++
 			}
 		}
-		// p is the expected fraction of accepted points: the mass of the density on the tail, in cells, divided by the
-		// weight of the proposal.
+		// p is the expected fraction of accepted points: the mass of the density in the tail, in units of cells,
+		// divided by the weight of the proposal.
 		p := float64(c.peak) * math.Ldexp(math.Sqrt(math.Pi/2)*math.Erfc(start/math.Sqrt2), int(c.bits)) / float64(c.weight)
 		if sd := math.Sqrt(float64(tries) * p * (1 - p)); math.Abs(kept-float64(tries)*p) > 5*sd {
 			t.Errorf("%s: %v of %d were kept, want %.0f", c.name, kept, tries, float64(tries)*p)

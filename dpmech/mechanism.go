@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// Mechanism makes a client's releases, with the guarantee that PROOF.md shows. It is not safe for concurrent use.
+// Mechanism makes a client's releases, with the guarantee that is proved in PROOF.md. It is not safe for concurrent
+// use.
 type Mechanism struct {
 	normal normal
 	noise  []int64 // the noise of one release, on the fine grid; zero between releases
@@ -16,8 +17,9 @@ type Mechanism struct {
 	rows   rowSum
 }
 
-// NewMechanism returns the mechanism for vectors of length dim >= 1. random returns uniform, independent bytes:
-// [crypto/rand.Reader] on a device, a seeded stream (which protects nobody) in a simulation. A release reads 32 bytes.
+// NewMechanism returns a mechanism for vectors of length dim >= 1. random must return uniform, independent bytes: use
+// [crypto/rand.Reader] on a device, or a seeded stream (which protects nobody) in a simulation. Each release reads 32
+// bytes.
 func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	if dim < 1 {
 		return nil, fmt.Errorf("dpmech: dimension is %d, want at least 1", dim)
@@ -31,11 +33,12 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	}, nil
 }
 
-// Release replaces an update s by clip(s) + nu, steps 8 and 9 of Algorithm 1 of the paper: the data-dependent part of
-// the round's one release. s has the mechanism's length and the unit of g. An update with a NaN or an infinity counts
-// as the zero vector. The noise is drawn before the update is read, so a failure does not depend on it.
+// Release replaces an update s with clip(s) + nu, as in steps 8 and 9 of Algorithm 1 in the paper. This is the
+// data-dependent part of the only release in the round. s has the mechanism's length and the unit of g. An update with
+// a NaN or an infinity is treated as the zero vector. The noise is drawn before the update is read, so a failure does
+// not depend on the update.
 //
-// pairs is the pairwise noise, one entry for each neighbor; it requires g.Shared. Summed over all members of a
+// pairs is the pairwise noise, with one entry for each partner; it requires g.Shared. Summed over all members of a
 // network, the pairwise noise cancels exactly on the fine grid.
 //
 // Release fails if lengths differ, g is not valid or the source of randomness fails; s is then zero and must not be
@@ -45,9 +48,9 @@ func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	return m.store(s, gamma, err)
 }
 
-// sumWhole sets m.noise to the release's noise plus the clipped update, in units of gamma, the step of the fine grid.
-// The noise is below 2^62, the clip at most 2^48 and pairwise noise below 2^60 (except with probability 2^-2900), so
-// the sum fits.
+// sumWhole sets m.noise to the sum of the release's noise and the clipped update, in units of gamma, the step of the
+// fine grid. The noise is below 2^62, the clip is at most 2^48, and pairwise noise is below 2^60 (except with
+// probability 2^-2900), so the sum does not overflow.
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {
@@ -67,8 +70,8 @@ func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float
 	return gamma, nil
 }
 
-// store sets dst to the sum in noise, or to zero if err is not nil, and returns err. It clears the noise, which would
-// reveal the update.
+// store sets dst to the sum in m.noise, or to zero if err is not nil, and returns err. It clears m.noise, because the
+// noise would reveal the update.
 func (m *Mechanism) store(dst []float32, gamma float64, err error) error {
 	if err != nil {
 		clear(dst)
@@ -81,7 +84,7 @@ func (m *Mechanism) store(dst []float32, gamma float64, err error) error {
 	return nil
 }
 
-// storeOnGrid is store for dst on the wire grid, in units of step.
+// storeOnGrid is like store, but for dst on the wire grid, in units of step.
 func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) error {
 	if err != nil {
 		clear(dst)
@@ -95,16 +98,17 @@ func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) err
 	return nil
 }
 
-// maxSteps bounds a release on the wire grid. Noise stays below 2^22 steps except with probability 2^-700000.
+// maxSteps bounds the numbers of a release on the wire grid. The noise is below 2^22 steps except with probability
+// 2^-700000.
 const maxSteps = 1 << 30
 
-// ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units of
-// step, rounded to nearest (ties to even) and limited to -2^30..2^30. For the same random bytes, dst[i]*step differs
-// from the result of Release by at most half a step plus the rounding of Release to float32.
+// ReleaseOnGrid makes the same release as [Mechanism.Release], but on the wire grid: it sets dst[i] to clip(s)_i + nu_i
+// in units of step, rounded to nearest (ties to even) and limited to -2^30..2^30. For the same random bytes,
+// dst[i]*step differs from the result of Release by at most half a step plus the rounding of Release to float32.
 //
-// step is in [g.Sigma/2^12, g.Sigma]. For g.Sigma/2^W the result is a rounding shift of the integer sum (of its
-// leading 53 bits). For any other step the sum is multiplied by one float64: a value whose relative distance to a
-// midpoint is below 2^-51 may round to either neighbor, but to the same neighbor on every processor.
+// step must be in [g.Sigma/2^12, g.Sigma]. For a step of g.Sigma/2^W, the result is a rounding shift of the integer sum
+// (of its leading 53 bits). For any other step, the sum is multiplied by a float64: a value whose relative distance to
+// a midpoint is below 2^-51 may then be rounded to either neighbor, but to the same neighbor on every processor.
 //
 // dst and s have the mechanism's length. s is zero afterwards. ReleaseOnGrid fails if lengths differ, g or step is not
 // valid or the source of randomness fails; dst is then zero and must not be used.
@@ -117,7 +121,7 @@ func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step flo
 	return m.storeOnGrid(dst, gamma, step, err)
 }
 
-// onWire converts a sum in steps of the fine grid (gamma) to steps of the wire grid (step); ratio is gamma/step.
+// onWire converts a sum in steps of the fine grid (gamma) to steps of the wire grid (step). ratio is gamma/step.
 func onWire(sum int64, ratio float64) int32 {
 	return int32(max(-maxSteps, min(maxSteps, math.RoundToEven(float64(sum)*ratio))))
 }
@@ -137,7 +141,7 @@ func (m *Mechanism) checkLength(what string, n int) error {
 	return nil
 }
 
-// draw draws all noise of a release in units of gamma. After an error the mechanism holds no noise.
+// draw sets m.noise to all noise of a release, in units of gamma. After an error, m.noise is zero.
 func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 	shift := gridBits(g, len(m.noise))
 	err = m.normal.fill(m.noise, shift)
@@ -151,8 +155,9 @@ func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 	return math.Ldexp(g.Sigma, -shift), nil
 }
 
-// gridBits returns M, where gamma = sigma/2^M: at least 28, and enough to keep the quantization of the whole vector,
-// gamma*sqrt(d), below 2^-16 R. A valid g needs at most 50 for d below 2^28.
+// gridBits returns M, where the step of the fine grid is gamma = sigma/2^M. M is at least 28, and large enough to keep
+// the quantization of the whole vector, gamma*sqrt(d), below 2^-16 R. For a valid g and d below 2^28, at most 50 is
+// needed.
 func gridBits(g Gaussian, dim int) int {
 	_, need := math.Frexp(math.Sqrt(float64(dim)) * g.Sigma / g.Clip)
 	return min(max(28, need+16), 50)

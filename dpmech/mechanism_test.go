@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// stream is a seeded source, for repeatable tests.
+// stream returns a seeded source of randomness, for repeatable tests.
 func stream(seed uint64) *rng.Stream {
 	s := rng.New(seed, rng.Address{Purpose: rng.Noise})
 	return &s
@@ -27,8 +27,8 @@ func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	return m
 }
 
-// A release agrees with a simple float64 reference: the same noise, drawn again, plus the update clipped by the
-// formula of the paper.
+// TestReleaseAgainstReference compares a release with a simple float64 reference: the same noise, drawn again, plus the
+// update clipped with the formula in the paper.
 func TestReleaseAgainstReference(t *testing.T) {
 	s := stream(1)
 	for _, c := range []struct {
@@ -75,7 +75,8 @@ func TestReleaseAgainstReference(t *testing.T) {
 	}
 }
 
-// Release and ReleaseOnGrid use the same integers: with the same random bytes their results agree to half a step.
+// TestReleaseOnGridAgreesWithRelease checks that Release and ReleaseOnGrid use the same integers: for the same random
+// bytes, their results must agree to within half a step.
 func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 	s := stream(2)
 	for _, c := range []struct {
@@ -115,7 +116,8 @@ func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 	}
 }
 
-// For a step of sigma/2^W the result equals a rounding shift of the integer sum, computed in plain integer arithmetic.
+// TestReleaseOnGridIsRoundingShift checks that, for a step of sigma/2^W, the result equals a rounding shift of the
+// integer sum, computed in plain integer arithmetic.
 func TestReleaseOnGridIsRoundingShift(t *testing.T) {
 	const dim, wire = 20_000, 12
 	g := Gaussian{Clip: 1, Sigma: 3}
@@ -141,7 +143,8 @@ func TestReleaseOnGridIsRoundingShift(t *testing.T) {
 	}
 }
 
-// For any other step the sum is rounded as in rational arithmetic, except for values too close to a midpoint.
+// TestReleaseOnGridRoundsToNearest checks that, for any other step, the sum is rounded as in rational arithmetic,
+// except for values too close to a midpoint.
 func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 	const dim = 20_000
 	g := Gaussian{Clip: 1, Sigma: 3}
@@ -168,8 +171,8 @@ func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 	}
 }
 
-// If the clip is far above the noise, a result can exceed the range of the wire grid. It is then limited to the end of
-// the range.
+// TestReleaseOnGridIsBounded checks that a result beyond the range of the wire grid is limited to the end of the range.
+// Such a result can occur if the clip is far larger than the noise.
 func TestReleaseOnGridIsBounded(t *testing.T) {
 	g := Gaussian{Clip: 1 << 20, Sigma: 1}
 	got := make([]int32, 3)
@@ -177,7 +180,8 @@ func TestReleaseOnGridIsBounded(t *testing.T) {
 	if err != nil || got[0] != 1<<30 || got[1] != -1<<30 {
 		t.Errorf("released %d, %v; want the ends of the range", got, err)
 	}
-	// Before saturation the integers are far from the ends of int64, even at the ends of all parameters.
+	// Before this limit is applied, the integers are far from the limits of int64, even for the most extreme
+	// parameters.
 	for _, g := range []Gaussian{{Clip: 1 << 20, Sigma: 1}, {Clip: 1, Sigma: 1 << 20}} {
 		for _, dim := range []float64{1, 1e6, 1 << 30} {
 			shift := gridBits(g, int(dim))
@@ -188,7 +192,8 @@ func TestReleaseOnGridIsBounded(t *testing.T) {
 	}
 }
 
-// A NaN or an infinity anywhere makes the update the zero vector: only the noise remains.
+// TestReleaseOfNonsenseIsNoise checks that an update with a NaN or an infinity anywhere is treated as the zero vector,
+// so that only the noise remains.
 func TestReleaseOfNonsenseIsNoise(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2}
 	release := func(update ...float32) ([]float32, []int32) {
@@ -253,7 +258,8 @@ func zeros[T int32 | int64 | float32](s []T) bool {
 	return !slices.ContainsFunc(s, func(x T) bool { return x != 0 })
 }
 
-// After a release the mechanism's memory holds neither the noise, which would reveal the update, nor the update.
+// TestNothingIsLeftBehind checks that, after a release, the mechanism's memory holds neither the update nor the noise,
+// which would reveal the update.
 func TestNothingIsLeftBehind(t *testing.T) {
 	m := newMechanism(t, 50, 5)
 	s := make([]float32, 50)
@@ -266,7 +272,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// A source that fails, immediately or midway, yields an error and zeros, never a release with too little noise.
+// TestSourceFailure checks that a source of randomness that fails, immediately or midway, leads to an error and zeros,
+// never to a release with too little noise.
 func TestSourceFailure(t *testing.T) {
 	broken := errors.New("broken")
 	for _, good := range []int64{0, 1, 31} {
@@ -290,7 +297,7 @@ func TestSourceFailure(t *testing.T) {
 	}
 }
 
-// failing is a reader that returns the first valid bytes of r and then fails.
+// failing is a reader that returns a limited number of bytes from r and then fails.
 type failing struct {
 	r    io.Reader
 	good int64

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// normal draws round(2^M * Z), Z standard normal, exactly: with the fast sampler of cells.go or, under the build tag
-// isochronous, with the sampler of isochronous.go.
+// normal draws round(2^M * Z) exactly, where Z is a standard normal number. It uses the fast sampler in cells.go or,
+// with the build tag isochronous, the sampler in isochronous.go.
 type normal struct {
 	random io.Reader
 	steady bool // use the isochronous sampler in every build
@@ -17,9 +17,9 @@ type normal struct {
 	left   int        // number of unused words, at the end of buf
 }
 
-// fill draws round(2^shift * Z), to nearest, for each element of dst; shift is in 0..50. It reads 32 bytes from
-// n.random, the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) of all words of this call. If the source
-// fails, dst is zero.
+// fill draws round(2^shift * Z), rounded to nearest, for each element of dst; shift is in 0..50. It reads 32 bytes from
+// n.random. They are the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) for all random words of this call.
+// If the source fails, fill sets dst to zero.
 func (n *normal) fill(dst []int64, shift int) error {
 	if _, err := io.ReadFull(n.random, n.key[:]); err != nil {
 		clear(n.key[:])
@@ -30,7 +30,7 @@ func (n *normal) fill(dst []int64, shift int) error {
 	return nil
 }
 
-// expand draws with the words of n.key and then erases the key and the words.
+// expand draws all elements of dst with the key n.key, and then erases the key and the random words.
 func (n *normal) expand(dst []int64, shift int) {
 	n.chacha.Seed(n.key)
 	n.left = 0
@@ -56,8 +56,8 @@ func (n *normal) word() uint64 {
 	return w
 }
 
-// round returns round(2^shift |Z|), negated if negative is 1. x holds the digits of |Z| up to the 52nd after the
-// binary point. A tie has probability 0. x cannot hold |Z| >= 2^12, which has a probability below exp(-2^23).
+// round returns round(2^shift |Z|), negated if negative is 1. x has the digits of |Z| up to the 52nd after the binary
+// point. A tie has probability 0. If |Z| >= 2^12, x would overflow, which has a probability below exp(-2^23).
 func round(x, negative uint64, shift int) int64 {
 	half := x >> (uint(51-shift) & 63)
 	return int64(((half+1)>>1 ^ -negative) + negative)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/normal.golden anew")
 
-// floorHeights recomputes a table of heights in 640 bits.
+// floorHeights recomputes a table of heights with 640 binary digits.
 func floorHeights(peak uint64, count int, bits uint) []uint64 {
 	h := make([]uint64, count)
 	for j := range h {
@@ -25,8 +25,9 @@ func floorHeights(peak uint64, count int, bits uint) []uint64 {
 	return h
 }
 
-// The committed tables are exact to the last bit. The weights sum to 2^63, and the tail's weight is large enough for
-// its proposal to cover the density. With the next larger peak it would be too small.
+// TestHeights checks that the committed tables are exact to the last bit, that the weights add up to 2^63, and that the
+// weight of the tail is large enough for its proposal to cover the density. With the next larger peak, this weight
+// would be too small.
 func TestHeights(t *testing.T) {
 	tail := func(h []uint64) (weight int64) {
 		left := uint64(1) << 63
@@ -62,8 +63,8 @@ func TestHeights(t *testing.T) {
 	}
 }
 
-// For each number (of a cell, a wedge or the tail), its parts in all columns of the alias table sum exactly to its
-// weight.
+// TestColumns checks the alias table: for each cell, each wedge and the tail, the parts in all columns must add up
+// exactly to its weight.
 func TestColumns(t *testing.T) {
 	var got, want [256]uint64
 	for i, c := range columns {
@@ -98,8 +99,8 @@ func TestIsoCell(t *testing.T) {
 	}
 }
 
-// slow returns the draw that the named sampler makes from the words of next. It follows the sampler's description with
-// numbers of arbitrary precision.
+// slow returns the number that the named sampler draws from the random words of next. It follows the sampler's
+// description in arbitrary-precision arithmetic.
 func slow(name string, next func() uint64, shift int) int64 {
 	for {
 		r := next()
@@ -152,10 +153,11 @@ func slow(name string, next func() uint64, shift int) int64 {
 	}
 }
 
-// below decides the trial t, whose uniform numbers begin with the digits u and y. It draws further digits from next.
+// below decides the trial t, whose uniform numbers U and Y begin with the digits u and y. It draws further digits from
+// next.
 func below(t trial, u, y []uint64, next func() uint64) bool {
 	for {
-		// side returns the least (more = 0) or greatest (more = ones) value of a number that begins with these digits.
+		// side returns the smallest (if more is 0) or largest (if more is ones) number that begins with these digits.
 		side := func(digits []uint64, more uint64) *big.Float {
 			return bigFraction(append(slices.Clone(digits), more, more)...)
 		}
@@ -175,7 +177,8 @@ func below(t trial, u, y []uint64, next func() uint64) bool {
 	}
 }
 
-// From the same stream of words, the samplers and the function slow make the same draws.
+// TestSameDrawsFromTheSameWords checks that the samplers and the function slow draw the same numbers from the same
+// stream of random words.
 func TestSameDrawsFromTheSameWords(t *testing.T) {
 	for _, s := range samplers {
 		for _, shift := range []int{0, 3, 28, 50} {
@@ -195,7 +198,7 @@ func TestSameDrawsFromTheSameWords(t *testing.T) {
 	}
 }
 
-// tie returns a y for which the first 64 digits of u and y do not decide the trial.
+// tie returns a y for which the first 64 digits of U and Y do not decide the trial.
 func tie(t trial, u uint64) uint64 {
 	y := bigDensity(t.peak, t.k, t.bits, bigFraction(u, 1<<63))
 	y.Sub(y, bigInt(t.base))
@@ -204,9 +207,9 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// The samplers draw correctly on every path, with words chosen to reach that path. The number of words used confirms
-// the path: two for a point under a rectangle, three for a trial, and two more each time a comparison needs further
-// digits.
+// TestEveryPath checks that the samplers draw correctly on every code path, with random words chosen to reach this
+// path. The number of words used confirms the path: two for a point below a rectangle, three for a trial, and two more
+// each time a comparison needs further digits.
 func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}
@@ -289,7 +292,7 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// For each grid and sign, round returns the grid point nearest to the given digits.
+// TestRound checks that, for each grid and sign, round returns the grid point nearest to the given digits.
 func TestRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for shift := range 51 {
@@ -307,8 +310,8 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// A release always reads 32 bytes from its source, leaves none of these bytes in memory, and draws with the sampler
-// that the build names.
+// TestFill checks that a release always reads 32 bytes from its source, leaves none of these bytes in memory, and draws
+// with the sampler that the build selects.
 func TestFill(t *testing.T) {
 	source := make([]byte, 64)
 	_, _ = stream(15).Read(source)
@@ -352,7 +355,8 @@ func TestFillFails(t *testing.T) {
 	}
 }
 
-// The same words give the same noise on every processor and in every version: the first 64 draws, and a hash of 100000.
+// TestNormalGolden checks that the same random words lead to the same noise on every processor and in every version. It
+// compares the first 64 draws, and a hash of 100000 draws.
 func TestNormalGolden(t *testing.T) {
 	var key [32]byte
 	for i := range key {

@@ -6,28 +6,29 @@ import (
 	"math"
 )
 
-// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated
-// noise in decentralized learning", arXiv 2405.01031): each pair of partners has a Gaussian vector w that only these
-// two know; one of them adds w to its release, and the other subtracts w.
+// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated noise
+// in decentralized learning", arXiv 2405.01031). Each pair of partners has a Gaussian vector w that nobody else knows;
+// one partner adds w to its release, and the other one subtracts w.
 type Shared struct {
-	// Sigma is the standard deviation of w in each coordinate: the local sigma times a power of two, so that w lies on
-	// the grid of the local noise and cancels exactly.
+	// Sigma is the standard deviation of w in each coordinate. It is the local sigma times a power of two, so that w
+	// lies on the grid of the local noise and cancels exactly.
 	Sigma float64 `json:"sigma"`
-	// Effective is the standard deviation of the noise that remains against an adversary who sees all releases and
-	// knows what Colluders members know: sigma times the root of the graph's least conductance, rounded down.
+	// Effective is the standard deviation of the noise that remains against an adversary who sees all releases and has
+	// the knowledge of Colluders members: the local sigma times the square root of the graph's lowest conductance,
+	// rounded down.
 	Effective float64 `json:"effective_sigma"`
 	Colluders int     `json:"colluders"` // c, 0 or more
 	// Absent is the number of members, 0 or more, that may drop out while the other members keep adding pairwise noise.
-	// Effective does not count the pairwise noise of colluding and absent members, whichever members these are, see
+	// Effective does not include the pairwise noise of colluding and absent members, whichever members they are; see
 	// PROOF.md, part 3.
 	Absent int `json:"absent,omitempty"`
-	// Partners, if not 0, is each member's number of partners, whether or not they are neighbors. 0 means that the
-	// partners are the neighbors.
+	// Partners, if not 0, is the number of each member's partners, which need not be neighbors. If it is 0, each
+	// member's partners are its neighbors.
 	Partners int `json:"partners,omitempty"`
 }
 
-// Adversary returns the name of the adversary of [Gaussian.Rho]: [Everybody] if s is zero, that is, without pairwise
-// noise.
+// Adversary returns the name of the adversary that [Gaussian.Rho] refers to. It returns [Everybody] if s is zero, that
+// is, without pairwise noise.
 func (s Shared) Adversary() string { return s.adversary().String() }
 
 func (s Shared) adversary() adversary {
@@ -37,7 +38,7 @@ func (s Shared) adversary() adversary {
 	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
 }
 
-// with describes, for a text, the partners with whom a member shares noise.
+// with returns a phrase for the partners with whom a member shares noise.
 func (s Shared) with() string {
 	if s.Partners > 0 {
 		return fmt.Sprintf("each of %d members", s.Partners)
@@ -45,13 +46,13 @@ func (s Shared) with() string {
 	return "each neighbor"
 }
 
-// Bounds of the exponent n for which the pairwise sigma is 2^n times the local sigma.
+// These are the bounds of the exponent n for which the pairwise sigma is 2^n times the local sigma.
 const (
 	leastShared = -4
 	mostShared  = 10
 )
 
-// exponent returns the n for which s.Sigma = sigma*2^n. ok is false if no whole n satisfies this equation.
+// exponent returns the integer n for which s.Sigma = sigma*2^n. ok is false if there is no such n.
 func (s Shared) exponent(sigma float64) (n int, ok bool) {
 	fraction, n := math.Frexp(s.Sigma / sigma)
 	return n - 1, fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma
@@ -75,9 +76,9 @@ func (s Shared) validate(g Gaussian) error {
 	return errors.Join(errs...)
 }
 
-// Alone returns the parameters of a release without pairwise noise in a run whose other releases have it. Its sigma is
-// the first sigma*2^n not below Shared.Effective, so the release lies on the same grids and costs no more than a
-// release with pairwise noise.
+// Alone returns the parameters of a release without pairwise noise in a run whose other releases have pairwise noise.
+// Its sigma is the smallest sigma*2^n that is at least Shared.Effective, so the release lies on the same grids and
+// costs no more than a release with pairwise noise.
 func (g Gaussian) Alone() Gaussian {
 	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma, Unit: g.Unit}
 	for alone.Sigma < g.Shared.Effective {
@@ -88,14 +89,14 @@ func (g Gaussian) Alone() Gaussian {
 
 // Pair describes the noise vector that a client shares with one partner in one round.
 type Pair struct {
-	// Key is known only to the two ends and used in one round of one run: a second use reveals the difference of two
-	// updates.
+	// Key is known only to the two partners and used in one round of one run: a second use would reveal the difference
+	// between two updates.
 	Key      [32]byte
 	Subtract bool // true at the end that subtracts the vector, false at the end that adds it
 }
 
-// share adds the vectors of pairs to the noise of a release. Both clients of a pair draw its vector with the
-// isochronous sampler, in every build.
+// share adds the noise vectors of pairs to the noise of a release. Both clients of a pair draw its vector with the
+// isochronous sampler, whichever sampler the build uses for local noise.
 func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
 	n, _ := g.Shared.exponent(g.Sigma)
 	switch {

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// shared is a release whose cost against the adversary that a fleet names is a quarter of its cost against all other
-// members.
+// shared is a release whose cost against the named adversary is a quarter of its cost against all other members.
 var shared = Gaussian{Clip: 1, Sigma: 8, Shared: Shared{Sigma: 32, Effective: 16, Colluders: 1}}
 
-// Epsilon limits the cost against the named adversary, and EpsilonAll the cost against all other members together.
+// TestFilterHasTwoLimits checks that Epsilon limits the cost against the named adversary, and EpsilonAll the cost
+// against all other members together.
 func TestFilterHasTwoLimits(t *testing.T) {
 	total := shared.Total(10)
 	both := Limit{
@@ -41,8 +41,8 @@ func TestFilterHasTwoLimits(t *testing.T) {
 	}
 }
 
-// Releases against different adversaries are different: a round reserved with one adversary cannot be repeated with
-// another.
+// TestFilterTellsAdversariesApart checks that a round that was reserved with one adversary cannot be reserved again
+// with another.
 func TestFilterTellsAdversariesApart(t *testing.T) {
 	f := mustFilter(t, nil)
 	if err := f.Reserve(1, shared); err != nil {
@@ -56,8 +56,8 @@ func TestFilterTellsAdversariesApart(t *testing.T) {
 	}
 }
 
-// A certificate of pairwise noise names its adversary and states both costs, and Verify detects any change of these
-// fields.
+// TestCertificateOfSharedNoise checks that a certificate for releases with pairwise noise names its adversary and
+// states both costs, and that Verify detects any change to these fields.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	f := mustFilter(t, nil)
 	for round := 1; round <= 5; round++ {
@@ -123,8 +123,9 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// A certificate of releases against different adversaries names the weakest of these adversaries, and its limit against
-// all other members together covers the stated cost.
+// TestCertificateOfTwoSharedNoises checks that, if the costs of several releases are against different adversaries,
+// their certificate names the weakest of these adversaries. The limit against all other members together must cover the
+// stated cost.
 func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more, fewer := shared, shared
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0
@@ -153,9 +154,9 @@ func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	}
 }
 
-// The figures of a lifetime hold against the weakest adversary of all its runs, in any order, and against all other
-// members together. The lifetime limit bounds the figure against all other members, and a certificate states both
-// figures with their adversaries.
+// TestLifetimeOfTwoAdversaries checks that the costs of a lifetime are against the weakest adversary of all its runs,
+// in any order, and against all other members together. The lifetime limit must bound the cost against all other
+// members, and a certificate must state both costs with their adversaries.
 func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	outsiders, own := shared, Gaussian{Clip: 1, Sigma: 32}
 	outsiders.Shared.Colluders, outsiders.Shared.Absent = 0, 2
@@ -190,7 +191,7 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 			!strings.Contains(text, "X25519") {
 			t.Errorf("%s", text)
 		}
-		// Verify detects a forgery that names a stronger adversary or a limit that does not hold.
+		// Verify detects a forgery that names a stronger adversary or a limit that is exceeded.
 		c.Lifetime.Adversary = shared.Shared.Adversary()
 		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "adversary is") {
 			t.Errorf("another adversary: %v", err)
@@ -207,8 +208,8 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	}
 }
 
-// Left never returns a larger budget against the named adversary than against all other members. Figures of a total
-// whose adversary is unknown are against WeakestNamed.
+// TestLeft checks that Left never returns a larger budget against the named adversary than against all other members.
+// If the adversary of a total is unknown, Figures must name it WeakestNamed.
 func TestLeft(t *testing.T) {
 	l := &Limit{Epsilon: 8, Delta: 1e-5}
 	spent := shared.Total(5)

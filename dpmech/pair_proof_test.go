@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// Rounded pairwise noise of deviation s plus a Gaussian of deviation t has nearly the same distribution as the sum of
-// the unrounded noise, the same Gaussian and a uniform number: section 5 of part 3 of PROOF.md. The test makes s and t
-// so small that the bound is visible; in a release s is at least 2^24 and t at least 2^10.
+// TestRoundingVanishes checks the claim in section 5 of part 3 of PROOF.md. The sum of rounded pairwise noise with
+// standard deviation s and a Gaussian with standard deviation t has nearly the same distribution as the sum of the
+// unrounded noise, the same Gaussian and a uniform number. The test uses s and t so small that the bound is visible; in
+// a release, s is at least 2^24 and t at least 2^10.
 func TestRoundingVanishes(t *testing.T) {
 	for _, c := range []struct{ s, t float64 }{{0.5, 0.2}, {1, 0.3}, {1, 0.5}, {3, 0.4}, {3, 0.7}} {
 		cell := func(x float64) float64 { // the probability of the unit interval around x
@@ -40,8 +41,9 @@ func TestRoundingVanishes(t *testing.T) {
 	}
 }
 
-// If the two ends of an edge draw different noise or both add the same noise, the conductance is no lower than if the
-// noise cancels. A missing edge lowers the conductance: section 2 of part 3 of PROOF.md.
+// TestConductanceOnlyGrows checks the claims in section 2 of part 3 of PROOF.md. If the two ends of an edge draw
+// different noise or both add the same noise, the conductance is no lower than if the noise cancels. A missing edge
+// does not increase the conductance.
 func TestConductanceOnlyGrows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 200 {
@@ -67,7 +69,8 @@ func TestConductanceOnlyGrows(t *testing.T) {
 		}
 		e := edges[out]
 		for name, change := range map[string][4]float64{"both add": {1, 1, 1, 1}, "keys differ": {1, 0, 0, 1}} {
-			// The covariance is I + ratio^2 (L without the edge, plus change on its two ends).
+			// The covariance is I + ratio^2 (L' + C), where L' is the Laplacian without the edge and C has the entries
+			// of change for the two ends of the edge.
 			m := make([][]float64, n)
 			for v := range m {
 				m[v] = make([]float64, n+1)

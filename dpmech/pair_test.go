@@ -39,8 +39,8 @@ func ring(n int) (edges [][2]int) {
 	return edges
 }
 
-// Pairwise noise cancels in the sum of all releases, exactly: on the fine grid, the sum of all releases equals the sum
-// of the clipped updates and all local noise.
+// TestSharedNoiseCancels checks that pairwise noise cancels exactly: on the fine grid, the sum of all releases must
+// equal the sum of the clipped updates and all local noise.
 func TestSharedNoiseCancels(t *testing.T) {
 	const n, dim = 7, 50
 	for _, exponent := range []int{leastShared, -1, 0, 3, mostShared} {
@@ -80,7 +80,8 @@ func TestSharedNoiseCancels(t *testing.T) {
 	}
 }
 
-// A wrong sign at one end, a key of another round and a missing neighbor each leave noise in the sum.
+// TestSharedNoiseMustMatch checks that the noise no longer cancels if one end of an edge uses the wrong sign or a key
+// from another round, or if a neighbor is missing.
 func TestSharedNoiseMustMatch(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 1, Shared: Shared{Sigma: 4, Effective: 2}}
 	for name, spoil := range map[string]func(p []Pair) []Pair{
@@ -110,8 +111,9 @@ func TestSharedNoiseMustMatch(t *testing.T) {
 	}
 }
 
-// Both ends of an edge draw the same vector, even if one draws its local noise with the cells sampler and the other
-// with the isochronous sampler. Pairwise noise always comes from the isochronous sampler.
+// TestSharedNoiseIsTheSameInEveryBuild checks that both ends of an edge draw the same vector, even if one end draws its
+// local noise with the cells sampler and the other end with the isochronous sampler. Pairwise noise must always come
+// from the isochronous sampler.
 func TestSharedNoiseIsTheSameInEveryBuild(t *testing.T) {
 	m := newMechanism(t, 3, 1)
 	g := Gaussian{Clip: 1, Sigma: 1, Shared: Shared{Sigma: 2, Effective: 1}}
@@ -157,8 +159,9 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// A release with pairwise noise costs as much as a release without it whose sigma equals the effective sigma. Against
-// all other members it costs as much as a release with its local sigma alone.
+// TestSharedCost checks the cost of a release with pairwise noise. It must equal the cost of a release without pairwise
+// noise whose sigma is the effective sigma. Against all other members, it must equal the cost with the local sigma
+// alone.
 func TestSharedCost(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2, Shared: Shared{Sigma: 8, Effective: 6, Colluders: 1}}
 	if got, want := g.Rho(), (Gaussian{Clip: 1, Sigma: 6}).Rho(); got != want {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// digits returns the number of binary digits with which the reference must compute for a spend rho. A small rho needs
-// more digits, because the reference then subtracts two tails of nearly the same size.
+// digits returns the number of binary digits that the reference needs for a cost of rho. A small rho needs more digits,
+// because the reference then subtracts two tails of nearly the same size.
 func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
 
-// checkEpsilon compares an epsilon with the reference: delta decreases with epsilon, so comparing delta at two
-// epsilons, just below and just above, brackets the true epsilon.
+// checkEpsilon compares an epsilon with the reference. It compares delta at this epsilon and at an epsilon that is
+// smaller by slack: delta decreases with epsilon, so the true epsilon must lie between the two.
 func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack float64) {
 	t.Helper()
 	eps := a.Epsilon(rho, delta)
@@ -39,8 +39,9 @@ func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
 	}
 }
 
-// Epsilon is never below the truth, and within 1e-9 of it, at a thousand random points (150 without SPADE_LONG) over
-// the whole range in use and, for delta, far beyond it.
+// TestAccountingAgainstReference checks that Epsilon is never below the true value and exceeds it by a relative error
+// of at most 1e-9. It tests a thousand random points (150 without SPADE_LONG) over the whole relevant range and, for
+// delta, far beyond it.
 func TestAccountingAgainstReference(t *testing.T) {
 	n := 150
 	switch {
@@ -64,8 +65,8 @@ func TestAccountingAgainstReference(t *testing.T) {
 	}
 }
 
-// Epsilon agrees with the reference where formulas break down: at and beyond the ends of the ranges, and for spends
-// that delta nearly covers.
+// TestAccountingAgainstReferenceAtCorners compares Epsilon with the reference where formulas tend to fail: at and
+// beyond the ends of the ranges, and near the delta at which epsilon becomes 0.
 func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some spends take two thousand digits")
@@ -96,7 +97,8 @@ func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	}
 }
 
-// A delta above one half is useless, but Epsilon must return an upper bound for such a delta, too.
+// TestEpsilonAtLargeDelta checks that Epsilon also returns an upper bound for a delta above one half, although such a
+// delta is useless in practice.
 func TestEpsilonAtLargeDelta(t *testing.T) {
 	for _, rho := range []float64{1e-3, 0.5, 8, 50, 100, 1e3, 1e5} {
 		r := newReference(digits(rho))
@@ -108,7 +110,8 @@ func TestEpsilonAtLargeDelta(t *testing.T) {
 	}
 }
 
-// The errors of mills and millsDrop stay below the bounds that their comments state.
+// TestMillsAgainstReference checks that the errors of mills and millsDrop stay below the bounds in the comments of
+// these functions.
 func TestMillsAgainstReference(t *testing.T) {
 	r := newReference(384)
 	off := func(got float64, want *big.Float) float64 {
@@ -140,8 +143,8 @@ func TestMillsAgainstReference(t *testing.T) {
 	}
 }
 
-// The premise of epsilonGDP holds: where delta is at most one half, logDelta decreases in t at a rate of at least
-// max(t, 0.6), and this rate increases with t.
+// TestLogDeltaFall checks an assumption of epsilonGDP: if delta is at most one half, logDelta decreases in t at a rate
+// of at least max(t, 0.6), and this rate increases with t.
 func TestLogDeltaFall(t *testing.T) {
 	for mu := 1e-6; mu < 1e4; mu *= 1.3 {
 		before := 0.0

@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// reference evaluates the three conversions from their definitions, with prec binary digits and without using the code
-// under test: tails by a power series or a continued fraction, exponentials and logarithms by power series and
-// Newton's method.
+// reference evaluates the three conversions directly from their definitions, with prec binary digits and without the
+// code under test. It computes tails with a power series or a continued fraction, and exponentials and logarithms with
+// power series and Newton's method.
 type reference struct {
 	prec    uint
 	ln2, pi *big.Float
@@ -29,7 +29,7 @@ func (r *reference) zero() *big.Float { return new(big.Float).SetPrec(r.prec) }
 // small reports whether x is so small that adding it to a number near 1 changes nothing.
 func (r *reference) small(x *big.Float) bool { return x.Sign() == 0 || x.MantExp(nil) < -int(r.prec) }
 
-// atanInverse is times*atan(1/n), or times*artanh(1/n) if alternate is false.
+// atanInverse returns times*atan(1/n), or times*artanh(1/n) if alternate is false.
 func (r *reference) atanInverse(n float64, alternate bool, times float64) *big.Float {
 	sum, term, square := r.zero(), r.num(times), r.num(n*n)
 	term.Quo(term, r.num(n))
@@ -64,7 +64,8 @@ func (r *reference) exp(x *big.Float) *big.Float {
 	return sum.SetMantExp(sum, int(k))
 }
 
-// log is the root y of e**y = x > 0, by Halley's method from a float64 guess; each step triples its digits.
+// log returns the logarithm of x > 0, which is the root y of e**y = x, by Halley's method from a float64 guess. Each
+// step triples the number of correct digits.
 func (r *reference) log(x *big.Float) *big.Float {
 	m := new(big.Float)
 	k := x.MantExp(m)
@@ -79,7 +80,7 @@ func (r *reference) log(x *big.Float) *big.Float {
 	return y
 }
 
-// density is exp(-x*x/2)/sqrt(2 pi).
+// density returns exp(-x*x/2)/sqrt(2 pi).
 func (r *reference) density(x *big.Float) *big.Float {
 	square := r.zero().Mul(x, x)
 	root := r.zero().Mul(r.pi, r.num(2))
@@ -99,7 +100,7 @@ func (r *reference) tail(x *big.Float) *big.Float {
 		}
 		return sum.Sub(r.num(0.5), sum.Mul(sum, r.density(x)))
 	}
-	// Laplace's continued fraction; after n terms the remainder is about exp(-2x*sqrt(2n)).
+	// This is Laplace's continued fraction. After n terms, the remainder is about exp(-2x*sqrt(2n)).
 	c := r.zero().Set(x)
 	depth := float64(r.prec) / f
 	for k := math.Floor(50 + 0.2*depth*depth); k >= 1; k-- {
@@ -109,7 +110,7 @@ func (r *reference) tail(x *big.Float) *big.Float {
 	return c.Quo(r.density(x), c)
 }
 
-// delta is the least delta at which a spend rho has at most the given epsilon under the accounting.
+// delta returns the smallest delta at which a cost of rho has at most the given epsilon under the accounting method a.
 func (r *reference) delta(a Accounting, rho, epsilon float64) *big.Float {
 	switch a {
 	case GDP:
@@ -132,9 +133,10 @@ func (r *reference) delta(a Accounting, rho, epsilon float64) *big.Float {
 	return r.exp(gap.Neg(gap))
 }
 
-// deltaZCDP is the least value over alpha > 1 of e^((alpha-1)(alpha*rho-epsilon))/(alpha-1) * (1-1/alpha)^alpha. A
-// bisection on the sign of the derivative finds the optimal order to float64 precision. Two Newton steps then square
-// its relative error twice. The result has the square of that error, because the derivative is 0 at the optimum.
+// deltaZCDP returns the minimum over alpha > 1 of e^((alpha-1)(alpha*rho-epsilon))/(alpha-1) * (1-1/alpha)^alpha.
+// Bisection on the sign of the derivative finds the optimal order to float64 precision. Each of two Newton steps then
+// squares the relative error of the order. The relative error of the result is the square of the error of the order,
+// because the derivative is 0 at the optimum.
 func (r *reference) deltaZCDP(rho, epsilon float64) *big.Float {
 	lo, hi := -400.0, 400.0 // ln(alpha - 1)
 	for range 100 {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// CheckResume decides every small case as the order of duties requires. A node may continue after a crash if its disk
-// keeps confirmed writes, and after one file was rolled back if it sent no release that the remaining files do not
-// show.
+// TestCheckResume checks that, in every state of a run's first three rounds, CheckResume decides as "The order of
+// duties" in PROOF.md requires. A node must be able to continue after a crash if its disk keeps confirmed writes. After
+// a rollback of one file, it may continue only if it has sent no release that the remaining files do not show.
 func TestCheckResume(t *testing.T) {
 	type disk struct{ saved, reserved, marked int }
 	history := []disk{{}} // the disk after each duty; a marked release counts as sent
@@ -25,18 +25,18 @@ func TestCheckResume(t *testing.T) {
 			t.Errorf("after a crash, %+v: %v", d, err)
 		}
 		for _, old := range history[:now] {
-			// The state was rolled back. If the node continues, it draws release old.saved+1 again, which is allowed
-			// only if that release was never sent.
+			// Here, the state was rolled back. If the node continues, it draws release old.saved+1 again, which is
+			// allowed only if this release was never sent.
 			if err := CheckResume(old.saved, d.reserved, d.marked); (err == nil) != (d.marked <= old.saved) {
 				t.Errorf("state %d beside %+v: %v", old.saved, d, err)
 			}
-			// The mark was rolled back. The state is intact.
+			// Here, the mark was rolled back. The state is intact.
 			if err := CheckResume(d.saved, d.reserved, old.marked); err != nil {
 				t.Errorf("mark %d beside %+v: %v", old.marked, d, err)
 			}
 		}
 	}
-	// Cool-down rounds have no lines, and a ledger may be added later.
+	// Cool-down rounds have no lines in the ledger, and a ledger may be added later.
 	for _, d := range []disk{{saved: 9, reserved: 6, marked: 6}, {saved: 3}} {
 		if err := CheckResume(d.saved, d.reserved, d.marked); err != nil {
 			t.Errorf("%+v: %v", d, err)

@@ -6,26 +6,27 @@ import (
 	"math/bits"
 )
 
-// Rows are a client's contributions to a round that protects each record: a row of d numbers for each record, where d
-// is the mechanism's length. A row may depend only on its own unit's records and on released values, so replacing one
-// unit replaces one clipped row of the sum, see part 4 of PROOF.md.
+// Rows has a client's contributions to a round with record-level privacy: one row of d numbers for each record, where d
+// is the mechanism's length. A row may depend only on the records of its own unit and on released values, so replacing
+// one unit changes only one clipped row in the sum; see part 4 of PROOF.md.
 type Rows struct {
 	Values []float32 // the rows in sequence, with the rows of a unit adjacent; read only
-	// Places is the number of rows of a unit, the same for all units of a network (r_max): it is 1 or 0 if the unit is
-	// a record, and more if the unit is a person. The rows of a unit are added in order, in float32, and their sum is
-	// clipped.
+	// Places is the number of rows per unit, which is the same for all units in a network (r_max). It is 1 or 0 if the
+	// unit is a record, and larger if the unit is a person. The rows of a unit are added in order, in float32, and
+	// their sum is clipped.
 	Places int
-	// Factor multiplies each unit's row before clipping: -eta/m_bar, or 1. It is public, with an absolute value in
-	// 1e-100..1e100.
+	// Factor is the number by which each unit's row is multiplied before clipping: -eta/m_bar, or 1. It is public. Its
+	// absolute value must be in 1e-100..1e100.
 	Factor float64
-	// Most is the largest number of units of any member (m_max). It is public and bounds the integers of the sum.
+	// Most is the largest number of units of any member (m_max). It is public and limits the integers in the sum.
 	Most int
 }
 
 const mostSum = 1 << 61 // bound of the sum of all clipped rows, in steps of the fine grid: with noise of 2^62 + 2^60 it fits 64 bits
 
-// CheckRows returns an error if releases of dim numbers with the parameters g cannot hold the exact sum of this many
-// (most) clipped rows: most*g.Clip must be at most 2^61 steps of the fine grid. Arguments and result are public.
+// CheckRows returns an error if a release of dim numbers with the parameters g cannot hold the exact sum of the given
+// number (most) of clipped rows: most*g.Clip must be at most 2^61 steps of the fine grid. Arguments and result are
+// public.
 func CheckRows(g Gaussian, dim, most int) error {
 	if err := g.Validate(); err != nil {
 		return err
@@ -45,16 +46,16 @@ func CheckRows(g Gaussian, dim, most int) error {
 	return nil
 }
 
-// ReleaseRows sets dst, of the mechanism's length, to the exact sum of the clipped rows plus noise: the data-dependent
-// part of the one release of a round that protects each record.
+// ReleaseRows sets dst, which has the mechanism's length, to the exact sum of the clipped rows plus noise. This is the
+// data-dependent part of the only release in a round with record-level privacy.
 //
 // Each unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and rounded to the fine
-// grid. A row that is not finite counts as zero. The integers are added exactly, so replacing one unit moves the sum by
-// at most 2*g.Clip, the sensitivity of [Gaussian.Rho]. Noise and pairs are those of [Mechanism.Release]; the noise is
-// drawn before a row is read.
+// grid. A row that is not finite is treated as zero. The integers are added exactly, so replacing one unit changes the
+// sum by at most 2*g.Clip, the sensitivity in [Gaussian.Rho]. The noise and pairs are as in [Mechanism.Release]; the
+// noise is drawn before any row is read.
 //
-// ReleaseRows fails if a length differs, g, Places, Factor or Most is out of range or the source of randomness fails;
-// dst is then zero and must not be used.
+// ReleaseRows fails if a length differs, if g, Places, Factor or Most is out of range, or if the source of randomness
+// fails; dst is then zero and must not be used.
 func (m *Mechanism) ReleaseRows(dst []float32, rows Rows, g Gaussian, pairs ...Pair) error {
 	gamma, err := 0.0, m.checkLength("destination", len(dst))
 	if err == nil {
@@ -63,7 +64,7 @@ func (m *Mechanism) ReleaseRows(dst []float32, rows Rows, g Gaussian, pairs ...P
 	return m.store(dst, gamma, err)
 }
 
-// ReleaseRowsOnGrid is [Mechanism.ReleaseRows] on the wire grid, with dst in units of step as in
+// ReleaseRowsOnGrid is like [Mechanism.ReleaseRows], but on the wire grid: dst is in units of step, as in
 // [Mechanism.ReleaseOnGrid].
 func (m *Mechanism) ReleaseRowsOnGrid(dst []int32, rows Rows, g Gaussian, step float64, pairs ...Pair) error {
 	gamma, err := 0.0, m.checkGrid(len(dst), step, g)
@@ -73,7 +74,7 @@ func (m *Mechanism) ReleaseRowsOnGrid(dst []int32, rows Rows, g Gaussian, step f
 	return m.storeOnGrid(dst, gamma, step, err)
 }
 
-// checkRows returns an error if rows cannot be summed. The result depends on public numbers only.
+// checkRows returns an error if rows cannot be summed. The result depends only on public numbers.
 func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 	if err := CheckRows(g, len(m.noise), rows.Most); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 	return nil
 }
 
-// sumOf draws the noise and adds all rows to it, in units of gamma.
+// sumOf draws the noise and adds all clipped rows to it, in units of gamma.
 func (m *Mechanism) sumOf(rows Rows, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	if err = m.checkRows(rows, g); err != nil {
 		return 0, err
@@ -146,8 +147,9 @@ func (s *rowSum) together(rows []float32) []float32 {
 	return s.unit
 }
 
-// clip sets whole to the projection of factor*row onto the ball and reports whether it is not zero. It tries the same
-// two scales as the function clip, whose error bound also covers the rounding of the product with factor.
+// clip sets s.whole to the projection of factor*row onto the ball, and reports whether this projection is not zero. It
+// tries the same two scales as the function clip, whose error bound also covers the rounding of the product with
+// factor.
 func (s *rowSum) clip(row []float32) bool {
 	sum := squares(row)
 	if !(sum <= math.MaxFloat64) || sum == 0 {
@@ -178,7 +180,7 @@ func squares(row []float32) float64 {
 	return (a + b) + (c + d)
 }
 
-// fits sets whole to onGrid(row, scale) and reports, by integer arithmetic, whether the result is in the ball.
+// fits sets s.whole to onGrid(row, scale) and reports, based on integer arithmetic, whether the result is in the ball.
 func (s *rowSum) fits(row []float32, scale float64) bool {
 	if !s.narrow {
 		for i, x := range row {
@@ -195,7 +197,7 @@ func (s *rowSum) fits(row []float32, scale float64) bool {
 		most |= abs
 		sum += abs * abs
 	}
-	// The sum of squares cannot have overflowed if all numbers are within the radius.
+	// The sum of squares cannot have overflowed if all numbers are at most the radius.
 	if most > s.ball.radius {
 		return s.ball.holds(row, scale)
 	}

@@ -46,8 +46,9 @@ func integers(m *Mechanism, rows Rows, g Gaussian) (each [][]int64, sum []int64)
 	return each, sum
 }
 
-// Replacing the rows of one unit changes only that unit's clipped row, every clipped row is in the ball by exact
-// arithmetic, and the release is the sum of the integers and the noise, which does not depend on the rows.
+// TestRowsOfOthersStay replaces the rows of one unit. It checks that only the clipped row of this unit changes, that
+// every clipped row is in the ball according to exact arithmetic, and that the release is the sum of the integers and
+// the noise, which does not depend on the rows.
 func TestRowsOfOthersStay(t *testing.T) {
 	random := stream(341)
 	for range 300 {
@@ -86,8 +87,8 @@ func squareOf(row []int64) *big.Int {
 	return sum
 }
 
-// checkSum checks that a release equals sum plus the noise drawn from the same random bytes, and that it stays the
-// same if the units are in another order.
+// checkSum checks that a release equals sum plus the noise drawn from the same random bytes, and that it does not
+// depend on the order of the units.
 func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 	t.Helper()
 	noise := make([]int64, d)
@@ -133,7 +134,8 @@ func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 	}
 }
 
-// For a single row, ReleaseRows returns exactly what Release returns for the same update.
+// TestOneRowIsAnUpdate checks that ReleaseRows with a single row returns exactly the same release as Release with the
+// same update.
 func TestOneRowIsAnUpdate(t *testing.T) {
 	random := stream(342)
 	for range 200 {
@@ -200,8 +202,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkRows measures how many bytes per second are clipped and summed, and, for comparison, how many are only
-// read.
+// BenchmarkRows measures how many bytes per second can be clipped and summed and, for comparison, how many can be read.
 func BenchmarkRows(b *testing.B) {
 	const d, units = 40, 20000
 	values := make([]float32, d*units)

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// maxRound bounds round numbers, so that they fit an int on every processor.
+	// maxRound is the largest round number, so that round numbers fit in an int on every processor.
 	maxRound = math.MaxInt32
-	// maxSpend bounds a total in zCDP. A larger total protects nothing, and its epsilon cannot be computed.
+	// maxSpend is the largest total in zCDP. A larger total protects nothing, and its epsilon cannot be computed.
 	maxSpend = 1e6
 )
 
-// Spend is a number of releases in consecutive rounds with the same parameters.
+// Spend describes a number of releases in consecutive rounds with the same parameters.
 type Spend struct {
 	First  int     `json:"first"`  // the first round, at least 1
 	Rounds int     `json:"rounds"` // the number of releases, at least 1
@@ -23,8 +23,8 @@ type Spend struct {
 	Unit   Unit    `json:"unit,omitzero"`
 }
 
-// Total returns the cost of the releases in zCDP, Rounds*2R^2/sigma^2, rounded up, the same on every processor. It is
-// +Inf if the parameters are not valid.
+// Total returns the cost of the releases in zCDP, Rounds*2R^2/sigma^2, rounded up. It is the same on every processor.
+// It is +Inf if the parameters are not valid.
 func (s Spend) Total() Total { return s.gaussian().Total(s.Rounds) }
 
 func (s Spend) gaussian() Gaussian {
@@ -58,8 +58,8 @@ func bounded(rho float64) error {
 		rho, float64(maxSpend))
 }
 
-// validateSpends returns an error unless list is in order of rounds, with a new element only where parameters change
-// or rounds are skipped, as in the result of [Filter.Spends].
+// validateSpends returns an error unless the elements of list are in order of rounds, and a new element begins only
+// where parameters change or rounds are skipped, as in the result of [Filter.Spends].
 func validateSpends(list []Spend) error {
 	var errs []error
 	for i, s := range list {
@@ -90,7 +90,7 @@ func sumSpends(list []Spend) (sum Total) {
 	return sum
 }
 
-// sumUp returns a+b rounded up. a and b must be costs: not negative, and far from overflow and underflow.
+// sumUp returns a+b, rounded up. a and b must be costs: not negative, and far from overflow and underflow.
 func sumUp(a, b float64) float64 {
 	s := a + b
 	t := s - a

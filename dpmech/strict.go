@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 )
 
-// ReadJSON reads exactly one JSON value in UTF-8 into v. Unlike [json.Unmarshal] it refuses unknown and duplicate
-// fields, names with capital letters and further values.
+// ReadJSON decodes exactly one JSON value in UTF-8 into v. Unlike [json.Unmarshal], it rejects unknown and duplicate
+// fields, field names with capital letters, and data after the value.
 func ReadJSON(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("not valid UTF-8")
@@ -51,7 +51,7 @@ func ReadJSON(data []byte, v any) error {
 	return err
 }
 
-// jsonPlace returns a field's path without the names of embedded types.
+// jsonPlace returns the path of a field without the names of embedded types.
 func jsonPlace(field string) string {
 	names := slices.DeleteFunc(strings.Split(field, "."), func(name string) bool {
 		return strings.ContainsFunc(name, unicode.IsUpper)
@@ -59,7 +59,7 @@ func jsonPlace(field string) string {
 	return cmp.Or(strings.Join(names, "."), "the file")
 }
 
-// jsonWords describes the JSON values of a Go kind.
+// jsonWords describes the JSON values that can be decoded into a Go kind.
 func jsonWords(kind reflect.Kind) string {
 	switch kind {
 	case reflect.Bool:
@@ -76,8 +76,8 @@ func jsonWords(kind reflect.Kind) string {
 	return "a whole number"
 }
 
-// uniqueNames returns an error if an object, at any depth of a valid JSON value, has a duplicate field or a name with
-// characters other than a-z, 0-9 and _: encoding/json ignores case.
+// uniqueNames returns an error if an object, at any depth of a valid JSON value, has a duplicate field or a field name
+// with characters other than a-z, 0-9 and _. The latter are rejected because encoding/json ignores case.
 func uniqueNames(data []byte) error {
 	var open []map[string]bool // the names so far of each enclosing object; nil for an array
 	for i := 0; i < len(data); i++ {
@@ -112,8 +112,8 @@ func uniqueNames(data []byte) error {
 	return nil
 }
 
-// sameNames reports each field that only one of the two decoded JSON values have and want contains. path is the
-// location of both values in the file, empty for the whole file.
+// sameNames compares the field names in two decoded JSON values and reports each field that only one of them has. path
+// is the location of both values in the file; it is empty for the whole file.
 func (f *faults) sameNames(path string, have, want any) {
 	switch want := want.(type) {
 	case []any:
@@ -137,7 +137,7 @@ func (f *faults) sameNames(path string, have, want any) {
 	}
 }
 
-// faults collects the errors of a value.
+// faults collects the errors in a value.
 type faults []error
 
 func (f *faults) want(ok bool, format string, args ...any) {
@@ -146,10 +146,10 @@ func (f *faults) want(ok bool, format string, args ...any) {
 	}
 }
 
-// at appends each error in err, prefixed with the location where.
+// at appends each error in err, prefixed with a location (the parameter where).
 func (f *faults) at(where string, err error) { *f = append(*f, within(where, err)) }
 
-// within puts a location before each error in err: "dpmech: where: error".
+// within prefixes each error in err with a location: "dpmech: where: error".
 func within(where string, err error) error {
 	if err == nil {
 		return nil
@@ -164,7 +164,7 @@ func within(where string, err error) error {
 // names has the name of a type, followed by the names of its values 0, 1, ...
 type names []string
 
-// of returns the name of a value, or the type and the number of a value without a name.
+// of returns the name of a value. If the value has no name, it returns the name of the type and the number.
 func (n names) of(value int) string {
 	if value < 0 || value >= len(n)-1 {
 		return fmt.Sprintf("%s(%d)", n[0], value)
@@ -177,7 +177,7 @@ func (n names) text(value int) ([]byte, error) {
 	return name, n.parse(&value, name)
 }
 
-// parse sets value to the number of the given name; an empty name means 0.
+// parse sets *value to the number of the given name; an empty name means 0.
 func (n names) parse(value *int, name []byte) error {
 	i := slices.Index(n[1:], cmp.Or(string(name), n[1]))
 	if i < 0 {
@@ -189,11 +189,11 @@ func (n names) parse(value *int, name []byte) error {
 	return nil
 }
 
-// validName returns an error if s is not a valid name of a run, a member or a data set.
+// validName returns an error if s is not a valid name for a run, a member or a data set.
 func validName(what, s string) error { return validText(what, s, 200) }
 
-// validText returns an error unless s is a nonempty text on one line, safe for a terminal, whose length in bytes is at
-// most the argument most.
+// validText returns an error unless s is a nonempty single line of text that is safe for a terminal and not longer than
+// the given maximum in bytes.
 func validText(what, s string, most int) error {
 	switch {
 	case s == "" || len(s) > most:

@@ -8,7 +8,7 @@ import (
 
 const decimals = 3
 
-// Text returns the certificate, unverified, as a page for readers who do not know the field.
+// Text returns the certificate as a text page for readers who are not experts. It does not verify the certificate.
 func (c *Certificate) Text() string {
 	p := new(page)
 	p.WriteString("PRIVACY CERTIFICATE\n\n")
@@ -106,7 +106,7 @@ func (c *Certificate) freeText() string {
 	return strings.Join(free, "; ")
 }
 
-// page builds a text of two columns: names on the left and wrapped values on the right.
+// page builds a text in two columns, with names on the left and wrapped values on the right.
 type page struct{ strings.Builder }
 
 const (
@@ -129,8 +129,8 @@ func (p *page) item(name, format string, args ...any) {
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// visible replaces control characters, because a certificate of unknown origin may be displayed before it is verified
-// and must not control the terminal.
+// visible replaces control characters with question marks, because a certificate of unknown origin may be displayed
+// before it is verified, and must not control the terminal.
 func visible(r rune) rune {
 	if strconv.IsPrint(r) {
 		return r
@@ -150,8 +150,8 @@ func (p *page) cost(c Cost, unit Unit) {
 		[]string{"data set", "record"}[unit], FormatEpsilon(c.EpsilonZeroOut, decimals))
 }
 
-// persons writes epsilon for a person with r records. Replacing all of them takes r steps, each of which replaces one
-// record, and the mu of GDP adds up over the steps.
+// persons writes epsilon for persons with several records. Replacing all r records of a person takes r steps, each of
+// which replaces one record, and the mu of GDP adds up over the steps.
 func (p *page) persons(c Cost) {
 	var list []string
 	for r := 2; r <= 10; r++ {
@@ -172,7 +172,7 @@ func (p *page) limit(name string, l *Limit) {
 	p.item(name, "%v; a release beyond it is refused", l)
 }
 
-// list writes a name and its values, each on a line of its own.
+// list writes a name and its values, with each value on a separate line.
 func (p *page) list(name string, values []string) {
 	if len(values) == 0 {
 		p.item(name, "nothing")

@@ -3,18 +3,18 @@ package dpmech
 import "fmt"
 
 const (
-	// Everybody is the adversary of a cost that holds for any set of colluders.
+	// Everybody is the name of the adversary if a cost applies to any set of colluders.
 	Everybody = "everybody else together"
-	// AllOthers is the stronger of the two adversaries of releases with pairwise noise: all other members, who
-	// together know all of that noise.
+	// AllOthers is the name of the stronger of the two adversaries of releases with pairwise noise: all other members,
+	// who together know all of this noise.
 	AllOthers = "all other members together"
-	// WeakestNamed stands for the weaker of the two adversaries of a total if it is unknown which runs the total
+	// WeakestNamed is the name of the weaker of the two adversaries of a total if it is unknown which runs the total
 	// covers, and thus which adversaries these runs name.
 	WeakestNamed = "the weakest adversary that a run names"
 )
 
-// Total is the cost of releases in zCDP, rounded up, against two adversaries; without pairwise noise the costs are
-// equal. Totals of several runs add up; the sum holds against the weakest of the adversaries that the runs name.
+// Total is the cost of releases in zCDP, rounded up, against two adversaries. Without pairwise noise, the two costs are
+// equal. The totals of several runs can be added; the sum applies to the weakest of the adversaries that the runs name.
 type Total struct {
 	Rho float64 // against outsiders with at most Shared.Colluders members (the least number of all releases)
 	All float64 // against all other members together
@@ -28,8 +28,8 @@ type Figure struct {
 	Rho       float64 // zCDP, rounded up
 }
 
-// Figures returns each cost with its adversary: one figure against [Everybody] if both costs are equal, otherwise two,
-// the second against [AllOthers].
+// Figures returns the costs with their adversaries. If both costs are equal, it returns one figure, against
+// [Everybody]; otherwise it returns two figures, the second of which is against [AllOthers].
 func (t Total) Figures() []Figure {
 	if t.Rho == t.All {
 		return []Figure{{Everybody, t.All}}
@@ -51,14 +51,15 @@ func (g Gaussian) Total(n int) Total {
 	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), weakest: g.Shared.adversary()}
 }
 
-// adversary sees all releases and knows what a number of members (colluders) know. The zero value is [Everybody].
+// adversary describes an adversary who sees all releases and has the knowledge of a number of members (colluders). The
+// zero value is [Everybody].
 type adversary struct {
 	shared            bool // the releases have pairwise noise
 	colluders, absent int  // see [Shared]
 }
 
-// or returns the adversary against whom the sum of two costs holds. It has the smaller number of colluders and the
-// smaller nonzero number of absent members.
+// or returns the adversary to whom the sum of two costs applies. It has the smaller number of colluders and the smaller
+// nonzero number of absent members.
 func (a adversary) or(b adversary) adversary {
 	switch {
 	case !a.shared:
@@ -87,8 +88,8 @@ func (a adversary) String() string {
 	return text + vanishing(a.absent)
 }
 
-// vanishing returns the condition that at most absent members drop out, as words to append to a statement; "" if
-// absent is 0.
+// vanishing returns a phrase with the condition that at most the given number of members drop out, or "" if absent is
+// 0.
 func vanishing(absent int) string {
 	switch absent {
 	case 0:

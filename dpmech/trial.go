@@ -5,34 +5,35 @@ import (
 	"math/bits"
 )
 
-// trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), x = (k+U)/2^bits? U and Y are uniform in (0,
-// 1); u and y are their first 64 digits. The further digits are not yet drawn.
+// trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), where x = (k+U)/2^bits? U and Y are uniform
+// random numbers in (0, 1). u and y are their first 64 binary digits; further digits are drawn only if needed.
 type trial struct {
 	peak, base, span uint64
 	k, u, y          uint64
 	down, bits       uint
 }
 
-// height returns the left side of the comparison for down = 0, rounded down. The digits of Y that are not yet drawn
-// add less than two units.
+// height returns the left side of the comparison for down = 0, rounded down. The further digits of Y would add less
+// than two units.
 func (t *trial) height() uint64 {
 	h, _ := bits.Mul64(t.y, t.span)
 	return t.base + h
 }
 
-// band is the least difference between the two computed sides for which the comparison is certain, see PROOF.md.
+// band is the minimum difference between the two computed sides at which the result of the comparison is certain; see
+// PROOF.md.
 const band = 8
 
-// compare sets accept to 1 if the left side is certainly below the right side, and undecided to 1 if they are closer
-// than band. If both results are 0, the left side is certainly above the right side. Both sides are below 2^62. The
-// running time is constant.
+// compare sets accept to 1 if the left side is certainly below the right side, and undecided to 1 if the difference
+// between the two sides is less than band. If both results are 0, the left side is certainly above the right side. Both
+// sides must be below 2^62. The running time is constant.
 func compare(left, right uint64) (accept, undecided uint64) {
 	_, notBelow := bits.Sub64(right, left+band, 0)
 	_, notAbove := bits.Sub64(left, right+band, 0)
 	return 1 - notBelow, notBelow & notAbove
 }
 
-// taylor holds 2^63/k!, rounded down.
+// taylor has the numbers 2^63/k!, rounded down.
 var taylor = func() (c [17]uint64) {
 	c[0] = 1 << 63
 	for k := range c[1:] {
@@ -41,8 +42,8 @@ var taylor = func() (c [17]uint64) {
 	return c
 }()
 
-// expNeg returns 2^63*exp(-z/2^64) for z below 0.53*2^64, with an error below 3: the even and odd terms of the Taylor
-// polynomial of degree 16. The running time is constant.
+// expNeg returns 2^63*exp(-z/2^64) for z below 0.53*2^64, with an error below 3. It computes the even and the odd terms
+// of the Taylor polynomial of degree 16 separately. The running time is constant.
 func expNeg(z uint64) uint64 {
 	square, _ := bits.Mul64(z, z)
 	even, odd := taylor[16], taylor[15]
@@ -56,14 +57,14 @@ func expNeg(z uint64) uint64 {
 	return taylor[0] + even - odd
 }
 
-// scaled returns a*e/2^63, rounded down, for e of at most 2^63.
+// scaled returns a*e/2^63, rounded down, for e up to 2^63.
 func scaled(a, e uint64) uint64 {
 	hi, lo := bits.Mul64(a, e)
 	return hi<<1 | lo>>63
 }
 
-// exact decides the comparison in interval arithmetic. As long as the intervals of the two sides overlap, it draws 64
-// more digits of U and of Y from word.
+// exact decides the comparison with interval arithmetic. As long as the intervals of the two sides overlap, it draws 64
+// more digits for each of U and Y with the function word.
 func (t *trial) exact(word func() uint64) bool {
 	u, y := new(big.Int).SetUint64(t.u), new(big.Int).SetUint64(t.y)
 	span, peak, one := new(big.Int).SetUint64(t.span), new(big.Int).SetUint64(t.peak), big.NewInt(1)
@@ -91,8 +92,9 @@ func (t *trial) exact(word func() uint64) bool {
 	}
 }
 
-// expBounds returns integers around 2^p * exp(-X^2/2), X = x/2^scale: Taylor's series at X^2/2^(1+halved) < 1/2, then
-// squarings. With 64+halved guard bits the error is below 1 up to 2^32 bits.
+// expBounds returns a lower and an upper integer bound on 2^p * exp(-X^2/2), where X = x/2^scale. It evaluates the
+// Taylor series at X^2/2^(1+halved) < 1/2 and then squares the result repeatedly. With 64+halved guard bits, the error
+// is below 1 for up to 2^32 bits.
 func expBounds(x *big.Int, scale, p uint) (least, most *big.Int) {
 	v := new(big.Int).Mul(x, x)
 	scale = 2*scale + 1

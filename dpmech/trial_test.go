@@ -22,8 +22,8 @@ func bigFraction(digits ...uint64) *big.Float {
 	return x
 }
 
-// bigExp is exp(-v) with a relative error of about 2^-600: the reciprocal of the exponential series of v/2^32, whose
-// terms are all positive, squared 32 times.
+// bigExp returns exp(-v) with a relative error of about 2^-600. It computes the exponential series of v/2^32, whose
+// terms are all positive, and squares its reciprocal 32 times.
 func bigExp(v *big.Float) *big.Float {
 	const halved = 32
 	w := new(big.Float).SetMantExp(v, -halved)
@@ -38,7 +38,7 @@ func bigExp(v *big.Float) *big.Float {
 	return sum.Quo(bigInt(1), sum)
 }
 
-// bigDensity is peak*exp(-x^2/2) at x = (k+fraction)/2^bits.
+// bigDensity returns peak*exp(-x^2/2) at x = (k+fraction)/2^bits.
 func bigDensity(peak, k uint64, bits uint, fraction *big.Float) *big.Float {
 	x := new(big.Float).Add(bigInt(k), fraction)
 	x.SetMantExp(x, -int(bits))
@@ -51,7 +51,7 @@ func minus(a, b *big.Float) float64 {
 	return d
 }
 
-// corner returns a random number or a number whose bits are nearly all equal.
+// corner returns either a random number or a number whose bits are nearly all equal.
 func corner(r *rand.Rand) uint64 {
 	switch r.IntN(4) {
 	case 0:
@@ -62,7 +62,8 @@ func corner(r *rand.Rand) uint64 {
 	return r.Uint64()
 }
 
-// trials returns the number of repetitions of a test: with SPADE_LONG the argument most, otherwise a quarter of it.
+// trials returns the number of repetitions of a test: the given maximum with SPADE_LONG, a twentieth of it with -short,
+// otherwise a quarter of it.
 func trials(t *testing.T, most int) int {
 	t.Helper()
 	switch {
@@ -91,8 +92,8 @@ func TestExpNeg(t *testing.T) {
 	}
 }
 
-// The two densities stay within the errors that PROOF.md derives, for the least and the greatest number that begins
-// with the digits u.
+// TestDensities checks that the errors of the two densities stay within the bounds derived in PROOF.md, for the
+// smallest and the largest number that begins with the digits u.
 func TestDensities(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range trials(t, 5000) {
@@ -133,8 +134,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nearly calls the function do with trials of both samplers, as many as count says, and with the computed density of
-// each. In most trials the two sides are equal or nearly equal.
+// nearly generates the given number of trials for both samplers. It calls do with each trial and its computed density.
+// In most trials, the two sides are equal or nearly equal.
 func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	for i := range count {
 		t, density := trial{u: corner(r)}, uint64(0)
@@ -158,7 +159,8 @@ func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	}
 }
 
-// A decision that compare calls certain holds for all numbers that begin with the 64 known digits.
+// TestCompareIsCertain checks that if compare reports a result as certain, the result is correct for all numbers that
+// begin with the 64 known digits.
 func TestCompareIsCertain(t *testing.T) {
 	var accepted, rejected, undecided int
 	nearly(rand.New(rand.NewPCG(3, 3)), trials(t, 10000), func(tr trial, density uint64) {
@@ -188,8 +190,9 @@ func TestCompareIsCertain(t *testing.T) {
 	}
 }
 
-// exact agrees with a comparison that uses 640 digits of U and Y. This holds even if the two sides agree in their
-// first 64, 128, 192 or more digits: exact then draws as many digits as it needs.
+// TestExact compares the method exact with a reference that uses 640 digits of U and Y. In some of the trials, the two
+// sides of the compared inequality agree in their first 64, 128, 192 or more digits, so that exact must draw further
+// digits.
 func TestExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}
@@ -204,8 +207,8 @@ func TestExact(t *testing.T) {
 			us, ys = append(us, corner(r)), append(ys, corner(r))
 		}
 		density := bigDensity(tr.peak, tr.k, tr.bits, bigFraction(us...))
-		// Solve base + span*y/2^down = density for y. The leading digits of the solution replace some digits of ys, so
-		// that the two sides nearly agree.
+		// Solve base + span*y/2^down = density for y. Replace some digits of ys with the leading digits of the
+		// solution, so that the two sides of the equation are nearly equal.
 		y := new(big.Float).Sub(density, bigInt(tr.base))
 		y.SetMantExp(y.Quo(y, bigInt(tr.span)), int(tr.down))
 		if y.Sign() > 0 && y.Cmp(bigInt(1)) < 0 {

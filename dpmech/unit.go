@@ -4,11 +4,11 @@ package dpmech
 type Unit int
 
 const (
-	// Client protects the whole data set of a client, the unit of the paper. Its cost also bounds the cost for each
-	// record.
+	// Client protects the whole data set of a client, which is the unit of privacy in the paper. Its cost is also an
+	// upper bound on the cost for each record.
 	Client Unit = iota
-	// Record protects each record of a client, or each person if a unit of [Rows] is a person, but not a client's
-	// whole data set. The numbers of records are public.
+	// Record protects each record of a client, or each person if the unit of [Rows] is a person, but not a client's
+	// whole data set. The number of records is public.
 	Record
 )
 
@@ -17,13 +17,13 @@ var units = names{"Unit", "client", "record"}
 // String returns the name used in files: client or record.
 func (u Unit) String() string { return units.of(int(u)) }
 
-// MarshalText returns the name. It fails if u is neither Client nor Record.
+// MarshalText returns the same name as String. It fails if u is neither Client nor Record.
 func (u Unit) MarshalText() ([]byte, error) { return units.text(int(u)) }
 
-// UnmarshalText sets u to the unit with the given name; an empty name means Client.
+// UnmarshalText sets u to the unit with the given name. An empty name means Client.
 func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), name) }
 
-// Each returns the phrase for a cost statement: "for each client", "for each record".
+// Each returns the phrase for a cost statement: "for each client" or "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
 // phrase returns a space followed by the result of Each. For Client it returns "", because texts about this unit name
@@ -35,7 +35,7 @@ func (u Unit) phrase() string {
 	return " " + u.Each()
 }
 
-// protected is the unit's name in a certificate.
+// protected returns the text for the protected unit in a certificate.
 func (u Unit) protected() string {
 	if u == Record {
 		return "one record of one client"
@@ -43,7 +43,7 @@ func (u Unit) protected() string {
 	return "one client's whole data set"
 }
 
-// adjacency is the change of data that a certificate's guarantee covers.
+// adjacency returns a certificate's text about the change to the data that the guarantee covers.
 func (u Unit) adjacency() string {
 	if u == Record {
 		return "the record is replaced by any other, and the number of records stays the same"
@@ -51,8 +51,8 @@ func (u Unit) adjacency() string {
 	return "the data set is replaced by any other"
 }
 
-// Conditions returns the assumptions that every certificate for this unit lists under conditional_on; none for
-// Client.
+// Conditions returns the assumptions that every certificate for this unit lists under conditional_on. There are none
+// for Client.
 func (u Unit) Conditions() []string {
 	if u != Record {
 		return nil
@@ -65,10 +65,11 @@ func (u Unit) Conditions() []string {
 	}
 }
 
-// notCoveredRecord is an additional entry of notCovered for releases that protect each record.
+// notCoveredRecord is an additional entry in notCovered for releases that protect each record.
 const notCoveredRecord = "a client's whole data set: the guarantee holds for one record"
 
-// unitOf returns what the cost of spends protects: Record if any of them protects only records.
+// unitOf returns the unit that all spends together protect: Record if any of them protects only records, otherwise
+// Client.
 func unitOf(spends []Spend) (u Unit) {
 	for _, s := range spends {
 		u = max(u, s.Unit)

@@ -9,8 +9,8 @@ import (
 
 const unitTime = "2026-01-02T03:04:05Z"
 
-// A limit for each record accepts releases of both units; a limit for each client accepts only releases that protect
-// each client.
+// TestLimitsOfUnits checks that a limit for each record accepts releases of both units, whereas a limit for each client
+// accepts only releases that protect each client.
 func TestLimitsOfUnits(t *testing.T) {
 	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
 	record := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
@@ -45,8 +45,8 @@ func TestLimitsOfUnits(t *testing.T) {
 	}
 }
 
-// A certificate names the unit that its releases protect, and Verify detects a stronger unit. A lifetime with releases
-// of both units protects each record.
+// TestCertificateOfRecords checks that a certificate names the unit that its releases protect, and that Verify detects
+// a change to a stronger unit. The unit of a lifetime with releases of both units must be Record.
 func TestCertificateOfRecords(t *testing.T) {
 	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
 	g := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
@@ -89,8 +89,8 @@ func TestCertificateOfRecords(t *testing.T) {
 	}
 }
 
-// For a person with r records, the certificate's table has the epsilon of r times mu, because replacing r records takes
-// r steps, each from a data set to an adjacent one.
+// TestSeveralRecords checks a certificate's epsilons for persons with several records. For a person with r records, mu
+// must be r times as large as for one record, because replacing r records takes r steps between adjacent data sets.
 func TestSeveralRecords(t *testing.T) {
 	rho, err := GDP.MaxRho(1, 1e-5)
 	if err != nil {

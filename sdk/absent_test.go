@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// A fleet planned for absent members needs pairwise noise, and as much noise as a fleet planned for that many
-// additional colluders.
+// TestAbsentIsPlannedFor checks that a fleet planned for absent members needs pairwise noise, and as much noise as a
+// fleet planned for as many additional colluders.
 func TestAbsentIsPlannedFor(t *testing.T) {
 	var edges [][2]int
 	for i := range 10 {

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// account charges a run's releases with data to the run's filter and to the ledger. It is nil if the run is not
+// account charges the run's releases with data to the run's filter and to the ledger. It is nil if the run is not
 // private.
 type account struct {
 	ledger *state.Ledger // nil: only this run's releases are counted
@@ -36,7 +36,7 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 	return a, err
 }
 
-// covers returns an error if the rest of the run costs more than the ledger's limit leaves.
+// covers returns an error if the rest of the run costs more than the ledger's remaining budget.
 func (a *account) covers() error {
 	if a == nil || a.ledger == nil {
 		return nil
@@ -44,7 +44,7 @@ func (a *account) covers() error {
 	return a.ledger.Covers(a.run, a.fleet, a.member, a.rounds, a.cost)
 }
 
-// inLedger returns this run's last reserved and last marked round in the ledger, or zeros without a ledger.
+// inLedger returns this run's last reserved and last marked rounds in the ledger, or zeros without a ledger.
 func (a *account) inLedger() (reserved, marked int) {
 	if a == nil || a.ledger == nil {
 		return 0, 0
@@ -52,8 +52,8 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load restores a stored filter. head is the ledger's position at the time the filter was stored, or empty if the node
-// had no ledger then. If head is empty, load charges all releases of the filter to the present ledger.
+// load restores a stored filter. head is the ledger's position when the filter was stored, or empty if the node had no
+// ledger at the time. If head is empty, load charges all releases in the filter to the current ledger.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -72,10 +72,10 @@ func (a *account) load(filter []byte, head string) (err error) {
 const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again " +
 	"under a new run id"
 
-// check returns an error if the ledger has a release that the node's stored state lacks; see [dpmech.CheckResume].
-// stored is true if the node has a Store. round is the last round with data in the stored state, or 0 if no state is
-// stored. Without a Store, check fails if a release of this run is marked in the ledger, because that release may have
-// been sent.
+// check returns an error if the ledger has a release that is missing from the node's stored state; see
+// [dpmech.CheckResume]. stored is true if the node has a Store. round is the last round with data in the stored state,
+// or 0 if no state is stored. Without a Store, check fails if the ledger has marked a release of this run, because the
+// release may have been sent.
 func (a *account) check(stored bool, round int) error {
 	switch {
 	case a == nil || a.whole:
@@ -91,8 +91,8 @@ func (a *account) check(stored bool, round int) error {
 	return nil
 }
 
-// reserve charges a release to the ledger and to the filter. Call reserve before drawing the noise. If reserve returns
-// an error, nothing is charged. A charge to the ledger survives a crash.
+// reserve charges a release to the ledger and the filter. It must be called before the noise is drawn. If reserve
+// returns an error, nothing is charged. A charge to the ledger survives a crash.
 func (a *account) reserve(round int) error {
 	if a == nil || a.whole {
 		return nil
@@ -101,8 +101,8 @@ func (a *account) reserve(round int) error {
 		return fmt.Errorf("sdk: release %d was not made: %w", round, err)
 	}
 	if a.ledger != nil {
-		// The ledger charges each round only once. If a different node of this name has charged this round since newAccount
-		// ran, this node's release would cost nothing, so reserve refuses it.
+		// The ledger charges each round only once. If another node with this name has charged this round since
+		// newAccount ran, this node's release would cost nothing, so it must be refused.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
 			return fmt.Errorf("sdk: release %d was not made: another node of this name has already charged it to the "+
 				"ledger: %w",
@@ -117,7 +117,8 @@ func (a *account) reserve(round int) error {
 	return a.filter.Reserve(round, a.cost)
 }
 
-// mark records in the ledger, before the node sends release round, that neighbors may have all releases up to round.
+// mark records in the ledger that neighbors may have all releases up to round. It must be called before the node sends
+// the release of this round.
 func (a *account) mark(round int) error {
 	if a == nil || a.ledger == nil || round < 1 || a.whole {
 		return nil
@@ -128,7 +129,7 @@ func (a *account) mark(round int) error {
 	return nil
 }
 
-// chargeAll charges every release of the run, because the lost device may have made any of them.
+// chargeAll charges every release of the run, because the lost device may have made all of them.
 func (a *account) chargeAll() error {
 	if a == nil {
 		return nil

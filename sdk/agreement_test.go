@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// dying is a transport of a process that dies before or after it sends the nth probe or reply.
+// dying is the transport of a process that dies before or after it sends the nth probe or reply.
 type dying struct {
 	transport.Transport
 	nth    int
@@ -55,7 +55,7 @@ func (d *dying) Send(ctx context.Context, to string, frame []byte) error {
 	return err
 }
 
-// crashing is a store of a process that crashes right before or right after it stores or removes secrets for the nth
+// crashing is the store of a process that crashes right before or right after it stores or removes secrets for the nth
 // time.
 type crashing struct {
 	state.Store
@@ -90,8 +90,8 @@ func crashAtSecrets(open tinytest.OpenStore, nth int, before bool) tinytest.Open
 	}
 }
 
-// models returns the models of a simulation with the recorded keys. If end is given, the run ends early with that
-// round.
+// models returns the models of a simulation with the recorded keys. If end is given, the run ends early, after round
+// end.
 func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
@@ -122,8 +122,9 @@ func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	return network.Models()
 }
 
-// One of three devices dies before and after each write of its secrets, each save of a state, each probe and each
-// reply, and continues from its store. The models have the bits of an undisturbed run with the same secrets.
+// TestAgreementSurvivesCrashes simulates crashes of one of three devices before and after each write of its secrets,
+// each save of its state, each probe and each reply. After each crash the device continues from its store. The models
+// must equal, bit for bit, the models of an undisturbed run with the same secrets.
 func TestAgreementSurvivesCrashes(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"b", "c"}}
@@ -177,7 +178,8 @@ func TestAgreementSurvivesCrashes(t *testing.T) {
 	}
 }
 
-// playAgreement runs a fleet whose second member has a faulty store and transport, and checks the models.
+// playAgreement runs a fleet whose second member has a faulty store and transport. It checks the models and returns the
+// number of crashes.
 func playAgreement(t *testing.T, f *sdk.Fleet, faulty func(tinytest.OpenStore) tinytest.OpenStore, mortal func(*dying),
 	book *keyBook) (crashes int) {
 	t.Helper()

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/api.txt from what the packages export now")
 
-// testdata/api.txt lists the exported declarations of this module's packages, one per line. After a change, update it
-// with go test ./sdk -run API -update.
+// TestAPI compares the exported declarations of this module's packages with testdata/api.txt, which lists one per line.
+// After a change, update the file with go test ./sdk -run API -update.
 func TestAPI(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -80,7 +80,7 @@ func isModule(dir string) bool {
 	return err == nil
 }
 
-// exports lists the exported declarations of the package in a folder for linux/amd64. The list is empty if the folder
+// exports lists the exported declarations, on linux/amd64, of the package in a folder. The list is empty if the folder
 // has no importable package.
 func exports(dir string) ([]string, error) {
 	linux := build.Default

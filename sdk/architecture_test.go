@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// ARCHITECTURE.md lists where each line of Algorithm 1 is implemented. Every listed file exists and declares the listed
-// names.
+// TestArchitecture checks ARCHITECTURE.md, which lists where each line of Algorithm 1 is implemented: every listed file
+// must exist and declare the listed names.
 func TestArchitecture(t *testing.T) {
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {

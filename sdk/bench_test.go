@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// BenchmarkRound measures a round of two private nodes in one process, with and without signatures: the time, and the
-// bytes that both send. The loss is cheap, so the difference is the cost of signatures.
+// BenchmarkRound measures the time of a round of two private nodes in one process, and the bytes that both nodes send,
+// with and without signatures. The loss is cheap, so the difference is the cost of signatures.
 func BenchmarkRound(b *testing.B) {
 	for _, dim := range []int{10, 10000} {
 		for _, keys := range []bool{false, true} {

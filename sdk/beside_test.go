@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// line connects a member's two devices, which use the same name, to the network. Each neighbor is connected to the
-// device that connected to it last.
+// line connects two devices with the same member name to the network. Each neighbor is connected to the device that
+// connected to it last.
 type line struct {
 	transport.Transport
 	member string
@@ -31,7 +31,7 @@ type line struct {
 	opened map[string]chan string
 }
 
-// side is one device's end of a line.
+// side is the connection of one device to a line.
 type side struct {
 	*line
 	in     chan heard
@@ -43,7 +43,7 @@ type side struct {
 	awake  chan struct{} // closed while the device is awake
 }
 
-// newLine gives the lost device a line. Call it before any device starts.
+// newLine creates a line for the lost device. It must be called before any device starts.
 func (w *wreck) newLine() *line {
 	inner, err := w.net.Node(w.fleet.Members[w.lost])
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *line) newSide() *side {
 	return s
 }
 
-// reach opens a connection to a neighbor, which replaces the neighbor's connection to the other device.
+// reach opens a connection to a neighbor. It replaces the neighbor's connection to the other device.
 func (s *side) reach(neighbor string) {
 	s.line.mu.Lock()
 	defer s.line.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *side) wait() {
 	<-awake
 }
 
-// dropping sets which messages are lost from now on.
+// dropping sets the function that determines which messages are lost from now on.
 func (s *side) dropping(drop func(to string, m *admm.Message) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,8 +185,8 @@ type notified struct {
 
 func (n notified) Opened() <-chan string { return n.opened }
 
-// beside starts a device with the lost device's name on a side of the line. The device makes the release numbered
-// asleep and is suspended before it sends that release. With asleep 0 it is never suspended.
+// beside starts a device with the lost device's name on a new side of the line. The device is suspended when it has
+// made, but not yet sent, the release whose number is asleep. If asleep is 0, the device is never suspended.
 func (w *wreck) beside(h *host, l *line, asleep int) {
 	h.side = l.newSide()
 	w.hosts[w.lost] = h
@@ -219,7 +219,7 @@ func (w *wreck) startNeighbors(l *line) {
 	}
 }
 
-// another returns a replacement device for h: a spare with an empty store.
+// another returns a second device to replace h: a spare with an empty store.
 func (w *wreck) another(h *host) *host {
 	next := &host{open: tinytest.MemStore(), incarnation: h.incarnation, spare: true, ledger: h.ledger}
 	if !h.spare && h.ledger != "" {
@@ -232,7 +232,7 @@ func (h *host) took() bool {
 	return strings.Contains(h.log.String(), "has replaced the lost one")
 }
 
-// alone reports whether a device has dropped all its neighbors. Such a device sends notices for a while, and ends.
+// alone reports whether a device has dropped all its neighbors. Such a device sends notices for a while and then stops.
 func (h *host) alone() bool {
 	return !slices.ContainsFunc(h.node.Status().Neighbors, func(n sdk.Neighbor) bool { return n.Quarantine.Release == 0 })
 }
@@ -241,7 +241,7 @@ func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
 }
 
-// until waits until come returns true, and fails the test if come never does.
+// until waits until the function come returns true. It fails the test after too many attempts.
 func (w *wreck) until(what string, come func() bool) {
 	w.t.Helper()
 	for range 100_000 {
@@ -270,10 +270,10 @@ func (w *wreck) finish(l *line, others ...*host) {
 	}
 }
 
-// One neighbor does not learn that a silent device was replaced. This neighbor then receives a release of the silent
-// device and continues from that release. The silent device ends when another neighbor shows it what the replacement
-// device signed. The first neighbor has passed the replacement's starting point, so it and the replacement drop the
-// edge between them. The run continues.
+// TestLostDeviceIsHeardByOneNeighbor simulates a neighbor that does not learn that a silent device was replaced. This
+// neighbor receives a release from the silent device and continues from that release. The silent device stops when
+// another neighbor shows it a release signed by the replacement device. The first neighbor and the replacement drop the
+// edge between them, because the neighbor is past the replacement's starting point. The run continues.
 func TestLostDeviceIsHeardByOneNeighbor(t *testing.T) {
 	for name, private := range map[string]bool{"private": true, "not private": false} {
 		t.Run(name, func(t *testing.T) {
@@ -343,11 +343,11 @@ func (w *wreck) heardByOne(asleep, last int) {
 	}
 }
 
-// A device falls silent at a random moment, another device replaces it, and the silent device wakes up before or after
-// the takeover. Sometimes each of the two devices takes a connection from the other. Both devices end. The lost device
-// ends when it learns of its replacement; if its neighbors do not know of the replacement, it continues until the run
-// ends. A neighbor that passed the replacement's starting point drops its edge to the replacement. In a private run the
-// replacement device reads no data. Seeds work as in TestRecoveries.
+// TestTwoDevicesAtWork simulates a device that falls silent at a random moment, is replaced, and wakes up before or
+// after the takeover. Sometimes the two devices take connections from each other. Both devices must stop. The lost
+// device stops when it learns of its replacement or, if no neighbor has heard of the replacement, at the end of the
+// run. A neighbor that is past the replacement's starting point drops its edge to the replacement. In a private run,
+// the replacement reads no data. Seeds work as in TestRecoveries.
 func TestTwoDevicesAtWork(t *testing.T) {
 	count, first := recoveries(t, 60)
 	var replaced, back, dropped int
@@ -391,7 +391,7 @@ func TestTwoDevicesAtWork(t *testing.T) {
 	}
 }
 
-// wakeUp plays until every device has ended, and returns the lost and the replacement device.
+// wakeUp runs all devices until each has stopped, and returns the lost device and its replacement.
 func (w *wreck) wakeUp() (lost, spare *host) {
 	l, lost := w.newLine(), w.hosts[w.lost]
 	all := []*host{lost}

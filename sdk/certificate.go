@@ -11,7 +11,7 @@ import (
 )
 
 // Certificate returns an upper bound on what the node's releases leaked or, with Config.Ledger, on what all runs on the
-// node's data leaked. Config.Key, if set, signs it. Certificate fails if the run is not private.
+// node's data leaked. It is signed with Config.Key, if set. Certificate fails if the run is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so its members' messages may reveal their data")
@@ -64,7 +64,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	return c, err
 }
 
-// certified returns an error if no certificate can be made, so that a run fails at its start and not at its end.
+// certified returns an error if no certificate can be issued, so that a run fails at its start rather than at its end.
 func (n *Node) certified() error {
 	if n.account == nil {
 		return nil
@@ -75,8 +75,8 @@ func (n *Node) certified() error {
 	return nil
 }
 
-// inheritance returns the conditions under which life covers the cost of all runs on the node's data, one sentence
-// each.
+// inheritance returns the conditions under which the statement life covers the cost of all runs on the node's data.
+// Each condition is one sentence.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	seen := map[string]bool{}
 	for _, in := range life.Inherited {

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Check reports why a node cannot be made or cannot finish.
+// Check reports why a node cannot be created or cannot finish.
 type Check struct {
 	Config  error           // fields of Config are invalid; missing fields do not count
 	State   error           // the stored state is unreadable, or belongs to another run, member or program
@@ -17,8 +17,8 @@ type Check struct {
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
 }
 
-// Check applies the rules of [New] without making a node. Only Fleet and Name are required. It changes nothing and does
-// not query the oracle. read returns the state in the Store, or fs.ErrNotExist.
+// Check applies the checks of [New] without creating a node. Only Fleet and Name are required. It changes nothing and
+// does not query the oracle. read returns the state in the Store, or fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
 	if _, r.Config = c.validate(false); c.Fleet == nil {
@@ -43,7 +43,7 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	return r
 }
 
-// checkLedger compares the ledger with the stored state and with the cost of the rest of the run.
+// checkLedger checks the ledger against the stored state and the cost of the rest of the run.
 func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
 	kept := cmp.Or(r.Kept, new(state.Snapshot))
 	if err := cfg.Ledger.CheckHead(kept.Ledger); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Check reports every error with which New or Run would end. It reports the error in the right field of its result and
-// in no other field. It never queries the oracle.
+// TestCheck checks that Check reports every error that New or Run would return, each in the right field of the result
+// and in no other field, without querying the oracle.
 func TestCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	own, err := state.CreateLedger(path, "data", nil)
@@ -93,7 +93,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: kept %+v", name, r.Kept)
 		}
 	}
-	// A running node may save and mark a release between the two reads.
+	// A running node may save its state and mark a release between Check's two reads of the state.
 	reads := 0
 	later := func() (*state.Snapshot, error) {
 		k := here

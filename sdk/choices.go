@@ -14,10 +14,10 @@ type Unit = dpmech.Unit
 // Consensus selects how members reach agreement in rounds without data.
 type Consensus = settings.Consensus
 
-// Payload selects what members send. It does not change the models' bits.
+// Payload selects what members send. It changes no bit of the models.
 type Payload = settings.Payload
 
-// Values of settings, and defaults.
+// Values and defaults of settings.
 const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
 	EstimatorCentered = zoest.Centered // subtracts from each loss the previous loss of the same sample
@@ -36,7 +36,7 @@ const (
 	DefaultMemoryLimit = 64 << 20 // default of Config.MemoryLimit, in bytes
 )
 
-// Wire selects what members send each other.
+// Wire selects what members send to each other.
 type Wire struct {
 	Payload  Payload `json:"payload"`
 	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of step sigma/2^W; 0: 4 with PayloadAuto, else no grid

@@ -21,7 +21,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// liar is a neighbor with its own key that alters its messages and sends additional ones.
+// liar is the transport of a neighbor with its own key. It alters the neighbor's messages and sends additional
+// messages.
 type liar struct {
 	transport.Transport
 	mu    sync.Mutex
@@ -52,16 +53,17 @@ func (v *liar) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// forge returns a release in the name of member, signed with the key of the member that by names.
+// forge returns a release that names member as its author but is signed with the key of another member, by.
 func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	r := signed.Statement{Kind: signed.Release, Round: round, Value: [32]byte{1, 2, 3}}
 	r.Sign(memberKey(by), signed.NewScope(f.Run, f.Hash(), member))
 	return r.Append(nil)
 }
 
-// A neighbor with a key claims, in every possible way, to hold releases that it does not hold, in three consecutive
-// runs on one ledger. The node refuses each lie, and its error names what is missing. No lie is charged, blocks a later
-// run, or affects a run that also gets the neighbor's honest frames.
+// TestLiesCostNothing simulates a neighbor with a key that claims, in every possible way, to hold releases that it does
+// not hold. The test makes three consecutive runs on one ledger. The node must refuse each false claim with an error
+// that names what is missing. No false claim may cause a charge, block a later run, or affect a run that also gets the
+// neighbor's honest frames.
 func TestLiesCostNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
@@ -72,7 +74,7 @@ func TestLiesCostNothing(t *testing.T) {
 			return func(frame *admm.Message) []admm.Message { return lie(f, frame) }
 		}
 	}
-	// beside sends an extra frame with each release of a round.
+	// beside sends an extra frame with each release of the given round.
 	beside := func(
 		round int, make func(f *sdk.Fleet) admm.Message,
 	) func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
@@ -240,8 +242,8 @@ func TestLiesCostNothing(t *testing.T) {
 	}
 }
 
-// Either all members of a fleet have keys, or none: a node with a key refuses unsigned messages, and a node without a
-// key accepts them.
+// TestKeysOrNone checks that either all members of a fleet have keys or none: a node with a key refuses unsigned
+// messages, and a node without a key accepts them.
 func TestKeysOrNone(t *testing.T) {
 	t.Parallel()
 	f := privateRing()

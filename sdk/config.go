@@ -17,10 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Oracle returns the loss of a parameter vector on one sample.
+// Oracle returns the loss of a parameter vector for one sample.
 type Oracle = zoest.Oracle
 
-// OracleFunc makes a function an [Oracle].
+// OracleFunc turns a function into an [Oracle].
 type OracleFunc = zoest.OracleFunc
 
 // Config describes a [Node]. Its first five fields are required.
@@ -31,40 +31,40 @@ type Config struct {
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
 	Samples   int                 // m, the number of the oracle's samples, at least 1
 
-	// State that survives the process. A restarted node without a Store fails once its Ledger or a neighbor shows
+	// State that outlives the process. A restarted node without a Store fails once its Ledger or a neighbor shows
 	// earlier releases of this node.
 
 	Store  state.Store   // a restarted node continues from it, bit for bit
 	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only this run's releases count
 	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
-	// Recover makes this device replace a lost device if Store is empty; if private, without data. Needs PayloadRelease.
+	// Recover replaces a lost device if Store is empty. It requires PayloadRelease and uses no data in a private run.
 	Recover bool
 
 	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor can
-	// claim without proof that it holds later releases of this node: this ends the run, but charges nothing.
+	// claim without proof that it holds later releases of this node: the claim ends the run, but charges nothing.
 
 	Key  ed25519.PrivateKey                      // signs every release
 	Keys func(member string) []ed25519.PublicKey // a member's public keys: present, next and retired; may change
 
-	// Neighbors that the node stops waiting for. By default the node waits for all neighbors indefinitely.
+	// Neighbors. By default the node waits for all neighbors indefinitely.
 
-	// Without names neighbors that are in quarantine from the start of Run, whatever they send; at least one neighbor
-	// must remain. With [Privacy].Partners it may also name partners; the node then does not wait for their keys.
+	// Without lists neighbors to quarantine from the start of Run, whatever they send. At least one neighbor must
+	// remain. With [Privacy].Partners, the list may include partners; the node then does not wait for their keys.
 	Without []string
 	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up, as if Without named it; at
-	// least 2 minutes. Every node sends heartbeats, however slow its oracle. The node never gives up its last neighbor.
-	// While it hears no neighbor at all, it gives up none.
+	// least 2 minutes. Every node sends heartbeats, even if its oracle is slow. The node never gives up its last
+	// neighbor, and gives up no neighbor while all are silent.
 	Patience    time.Duration
 	ResendAfter time.Duration // time without progress before messages are sent again; 0 means 2 s
 	Linger      time.Duration // how long a finished node serves its neighbors; 0 means 30 s
 
-	// Queries of the oracle.
+	// Oracle queries.
 
 	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
 	SeededTable bool  // keeps 8 bytes per sample, not 4*Dim: same models, more time; not with EstimatorTracking
 	MemoryLimit int64 // bytes that EstimatorTracking may add to a Store, 4*Samples*(Dim+1); 0 means DefaultMemoryLimit
 
-	// Reports.
+	// Reporting.
 
 	Average       bool         // keeps the mean of all releases, for [Node.Averaged]
 	ConditionalOn []string     // for [Node.Certificate]: facts taken as public although data may have shaped them
@@ -77,23 +77,24 @@ type Config struct {
 	Secret func(neighbor string) pair.Secret // replaces the secrets that neighbors agree on
 }
 
-// ErrWithout reports an invalid [Config].Without.
+// ErrWithout reports that [Config].Without is invalid.
 var ErrWithout = errors.New("invalid list of neighbors to continue without")
 
-// Window returns the Config.Window for a fast oracle: as many queries of 8*dim bytes as fit into 64 KiB, but 1 to 16.
+// Window returns a Config.Window for a fast oracle: the number of queries of 8*dim bytes that fit into 64 KiB, but at
+// least 1 and at most 16.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
-// Observer holds optional callbacks. Run waits until each call returns.
+// Observer holds optional callbacks. Run waits for each call to return.
 type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
-	// Waiting is called at most once per round, after ResendAfter without progress, with the members waited for.
-	// During a takeover, round is 0. If Waiting is nil, the Logger reports silent neighbors after 5 s, then more rarely.
+	// Waiting is called at most once per round, after ResendAfter without progress, with the members being waited for.
+	// During a takeover, round is 0. If Waiting is nil, Logger reports silent neighbors after 5 s, then less often.
 	Waiting func(round int, neighbors []string)
 }
 
-// validate reports all errors together and returns the fleet's plan. If complete is false, Oracle, Transport and
-// Samples may be missing.
+// validate reports all errors at once and returns the fleet's plan. If complete is false, Oracle, Transport and Samples
+// may be missing.
 func (c Config) validate(complete bool) (p *plan, err error) {
 	var errs []error
 	refuse := func(is bool, format string, args ...any) {

@@ -25,8 +25,9 @@ func (s refusing) Save(saved state.Record) error {
 	return s.Store.Save(saved)
 }
 
-// A release that could not be stored is drawn again later, so nobody may see the first draw. A certificate shows only a
-// release that is stored and marked. Here this is the release before the one that could not be stored.
+// TestCertificateShowsNoDrawThatWasNotKept checks that a certificate shows only a release that is stored and marked. A
+// release that could not be stored is drawn again later, so nobody may see the first draw. Here the certificate must
+// show the previous release.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both is the transport of a member of two networks: it sends every frame to both networks and receives from both. It
-// holds back a release until it has received a release from each network.
+// both is the transport of a member that belongs to two networks: it sends every frame to both networks and receives
+// from both. It delays each release until it has received a release from each network.
 type both struct {
 	one, other transport.Transport
 	dim        int
@@ -76,9 +76,9 @@ func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 func (b *both) MaxFrame() int { return b.one.MaxFrame() }
 func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
 
-// A copy of a device, with its key and state, runs at the same time as the device and reaches the same neighbor. The
-// neighbor stores evidence that others can verify and that survives a restart. A node that receives the evidence ends
-// and never starts again. No node finishes.
+// TestDoubleLeavesEvidence runs a copy of a device, with the same key and state, at the same time as the device. Both
+// reach the same neighbor, which stores evidence that others can verify and that survives a restart. A node that
+// receives the evidence stops and never starts again. No node finishes.
 func TestDoubleLeavesEvidence(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -171,8 +171,9 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	}
 }
 
-// A member's ledger and state are restored from a copy between two runs. In the next run the neighbor shows what the
-// member signed, and the member makes no release. Without the neighbor's records the copy is undetectable.
+// TestLedgerIsRememberedOverRuns restores a member's ledger and state from a copy between two runs. In the next run,
+// the neighbor shows what the member signed, and the member makes no release. Without the neighbor's records, the copy
+// is undetectable.
 func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	for _, remembers := range []bool{true, false} {
 		dir := newLedgers(t, privateRing())
@@ -202,8 +203,8 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	}
 }
 
-// A ledger is rolled back, and then grows to at least its old length in a run in which no neighbor remembers the old
-// ledger. In the next run a neighbor that remembers it detects the rollback.
+// TestLedgerThatWentOnIsFoundOut rolls back a ledger, which then grows to at least its old length in a run without
+// neighbors that remember the old ledger. In the next run, a neighbor that remembers it must detect the rollback.
 func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
@@ -226,8 +227,7 @@ func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	}
 }
 
-// runOfTwo plays a run of the first two members. dir holds their ledgers and, if remembers is true, their records of
-// neighbors.
+// runOfTwo runs the first two members. dir holds their ledgers and, if remembers is true, their records of neighbors.
 func runOfTwo(t *testing.T, dir, name string, remembers bool, change func(i int, c *sdk.Config)) (nodes []*sdk.Node, errs []error) {
 	t.Helper()
 	cfgs := configsOfTwo(t, dir, name, remembers)
@@ -257,7 +257,7 @@ func runOfTwo(t *testing.T, dir, name string, remembers bool, change func(i int,
 	return nodes, errs
 }
 
-// configsOfTwo returns the configurations of [runOfTwo]. The caller closes ledgers and transports.
+// configsOfTwo returns the configurations for [runOfTwo]. The caller must close the ledgers and transports.
 func configsOfTwo(t *testing.T, dir, name string, remembers bool) (cfgs []sdk.Config) {
 	t.Helper()
 	f := privateRing()
@@ -297,8 +297,8 @@ func copyFiles(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A new certificate replaces a stored certificate of the same last release only if it has at least as many
-// countersignatures.
+// TestKeepCertificate checks that a new certificate replaces a stored certificate with the same last release only if it
+// has at least as many countersignatures.
 func TestKeepCertificate(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -327,8 +327,9 @@ func TestKeepCertificate(t *testing.T) {
 	}
 }
 
-// A retired key's signatures count, because a rolled-back device must not ignore them. So anyone who stole the retired
-// key can end the device until the fleet file drops the key.
+// TestRetiredKeyCountsUntilItIsGone checks that signatures by a retired key are accepted, because a rolled-back device
+// must not ignore them. Anyone who steals the retired key can therefore stop the device until the key is removed from
+// the fleet file.
 func TestRetiredKeyCountsUntilItIsGone(t *testing.T) {
 	for _, retired := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

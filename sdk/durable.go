@@ -10,11 +10,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// build identifies the arithmetic that produced a stored state. A program with another build must not continue the run.
+// build identifies the arithmetic that produced a stored state. A program with a different build must not continue the
+// run.
 const build = "spade-edge arithmetic 1"
 
-// resume sets the node's machine and filter. It restores them from the store if the store holds a state, and otherwise
-// makes new ones.
+// resume sets the node's machine and filter. If the store holds a state, resume restores them from it; otherwise it
+// creates new ones.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {
@@ -105,7 +106,8 @@ func (n *Node) disclose() {
 	}
 }
 
-// checkOwn returns an error if a state does not belong to this node: if its fleet, member or arithmetic differs.
+// checkOwn returns an error if a stored state does not belong to this node, because its fleet, member or arithmetic
+// differs.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
 	var errs []error
 	differ := func(format string, found, wanted any) { errs = append(errs, fmt.Errorf(format, found, wanted)) }
@@ -121,9 +123,9 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// record stores the state of the new release and then marks the release in the ledger. Only after both steps may the
-// node show or send the release. After an error the node cannot continue, because the disk may or may not have the
-// release.
+// record stores the state of the new release and then marks the release in the ledger. The node must not show or send
+// the release before both steps have succeeded. After an error the node cannot continue, because it is unknown whether
+// the release is on disk.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {
@@ -182,7 +184,7 @@ func (n *Node) save(s *admm.State) error {
 	return nil
 }
 
-// chargeLost charges releases that neighbors hold but this node's disk has lost. It returns the error that ends the
+// chargeLost charges releases that neighbors hold but this node's disk has lost. It returns the error that stops the
 // node.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with release %d: %w; "+

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is the noise source of a member whose node restarts. It starts with the noise of the release that the node
-// makes next. Each release takes 32 bytes.
+// resumed is the noise source of a member whose node restarts. It starts with the noise of the node's next release. The
+// noise of each release takes 32 bytes.
 type resumed struct {
 	client int
 	node   *sdk.Node
@@ -37,13 +37,13 @@ func (r *resumed) Read(p []byte) (int, error) {
 	return r.random.Read(p)
 }
 
-// kept makes a node that stores all its durable state in a folder.
+// kept creates a node that stores all its durable state in the folder dir.
 func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func(), err error) {
 	t.Helper()
 	return keptIn(t, dir, cfg, func(d *state.Dir) state.Store { return d })
 }
 
-// keptIn is like kept, but the node uses a wrapper around the folder's store.
+// keptIn is like kept, but wraps the store of the folder.
 func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) state.Store) (
 	n *sdk.Node, release func(), err error) {
 	t.Helper()
@@ -86,8 +86,8 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	return dir
 }
 
-// All nodes stop repeatedly and restart from their stores. For every kind of run the models equal those of an
-// uninterrupted run, and every release is charged once.
+// TestNodesGoOnFromTheirStores stops all nodes repeatedly and restarts them from their stores. For every kind of run,
+// it checks that the models equal the models of an uninterrupted run, and that every release is charged once.
 func TestNodesGoOnFromTheirStores(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
@@ -170,7 +170,8 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 	}
 }
 
-// A node refuses a stored state that is not its own. If a state is lost, neighbors prove which releases it contained.
+// TestStoresAreChecked checks that a node refuses the stored state of another node and that, if a state is lost,
+// neighbors prove which releases it contained.
 func TestStoresAreChecked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -182,7 +183,7 @@ func TestStoresAreChecked(t *testing.T) {
 		sign(&c)
 		return c
 	}
-	// Nodes a and b run until b makes its third release.
+	// Run nodes a and b until b makes its third release.
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := config(1)
 	cfg.Observer.Released = func(round int, _ []float32) {
@@ -217,7 +218,7 @@ func TestStoresAreChecked(t *testing.T) {
 		t.Errorf("state without a mean: %v", err)
 	}
 
-	// The ledger has three releases, or two after an early crash. The new, empty folder has none.
+	// The ledger has three releases, or two after an early crash. The new state folder is empty.
 	moved := filepath.Join(t.TempDir(), "b.ledger")
 	for _, name := range []string{"b.ledger", "b.ledger.mark"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -232,8 +233,8 @@ func TestStoresAreChecked(t *testing.T) {
 		t.Errorf("an empty state folder beside a ledger: %v", err)
 	}
 
-	// Without a ledger the empty folder looks like that of a new device, but a neighbor holds releases of b. b believes
-	// the neighbor, and counts these releases as spent.
+	// Without a ledger, the empty folder looks like a new device's folder, but a neighbor holds releases of b. b
+	// believes the neighbor and charges these releases.
 	if a, releaseA, err = kept(t, dir, config(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +275,7 @@ func (b *broken) Save(s state.Record) error {
 	return nil
 }
 
-// A release that cannot be stored is not sent, and the node ends.
+// TestReleaseIsKeptBeforeItIsSent checks that a release that cannot be stored is not sent, and that the node stops.
 func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -302,8 +303,8 @@ func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// A run that would exceed its own limit is refused before it begins. If a release would exceed the ledger's limit, it
-// is not made.
+// TestBudgets checks that a run that would exceed its own limit is refused before it begins, and that a release that
+// would exceed the ledger's limit is not made.
 func TestBudgets(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -325,7 +326,7 @@ func TestBudgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another run has spent half of the budget that this run needs.
+	// Let another run spend half of the budget that this run needs.
 	for round := 1; round <= 6; round++ {
 		if err := ledger.Reserve("another", f.Hash(), "a", round,
 			dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {

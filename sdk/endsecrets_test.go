@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A node that can never continue removes the secrets of its run. A node that may continue, even if only after the fleet
-// file drops a retired key, keeps its secrets.
+// TestEndedForGoodForgetsSecrets checks that a node that can never continue removes the secrets of its run. A node that
+// may continue, even if only after a retired key is removed from the fleet file, keeps its secrets.
 func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	const retired = "the key before"
 	proof := func(key string, r signed.Statement) func(p *puppet) *admm.Message {

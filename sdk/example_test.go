@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// A private fleet of one member: what it releases, and the cost. Larger networks differ only in Members and Edges;
+// A private fleet of one member: its releases and their cost. Larger networks differ only in Members and Edges;
 // examples/quickstart has two members.
 func ExampleNode() {
 	const delta = 1e-5

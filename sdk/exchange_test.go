@@ -25,8 +25,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fuzzer is the transport of "b", a member with a valid key. It sends "a" the frames of a node, some altered, and
-// invented frames of every kind. It records everything that "a" shows it.
+// fuzzer is the transport of "b", a member with a valid key. It sends "a" the frames of a node, some of them altered,
+// and invented frames of every kind. It records everything that "a" reveals to it.
 type fuzzer struct {
 	transport.Transport
 	fleet *sdk.Fleet
@@ -89,7 +89,7 @@ func (z *fuzzer) Send(ctx context.Context, to string, frame []byte) error {
 	return z.Transport.Send(ctx, to, frame)
 }
 
-// alter returns a frame with one field changed, or nil.
+// alter returns a copy of a frame with one field changed, or nil.
 func (z *fuzzer) alter(frame []byte) []byte {
 	var m admm.Message
 	if z.codec.Decode(frame, &m) != nil {
@@ -128,7 +128,7 @@ func (z *fuzzer) alter(frame []byte) []byte {
 	return z.encode(&m)
 }
 
-// encode returns the frame of a message. If the message cannot be encoded, it returns another frame with some bytes
+// encode returns the encoded message. If the message cannot be encoded, it returns some other frame with a few bytes
 // changed.
 func (z *fuzzer) encode(m *admm.Message) []byte {
 	if b, err := z.codec.Append(nil, m); err == nil {
@@ -215,11 +215,11 @@ func (z *fuzzer) chatter(ctx context.Context) {
 	}
 }
 
-// A member with a valid key sends messages of every kind and content to a node that works, recovers, and restarts. In
-// half of the worlds (seeds 3 to 5, 9 to 11, and so on) the members use pairwise noise. Nothing panics, no run ends
-// because of these messages, a node can start from every stored state, only releases are charged, and the log does not
-// grow with the number of frames. The test plays 6 worlds, or the number in SPADE_EXCHANGES. With SPADE_EXCHANGE_SEED
-// it plays only the world of that seed.
+// TestFuzzedExchanges simulates a member with a valid key that sends messages of every kind and content to a node that
+// works, recovers, and restarts. In half of the worlds (seeds 3 to 5, 9 to 11, and so on) the members use pairwise
+// noise. Nothing may panic, no run may end because of these messages, a node must be able to start from every stored
+// state, only releases may be charged, and the log must not grow with the number of frames. The test runs 6 worlds, or
+// as many as SPADE_EXCHANGES says. If SPADE_EXCHANGE_SEED is set, it runs only the world with this seed.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
 	count, first := 6, 0
@@ -249,7 +249,7 @@ func TestFuzzedExchanges(t *testing.T) {
 	}
 }
 
-// exchange plays one world. recovered is 1 if the node was recovered, otherwise 0. made is the number of releases that
+// exchange runs one world. recovered is 1 if the node was recovered, otherwise 0. made is the number of releases that
 // the node made before its recovery.
 func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int) {
 	f := privateRing()
@@ -346,14 +346,15 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 	}
 	live(first, ledgers[0], false, 0) // a node also starts again from the last stored state
 	live(second, ledgers[1], true, 0)
-	// The log may have a hundred lines of each possible kind, and after those at most a kilobyte per second.
+	// The log may have a hundred lines of each possible kind, and beyond these at most a kilobyte per second.
 	if n, most := len(said.String()), 100*8*600+int(1000*time.Since(began).Seconds()); n > most {
 		t.Errorf("seed %d: %d bytes of log in %v, want at most %d", seed, n, time.Since(began), most)
 	}
 	return recovered, made
 }
 
-// A hello with any byte changed is either refused or still belongs to this fleet, and the error is printable text.
+// TestFuzzedHello checks that a hello with any byte changed is either refused or still belongs to this fleet, and that
+// the error is printable text.
 func TestFuzzedHello(t *testing.T) {
 	f := privateRing()
 	hello, check := f.Hello("b")("a"), f.CheckHello("a")

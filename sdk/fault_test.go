@@ -40,14 +40,16 @@ func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// If a transport drops frames, nodes resend them, and the models have the bits of a run without losses.
+// TestLostFrames checks that nodes resend frames that a transport drops, and that the models equal, bit for bit, the
+// models of a run without losses.
 func TestLostFrames(t *testing.T) {
 	t.Parallel()
 	f := privateRing()
 	lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
 }
 
-// The models also have these bits if neighbors agree on secrets over a transport that drops frames.
+// TestLostFramesOfAnAgreement checks that the models are also the same, bit for bit, if neighbors agree on secrets over
+// a transport that drops frames.
 func TestLostFramesOfAnAgreement(t *testing.T) {
 	onlyLong(t)
 	f, book := sharedRing(), newKeyBook()
@@ -92,8 +94,9 @@ func (l *first) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// Two nodes in the middle of a path lose their first frames. Their outer neighbors constantly repeat messages. These
-// repeats are no progress, and must not keep the two nodes from resending.
+// TestRepeatsAreNoProgress simulates two nodes in the middle of a path that lose their first frames while their outer
+// neighbors constantly repeat messages. The repeated messages are not progress, and must not keep the two nodes from
+// resending.
 func TestRepeatsAreNoProgress(t *testing.T) {
 	f := ring()
 	f.Members = f.Members[:4]
@@ -119,7 +122,8 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	wg.Wait()
 }
 
-// When the observer learns of a release, the node's methods already show this release. The node has not yet sent it.
+// TestReleasedIsKnown checks that, when the observer is told of a release, the node's methods already report the
+// release.
 func TestReleasedIsKnown(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -141,7 +145,7 @@ func TestReleasedIsKnown(t *testing.T) {
 	}
 }
 
-// If a node is missing, its neighbors wait for it, report it, and continue once it starts.
+// TestMissingNeighbor checks that the neighbors of a missing node wait for it, report it, and continue once it starts.
 func TestMissingNeighbor(t *testing.T) {
 	f := ring()
 	missing := make(chan []string, 1)
@@ -180,7 +184,8 @@ func TestMissingNeighbor(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// Run stops when its context ends, even during a query, and another call of Run continues from that point.
+// TestStopAndGoOn checks that Run stops when its context ends, even during a query, and that another call of Run
+// continues from the same point.
 func TestStopAndGoOn(t *testing.T) {
 	f := privateRing()
 	var stop context.CancelFunc
@@ -230,7 +235,7 @@ func TestStopAndGoOn(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// Foreign frames are refused and counted, and do not affect the run.
+// TestForeignFrames checks that frames from other senders are refused and counted, and do not affect the run.
 func TestForeignFrames(t *testing.T) {
 	f := ring()
 	net := mem.New(append(slices.Clone(f.Members), "stranger")...)
@@ -253,7 +258,7 @@ func TestForeignFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Member a, which is no neighbor of d, sends d a well-formed frame.
+	// Member a, which is not a neighbor of d, sends d a well-formed frame.
 	tap := &tap{Transport: trs[0]}
 	trs[0] = tap
 	all := nodes(t, f, trs, nil)
@@ -277,8 +282,8 @@ func (p *tap) Send(ctx context.Context, to string, frame []byte) error {
 	return p.Transport.Send(ctx, to, frame)
 }
 
-// A failing oracle ends a run that is not private, with the oracle's error. In a private run no other member can detect
-// the failure.
+// TestFailingOracle checks that a run without privacy ends with the error of a failing oracle, and that in a private
+// run no other member can detect the failure.
 func TestFailingOracle(t *testing.T) {
 	broken := errors.New("sensor unplugged")
 	fail := func(i int, c *sdk.Config) {
@@ -308,7 +313,7 @@ func TestFailingOracle(t *testing.T) {
 	}
 }
 
-// batched is an oracle that answers many queries at once, and occasionally omits the last answer, so that the node must
+// batched is an oracle that answers many queries at once. It occasionally omits the last answer, so that the node must
 // repeat the query.
 type batched struct {
 	sdk.OracleFunc
@@ -327,7 +332,7 @@ func (b *batched) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// Batches, a window, a seeded table and retries do not change the result.
+// TestBatchOracle checks that batches, a window, a seeded table and retries do not change the result.
 func TestBatchOracle(t *testing.T) {
 	f := privateRing()
 	f.Method.Estimator = sdk.EstimatorCentered
@@ -351,13 +356,13 @@ func TestBatchOracle(t *testing.T) {
 	}
 }
 
-// A node waits at most Linger for a neighbor that never sends Done.
+// TestLinger checks that a node waits no longer than Linger for a neighbor that never sends Done.
 func TestLinger(t *testing.T) {
 	t.Parallel()
 	f := ring()
 	f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
 	trs := inMemory(t, f)
-	// b makes its last release, does not send Done, and is cut off once a has that release.
+	// b makes its last release but sends no Done; it is cut off once a has the release.
 	ctx, cut := context.WithTimeout(t.Context(), time.Minute)
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.Linger = 300 * time.Millisecond
@@ -386,8 +391,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// Once all nodes have what they need, a link that carries one frame at a time is full of repeated frames. Done messages
-// must still get through; otherwise a node would wait as long as Linger.
+// TestLastWordOverAFullLink simulates a link that carries one frame at a time and, once all nodes have what they need,
+// is full of repeated frames. Done messages must still get through; otherwise a node would wait until Linger expires.
 func TestLastWordOverAFullLink(t *testing.T) {
 	t.Parallel()
 	for resend := 2250 * time.Microsecond; resend < 200*time.Millisecond; resend *= 3 {

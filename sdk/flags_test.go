@@ -12,10 +12,12 @@ import (
 	"testing"
 )
 
-// flagLike finds text that looks like a program flag: a dash before a word, at the start or after a space or bracket.
+// flagLike matches text that looks like a program flag: a dash and a word, at the start of the text or after a space,
+// quote or bracket.
 var flagLike = regexp.MustCompile(`(^|[\s("'` + "`" + `])-[a-z][a-z0-9]*(-[a-z0-9]+)*\b`)
 
-// Outside cmd and the examples no string in the code names a program flag, and no package imports flag.
+// TestNoFlagsInLibraries checks that, outside cmd and the examples, no string names a program flag and no package
+// imports flag.
 func TestNoFlagsInLibraries(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

@@ -40,7 +40,7 @@ type Fleet struct {
 
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
-	// Adapter maps the Dim numbers that members train and send to the model's parameters; nil: they are the parameters.
+	// Adapter maps the Dim trained numbers to the model's parameters; if nil, the trained numbers are the parameters.
 	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type Method struct {
 	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: no bound; see [admm.Config]
 }
 
-// Last returns the number of a member's last release, K*(1+Mixing) + C.
+// Last returns the index of the final release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
 // Data returns how many of the releases 1..releases use data and cost privacy.
@@ -101,10 +101,10 @@ func validName(s string) bool {
 		func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// unbounded is the cost of releases without noise.
+// unbounded is the cost of any number of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of a number of rounds; +Inf if not private.
+// Total returns the zCDP cost of a number of rounds, +Inf if not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -112,7 +112,7 @@ func (f *Fleet) Total(rounds int) dpmech.Total {
 	return f.Privacy.Gaussian().Total(min(rounds, f.Method.Rounds))
 }
 
-// Rho returns the zCDP cost of all rounds: see [dpmech.Total].
+// Rho returns the zCDP cost of all rounds; see [dpmech.Total].
 func (f *Fleet) Rho() float64 { return f.Total(f.Method.Rounds).Rho }
 
 // Graph returns the communication graph. It fails if the fleet is invalid.
@@ -124,7 +124,7 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
-// Params counts the model's parameters: Adapter.Of with an Adapter, else Dim.
+// Params returns the model's parameter count: Dim or, if set, Adapter.Of.
 func (f *Fleet) Params() int {
 	if f.Adapter != nil {
 		return f.Adapter.Of
@@ -132,7 +132,7 @@ func (f *Fleet) Params() int {
 	return f.Dim
 }
 
-// Validate reports all errors of the fleet together.
+// Validate reports all errors in the fleet at once.
 func (f *Fleet) Validate() error {
 	_, err := f.plan()
 	return err
@@ -158,7 +158,7 @@ func (f *faults) add(err error) {
 	}
 }
 
-// plan checks the fleet and computes the values in type plan.
+// plan validates the fleet and derives the values in type plan.
 func (f *Fleet) plan() (*plan, error) {
 	var errs faults
 	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of printable UTF-8", wire.MaxName)
@@ -204,7 +204,7 @@ func (f *Fleet) plan() (*plan, error) {
 	if p.noise, err = f.Privacy.NoiseGraph(p.graph, f.Method.Seed); err != nil {
 		return nil, err
 	}
-	// Validating the configuration of one member's machine checks the remaining settings.
+	// To check the remaining settings, validate the configuration of one member's machine.
 	var noise io.Reader
 	if !f.Privacy.NonPrivate {
 		noise = bytes.NewReader(nil)
@@ -222,10 +222,10 @@ func (f *Fleet) plan() (*plan, error) {
 	return p, nil
 }
 
-// FieldError reports one invalid value. Field is its path in a fleet file.
+// FieldError reports an invalid value. Field is its path in a fleet file.
 type FieldError = setting.FieldError
 
-// records is the valid range of a member's number of records.
+// records is the valid range for the number of a member's records.
 var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 
 // checkRecords checks the settings that depend on the protected unit.
@@ -285,7 +285,7 @@ func (f *Fleet) network(errs *faults) *plan {
 	return p
 }
 
-// plan holds values that are derived from a valid fleet.
+// plan holds values derived from a valid fleet.
 type plan struct {
 	graph  *graph.Graph
 	noise  *graph.Graph   // pairs that share pairwise noise
@@ -345,8 +345,8 @@ func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns the model of a stored release x: x itself or, for the last release, a copy that is shrunk by
-// Method.Shrink. release, end and early are Round, End and Early of the stored [admm.State].
+// Model returns the model that belongs to a stored release x: x itself or, for the last release, a copy of x that is
+// shrunk by Method.Shrink. release, end and early are Round, End and Early in the stored [admm.State].
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {
@@ -357,7 +357,7 @@ func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	return x
 }
 
-// Machines returns the machine configurations of all members, for a simulation. samples[i] is m_i; noise(i) is the
+// Machines returns all members' machine configurations, for a simulation. samples[i] is m_i, and noise(i) returns the
 // noise source of member i.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()

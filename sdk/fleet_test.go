@@ -85,8 +85,8 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// The fleet has the requested gain: with a = tau*beta*eta*mu, a*rho*lambda_N is Gain times the stability limit, 8/3.
-// With schedules this holds at the largest eta*mu.
+// TestFleetGain checks that the fleet has the requested gain: with a = tau*beta*eta*mu, a*rho*lambda_N equals Gain
+// times the stability limit, 8/3. With schedules, this is true at the largest eta*mu.
 func TestFleetGain(t *testing.T) {
 	for _, m := range []sdk.Method{
 		{Eta: []float64{0.5}, Mu: []float64{0.3}},
@@ -108,7 +108,7 @@ func TestFleetGain(t *testing.T) {
 	}
 }
 
-// The hash depends on every part of the definition, and on nothing else.
+// TestFleetHash checks that the hash depends on every part of the definition, and on nothing else.
 func TestFleetHash(t *testing.T) {
 	if a, b := ring(), ring(); a.Hash() != b.Hash() {
 		t.Error("equal fleets have different hashes")
@@ -157,8 +157,8 @@ func TestFleetHashMeaning(t *testing.T) {
 	}
 }
 
-// The hash and the hello of a fleet without a task are pinned. The hash depends on the meaning of a task, not on its
-// spelling.
+// TestFleetTask pins the hash and the hello of a fleet without a task. It checks that the hash depends on the meaning
+// of a task, but not on how the task is written.
 func TestFleetTask(t *testing.T) {
 	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c1b5e12276f62c351ba16b39f6127630fcd2a815af933d9b4eb2997422b68c6d" {
 		t.Errorf("hash %x", h)
@@ -239,7 +239,8 @@ func TestHelloNamesTheAdapter(t *testing.T) {
 	}
 }
 
-// Two members accept each other's hello if and only if their fleets are equivalent and each names the other.
+// TestHello checks that two members accept each other's hello if and only if their fleets are equivalent and each hello
+// names the other member.
 func TestHello(t *testing.T) {
 	f, other := ring(), ring()
 	other.Method.Tau++
@@ -259,7 +260,8 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// In the JSON of a fleet an empty setting means its default, like a missing setting. An unknown setting is refused.
+// TestFleetJSONDefaults checks that an empty setting in the JSON of a fleet means the default, like a missing setting,
+// and that an unknown setting is refused.
 func TestFleetJSONDefaults(t *testing.T) {
 	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}, "wire": {"payload": %[1]q}}`
 	var got sdk.Fleet

@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// A frame above the size limit costs the sender its connection, and costs the receiver no memory. The run continues
-// over the next connection.
+// TestGiantFramesOverTLS checks that a frame above the size limit costs the sender its connection but costs the
+// receiver no memory, and that the run continues over the next connection.
 func TestGiantFramesOverTLS(t *testing.T) {
 	onlyLong(t)
 	f := path(false)
@@ -52,8 +52,8 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	}
 }
 
-// A frame of a few bytes may decode to a vector of zeros, but only up to the run's dimension. Two hundred such frames,
-// 80 MB when decoded, take the memory of one.
+// TestBombs checks that a frame of a few bytes may decode to a vector of zeros, but only up to the run's dimension. Two
+// hundred such frames, 80 MB when decoded, must not need more memory than a single frame.
 func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
@@ -85,7 +85,8 @@ func TestBombs(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A neighbor that sends constantly cannot stop a node's work: the node takes one frame between two queries.
+// TestFlood checks that a neighbor cannot stop a node's work by sending constantly, because the node takes only one
+// frame between two queries.
 func TestFlood(t *testing.T) {
 	f := path(false)
 	trs := inMemory(t, f)
@@ -135,7 +136,8 @@ func TestFlood(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A node that waits and is flooded with frames leaves the processor to other work, because it pauses after each frame.
+// TestFloodOfWaitingNode checks that a waiting node that is flooded with frames leaves the processor to other work,
+// because it pauses after each frame.
 func TestFloodOfWaitingNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const junk = 5000
@@ -159,7 +161,8 @@ func TestFloodOfWaitingNode(t *testing.T) {
 		if err := <-over; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		// The node takes the first thousand frames without a pause, and the last few frames may still wait for Recv.
+		// The node takes the first thousand frames without pausing, and the last few frames may still be waiting for
+		// Recv.
 		took := time.Since(begin)
 		if least, most := (junk-1100)*time.Millisecond, junk*time.Millisecond; took < least || took > most {
 			t.Errorf("%d frames taken in %v, want between %v and %v", junk, took, least, most)

@@ -14,9 +14,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The test measures the encoded size of a release of 10,000 numbers in a private run, for each grid width. At four bits
-// a coordinate takes at most 7.5 bits, and at most 3 % more than the entropy of the changes. With -v the test prints
-// the table of the documentation.
+// TestReleaseBits measures the encoded size of a release of 10,000 numbers in a private run, for each grid width. With
+// a width of four bits, a coordinate must take at most 7.5 bits, and at most 3 % more than the entropy of the changes.
+// With -v, the test prints the table in the documentation.
 func TestReleaseBits(t *testing.T) {
 	const dim, nodes, rounds, cooldown = 10_000, 6, 8, 2
 	f := &sdk.Fleet{

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// After 1,020 rounds the heap is about as large as after 20.
+// TestRoundsLeaveNothing checks that the heap is about as large after 1,020 rounds as after 20 rounds.
 func TestRoundsLeaveNothing(t *testing.T) {
 	few, many := heldAfter(t, 20), heldAfter(t, 1020)
 	t.Logf("two nodes hold %d bytes after 20 rounds, and %d after 1,020", few, many)
@@ -22,9 +22,9 @@ func TestRoundsLeaveNothing(t *testing.T) {
 	}
 }
 
-// heldAfter returns by how many bytes the heap in use grows while two private nodes make the given number of rounds.
-// Then one node's oracle blocks, and the other node waits for it. Both runs end before the measurement, so that frames
-// in transit do not count.
+// heldAfter returns how many bytes the heap grows while two private nodes run the given number of rounds. After the
+// last round, one node's oracle blocks, and the other node waits. Both runs end before the measurement, so that frames
+// in transit are not included.
 func heldAfter(t *testing.T, rounds int) int64 {
 	t.Helper()
 	before := heapInUse()

@@ -22,10 +22,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// The tests in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with a
-// valid key that also sends invalid frames.
+// The fleets in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with
+// a valid key that also sends invalid frames.
 
-// path returns the fleet of these tests. It is private with releases on a grid, or not private with edge messages.
+// path returns the fleet for these tests: either private, with releases on a grid, or not private, with edge messages.
 func path(private bool) *sdk.Fleet {
 	f := ring()
 	if private {
@@ -41,8 +41,8 @@ type villain struct {
 	t     *testing.T
 	codec *wire.Codec
 
-	// after is called after each frame that the villain sends as an honest member would, but not before the villain has
-	// answered the victim's initial probe. ctx is the context of Send.
+	// after is called after each frame that the villain sends in the role of an honest member, but not until the
+	// villain has answered the victim's initial probe. ctx is the context of Send.
 	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)
 	mu    sync.Mutex // held by Send, so that all frames leave in one order
 	open  bool
@@ -76,7 +76,7 @@ func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// junk sends a frame that no honest member would send. It gives up when ctx ends, because a victim that has ended
+// junk sends a frame that no honest member would send. It gives up when ctx ends, because a victim that has stopped
 // receives nothing.
 func (v *villain) junk(ctx context.Context, frame []byte) {
 	if err := v.Transport.Send(ctx, "victim", frame); err != nil && ctx.Err() == nil {
@@ -94,7 +94,7 @@ func newVillain(t *testing.T, tr transport.Transport, dim int,
 	return &villain{Transport: tr, t: t, codec: codec, after: after}
 }
 
-// gate holds back the frames of one release until it is opened.
+// gate is a transport that holds back the frames of one release until the channel in its field open is closed.
 type gate struct {
 	transport.Transport
 	codec *wire.Codec
@@ -125,7 +125,7 @@ func (g *gate) Send(ctx context.Context, to string, frame []byte) error {
 
 // The following functions encode frames by hand.
 
-// item is a CBOR head with a number, followed by body.
+// item returns a CBOR item: a head with the number n, followed by body.
 func item(major byte, n uint64, body ...byte) []byte {
 	b := []byte{major << 5}
 	switch {
@@ -144,13 +144,13 @@ func item(major byte, n uint64, body ...byte) []byte {
 	return append(b, body...)
 }
 
-// handmade is a frame with a kind, a round and one more field.
+// handmade returns a frame with a kind, a round and one more field.
 func handmade(kind admm.Kind, round uint64, key byte, value []byte) []byte {
 	b := append([]byte{0xa4, 1, 1, 2, byte(kind), 3}, item(0, round)...)
 	return append(append(b, key), value...)
 }
 
-// floats is an uncompressed vector: four planes, each in a raw block.
+// floats returns an uncompressed vector: four planes, each in a raw block.
 func floats(x ...float32) []byte {
 	var b []byte
 	for plane := range 4 {
@@ -167,16 +167,16 @@ const (
 	keyGrid   = 7
 )
 
-// charge is one frame and the error that the victim must log. The error is empty if the victim ignores the frame
-// silently.
+// charge is a frame together with the error that the victim must log. An empty error means that the victim ignores the
+// frame silently.
 type charge struct {
 	name  string
 	frame []byte
 	want  string
 }
 
-// charges are sent while the victim is in round 3, holds the villain's releases of rounds 3 and 4, and has answered the
-// villain's probe.
+// charges returns the frames to send while the victim is in round 3, holds the villain's releases of rounds 3 and 4,
+// and has answered the villain's probe.
 func charges(t *testing.T, v *villain, private bool) []charge {
 	t.Helper()
 	enc := func(dim int, f admm.Message) []byte {
@@ -277,7 +277,8 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	return all
 }
 
-// The victim refuses each invalid frame with a specific error, and the models have the bits of a run of honest members.
+// TestVillain checks that the victim refuses each invalid frame with a specific error, and that the models equal, bit
+// for bit, the models of a run with only honest members.
 func TestVillain(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
@@ -346,8 +347,8 @@ func within(t *testing.T, come func() bool) {
 	}
 }
 
-// pathOverTLS returns a transport for each member with the fleet's frame limit, except that the villain's limit is
-// villainMax.
+// pathOverTLS returns a transport for each member. The frame limit is villainMax for the villain, and the fleet's limit
+// for all other members.
 func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) []transport.Transport {
 	t.Helper()
 	key := func(i int) ed25519.PrivateKey {
@@ -404,8 +405,8 @@ func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, err
 }
 
-// One of two oracles fails in various ways. The other node receives the same bytes as if the failing oracle always
-// returned the public constant.
+// TestFailedOracleLooksLikeAny lets one of two oracles fail in various ways. The other node must receive the same bytes
+// as if the failing oracle had always returned the public constant.
 func TestFailedOracleLooksLikeAny(t *testing.T) {
 	const fallback = 0
 	for _, change := range []func(f *sdk.Fleet){
@@ -422,7 +423,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
 			trs[0] = tape
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				// Signatures would only add the numbers of incarnations, which differ between runs.
+				// Leave out the keys: signatures would only add incarnation numbers, which differ between runs.
 				c.Key, c.Keys = nil, nil
 				c.ResendAfter = time.Minute
 				if i == 1 {

@@ -15,10 +15,10 @@ import (
 )
 
 // sections lists the keys of the canonical form. A hello uses them to show where two fleets differ. The order of the
-// list never changes. Its last four keys are optional.
+// list must never change. The last four keys are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
 
-// Hash returns the SHA-256 of the fleet's canonical form, sorted JSON.
+// Hash returns the SHA-256 hash of the canonical form, JSON with sorted keys.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
 
 func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
@@ -50,8 +50,8 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	return form
 }
 
-// canonicalJSON returns JSON with sorted keys and no white space. Numbers keep their spelling. Text that is not JSON is
-// returned unchanged.
+// canonicalJSON returns JSON with sorted keys and no white space. Numbers are not reformatted. Text that is not valid
+// JSON is returned unchanged.
 func canonicalJSON(text []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -74,7 +74,7 @@ func checkTask(text []byte) error {
 	return nil
 }
 
-// sorted maps the JSON key of each field of struct v to the JSON of the field's value.
+// sorted returns a map from the JSON key of each field of struct v to the JSON of the field's value.
 func sorted(v any) map[string]json.RawMessage {
 	form := make(map[string]json.RawMessage)
 	plain, _ := json.Marshal(v)
@@ -82,17 +82,17 @@ func sorted(v any) map[string]json.RawMessage {
 	return form
 }
 
-// ModelHash returns the SHA-256 of x as float32, little endian, in hex.
+// ModelHash returns the hex SHA-256 hash of x as little-endian float32.
 func ModelHash(x []float32) string {
 	b, _ := binary.Append(nil, binary.LittleEndian, x) // cannot fail for numbers
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// MaxFrame returns an upper bound on the bytes of a frame between members.
+// MaxFrame returns an upper bound on the bytes in a frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
-// Hello returns a function that makes the first message of self to a peer.
+// Hello returns a function that returns the first message from self to a peer.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {
@@ -103,7 +103,7 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 	}
 }
 
-// CheckHello returns member self's check that a hello belongs to this fleet.
+// CheckHello returns a function with which member self checks a peer's hello.
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
 	for _, name := range sections[len(want.Sections):] {

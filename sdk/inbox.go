@@ -19,7 +19,7 @@ type received struct {
 	silent bool // replaces a frame: the neighbor was silent for longer than Config.Patience
 }
 
-// pace is the state of the loop between two ticks.
+// pace holds the state of the loop between two ticks.
 type pace struct {
 	tick  *time.Timer
 	wait  time.Duration // until the next tick
@@ -27,7 +27,7 @@ type pace struct {
 	fed   bool          // the node took a frame since the last query
 }
 
-// work answers queries. It takes at most one frame between two queries, so a flood of frames cannot stop the work.
+// work answers queries. It takes at most one frame between two queries, so that a flood of frames cannot stop the work.
 func (r *run) work(queries []zoest.Query, p *pace) error {
 	inbox := r.inbox
 	if p.fed {
@@ -48,7 +48,7 @@ func (r *run) work(queries []zoest.Query, p *pace) error {
 	}
 }
 
-// wait takes the next frame, serves a neighbor whose connection opened, or reports a tick.
+// wait takes the next frame, serves a neighbor with a new connection, or reports a tick.
 func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	select {
 	case in := <-r.inbox:
@@ -63,7 +63,8 @@ func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	}
 }
 
-// rest waits for a frame, a new connection or a tick. over is true once the model has been final for Config.Linger.
+// rest waits for a frame, a new connection or a tick. over is true once the model has been final for at least
+// Config.Linger.
 func (r *run) rest(p *pace) (over bool, err error) {
 	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
 		return false, err // a frame alone is no progress: it may be a repeat
@@ -73,7 +74,7 @@ func (r *run) rest(p *pace) (over bool, err error) {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
-		// Back off: double the time between ticks. A neighbor that restarts does not wait for a tick, because the node
+		// Back off: double the time between ticks. A neighbor that restarts need not wait for a tick, because the node
 		// answers its probe and serves its new connection at once.
 		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)
 		if r.machine.Status().Complete { // keep ticking, because the node exits at a tick
@@ -92,7 +93,7 @@ func (r *run) rest(p *pace) (over bool, err error) {
 	return true, nil
 }
 
-// reportWaiting tells the observer, once per round, which neighbors the node waits for.
+// reportWaiting reports to the observer, once per round, which neighbors the node is waiting for.
 func (r *run) reportWaiting() {
 	if st := r.Status(); len(st.Waiting) > 0 && r.waiting != st.Round+1 {
 		r.waiting = st.Round + 1
@@ -107,8 +108,8 @@ const (
 	pause = time.Millisecond
 )
 
-// take delivers a frame. Evidence that is signed with this node's own key ends the run. A frame that fails with any
-// other error is refused, and may put its sender in quarantine.
+// take handles a frame. Evidence signed with this node's own key ends the run. A frame that causes any other error is
+// refused, and may put its sender in quarantine.
 func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
@@ -149,8 +150,8 @@ func (r *run) refuse(from string, err error) {
 	}
 }
 
-// retries is how often a failed query is repeated. It must be at least 1, because a failed batch is repeated record by
-// record, which saves the losses of the records that do not fail.
+// retries is the number of times that a failed query is repeated. It must be at least 1, because a failed batch is
+// repeated record by record to save the losses of the records that do not fail.
 const retries = 2
 
 func (r *run) answer(queries []zoest.Query) error {
@@ -164,7 +165,8 @@ func (r *run) answer(queries []zoest.Query) error {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		// The error depends on data. Messages of level DEBUG stay on the device; those of other levels may leave it.
+		// The error depends on data. Log messages at level DEBUG stay on the device, while messages at other levels may
+		// leave it.
 		r.log.Debug("a loss is unavailable, and the public constant replaces it", "err", err)
 	}
 	return nil

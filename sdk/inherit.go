@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// At its start a node sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open
-// runs may still spend. If device and ledger are lost, the neighbors send the checkpoint to the replacement device,
-// whose ledger starts from it.
+// At its start, a node sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what
+// open runs may still spend. If the device and its ledger are lost, the neighbors send the checkpoint to the
+// replacement device, whose ledger starts from it.
 
 func (n *Node) checkpoint() error {
 	l, f := n.cfg.Ledger, n.cfg.Fleet
@@ -51,8 +51,8 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	}
 }
 
-// checkLedgers checks what m, a Stand message sent by the neighbor with the name in by, proves about this member's
-// ledgers. m has a release, in which the lost device signed the state of its ledger, and may have a checkpoint.
+// checkLedgers checks what m, a Stand message, proves about this member's ledgers. by is the name of the neighbor that
+// sent m. m contains a release in which the lost device signed the state of its ledger, and may contain a checkpoint.
 func (r *run) checkLedgers(by string, m *admm.Message) error {
 	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // its signature is already checked
 		if err := r.compareLedger(by, shown.Ledger); err != nil {
@@ -65,8 +65,8 @@ func (r *run) checkLedgers(by string, m *admm.Message) error {
 	return r.checkEarlier(by, m.Signed.Other)
 }
 
-// checkEarlier checks b, a statement about this member's ledgers, possibly from another run. The neighbor with the name
-// in by has stored b. checkEarlier ignores b if none of the member's keys signed it.
+// checkEarlier checks b, a statement about this member's ledgers, possibly from another run. by is the name of the
+// neighbor that stored b. checkEarlier ignores b if none of the member's keys signed it.
 func (r *run) checkEarlier(by string, b []byte) error {
 	e, err := signed.ParseEarlier(b)
 	if err == nil {
@@ -86,8 +86,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	return nil
 }
 
-// inherit charges the ledger with the totals of the lost ledgers that neighbors have shown. Call inherit once every
-// neighbor that the node works with has shown what it stores.
+// inherit charges the ledger with the totals of the lost ledgers that neighbors have shown. It must not be called until
+// every neighbor that the node works with has shown what it stores.
 func (r *run) inherit() error {
 	l, shown := r.cfg.Ledger, r.claims.Lost
 	if l == nil || len(shown) == 0 {
@@ -137,8 +137,8 @@ func (r *run) inherit() error {
 	return nil
 }
 
-// beside records a condition for certificates: this ledger does not count ledger id, which is another ledger of this
-// member. by is the name of the neighbor that holds a checkpoint of ledger id.
+// beside records a condition for certificates: this ledger does not include the releases counted in ledger id, which is
+// another ledger of this member. by is the name of the neighbor that holds a checkpoint of ledger id.
 func (r *run) beside(id, by string) {
 	why := "may count the same data and is not counted here: this ledger was in use before a neighbor reported the other one"
 	if r.cfg.Ledger.NeverUsed() {
@@ -152,7 +152,7 @@ func (r *run) beside(id, by string) {
 	}
 }
 
-// charged returns the scopes of the runs whose releases the ledger contains.
+// charged returns the scopes of the runs whose releases are in the ledger.
 func (r *run) charged() (scopes []signed.Scope) {
 	for _, of := range r.cfg.Ledger.Lifetime(r.cfg.Fleet.Privacy.Delta).Runs {
 		var fleet [32]byte

@@ -31,7 +31,7 @@ func renewLedger(t *testing.T, dir string, limit *dpmech.Limit, declared ...stat
 	}
 }
 
-// lifetimeOf verifies b's certificate and returns its statement about all runs and its conditions.
+// lifetimeOf verifies a node's certificate, and returns its statement about all runs and its conditions.
 func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 	t.Helper()
 	c, err := n.Certificate()
@@ -44,8 +44,9 @@ func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 	return c.Lifetime, strings.Join(c.ConditionalOn, "; ")
 }
 
-// A member loses its ledger between two runs and makes a new ledger, which starts from the total that the neighbor
-// proves. The certificate states the cost as "at least". The total is counted once, even if the new ledger is lost too.
+// TestLostLedgerIsInherited simulates a member that loses its ledger between two runs and creates a new ledger. The new
+// ledger must start from the total that the neighbor proves, and the certificate must state the cost as "at least". The
+// total is counted once, even if the new ledger is also lost.
 func TestLostLedgerIsInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*dpmech.Lifetime, string) {
@@ -75,7 +76,8 @@ func TestLostLedgerIsInherited(t *testing.T) {
 	}
 }
 
-// A run makes no release if the new ledger's limit does not cover the run in addition to the total of the lost ledger.
+// TestInheritedCountsInTheLimit checks that a run makes no release if the new ledger's limit does not cover the run and
+// the total of the lost ledger.
 func TestInheritedCountsInTheLimit(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
@@ -92,8 +94,9 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 	}
 }
 
-// A ledger of other data inherits nothing: either the operator declares that the data are new, or the ledger was in use
-// before a neighbor showed a different ledger. The certificate names that different ledger.
+// TestOtherDataIsNotInherited checks that a ledger for other data inherits nothing, whether the operator declares that
+// the data is new, or the ledger was in use before a neighbor showed a different ledger. The certificate must name the
+// different ledger.
 func TestOtherDataIsNotInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	aside := t.TempDir()
@@ -120,8 +123,9 @@ func TestOtherDataIsNotInherited(t *testing.T) {
 	}
 }
 
-// A device is lost with its ledger in the middle of its second run. The replacement device counts the first run, which
-// its neighbor proves, and the whole second run, once each.
+// TestTakeoverInheritsTheLedger simulates a device that is lost with its ledger in the middle of its second run. The
+// replacement device must count both runs, each once: the first run, whose cost a neighbor proves, and the whole second
+// run.
 func TestTakeoverInheritsTheLedger(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
@@ -140,7 +144,8 @@ func TestTakeoverInheritsTheLedger(t *testing.T) {
 	if !strings.Contains(conditions, "this device took the place of a lost one") {
 		t.Errorf("conditional on %q", conditions)
 	}
-	// The neighbor's checkpoint is from run two, which is already charged completely.
+	// In the next run, the neighbor shows a checkpoint from run two. Run two is already fully charged, so the
+	// checkpoint must add nothing.
 	nodes, errs = runOfTwo(t, dir, "three", true, func(int, *sdk.Config) {})
 	if errors.Join(errs...) != nil {
 		t.Fatal(errs)
@@ -150,8 +155,8 @@ func TestTakeoverInheritsTheLedger(t *testing.T) {
 	}
 }
 
-// lostIn plays a run of two members in which b's device is lost at release 3. It then calls replace, which may change
-// b's ledger, and returns the node of a replacement device with a new store and b's ledger.
+// lostIn simulates a run of two members in which b's device is lost at release 3. It then calls replace, which may
+// change b's ledger, and returns the node of a replacement device with a new store and b's ledger.
 func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	t.Helper()
 	cfgs := configsOfTwo(t, dir, name, true)
@@ -199,7 +204,8 @@ func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	return n, err
 }
 
-// The node refuses an older copy of the lost device's ledger, because a neighbor has a later signed checkpoint of it.
+// TestTakeoverWithACopyOfTheLedger checks that the node refuses an older copy of the lost device's ledger, because a
+// neighbor has a later signed checkpoint of the same ledger.
 func TestTakeoverWithACopyOfTheLedger(t *testing.T) {
 	dir, aside := newLedgers(t, privateRing()), t.TempDir()
 	copyFiles(t, dir, aside, "b.ledger", "b.ledger.mark")

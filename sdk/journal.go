@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// loadJournal loads the stored journal. It fails if the journal has evidence against this node.
+// loadJournal loads the stored journal. It fails if the journal contains evidence against this node.
 func (n *Node) loadJournal() error {
 	n.journal = state.Journal{Run: n.cfg.Fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
 	if stop := n.cfg.Fleet.Stop; stop != nil {
@@ -36,8 +36,8 @@ func (n *Node) loadJournal() error {
 	return n.loadEvidence()
 }
 
-// keepJournal applies change to the journal and stores it. After an error the journal is unchanged. change must replace
-// lists, not modify them. The caller holds n.mu.
+// keepJournal applies change to the journal and stores it. On error, the journal is unchanged. change must replace
+// lists rather than modify them. The caller must hold n.mu.
 func (n *Node) keepJournal(change func(j *state.Journal)) error {
 	j := n.journal
 	change(&j)
@@ -59,8 +59,8 @@ func (n *Node) writeJournal(j *state.Journal) error {
 	return err
 }
 
-// note changes the journal and stores it, at once or, after an error, at a later tick. The parameter what names the
-// change in the log.
+// note changes the journal and stores it, immediately or, after an error, at a later tick. The parameter what describes
+// the change in the log.
 func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.mu.Lock()
 	change(&n.journal)
@@ -69,8 +69,8 @@ func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.keepNotes(what)
 }
 
-// keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are stored now. The
-// parameter what names the change in the log.
+// keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are now stored. The
+// parameter what describes the change in the log.
 func (n *Node) keepNotes(what string) bool {
 	n.mu.Lock()
 	var err error
@@ -113,8 +113,9 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	})
 }
 
-// convict deletes the node's secrets if its present key signed the evidence: such a node can never continue. If only a
-// retired key signed it, the node may continue once the fleet file drops that key.
+// convict deletes the node's secrets if the evidence is signed with its current key, because the node can then never
+// continue. If the evidence is signed only with a retired key, the node may continue once the key is removed from the
+// fleet file.
 func (n *Node) convict(e signed.Evidence) {
 	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropSecrets()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// keyBook records the keys from which noise was made, on all devices of a fleet.
+// keyBook records the keys used to generate noise on all devices of a fleet.
 type keyBook struct {
 	mu    sync.Mutex
 	of    map[keyUse]keyUser  // the user of each key
@@ -24,7 +24,8 @@ type keyUse struct {
 	release          int
 }
 
-// keyUser is a device and a release. A device may draw a release again if it was stopped before it stored the release.
+// keyUser identifies a release and, by its epoch, the device that made the release. A device may draw a release again
+// if it was stopped before it stored the release.
 type keyUser struct {
 	release int
 	epoch   uint16
@@ -55,7 +56,7 @@ func (w *wreck) pairs() (list [][2]string) {
 	return list
 }
 
-// checkKeys checks that no key was used twice, and that both ends of every edge with pairwise noise agree.
+// checkKeys checks that no key was used twice, and that both ends of every edge with pairwise noise used the same key.
 func (w *wreck) checkKeys(out outcome) {
 	if w.shared == nil {
 		return
@@ -71,8 +72,8 @@ func (w *wreck) checkKeys(out outcome) {
 		for _, e := range w.pairs() {
 			a, ok := w.shared.last[keyUse{member: e[0], neighbor: e[1], release: release}]
 			b, both := w.shared.last[keyUse{member: e[1], neighbor: e[0], release: release}]
-			// After a takeover the neighbors go on with the lost device's key for a while, if they ever received it. Partners
-			// that are no neighbors may receive the new device's key later than the neighbors do.
+			// After a takeover, the neighbors continue with the lost device's key for a while, if they received it.
+			// Partners that are not neighbors may receive the new device's key later than the neighbors.
 			far := !slices.Contains(w.fleet.Edges, e) && slices.Contains(e[:], w.fleet.Members[w.lost]) && !early(release, out)
 			if !early(release, out) && (!ok || !both) || ok && both && a != b && !far {
 				w.t.Errorf("seed %d: release %d, edge %q: %v %x and %v %x, after a takeover after release %d", w.seed, release, e,

@@ -17,12 +17,12 @@ func memberKey(name string) ed25519.PrivateKey {
 	return key.(ed25519.PrivateKey)
 }
 
-// madeKeys caches the secret keys by name, because nodes ask for them with each message.
+// madeKeys caches the private keys by name, because nodes ask for them with each message.
 var madeKeys sync.Map
 
 func memberKeys(name string) []ed25519.PublicKey {
 	return []ed25519.PublicKey{memberKey(name).Public().(ed25519.PublicKey)}
 }
 
-// sign gives a node keys, so that it signs its releases.
+// sign configures a node with keys, so that it signs its releases.
 func sign(c *sdk.Config) { c.Key, c.Keys = memberKey(c.Name), memberKeys }

@@ -13,10 +13,11 @@ import (
 
 const module = "github.com/spade-dfl/spade-edge"
 
-// mostLines is the largest number of lines that a package may have, without its tests.
+// mostLines is the maximum number of lines in a package, not counting tests.
 const mostLines = 4500
 
-// mayImport lists what each package may import from this module. mayUse lists what each may import from other modules.
+// mayImport lists what each package may import from this module, and mayUse lists what it may import from other
+// modules.
 var mayImport = map[string][]string{
 	"zoest/internal/cpu":          {},
 	"zoest/vec":                   {"zoest/internal/cpu"},
@@ -42,7 +43,7 @@ var mayImport = map[string][]string{
 	"sdk/graph":       {"sdk/regular", "zoest/vec", "zoest/rng"},
 	"sdk/losses":      {"zoest"},
 	"sdk/adapter":     {"sdk/regular", "zoest", "zoest/vec", "zoest/rng"},
-	"sdk/plan":        {"dpmech", "sdk", "sdk/admm", "sdk/graph", "sdk/settings", "sdk/state", "zoest", "zoest/setting"},
+	"sdk/plan":        {"dpmech", "sdk", "sdk/adapter", "sdk/admm", "sdk/graph", "sdk/settings", "sdk/state", "zoest", "zoest/setting"},
 	"sdk/settings":    {"dpmech", "sdk/admm", "zoest/setting"},
 	"sdk/task":        {"sdk/regular", "zoest", "zoest/vec", "zoest/rng"},
 	"sdk/task/screen": {"sdk/task", "zoest/rng"},
@@ -66,8 +67,8 @@ var mayUse = map[string][]string{
 	"transport/ws": {"nhooyr.io/websocket"},
 }
 
-// Imports follow mayImport and mayUse, and the top level has the expected entries. Tests, the program and the examples
-// may import anything.
+// TestLayout checks that imports follow mayImport and mayUse, and that the top level has the expected entries. Tests,
+// the program and the examples may import anything.
 func TestLayout(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the least number of other members at which levels omits the case of no colluders in a dense graph,
-// because computing this case would take seconds.
+// slowLevels is a limit: with this many other members or more, levels omits the case of no colluders in a dense graph,
+// because this case would take seconds to compute.
 const slowLevels = 512
 
-// Levels returns lower bounds on the effective sigma, one for each number of colluders; nil without pairwise noise.
+// Levels returns lower bounds on the effective sigma by number of colluders; nil without pairwise noise.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -21,9 +21,9 @@ func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	return f.Privacy.levels(p.noise)
 }
 
-// levels is [Fleet.Levels] on the graph g of pairwise noise. It covers these numbers of colluders: 0, 1, a small number
-// (Colluders, if above 1), half of the other members, all other members, and the least number that may include all
-// partners of one member.
+// levels implements [Fleet.Levels] for the graph g of pairwise noise. It covers these numbers of colluders: 0, 1, a
+// small number (Colluders, if above 1), half of the other members, all other members, and the smallest number that may
+// include all partners of one member.
 func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if p.PairSigma == 0 {
 		return nil, nil
@@ -69,7 +69,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	return levels, nil
 }
 
-// Curve returns the cost of releases by number of colluders: see [Fleet.Levels].
+// Curve returns the cost of releases by number of colluders; see [Fleet.Levels].
 func (p Privacy) Curve(spent dpmech.Total, levels []dpmech.Level) dpmech.Curve {
 	return dpmech.CurveOf(spent, p.Gaussian().Shared, levels, p.Delta, p.Accounting)
 }

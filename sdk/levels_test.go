@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// sharedNoise returns the suggested privacy of a fleet with pairwise noise, between neighbors or with six partners
-// each, and the graph of pairwise noise.
+// sharedNoise returns the suggested privacy settings of a fleet with pairwise noise, between neighbors or with six
+// partners each, and the graph of pairwise noise.
 func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Privacy, *graph.Graph) {
 	t.Helper()
 	text, partners := strings.CutSuffix(text, " with partners")
@@ -37,8 +37,9 @@ func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Priva
 	return p, g
 }
 
-// The levels decrease with the number of colluders, contain the level that the fleet states, and never exceed the exact
-// remaining noise. In small graphs the test computes this noise by a matrix inverse for every set of colluders.
+// TestLevels checks that the levels decrease with the number of colluders, contain the level that the fleet states, and
+// never exceed the exact remaining noise. In small graphs, the test computes the exact noise by inverting a matrix for
+// every set of colluders.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		graph                string
@@ -84,8 +85,9 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// left returns the standard deviation of the least noise that remains on a graph if any set of members of size gone
-// colludes. It is the square root of the least 1/(Sigma^-1)_ii, computed by elimination.
+// left returns the standard deviation of the noise that remains on a graph in the worst case after members collude. The
+// parameter gone is the number of colluders. The result is the square root of the smallest 1/(Sigma^-1)_ii, computed by
+// elimination.
 func left(g *graph.Graph, p sdk.Privacy, gone int) float64 {
 	n, least := g.N(), math.Inf(1)
 	for set := range 1 << min(n, 12) {
@@ -117,8 +119,8 @@ func ones(set int) (n int) {
 	return n
 }
 
-// conductance returns 1/(Sigma^-1)_ii with i = at, for Sigma = sigma^2 I + pair_sigma^2 L over the members outside a
-// set. It is the pivot that remains if row at is eliminated last.
+// conductance returns 1/(Sigma^-1)_ii for i = at, where Sigma = sigma^2 I + pair_sigma^2 L over the members outside the
+// set. It is the remaining pivot if row at is eliminated last.
 func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	n := g.N()
 	a := make([][]float64, n)
@@ -150,7 +152,8 @@ func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	return a[at][at]
 }
 
-// The levels of a thousand members take little time to compute, compared with the run. The test logs the time.
+// TestLevelsOfThousand checks that computing the levels of a thousand members takes little time compared with the run.
+// It logs the time.
 func TestLevelsOfThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a large graph")

@@ -14,11 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A lie returns the messages that a malicious member sends to a neighbor in place of m. It may modify the numbers of m.
+// A lie returns the messages that a malicious member sends to a neighbor instead of m. It may modify the numbers in m.
 type lie func(to string, m admm.Message) []admm.Message
 
-// jump moves the first coordinate of a release by the given number of grid steps or, without a grid, by that number. On
-// a grid this also moves all later releases.
+// jump returns a lie that moves the first coordinate of a release by the given number of grid steps or, without a grid,
+// by this number itself. On a grid, it also moves all later releases.
 func jump(release int, by int32) lie {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
@@ -32,7 +32,7 @@ func jump(release int, by int32) lie {
 	}
 }
 
-// contradict sends a release twice, the second time with a different first coordinate.
+// contradict returns a lie that sends a release twice, the second time with a different first coordinate.
 func contradict(release int) lie {
 	jumped := jump(release, 1)
 	return func(to string, m admm.Message) []admm.Message {
@@ -45,9 +45,9 @@ func contradict(release int) lie {
 	}
 }
 
-// lying returns the transport of a malicious member: tell alters everything that the member sends. If key is not nil,
-// the transport signs altered releases again with key, and each neighbor sees an unbroken chain of signed releases. key
-// is nil in a fleet without keys. Closing the transport closes inner.
+// lying returns the transport of a malicious member. The function tell alters everything that the member sends. If key
+// is not nil, altered releases are signed again with key, so that each neighbor sees an unbroken chain of signed
+// releases. key is nil in a fleet without keys. Closing the transport closes inner.
 func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
 	error) {
 	codec, err := wire.NewCodec(f.Dim)
@@ -77,8 +77,8 @@ type deceiver struct {
 	truth map[int]signed.Statement            // by round: what the member released
 }
 
-// Recv hides the lies that other members show the malicious member's own node, because this evidence would end the
-// node. It replaces each lie by the release that the node has made.
+// Recv protects the malicious member's own node from evidence that would stop it. Other members send this node the lies
+// told in its name. Recv replaces each lie with the release that the node made.
 func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
@@ -91,7 +91,7 @@ func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	}
 }
 
-// spared returns the part of a frame that the malicious member's node may receive, or nil if it may receive nothing.
+// spared returns the part of a frame that the malicious member's node may receive, or nil if there is none.
 func (l *deceiver) spared(frame []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,8 @@ func (l *deceiver) spared(frame []byte) []byte {
 	return frame
 }
 
-// Send sends the frames that the lie makes of a frame. A frame that it cannot decode passes unchanged.
+// Send replaces a frame with the frames that the lie returns, and sends these. Frames that cannot be decoded pass
+// unchanged.
 func (l *deceiver) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {

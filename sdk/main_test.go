@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// long is true if SPADE_LONG is set, as it is in the full check, .ci/run. The tests then run all their cases.
+// long is true if SPADE_LONG is set, as in the full check, .ci/run. The tests then run all their cases.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// onlyLong skips a slow test outside the full check. A faster test covers its main case.
+// onlyLong skips a slow test, except in the full check. A faster test covers the main case.
 func onlyLong(t *testing.T) {
 	t.Helper()
 	if !long {
@@ -20,7 +20,7 @@ func onlyLong(t *testing.T) {
 	}
 }
 
-// Most parallel tests wait for a disk or for a Done that was lost, so more tests run at once than there are processors.
+// TestMain allows more parallel tests than there are processors, because most tests wait for a disk or a lost message.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

@@ -10,8 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Fleet.Model turns the stored last release into the node's model: it shrinks the release if the run ended as planned,
-// early, or because a neighbor ended. It does not change an earlier release.
+// TestModelOfAState checks that Fleet.Model obtains the node's model by shrinking the stored last release, whether the
+// run ended as planned, ended early, or ended because a neighbor had ended. Fleet.Model does not change earlier
+// releases.
 func TestModelOfAState(t *testing.T) {
 	f := privateRing()
 	f.Method.Shrink = 0.5

@@ -21,9 +21,9 @@ func pairOf(shared bool) *sdk.Fleet {
 	return f
 }
 
-// A device that lost its state and its ledger during a run starts with new ones. Its neighbor shows it the releases
-// that it made. The device ends with an error that states what to do, and the proven releases are charged. The same
-// holds with pairwise noise.
+// TestNewDeviceInOldRun simulates a device that lost its state and its ledger during a run and starts with new ones. A
+// neighbor shows the device the releases that it made. The device must stop with an error that says what to do, and the
+// proven releases must be charged, with and without pairwise noise.
 func TestNewDeviceInOldRun(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		for _, signing := range []bool{true, false} {

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// ErrClone reports two releases of one round under this node's key.
+// ErrClone reports two releases of one round signed with this node's key.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a running member. Its methods are safe for concurrent use.
@@ -87,7 +87,7 @@ type Neighbor struct {
 	Quarantine state.Quarantine // why this node stopped working with it; zero if it did not
 }
 
-// New returns a node, which continues from the state in cfg.Store, if any.
+// New returns a node. It continues from the state in cfg.Store, if any.
 func New(cfg Config) (*Node, error) {
 	p, err := cfg.validate(true)
 	if err != nil {
@@ -157,7 +157,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Model returns a copy of the node's model: see [Fleet.Model].
+// Model returns a copy of the node's model; see [Fleet.Model].
 func (n *Node) Model() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -174,7 +174,7 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of releases: see [Config].Average.
+// Averaged returns a copy of the mean of releases; see [Config].Average.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

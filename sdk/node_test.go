@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// ring returns a small valid fleet: five members, a ring with one chord.
+// ring returns a small valid fleet: five members on a ring with one chord.
 func ring() *sdk.Fleet {
 	return &sdk.Fleet{
 		Run:     "test",
@@ -40,10 +40,10 @@ func privateRing() *sdk.Fleet {
 	return f
 }
 
-// samples[i] is m_i, the number of samples of client i. Clients differ, and one has fewer samples than a batch.
+// samples[i] is m_i, the number of samples of client i. The numbers differ, and one is smaller than a batch.
 var samples = []int{7, 5, 2, 9, 4, 6, 3, 8, 5, 7, 4, 6}
 
-// oracle is a bounded loss that differs between clients.
+// oracle returns a bounded loss function that differs between clients.
 func oracle(client int) sdk.OracleFunc {
 	return func(_ context.Context, x []float32, sample int) (float64, error) {
 		var dist float64
@@ -55,7 +55,7 @@ func oracle(client int) sdk.OracleFunc {
 	}
 }
 
-// noise is seeded, so runs are reproducible.
+// noise returns a seeded noise source, so that runs are reproducible.
 func noise(client int) io.Reader {
 	s := rng.New(5, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 	return &s
@@ -81,7 +81,7 @@ func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	return network.Models()
 }
 
-// nodes makes a node for every member over the given transports. change may alter a configuration.
+// nodes creates a node for every member, using the given transports. change may alter each configuration.
 func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i int, c *sdk.Config)) []*sdk.Node {
 	t.Helper()
 	var all []*sdk.Node
@@ -149,7 +149,8 @@ func sameModels(t *testing.T, all []*sdk.Node, want [][]float32) {
 	}
 }
 
-// A network of nodes computes the same bits as the simulation of its fleet, with and without noise.
+// TestNodesMatchSimulation checks that a network of nodes computes the same bits as a simulation of its fleet, with and
+// without noise.
 func TestNodesMatchSimulation(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"non-private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +234,8 @@ func tracking() *sdk.Fleet {
 	return f
 }
 
-// Two concurrent Runs of one node would be two clients with one name.
+// TestRunIsExclusive checks that a second concurrent Run fails, because it would act as a second client with the same
+// name.
 func TestRunIsExclusive(t *testing.T) {
 	f := ring()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// offering returns an offer of b for the run named run, altered by change and signed with the key of the member that by
-// names.
+// offering returns an offer of b for the given run. The offer is altered by change and signed with the key of the
+// member named in by.
 func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []byte {
 	private, err := pair.NewPrivate()
 	if err != nil {
@@ -30,8 +30,8 @@ func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []
 	return o.Append(nil)
 }
 
-// A neighbor offers invalid keys in addition to its own key or instead of it. The node refuses each invalid key with a
-// specific error and uses only the valid one, and the run is undisturbed.
+// TestFalseOffersAreRefused simulates a neighbor that offers invalid keys in addition to or instead of its own key. The
+// node must refuse each invalid key with a specific error and use only the valid key, without disturbing the run.
 func TestFalseOffersAreRefused(t *testing.T) {
 	nothing := func(*signed.Statement) {}
 	for _, c := range []struct {
@@ -89,8 +89,8 @@ func TestFalseOffersAreRefused(t *testing.T) {
 	}
 }
 
-// The node refuses a key of low order at once, does not answer, and makes no release with a secret that everybody
-// knows.
+// TestLowOrderOfferIsRefused checks that the node refuses a key of low order at once, does not answer, and makes no
+// release with a secret that anyone can compute.
 func TestLowOrderOfferIsRefused(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -118,7 +118,8 @@ func TestLowOrderOfferIsRefused(t *testing.T) {
 	}
 }
 
-// A member that offers a different key to each neighbor spoils only the noise of these edges. All nodes finish.
+// TestEquivocationEndsNobody checks that a member that offers a different key to each neighbor spoils only the noise on
+// its own edges, and that all nodes finish.
 func TestEquivocationEndsNobody(t *testing.T) {
 	f := sharedRing()
 	book := newKeyBook()
@@ -170,7 +171,8 @@ func (v *twoFaced) Send(ctx context.Context, to string, frame []byte) error {
 	return v.Transport.Send(ctx, to, frame)
 }
 
-// The logs of a whole run contain no secret, and a secret in a fleet without pairwise noise is refused.
+// TestSecretsStaySecret checks that the logs of a whole run contain no secret, and that a secret is refused in a fleet
+// without pairwise noise.
 func TestSecretsStaySecret(t *testing.T) {
 	f := sharedRing()
 	book, log := newKeyBook(), new(journal)

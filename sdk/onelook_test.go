@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Two nodes make their first release, and both lose their states, so neither remembers the other's release. Both
-// ledgers remember the releases, and neither node starts again.
+// TestDeletedStates lets two nodes make their first release and then lose their states, so that neither node remembers
+// the other's release. Both ledgers still have the releases, so neither node may start again.
 func TestDeletedStates(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges, f.Method.Rounds, f.Method.Cooldown = f.Members[:2], f.Edges[:1], 1, 0
@@ -67,8 +67,9 @@ func (c closing) Save(r state.Record) error {
 	return errors.Join(c.Store.Save(r), c.ledger.Close())
 }
 
-// A node crashes at every point between a ledger entry and its release. A release that was not marked was not sent, and
-// is made again without a second charge. A release that was stored but not marked is marked, then sent as stored.
+// TestCrashBetweenDuties simulates a crash at every point between a ledger entry and its release. A release that is not
+// marked was not sent. If it is not stored either, it is made again without a second charge. If it is stored, it is
+// marked and then sent as stored.
 func TestCrashBetweenDuties(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -106,13 +107,13 @@ func TestCrashBetweenDuties(t *testing.T) {
 			ResendAfter: 5 * time.Millisecond}
 	}
 
-	// The process crashes after the ledger entry.
+	// Simulate a crash after the ledger entry.
 	if err := ledger.Reserve(f.Run, f.Hash(), "b", 1, g); err != nil {
 		t.Fatal(err)
 	}
 	reopen()
 	check("a line", 1, 0)
-	// The process crashes after the state is stored: the mark cannot be written.
+	// Simulate a crash after the state is stored, by making the mark fail.
 	store, err := open()
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +152,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	if got := n.Model(); n.Status().Round != 1 || got[0] != snap.State.X[0] {
 		t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, snap.State.X)
 	}
-	// After the same crash, the node starts on a new disk without the state.
+	// After the same crash, start the node on a new disk without the state.
 	lost := cfg
 	if lost.Store, err = tinytest.MemStore()(); err != nil {
 		t.Fatal(err)
@@ -171,7 +172,8 @@ func TestCrashBetweenDuties(t *testing.T) {
 	}
 }
 
-// Without a store, a reservation alone does not stop a node, because nothing was sent.
+// TestReservationWithoutStore checks that, without a store, a reservation alone does not prevent a node from starting,
+// because nothing was sent.
 func TestReservationWithoutStore(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -199,8 +201,8 @@ func TestReservationWithoutStore(t *testing.T) {
 	}
 }
 
-// A node that lost its state charges and marks the releases that a neighbor holds. The next incarnation finds these
-// releases in the ledger, and needs no neighbor.
+// TestLostReleasesAreMarked checks that a node that lost its state charges and marks the releases that a neighbor
+// holds. The next incarnation must find these releases in the ledger, without help from a neighbor.
 func TestLostReleasesAreMarked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -253,8 +255,9 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-// A replacement device may still have the lost device's ledger, which may have charged any number of the run's
-// releases. The takeover charges the remaining releases. The replacement device can restart in any round.
+// TestReplacedDeviceStartsAgain covers replacement devices that still have the lost device's ledger, in which any
+// number of the run's releases may be charged. The takeover must charge the remaining releases, and the replacement
+// device must be able to restart in any round.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	words = 1 << 14 // maximum number of queued words (see outbox), enough for 100 members (PROOF.md, "One story")
 )
 
-// outbox queues the frames that go to one neighbor.
+// outbox queues frames for one neighbor.
 type outbox struct {
 	mu     sync.Mutex
 	change sync.Cond       // signals changes of the fields below
@@ -30,8 +30,9 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put queues a frame. It drops the frame if the queue is full or already has it, because on a slow link repeats would
-// fill the queue. A dropped frame is sent again later. last marks the run's last frame, which may exceed room by one.
+// put queues a frame. It drops the frame if the queue is full or already contains it, because repeated frames would
+// fill the queue on a slow link. A dropped frame is sent again later. The run's last frame, for which last is true, may
+// exceed the limit room by one.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +45,7 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// say queues a question, evidence or an answer to offers, unless it is already queued or the queue is full.
+// say queues a question, evidence, or an answer to offers, unless it is already queued or the queue is full.
 func (b *outbox) say(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +62,8 @@ func (b *outbox) close() {
 	b.change.Signal()
 }
 
-// next waits for a frame and removes it from the queue. It returns nil once the outbox is closed and empty.
+// next removes a frame from the queue and returns it, waiting if necessary. It returns nil once the outbox is closed
+// and empty.
 func (b *outbox) next() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +84,7 @@ func (b *outbox) next() []byte {
 	return frame
 }
 
-// send queues messages for their neighbors. A release that goes to all neighbors is encoded once.
+// send queues messages for their recipients. A release for all neighbors is encoded only once.
 func (r *run) send(msgs []admm.Message) error {
 	var frame []byte
 	for i := range msgs {
@@ -100,7 +102,7 @@ func (r *run) send(msgs []admm.Message) error {
 	return nil
 }
 
-// post encodes and queues a message if to is a neighbor. For other members it does nothing.
+// post encodes and queues a message if member number to is a neighbor. Otherwise it does nothing.
 func (r *run) post(to int, m *admm.Message) error {
 	box := r.outbox[to]
 	if box == nil {
@@ -110,8 +112,8 @@ func (r *run) post(to int, m *admm.Message) error {
 	switch {
 	case err != nil:
 	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay && len(m.Signed.Relayed) == 0:
-		// A question, evidence, or an answer to offers. Without an answer to its offers the neighbor would send all of
-		// them again.
+		// The frame is a question, evidence, or an answer to offers. Without an answer to its offers, the neighbor
+		// would send all of them again.
 		box.say(frame)
 	default:
 		box.put(frame, false)
@@ -119,7 +121,7 @@ func (r *run) post(to int, m *admm.Message) error {
 	return err
 }
 
-// reached queues the messages that a neighbor may lack, once a connection to it has opened.
+// reached queues the messages that a neighbor may lack. It is called when a connection to the neighbor opens.
 func (r *run) reached(name string) {
 	j := r.number[name]
 	if r.joining != nil {

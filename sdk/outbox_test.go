@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Queued frames are sent once, in order. A frame for which there is no room is dropped, except the run's last frame,
-// which is sent before the node exits.
+// TestOutbox checks that queued frames are sent once, in order. A frame for which there is no room is dropped, except
+// the run's last frame, which is sent before the node exits.
 func TestOutbox(t *testing.T) {
 	for name, c := range map[string]struct {
 		put  []string // ! marks the run's last frame
@@ -48,8 +48,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// Questions and evidence have a queue of their own, which is also bounded. They are sent before releases, and each is
-// sent only once.
+// TestWordsGoFirst checks that questions and evidence have a bounded queue of their own, are sent before releases, and
+// are each sent only once.
 func TestWordsGoFirst(t *testing.T) {
 	box := newOutbox()
 	for _, f := range []string{"a", "b", "c", "d"} {

@@ -10,21 +10,21 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Offers of partners. If members share pairwise noise with partners ([Privacy].Partners), each member needs the offers
-// of all members, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold the offer but
+// Partners' offers. If members share pairwise noise with partners ([Privacy].Partners), each member needs the offers of
+// all members, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold the offer but
 // cannot alter it or use it elsewhere.
 //
 // A node reports to a neighbor which offers it holds, and sends up to [signed.MaxOffers] offers that the neighbor
-// lacks. The node does both when the neighbor starts, when the node learns an offer, in answer to offers, when the two
-// hold different offers, and at a tick. It sends no offer twice between two ticks.
+// lacks. It does both when the neighbor starts, when the node itself learns an offer, in answer to offers, when the two
+// nodes hold different offers, and at a tick. No offer is sent twice between two ticks.
 //
-// Before its first noise, a node waits for the offers of all its partners. Only [Config].Without gives up a partner
-// that is no neighbor. [Config].Patience does not: members on the path between the node and the partner might withhold
-// the partner's offer, so the partner's silence proves nothing. Once the node has drawn noise, it shares noise with
-// each partner in all releases, even if the partner is gone. Noise that no partner subtracts protects the node equally
-// well: see PROOF.md in dpmech, part 3, section 4.
+// Before a node first draws noise, it waits for the offers of all its partners. Only [Config].Without gives up a
+// partner that is not a neighbor. [Config].Patience does not: members on the path between the node and the partner
+// might withhold the partner's offer, so silence proves nothing about the partner. Once the node has drawn noise, it
+// shares noise with each partner in all releases, even if the partner is gone. Noise that no partner subtracts protects
+// the node equally well; see PROOF.md in dpmech, part 3, section 4.
 
-// relays records which offers each neighbor holds. It belongs to the goroutine of Run.
+// relays records which offers each neighbor holds. Only the goroutine of Run may use it.
 type relays struct {
 	partners []int
 	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor holds, see trust.Secrets.Holds
@@ -39,7 +39,7 @@ func newRelays(partners []int) *relays {
 		process: map[int]uint64{}, doubles: map[int]bool{}}
 }
 
-// missing returns the partners whose offers the node waits for.
+// missing returns the partners whose offers have not yet arrived.
 func (n *Node) missing() (list []int) {
 	if n.relays == nil || n.secrets.Kept == nil {
 		return nil
@@ -54,13 +54,13 @@ func (n *Node) missing() (list []int) {
 	return list
 }
 
-// paired is the callback [admm.Config].Paired: it reports whether a release need not wait for offers. Only a device's
-// first release waits for them.
+// paired is the callback [admm.Config].Paired. It reports whether a release can be made without waiting for offers.
+// Only a device's first release waits for offers.
 func (n *Node) paired(release int) bool {
 	return n.secrets.Kept == nil || release != n.secrets.Kept.From || len(n.missing()) == 0
 }
 
-// awaitKeys appends to names the partners whose offers the device's first release waits for.
+// awaitKeys returns names, extended by the partners whose missing offers delay the device's first release.
 func (n *Node) awaitKeys(names []string) []string {
 	if n.relays == nil || n.secrets.Kept == nil || n.machine.Status().Round+1 != n.secrets.Kept.From {
 		return names
@@ -73,9 +73,9 @@ func (n *Node) awaitKeys(names []string) []string {
 	return names
 }
 
-// relay reports to a neighbor which offers this node holds and includes some offers that the neighbor lacks. If there
-// are none to include, relay sends the report only if answer is true (the neighbor has just sent offers), or if this
-// node lacks offers and has not yet reported that.
+// relay reports to a neighbor which offers this node holds, and includes some offers that the neighbor lacks. If there
+// are none to include, relay sends the report only in two cases: answer is true, because the neighbor has just sent
+// offers, or this node lacks offers and has not yet reported this to the neighbor.
 func (r *run) relay(to int, answer bool) {
 	members := r.cfg.Fleet.Members
 	if r.cases[to] != nil || r.secrets.Kept == nil {
@@ -108,7 +108,7 @@ func (r *run) relay(to int, answer bool) {
 }
 
 // relayTo sends offers to a neighbor whose message m shows that the neighbor has started or has answered this node. If
-// fresh is true, m had a new offer of the neighbor, and relayTo also sends this offer to the other neighbors.
+// fresh is true, m contained a new offer, which relayTo also sends to the other neighbors.
 func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
@@ -174,7 +174,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain repeats, at a tick, offers that may have been lost. If still is true, the node makes no progress, and
+// relayAgain repeats, at a tick, offers that may have been lost. If still is true, because the node makes no progress,
 // relayAgain also asks for missing offers.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {

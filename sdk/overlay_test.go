@@ -20,7 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// partnered is a private fleet on a ring of up to 12 members. Each member shares noise with that number of partners.
+// partnered returns a private fleet on a ring of up to 12 members, in which each member shares noise with the given
+// number of partners.
 func partnered(t *testing.T, members, partners, colluders int) *sdk.Fleet {
 	t.Helper()
 	f := privateRing()
@@ -35,7 +36,7 @@ func partnered(t *testing.T, members, partners, colluders int) *sdk.Fleet {
 	return f
 }
 
-// effective sets a fleet's effective sigma and returns its graph of pairwise noise.
+// effective sets the effective sigma of a fleet and returns the fleet's graph of pairwise noise.
 func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	t.Helper()
 	n := len(f.Members)
@@ -53,8 +54,8 @@ func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	return noise
 }
 
-// agree checks that, in every release with noise, the two ends of each edge of a graph of partners, and nobody else,
-// use the same key. It does not check the edges of the member whose name is apart.
+// agree checks that, in every release with noise, the two ends of each edge of the partner graph use the same key, and
+// that no other members share noise. It does not check the edges of the member named in apart.
 func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart string) {
 	t.Helper()
 	b.mu.Lock()
@@ -79,8 +80,9 @@ func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart st
 	}
 }
 
-// On a ring every third member may collude. The members share noise with distant members. Their models equal those of a
-// simulation with the same keys, and the fleet states the noise that remains on the graph of partners.
+// TestPartnersOnARing checks a ring in which every third member may collude and members share noise with distant
+// partners. The models must equal the models of a simulation with the same keys, and the fleet must state the noise
+// that remains on the partner graph.
 func TestPartnersOnARing(t *testing.T) {
 	for _, partners := range []int{8, 11} {
 		f := partnered(t, 12, partners, 4)
@@ -109,7 +111,7 @@ func TestPartnersOnARing(t *testing.T) {
 				t.Errorf("node %d, another graph: %v", i, err)
 			}
 		}
-		// A fleet cannot state more noise than remains on the graph of partners. If neighbors on the ring shared the noise
+		// A fleet cannot state more noise than remains on the partner graph. If neighbors on the ring shared the noise
 		// instead, no pairwise noise would remain.
 		more, none := *f, *f
 		more.Privacy.EffectiveSigma *= 1.01
@@ -122,8 +124,8 @@ func TestPartnersOnARing(t *testing.T) {
 	}
 }
 
-// If nothing is lost, the exchange of keys sends as many bytes over an edge, in each direction, as the program
-// predicts.
+// TestBytesOfOffers checks that, if nothing is lost, the key exchange sends as many bytes over an edge, in each
+// direction, as the program predicts.
 func TestBytesOfOffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := partnered(t, 12, 11, 4)
@@ -160,8 +162,8 @@ func TestBytesOfOffers(t *testing.T) {
 	})
 }
 
-// A relay alters, swaps, repeats or withholds offers. No altered offer is accepted, a withheld offer arrives by another
-// route, and the run is undisturbed.
+// TestLiesOfARelay simulates a relay that alters, swaps, repeats or withholds offers. No altered offer may be accepted,
+// a withheld offer must arrive by another route, and the run must be undisturbed.
 func TestLiesOfARelay(t *testing.T) {
 	each := func(m admm.Message, change func(o *signed.Relayed)) []admm.Message {
 		var out []byte
@@ -235,8 +237,8 @@ func TestLiesOfARelay(t *testing.T) {
 	}
 }
 
-// A member whose neighbors withhold offers waits for the offers, names the missing partners, and makes no release with
-// less noise.
+// TestWithheldOffersStop checks that a member whose neighbors withhold offers waits for the offers, names the missing
+// partners, and makes no release with less noise.
 func TestWithheldOffersStop(t *testing.T) {
 	f := partnered(t, 4, 3, 1)
 	f.Edges = f.Edges[:3] // a path
@@ -278,7 +280,8 @@ func TestWithheldOffersStop(t *testing.T) {
 	}
 }
 
-// A member that signs a different key for each neighbor spoils only the noise that it shares.
+// TestTwoOffersOfAMember checks that a member that signs a different key for each neighbor spoils only the noise that
+// it shares.
 func TestTwoOffersOfAMember(t *testing.T) {
 	f := partnered(t, 6, 5, 1)
 	noise := effective(t, f)
@@ -311,9 +314,9 @@ func TestTwoOffersOfAMember(t *testing.T) {
 	book.agree(t, f, noise, "b")
 }
 
-// Config.Without gives up a partner that never comes, whether or not it is a neighbor. (TestMissingKeysOfPartners in
-// sdk/admm tests which noise the releases then have.) Config.Patience gives up only neighbors: a node keeps waiting for
-// a distant partner.
+// TestPartnerNeverComes checks that Config.Without gives up a partner that never appears, whether or not it is a
+// neighbor, and that Config.Patience gives up only neighbors: a node keeps waiting for a distant partner.
+// (TestMissingKeysOfPartners in sdk/admm checks the noise of the releases.)
 func TestPartnerNeverComes(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent int
@@ -361,7 +364,8 @@ func TestPartnerNeverComes(t *testing.T) {
 	}
 }
 
-// Only neighbors relay offers, and only in fleets with partners. No member accepts an unsigned offer.
+// TestRelaysNeedPartnersAndKeys checks that only neighbors relay offers, and only in fleets with partners, and that no
+// member accepts an unsigned offer.
 func TestRelaysNeedPartnersAndKeys(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges, f.Privacy.Colluders = f.Members[:2], f.Edges[:1], 0

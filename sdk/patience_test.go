@@ -13,7 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// dumb counts the frames that a node sends. It drops all frames while lose is true, and otherwise every fifth frame.
+// dumb is a transport that counts the frames that a node sends. It drops all frames while lose is true, and otherwise
+// every fifth frame.
 type dumb struct {
 	transport.Transport
 	frames atomic.Int64
@@ -30,8 +31,8 @@ func (d *dumb) Send(ctx context.Context, to string, frame []byte) error {
 	return d.Transport.Send(ctx, to, frame)
 }
 
-// Nodes without progress resend less and less often: in an hour about as often as in four minutes at the initial rate.
-// Once they make progress again, they react to a lost frame as fast as before.
+// TestRepeatsGetRarer checks that nodes without progress resend less and less often: in an hour about as often as in
+// four minutes at the initial rate. Once they make progress again, they must react to a lost frame as fast as before.
 func TestRepeatsGetRarer(t *testing.T) {
 	const resend, hour = 2 * time.Second, time.Hour
 	const low, high = 220, 250 // frames per neighbor in an hour: 3600/32 repeats, as many answers, and a few more while the rate falls
@@ -55,8 +56,8 @@ func TestRepeatsGetRarer(t *testing.T) {
 		if err := errors.Join(runAll(t.Context(), all)...); err != nil {
 			t.Fatal(err)
 		}
-		// A node retries within half a minute. If that frame is lost, it retries within another half a minute. Each later
-		// lost frame costs two ticks.
+		// After the hour, a node retries within half a minute, and again within half a minute if that frame is also
+		// lost. Each later lost frame costs two ticks.
 		if took := time.Since(began); took < hour || took > hour+(16+16+2*8)*resend {
 			t.Errorf("the run took %v", took)
 		}

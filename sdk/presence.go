@@ -11,17 +11,17 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// With [Config].Patience a node gives up a neighbor whose frames stop arriving, as if Config.Without named it. Every
-// node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence counts from the
-// neighbor's last frame or, if none has arrived, from the start of Run. The decision is queued among the neighbor's
-// frames, so the node uses the same releases whether it was working or waiting.
+// With [Config].Patience, a node gives up a neighbor whose frames stop arriving, as if Config.Without named it. Every
+// node sends heartbeats, which cannot be delayed by an oracle or a third node. Silence is measured from the neighbor's
+// last frame or, if none has arrived, from the start of Run. The decision is queued among the neighbor's frames, so
+// that the node uses the same releases whether it was working or waiting.
 
 const (
 	beat        = 30 * time.Second // the interval between heartbeats; the same for all nodes, so it reveals nothing
 	minPatience = 4 * beat         // tolerates a few lost heartbeats
 )
 
-// silence marks, among the frames of a neighbor, where the node lost patience with the neighbor.
+// silence is queued among the frames of a neighbor to mark where the node lost patience with the neighbor.
 var silence = []byte{0}
 
 // presence records when each neighbor was last heard. Its methods are safe for concurrent use.
@@ -49,9 +49,9 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// overdue returns the neighbors that were silent for longer than patience. It returns a neighbor at most once in any
-// period of length patience. Time during which the node hears no neighbor does not count, because this node may be
-// disconnected or asleep.
+// overdue returns the neighbors that were silent for longer than patience. It returns the same neighbor at most once in
+// any period of this length. Time during which the node hears no neighbor is not counted, because the node itself may
+// be disconnected or asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,8 +94,8 @@ func (r *run) watch() {
 	}
 }
 
-// logSilent logs silent neighbors, unless Observer.Waiting is set. The log depends only on arriving frames, including
-// heartbeats, and not on this node's oracle or data.
+// logSilent logs silent neighbors, unless Observer.Waiting is set. The log depends only on when frames and heartbeats
+// arrive, and not on this node's oracle or data.
 func (r *run) logSilent(now time.Time) {
 	names, longest := r.silence.Due(now)
 	for _, n := range r.Status().Neighbors {
@@ -108,7 +108,7 @@ func (r *run) logSilent(now time.Time) {
 	}
 }
 
-// pass delivers a neighbor's frames to the loop in order.
+// pass passes a neighbor's frames to the loop, in order.
 func (r *run) pass(name string, box *outbox) {
 	for frame := box.next(); frame != nil; frame = box.next() {
 		select {
@@ -119,7 +119,7 @@ func (r *run) pass(name string, box *outbox) {
 	}
 }
 
-// arrive takes a frame from the transport. If arrive returns false, the caller must pass the frame to the loop.
+// arrive handles a frame from the transport. If it returns false, the caller must pass the frame to the loop.
 func (r *run) arrive(from string, frame []byte) bool {
 	p, now := r.presence, time.Now()
 	r.silence.Hear(from, now, 3*beat)
@@ -140,8 +140,8 @@ func (r *run) arrive(from string, frame []byte) bool {
 	return true
 }
 
-// loses gives up a silent neighbor, unless it is the only neighbor left, a takeover is under way, or the model is
-// final.
+// loses gives up a silent neighbor, unless it is the last remaining neighbor, a takeover is in progress, or the model
+// is final.
 func (r *run) loses(name string) {
 	if left := len(r.neighbors) - len(r.cases); r.joining == nil && left > 1 && !r.machine.Status().Complete {
 		r.quarantine(r.number[name], state.Quarantine{

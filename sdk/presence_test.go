@@ -29,7 +29,7 @@ func (h heartless) Send(ctx context.Context, to string, frame []byte) error {
 	return h.Transport.Send(ctx, to, frame)
 }
 
-// pulled is a cable that carries nothing before a given time.
+// pulled is a transport that drops all frames until the time in its field back, like an unplugged cable.
 type pulled struct {
 	transport.Transport
 	back time.Time
@@ -42,7 +42,8 @@ func (p pulled) Send(ctx context.Context, to string, frame []byte) error {
 	return p.Transport.Send(ctx, to, frame)
 }
 
-// graphOf makes a fleet whose members have one-letter names. Each edge is a pair of letters.
+// graphOf changes a fleet to the given graph and returns it. members holds one-letter names, and each edge is a pair of
+// letters.
 func graphOf(f *sdk.Fleet, members string, edges ...string) *sdk.Fleet {
 	f.Members, f.Edges = strings.Split(members, ""), nil
 	for _, e := range edges {
@@ -88,8 +89,8 @@ func given(all []*sdk.Node) (up []string) {
 	return up
 }
 
-// leave runs nodes. The nodes with the indices in who stop for good once they have made the release numbered after.
-// leave returns the errors of all nodes.
+// leave runs all nodes and returns their errors. The parameter who lists the indices of the nodes that stop for good
+// once they have made the release whose number is after.
 func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -110,8 +111,8 @@ func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error 
 	return errs
 }
 
-// In a chain a, b, c, d the last member dies. Only c gives up a neighbor, even if c has twice the patience of the other
-// members. If c sent no heartbeats, b would give up c.
+// TestOnlyTheNeighborsOfTheDeadGiveUp simulates a chain a, b, c, d in which the last member dies. Only c may give up a
+// neighbor, even if c has twice the patience of the other members. If c sent no heartbeats, b would give up c.
 func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		for _, beats := range []bool{true, false} {
@@ -155,8 +156,8 @@ func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	}
 }
 
-// Two nodes each work for an hour on one query, at different times. No node gives up a neighbor, and the models equal
-// those of a run with instant queries.
+// TestWorkIsNotSilence lets two nodes each work for an hour on one query, at different times. No node may give up a
+// neighbor, and the models must equal the models of a run with instant queries.
 func TestWorkIsNotSilence(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +196,8 @@ func TestWorkIsNotSilence(t *testing.T) {
 	}
 }
 
-// A member that was given up returns while the other members still run. It learns that it was given up, and ends.
+// TestWhoWasGivenUpComesBack simulates a member that was given up and returns while the other members still run. The
+// member must learn that it was given up, and stop.
 func TestWhoWasGivenUpComesBack(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +230,8 @@ func TestWhoWasGivenUpComesBack(t *testing.T) {
 	}
 }
 
-// A node that is cut off from all neighbors gives up none of them, and continues when the network returns.
+// TestWhoHearsNobodyGivesNobodyUp checks that a node that is cut off from all neighbors gives up none of them, and
+// continues when the network returns.
 func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := ring()
@@ -247,8 +250,8 @@ func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 	})
 }
 
-// absentRing returns a constructor of privateRing with pairwise noise that tolerates the given number of absent
-// members.
+// absentRing returns a function that creates a private ring with pairwise noise that tolerates the given number of
+// absent members.
 func absentRing(absent int) func() *sdk.Fleet {
 	return func() *sdk.Fleet {
 		f := privateRing()
@@ -257,9 +260,9 @@ func absentRing(absent int) func() *sdk.Fleet {
 	}
 }
 
-// Two of ten members vanish. The run ends without an operator, and the models are as good as those of a run of only the
-// other eight members. With pairwise noise the fleet must be planned for absent members. Otherwise the noise that
-// neighbors of the vanished members shared with other members stays in the models.
+// TestTwoOfTenVanish simulates a run in which two of ten members vanish. The run must end without an operator, and the
+// models must be as good as in a run of only the other eight members. With pairwise noise, the fleet must be planned
+// for absent members. Otherwise, the noise that the vanished members' neighbors shared with them stays in the models.
 func TestTwoOfTenVanish(t *testing.T) {
 	const members = "abcdefghij"
 	loss := func(all []*sdk.Node, who []int) float64 { // the mean over the models and the data of the remaining eight
@@ -348,7 +351,7 @@ func TestTwoOfTenVanish(t *testing.T) {
 	}
 }
 
-// day returns a context that ends in a day, so that a run that waits indefinitely fails.
+// day returns a context that ends after a day, so that a run that waits indefinitely fails.
 func day(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 	t.Cleanup(cancel)

@@ -22,42 +22,42 @@ type Privacy struct {
 	Accounting   dpmech.Accounting `json:"accounting"`
 
 	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records; Clip then applies to one record's share
-	// Places, if more than 1, makes the protected unit a person with that many places for records (r_max), adjacent in
+	// Places, if more than 1, makes the protected unit a person with this many places for records (r_max), adjacent in
 	// the oracle's samples. Fleet.Records then counts persons. The loss of an empty place must be constant, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of every
-	// edge, or every pair of Partners, share this noise, and it cancels in the mean of all members. EffectiveSigma is the
-	// noise that remains against an adversary that sees all releases and knows what any Colluders members know; see
-	// [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all other members
-	// together. While at most Absent members vanish, the noise of the rest still cancels; this takes as much noise as
-	// Absent additional Colluders. A member that loses more than Absent neighbors adds only local noise, and the noise
-	// that those neighbors shared with it stays in the mean.
+	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of
+	// every edge, or every pair of Partners, share this noise, which cancels in the mean of all members. EffectiveSigma
+	// is the noise that remains against an adversary that sees all releases and knows what any Colluders members know;
+	// see [dpmech.Shared]. EpsilonLimit limits the cost against this adversary, and LimitAll, if not 0, against all
+	// other members together. If at most Absent members vanish, the noise of the other members still cancels; Absent
+	// raises the required noise as much as that many more Colluders. A member that loses more than Absent neighbors
+	// adds only local noise, and the noise that those neighbors shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
 	// Partners, if not 0, is the number of members with which each member shares pairwise noise, neighbors or not.
-	// Neighbors relay the keys. The pairs are the edges of a regular graph made from Method.Seed. Noise shared with a
-	// partner stays in the mean if the partner vanishes. Absent then counts partners that may be missing from the start.
+	// Neighbors relay the keys. The pairs form a regular graph derived from Method.Seed. Noise shared with a partner
+	// stays in the mean if the partner vanishes. Absent then counts partners that may be missing from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed. Variances: local noise 1,
-// pairwise ratio^2 <= 4096^2.
+// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed. Local noise has variance 1,
+// pairwise ratio^2, at most 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
-// Effective returns the largest valid EffectiveSigma on a noise graph.
+// Effective returns the largest valid EffectiveSigma for a noise graph.
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
-// NoiseGraph returns the graph of noise: g or, with Partners, a regular graph.
+// NoiseGraph returns the noise graph: g or, with Partners, a regular graph.
 func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	if p.Partners == 0 {
 		return g, nil
@@ -74,7 +74,7 @@ func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	return noise, nil
 }
 
-// Gaussian returns the clip and the noise of each release that uses data.
+// Gaussian returns the clip and noise of each release that uses data.
 func (p Privacy) Gaussian() dpmech.Gaussian {
 	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Unit, Shared: dpmech.Shared{Sigma: p.PairSigma,
 		Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent, Partners: p.Partners}}
@@ -89,8 +89,8 @@ func (p Privacy) Limit() *dpmech.Limit {
 		Unit: p.Unit}
 }
 
-// units returns the required number of a member's samples: with UnitRecord the number that the fleet states, otherwise
-// samples.
+// units returns the number of samples that a member must have: with UnitRecord the number stated in the fleet,
+// otherwise samples.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
 		return f.Records[member] * max(1, f.Privacy.Places)
@@ -98,7 +98,7 @@ func (f *Fleet) units(member, samples int) int {
 	return samples
 }
 
-// Each returns the unit as text, such as "for each record".
+// Each returns a phrase that names the unit, such as "for each record".
 func (p Privacy) Each() string {
 	if p.Places > 1 {
 		return "for each person"
@@ -106,7 +106,7 @@ func (p Privacy) Each() string {
 	return p.Unit.Each()
 }
 
-// wrongRecords returns the error for a member whose number of records differs from the fleet's.
+// wrongRecords returns the error for a member whose number of records differs from the number in the fleet.
 func (f *Fleet) wrongRecords(member, samples int) error {
 	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])
 	if p := f.Privacy.Places; p > 1 {
@@ -169,7 +169,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 	return nil
 }
 
-// affordable returns an error, before the first release, if the rounds cost more than the run may spend.
+// affordable returns an error if the rounds cost more than the run may spend. It is called before the first release.
 func (f *Fleet) affordable() error {
 	l, g := f.Privacy.Limit(), f.Privacy.Gaussian()
 	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine reports an invalid g

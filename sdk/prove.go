@@ -10,13 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// ending is an error that ends the run: this node's own signature proves that it must not continue.
+// ending is an error that ends the run, because this node's own signature proves that it must not continue.
 type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// check refuses a message about releases if the member that made them did not sign them. It handles evidence of
-// equivocation. outdated is true for a release of a replaced device.
+// check refuses a message about releases that are not signed by the member that made them. It also handles evidence of
+// equivocation. outdated is true for a release by a replaced device.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
 	if !r.claims.Signing() || peer == nil {
@@ -50,7 +50,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	return outdated, err
 }
 
-// checkProbe checks the sender's claims about its own and this node's releases.
+// checkProbe checks the sender's claims about its own releases and about this node's releases.
 func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
 	if peer.Earlier = r.claims.Earlier(peer); len(m.Signed.Other) > 0 {
 		r.learnCheckpoint(peer, m.Signed.Other)
@@ -99,8 +99,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// The takeover has already charged the releases of the lost device. A release of this device that its state lacks was
-	// sent all the same, so it is charged now.
+	// The takeover has already charged the lost device's releases. If this device's state lacks a release of this
+	// device, the release was nevertheless sent, so charge it now.
 	err := r.compareLedger(by, shown.Ledger)
 	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
@@ -111,8 +111,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	return nil
 }
 
-// compareLedger returns an error if the ledger does not continue head, a position of the same ledger that this node's
-// key signed.
+// compareLedger returns an error if the ledger is not a continuation of head, a position of the same ledger that is
+// signed with this node's key.
 func (r *run) compareLedger(by string, head signed.Head) error {
 	l, then := r.cfg.Ledger, head.Ledger()
 	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {
@@ -126,7 +126,7 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 	return nil
 }
 
-// checkDone checks that a neighbor holds this node's last release, and takes the neighbor's countersignature.
+// checkDone checks that a neighbor holds this node's last release, and stores the neighbor's countersignature.
 func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Round)
 	if err != nil {
@@ -146,8 +146,8 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
 		return err
 	}
-	// A neighbor that has not learned of a takeover countersigns the lost device's release. Such a countersignature is not
-	// kept.
+	// A neighbor that has not learned of a takeover countersigns the lost device's release. Do not keep such a
+	// countersignature.
 	if own := r.claims.Own.Last(); own != nil && own.ID(r.claims.Scope) == shown.ID(r.claims.Scope) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -175,7 +175,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 
 const findOther = "find the other device, then start the fleet again under a new run id and with a new key"
 
-// exposed ends this node, because its key signed two releases of one round.
+// exposed stops this node, because its key signed two releases of one round.
 func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
 	r.convict(e)
@@ -183,7 +183,7 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 		ErrClone, findOther)}
 }
 
-// accuse stores evidence against a neighbor once, and sends it to the neighbor.
+// accuse stores evidence against a neighbor, unless it is already stored, and sends it to the neighbor.
 func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	if !r.convicted(e) {
 		peer.Evidence = &e
@@ -194,8 +194,8 @@ func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	r.show(from, peer)
 }
 
-// show sends a neighbor the evidence against it, at most once between two ticks. Each device that has the neighbor's
-// key stops when it receives the evidence.
+// show sends a neighbor the evidence against it, at most once between two ticks. Each device with the neighbor's key
+// stops when it receives the evidence.
 func (r *run) show(to int, peer *trust.Peer) {
 	if peer.Evidence != nil && peer.First(trust.SayDouble) {
 		r.postEvidence(to, peer.Evidence)
@@ -207,13 +207,13 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}})
 }
 
-// correct makes an outdated device end: it sends a device that was replaced, or that has a copy, the statements of the
-// other device. A device that was only silent does not probe; without correct it would go on to release data at the
-// same time as its replacement.
+// correct stops an outdated device. If a device was replaced or has a copy, correct sends it the statements of the
+// other device. A device that was merely silent does not probe, so without correct it would continue to release data at
+// the same time as its replacement.
 //
 // A node calls correct when a connection to a neighbor with several epochs opens, and when the neighbor sends a fork or
-// anything signed by a replaced device. correct sends a probe, which does not disturb a replacement device, at most
-// once between two ticks.
+// anything signed by a replaced device. At most once between two ticks, correct sends a probe, which does not disturb a
+// replacement device.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
 		return
@@ -225,7 +225,7 @@ func (r *run) correct(to int, peer *trust.Peer) {
 	r.probe(to, held)
 }
 
-// probe tells a neighbor which of the neighbor's releases this node holds, with the neighbor's signature, and asks
+// probe tells a neighbor which of the neighbor's releases this node holds, including the neighbor's signature, and asks
 // which of this node's releases the neighbor holds.
 func (r *run) probe(to, held int) {
 	m := r.machine.Probe(to, held)
@@ -233,10 +233,10 @@ func (r *run) probe(to, held int) {
 	_ = r.post(to, &m) // always within limits
 }
 
-// query handles a neighbor's release that depends on a release that this node has not made: either another device uses
+// query handles a neighbor's release that depends on a release that this node has not made. Either another device uses
 // this node's name, or the neighbor lies. query asks, at most once between two ticks, which release of this node the
-// neighbor holds. The answer decides: see [run.verifyHeld]. A replacement device drops the edge to a neighbor that
-// continued with another device.
+// neighbor holds; [run.verifyHeld] handles the answer. A replacement device drops the edge to a neighbor that continued
+// with another device.
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
@@ -256,7 +256,7 @@ func (r *run) query(m *admm.Message) error {
 	return nil
 }
 
-// showAgain repeats evidence, and re-enables everything that the node sends at most once between two ticks.
+// showAgain repeats evidence, and allows the node to send again all messages that are limited to one between two ticks.
 func (r *run) showAgain() {
 	r.saveHeads()
 	for j, peer := range r.claims.Peers {
@@ -268,7 +268,7 @@ func (r *run) showAgain() {
 	}
 }
 
-// rememberHeads stores, for later runs, what neighbors signed about their ledgers.
+// rememberHeads stores, for later runs, what neighbors have signed about their ledgers.
 func (n *Node) rememberHeads() {
 	c := n.claims
 	if !c.Signing() {

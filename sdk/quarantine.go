@@ -15,17 +15,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrQuarantine ends a node if all its edges are in quarantine.
+// ErrQuarantine is returned if all edges of a node are in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// Quarantine. A node stops working with a neighbor that sent a message that no honest member sends, whatever frames
-// that member has received: an impossible release ([admm.Config.Impossible]), or two signed releases of one round.
-// Other invalid frames are only refused and counted. Without keys, an impossible release counts only if the node would
-// otherwise use it. Every decision is a function of the received frames and their order, see [admm.Machine.Quarantine].
+// Quarantine. A node stops working with a neighbor that sends a message that no honest member would send, whatever
+// frames that member has received: an impossible release ([admm.Config.Impossible]), or two signed releases of one
+// round. Other invalid frames are only refused and counted. Without keys, an impossible release leads to quarantine
+// only if the node would otherwise use it. Every decision is a function of the received frames and their order; see
+// [admm.Machine.Quarantine].
 
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
-// loadQuarantine drops the edges that are in quarantine according to the journal or the state.
+// loadQuarantine drops the edges that are in quarantine according to the journal or the stored state.
 func (n *Node) loadQuarantine() error {
 	n.cases = map[int]*state.Quarantine{}
 	for _, q := range n.journal.Quarantine {
@@ -43,7 +44,8 @@ func (n *Node) loadQuarantine() error {
 	return nil
 }
 
-// quarantine drops the edge to a neighbor once, stores the reason, and sends a notice.
+// quarantine drops the edge to a neighbor, stores the reason, and sends a notice. It does nothing if the edge is
+// already dropped.
 func (r *run) quarantine(j int, q state.Quarantine) {
 	if r.cases[j] != nil {
 		return
@@ -59,8 +61,8 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	r.sendNotice(j)
 }
 
-// sendNotice tells a neighbor that it is in quarantine, at most once between two ticks. It sends nothing before the
-// journal has stored the quarantine.
+// sendNotice tells a neighbor that it is in quarantine, at most once between two ticks. It sends nothing until the
+// quarantine is stored in the journal.
 func (r *run) sendNotice(j int) {
 	q, peer := r.cases[j], r.claims.Peers[j]
 	if q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
@@ -68,8 +70,8 @@ func (r *run) sendNotice(j int) {
 	}
 }
 
-// takeNotice handles a notice, in which a neighbor states that it has dropped the edge to this node. This node then
-// drops the edge, too.
+// takeNotice handles a notice in which a neighbor states that it has dropped the edge to this node. This node then also
+// drops the edge.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	if peer == nil {
@@ -97,7 +99,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 
 const toldToGoOn = "this node was told to go on without it"
 
-// giveUp drops the edges to the neighbors in Config.Without.
+// giveUp drops the edges to the neighbors listed in Config.Without.
 func (r *run) giveUp() {
 	for _, name := range r.cfg.Without {
 		if j := r.number[name]; !r.status.Done && slices.Contains(r.neighbors, j) {
@@ -106,8 +108,8 @@ func (r *run) giveUp() {
 	}
 }
 
-// outside refuses a frame from a neighbor in quarantine and sends a notice. It still checks this node's own signatures
-// in the frame.
+// outside refuses a frame from a neighbor in quarantine and sends a notice. It still checks signatures by this node in
+// the frame.
 func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
@@ -146,7 +148,7 @@ func (r *run) quarantineSender(in received, err error) {
 	r.quarantine(j, q)
 }
 
-// judged drops the edges to neighbors that the machine put in quarantine.
+// judged drops the edges to neighbors that the machine has put in quarantine.
 func (r *run) judged() {
 	for _, v := range r.machine.Verdicts() {
 		own := r.claims.Peers[v.From].Held.Of(v.Round)
@@ -160,8 +162,8 @@ func (r *run) judged() {
 	}
 }
 
-// alone ends a node whose neighbors are all in quarantine, before its next release. It first answers those neighbors
-// for Config.Linger, so that a copy of the node learns of the quarantine.
+// alone stops a node before its next release, because all its neighbors are in quarantine. For Config.Linger, it first
+// answers those neighbors, so that a copy of the node learns of the quarantine.
 func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err
@@ -190,8 +192,8 @@ func (r *run) serveOutsiders(long time.Duration) error {
 	return nil
 }
 
-// spread sends evidence against a member to the neighbors other than that member. The member has ended, and these
-// neighbors may be waiting for it.
+// spread sends evidence against a member to all other neighbors. The member has stopped, and these neighbors may be
+// waiting for it.
 func (r *run) spread(e signed.Evidence) {
 	for _, j := range r.neighbors {
 		if j != r.number[e.Member] && r.cases[j] == nil {
@@ -200,8 +202,8 @@ func (r *run) spread(e signed.Evidence) {
 	}
 }
 
-// Proves returns nil if a stored frame has a release of the member, signed with one of keys, that no honest member
-// makes: see [admm.Config.Impossible].
+// Proves returns nil if a stored frame has a release, signed by the member with one of keys, that no honest member
+// makes; see [admm.Config.Impossible].
 func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
 	p, err := f.plan()
 	if err != nil {

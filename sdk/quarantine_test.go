@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// bad is the index of the malicious member in a complete graph of five.
+// bad is the index of the malicious member in a complete graph of five members.
 const bad = 2
 
 func five(f *sdk.Fleet) *sdk.Fleet {
@@ -33,7 +33,7 @@ func five(f *sdk.Fleet) *sdk.Fleet {
 	return f
 }
 
-// withLiar runs a fleet with one malicious member, whose frames tell alters, until the honest members are done.
+// withLiar runs a fleet with one malicious member, whose frames are altered by tell, until the honest members are done.
 func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, tell lie,
 	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
 	t.Helper()
@@ -72,8 +72,8 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 	return all, errs
 }
 
-// agree checks that the honest members are done, that their models are close to each other, and that exactly the
-// victims have the liar in quarantine.
+// agree checks that the honest members are done, that their models are close to each other, and that the liar is in
+// quarantine at the victims and nowhere else.
 func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string, apart float64, victims ...int) {
 	t.Helper()
 	for i, n := range all {
@@ -92,8 +92,8 @@ func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string
 		}
 		for _, of := range st.Neighbors {
 			want := of.Name == f.Members[bad] && slices.Contains(victims, i)
-			// A neighbor that missed the lie receives the next release. The signature of that release names a different
-			// predecessor, which is equivocation.
+			// A neighbor that missed the lie receives the next release, whose signature names a different predecessor.
+			// This is equivocation.
 			if got := of.Quarantine; (got.Release > 0) != want ||
 				want && !strings.Contains(got.Why, why) && !strings.Contains(got.Why, "was copied or rolled back") {
 				t.Errorf("node %d has %+v of %q", i, got, of.Name)
@@ -104,23 +104,23 @@ func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string
 
 var others = []int{0, 1, 3, 4}
 
-// onGrid is a private fleet of five whose messages carry releases.
+// onGrid returns a private fleet of five members whose messages contain releases.
 func onGrid() *sdk.Fleet {
 	f := five(privateRing())
 	f.Method.Cooldown = 12
 	return f
 }
 
-// sharing is onGrid with pairwise noise between neighbors.
+// sharing is like onGrid, but with pairwise noise between neighbors.
 func sharing() *sdk.Fleet {
 	f := five(sharedRing())
 	f.Method.Mixing, f.Method.Cooldown = 0, 12
 	return f
 }
 
-// One of five members makes a release that jumps, or two releases of one round, in memory and over TLS, with and
-// without keys. The other four continue without that member and agree. Without keys a contradiction proves nothing, and
-// the first release counts.
+// TestQuarantine simulates a member that makes a release far from its previous release, or makes two releases of one
+// round. It runs in memory and over TLS, with and without keys. The other four members must continue without this
+// member and agree. Without keys, two releases of one round prove nothing, and the first is used.
 func TestQuarantine(t *testing.T) {
 	const far = 1 << 28
 	robust := onGrid()
@@ -185,9 +185,9 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// One of five members moves away, farther with each release, beyond the public bound, but never jumps. The other
-// members treat it as if it were at the bound: they put nobody in quarantine, and nobody ends. With Robust their models
-// do not follow that member.
+// TestTowedAway simulates one of five members that moves away, farther with each release, beyond the public bound, but
+// never jumps. The other members must treat it as if it were at the bound, put nobody in quarantine, and not stop. With
+// Robust, their models must not follow this member.
 func TestTowedAway(t *testing.T) {
 	for _, robust := range []float64{0, 2} {
 		f := onGrid()
@@ -216,8 +216,9 @@ func TestTowedAway(t *testing.T) {
 	}
 }
 
-// One of five members pulls the other members apart: it sends half of them releases far to one side and the rest
-// releases far to the other side, and never jumps. Nobody drops an edge to an honest member or ends.
+// TestDrawnApart simulates one of five members that pulls the others apart but never jumps. It sends releases far to
+// one side to half of the members, and releases far to the other side to the rest. Nobody may stop or drop an edge to
+// an honest member.
 func TestDrawnApart(t *testing.T) {
 	for name, consensus := range map[string]sdk.Consensus{"admm": sdk.ConsensusADMM, "chebyshev": sdk.ConsensusChebyshev} {
 		t.Run(name, func(t *testing.T) {
@@ -238,14 +239,15 @@ func TestDrawnApart(t *testing.T) {
 	}
 }
 
-// notice returns a member's message that tells a neighbor that the member continues without it.
+// notice returns a member's message that tells a neighbor that the member continues without the neighbor.
 func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
 	n := signed.Statement{Kind: signed.Notice, Round: 4, Value: signed.NewScope(f.Run, f.Hash(), to)}
 	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from))
 	return admm.Message{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte("a \x1b lie")}}
 }
 
-// A member that accuses its neighbors loses only its own edges. A notice has no effect if a different member signed it.
+// TestFalseAccusation checks that a member that accuses its neighbors loses only its own edges, and that a notice has
+// no effect if a different member signed it.
 func TestFalseAccusation(t *testing.T) {
 	f := onGrid()
 	for name, signer := range map[string]string{"own": "c", "of somebody else": "a"} {
@@ -265,8 +267,8 @@ func TestFalseAccusation(t *testing.T) {
 	}
 }
 
-// A node that is stopped before or after any release continues without the quarantined neighbor. The evidence is on the
-// node's disk, within its size limit.
+// TestQuarantineIsKept checks that a node that is stopped before or after any release continues without the quarantined
+// neighbor, and that the evidence is on the node's disk, within its size limit.
 func TestQuarantineIsKept(t *testing.T) {
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()
@@ -336,7 +338,8 @@ func TestQuarantineIsKept(t *testing.T) {
 	}
 }
 
-// Nodes that stop at every release and restart from disk also drop the liar, and agree.
+// TestQuarantineSurvivesStops checks that nodes that stop at every release and restart from disk also drop the liar,
+// and agree.
 func TestQuarantineSurvivesStops(t *testing.T) {
 	t.Parallel()
 	f := onGrid()
@@ -387,7 +390,7 @@ func TestQuarantineSurvivesStops(t *testing.T) {
 	agree(t, f, all, errs, "of release 3 moves by", 1, others...)
 }
 
-// A node whose only neighbor is in quarantine ends when its next release is due, and does not make that release.
+// TestAloneEnds checks that a node whose only neighbor is in quarantine stops instead of making its next release.
 func TestAloneEnds(t *testing.T) {
 	t.Parallel()
 	f := onGrid()
@@ -402,9 +405,9 @@ func TestAloneEnds(t *testing.T) {
 	}
 }
 
-// A lost device whose neighbor was in quarantine is replaced without that neighbor. Either the neighbor reports that it
-// stopped working with the lost device's member, or the replacement device has the journal and does not ask the
-// neighbor.
+// TestRecoveryWithoutQuarantined checks that a lost device is replaced without the help of a neighbor that was in
+// quarantine. Either the neighbor reports that it stopped working with this member, or the replacement device has the
+// journal and does not ask the neighbor.
 func TestRecoveryWithoutQuarantined(t *testing.T) {
 	for name, kept := range map[string]bool{"told": false, "known": true} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func recordRing() *sdk.Fleet {
 	return f
 }
 
-// brittle is an oracle that has no loss for one record. A batch with that record gets no losses at all.
+// brittle is an oracle that has no loss for one record. A batch with this record gets no losses at all.
 type brittle struct {
 	sdk.OracleFunc
 	bad int
@@ -47,8 +47,8 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return o.OracleFunc(ctx, x, sample)
 }
 
-// Nodes with record-level privacy compute the same bits as their simulation. A failed batch is repeated record by
-// record, so that an invalid record does not cost other records their losses.
+// TestNodesProtectRecords checks that nodes with record-level privacy compute the same bits as their simulation. A
+// failed batch is repeated record by record, so that an invalid record does not cost other records their losses.
 func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
@@ -84,7 +84,8 @@ func TestNodesProtectRecords(t *testing.T) {
 	}
 }
 
-// A fleet whose units are persons with two places each counts persons and queries each place.
+// TestPersonsFleet checks that a fleet whose units are persons with two places each counts persons and queries each
+// place.
 func TestPersonsFleet(t *testing.T) {
 	f := recordRing()
 	f.Privacy.Places = 2
@@ -150,7 +151,8 @@ func TestRecordFleetFaults(t *testing.T) {
 	}
 }
 
-// Members agree on the unit and on the numbers of records. A hello names the difference.
+// TestHelloNamesRecords checks that members must agree on the unit and on the numbers of records, and that the error
+// for a hello names the difference.
 func TestHelloNamesRecords(t *testing.T) {
 	f, other := recordRing(), recordRing()
 	other.Records[3]++
@@ -166,7 +168,8 @@ func TestHelloNamesRecords(t *testing.T) {
 	}
 }
 
-// A suggestion for record-level privacy depends only on public numbers, fits its budget, and is a valid fleet.
+// TestSuggestRecords checks that a suggestion for record-level privacy depends only on public numbers, fits its budget,
+// and is a valid fleet.
 func TestSuggestRecords(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 8} {
 		f := recordRing()

@@ -13,15 +13,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Takeover, see [Config].Recover. The replacement device asks every neighbor for its progress and its model (Join,
+// Takeover; see [Config].Recover. The replacement device asks every neighbor for its progress and its model (Join,
 // Stand). It enters the run after a release that no neighbor has passed, and restarts the edge to each neighbor
-// (Start), see [admm.TakeOver]. In a private run it makes no release with data and charges the whole run at once, which
+// (Start); see [admm.TakeOver]. In a private run it makes no release with data and charges the whole run at once, which
 // covers all releases of the lost device.
 
-// ErrRecovery reports a failed takeover, which the device may try again.
+// ErrRecovery reports that a takeover failed. The device may try again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
 
-// joining holds the answers to a takeover. It belongs to the goroutine of Run.
+// joining holds the answers to a takeover. Only the goroutine of Run may use it.
 type joining struct {
 	incarnation uint64               // distinguishes the answers to this takeover from answers to earlier ones
 	standing    map[int]admm.Message // the valid answers by neighbor
@@ -86,7 +86,7 @@ func (r *run) join(neighbors ...int) {
 	}
 }
 
-// awaited returns the neighbors without a valid answer, and the reasons as text.
+// awaited returns the neighbors that have not sent a valid answer, and a text with the reasons.
 func (r *run) awaited() (names []string, text string) {
 	var all []string
 	for _, j := range r.neighbors {
@@ -104,8 +104,8 @@ func (r *run) awaited() (names []string, text string) {
 	return names, strings.Join(all, "; ")
 }
 
-// receiveStanding takes a neighbor's answer. With keys, the answer must have signatures of the neighbor and of the lost
-// device.
+// receiveStanding handles a neighbor's answer. With keys, the answer must have signatures by both the neighbor and the
+// lost device.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
@@ -130,7 +130,7 @@ func (r *run) receiveStanding(m *admm.Message) error {
 	return nil
 }
 
-// takeOver makes this device its member's next device: it charges the run and stores the starting point.
+// takeOver puts this device in the place of the lost device: it charges the run and stores the starting point.
 func (r *run) takeOver() error {
 	n, cfg := r.Node, *r.toRecover
 	cfg.Epoch = r.joining.epoch + 1
@@ -181,7 +181,7 @@ func (r *run) takeOver() error {
 	return nil
 }
 
-// respond answers a device that replaces a neighbor's lost device.
+// respond answers a device that is replacing a neighbor's lost device.
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
 	case r.outbox[request.From] == nil:

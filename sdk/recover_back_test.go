@@ -17,10 +17,11 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// The lost device returns while its replacement is away. No neighbor remembers the replacement: all neighbors were
-// killed between the replacement's first message and their own next release. So the lost device continues. When the
-// replacement device returns, it drops its edges to the neighbors that continued with the lost device, and ends if no
-// edge is left. Otherwise both ends of every edge have the same bits. Seeds work as in TestRecoveries.
+// TestForgottenSuccessor lets the lost device return while its replacement is away. No neighbor remembers the
+// replacement, because all neighbors were killed between the replacement's first message and their own next release.
+// The lost device therefore continues. When the replacement device returns, it drops its edges to the neighbors that
+// continued with the lost device, and stops if no edge is left. Otherwise, both ends of every edge have the same bits.
+// Seeds work as in TestRecoveries.
 func TestForgottenSuccessor(t *testing.T) {
 	count, first := recoveries(t, 20)
 	late, fits := 0, 0
@@ -86,9 +87,9 @@ func TestForgottenSuccessor(t *testing.T) {
 	}
 }
 
-// forgotten plays until the replacement device has made one or two releases (more are impossible), and kills all
-// devices before a neighbor has stored that it knows of the replacement. If a neighbor has stored it, or the
-// replacement has made no release, spare is nil.
+// forgotten runs the fleet until the replacement device has made one or two releases (more are impossible), and then
+// kills all devices. It returns a spare only if the replacement has made a release and no neighbor has stored yet that
+// it knows of the replacement.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)
@@ -130,7 +131,7 @@ func (w *wreck) forgotten() (old, spare *host) {
 	return old, spare
 }
 
-// puppet speaks for member "b" to a node "a".
+// puppet plays the role of member "b" for a node "a".
 type puppet struct {
 	t     *testing.T
 	f     *sdk.Fleet
@@ -177,8 +178,8 @@ func (p *puppet) send(m *admm.Message) {
 	}
 }
 
-// meet starts the node and answers its first probe. The returned function ends the node. Each wait is limited to a
-// minute.
+// meet starts the node and answers its first probe. The returned function stops the node. The puppet stops waiting
+// after three minutes.
 func (p *puppet) meet(n *sdk.Node) (end func()) {
 	p.t.Helper()
 	ctx, stop := context.WithCancel(p.t.Context())
@@ -211,8 +212,8 @@ func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 	return m
 }
 
-// release makes and signs a release of a round. before is the member's previous release, nil for its first. It returns
-// the signed statement and the message that carries it.
+// release makes and signs a release of the given round. before is the member's previous release, or nil for its first
+// release. It returns the signed statement and the message that carries it.
 func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*signed.Statement, *admm.Message) {
 	m := &admm.Message{Kind: admm.Release, Round: round, Vector: make([]float32, p.f.Dim)}
 	m.Vector[0], m.Vector[1] = float32(epoch), float32(round)
@@ -225,9 +226,9 @@ func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*si
 	return r, m
 }
 
-// Two devices use the same key: a device and its copy, or two replacements of one lost device. A node has a release of
-// the first device, and then receives the next release, but only that of the second device. The node answers the sender
-// with the release that it has, which reveals the first device to the second.
+// TestDevicesBesideEachOther simulates two devices with the same key: a device and its copy, or two replacements of one
+// lost device. A node holds a release of the first device, but receives the next release only from the second device.
+// The node must answer the sender with the release that it holds, which reveals the first device to the second.
 func TestDevicesBesideEachOther(t *testing.T) {
 	for _, epoch := range []uint16{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -250,9 +251,9 @@ func TestDevicesBesideEachOther(t *testing.T) {
 	}
 }
 
-// A neighbor first shows a replacement device one release of the lost device, and afterwards a later one. The
-// replacement charges nothing and does not end: the whole run is charged already, and no release of the replacement has
-// data.
+// TestReplacementIsNotEndedByAWord simulates a neighbor that shows a replacement device first one release of the lost
+// device, and then a later release. The replacement must charge nothing and must not stop, because the whole run is
+// already charged, and no release of the replacement has data.
 func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(c *sdk.Config) { c.Recover = true })
@@ -300,8 +301,8 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	})
 }
 
-// A replacement device proves its starting point. A Start that it did not sign, or signed for another model, round or
-// device, is refused.
+// TestStartsAreProved checks that a replacement device must prove its starting point. A Start that the device did not
+// sign, or signed for another model, round or device, is refused.
 func TestStartsAreProved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(*sdk.Config) {})

@@ -12,9 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// In a ring of four that tolerates one colluder, a and c run without b, and then a is lost with its disk. Only d knows
-// a's last release, and d restarts without a store. The replacement device enters the run before a's last release, and
-// makes some releases again, but none with data. The whole run is charged.
+// TestReplacementBeforeTheLostRelease simulates a ring of four that tolerates one colluder. a and c run without b, and
+// then a is lost with its disk. Only d has a's last release, and d restarts without a store. The replacement device
+// enters the run before a's last release and makes some releases again, but none with data. The whole run must be
+// charged.
 func TestReplacementBeforeTheLostRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := privateRing()

@@ -45,8 +45,9 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. The returned
-// function left makes a configuration for the replacement device. The returned function stop ends the other two nodes.
+// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. It returns
+// three functions: left returns a configuration for the replacement device, made returns the number of the lost
+// device's last release, and stop stops the other two nodes.
 func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
@@ -142,10 +143,10 @@ func spareLedger(t *testing.T) string {
 	return path
 }
 
-// A neighbor makes unproven claims about itself or the lost device, or claims an impossible position. The replacement
-// device waits for this neighbor by name, and stores and charges nothing. It believes a claim that only the neighbor
-// can check. Such a claim affects only the release after which the device enters the run, because the whole run is
-// charged and no release of the device has data.
+// TestTakeoverFromLiars simulates a neighbor that makes unproven claims about itself or the lost device, or claims an
+// impossible position. The replacement device must report that it waits for this neighbor, and must store and charge
+// nothing. It believes claims that only the neighbor can check. A false claim of this kind affects only the release
+// after which the device enters the run, because the whole run is charged and no release of the device has data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"
@@ -241,8 +242,8 @@ func privateHash() [32]byte {
 	return f.Hash()
 }
 
-// The run is charged before any release. If the store fails at its first save, the ledger keeps the charge, and a later
-// takeover charges nothing.
+// TestTakeoverChargesFirst checks that the run is charged before any release. If the store fails at its first save, the
+// ledger keeps the charge, and a later takeover charges nothing.
 func TestTakeoverChargesFirst(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -283,8 +284,8 @@ func TestTakeoverChargesFirst(t *testing.T) {
 	})
 }
 
-// The replacement device waits for a neighbor that does not answer, and names this neighbor. Ending the wait leaves no
-// trace.
+// TestTakeoverWaits checks that the replacement device waits for a neighbor that does not answer, and reports its name.
+// Stopping the wait must leave no trace.
 func TestTakeoverWaits(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -316,7 +317,7 @@ func TestTakeoverWaits(t *testing.T) {
 	})
 }
 
-// If no device can be replaced, New returns an error with the reason.
+// TestTakeoverRefused checks that New returns an error with the reason if no device can be replaced.
 func TestTakeoverRefused(t *testing.T) {
 	store, err := tinytest.MemStore()()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// journal is a log that is readable while it is written.
+// journal is a log that can be read while it is being written.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -64,7 +64,7 @@ func (w *wreck) play() (out outcome) {
 	for i := range w.hosts {
 		w.start(i)
 	}
-	// The device is lost before the run, during it, or after its end.
+	// Lose the device before the run, during it, or after its end.
 	target := w.chance.IntN(w.last() + 1)
 	for w.hosts[w.lost].node.Status().Round < target {
 		time.Sleep(50 * time.Microsecond)
@@ -126,7 +126,7 @@ func (w *wreck) play() (out outcome) {
 	if out.late+w.served == 0 && out.recovered < min(held+1, w.last()) {
 		t.Errorf("seed %d: it takes over after release %d, and release %d is held", w.seed, out.recovered, held)
 	}
-	// A neighbor can be at most one release ahead of the lost device.
+	// A neighbor can be at most one block ahead of the lost device: a release with data and its mixing rounds.
 	if block := 1 + w.fleet.Method.Mixing; out.recovered > old.node.Status().Round+block {
 		t.Errorf("seed %d: it takes over after release %d, and the lost device had made %d", w.seed, out.recovered,
 			old.node.Status().Round)
@@ -164,12 +164,12 @@ func (w *wreck) play() (out outcome) {
 	return out
 }
 
-// comeBack restarts the lost device from its old state while its replacement is away. The lost device must end before
+// comeBack restarts the lost device from its old state while its replacement is away. The lost device must stop before
 // it makes a release.
 func (w *wreck) comeBack(old *host, out *outcome) {
 	// The neighbors must know of the replacement device and must not have finished: a neighbor that restarts after the
-	// end saves nothing, and so forgets the replacement device. A neighbor that is killed before its next release
-	// forgets it, too; see TestForgottenSuccessor.
+	// end saves nothing, and so forgets the replacement device. A neighbor that is killed before its next release also
+	// forgets the replacement device; see TestForgottenSuccessor.
 	var at sdk.Status
 	for range 1000 {
 		if at = w.hosts[w.lost].node.Status(); at.Round > out.recovered {
@@ -206,7 +206,7 @@ func (w *wreck) comeBack(old *host, out *outcome) {
 	out.back = true
 }
 
-// serve restarts the members that finished, because the lost member needs their state to recover.
+// serve restarts the members that have finished, because the lost member needs their state to recover.
 func (w *wreck) serve() {
 	for i, h := range w.hosts {
 		if i != w.lost && h.ended() && h.err == nil {
@@ -243,8 +243,8 @@ func (w *wreck) end() {
 	}
 }
 
-// checkEdges checks that both ends of every edge stored the same two vectors z, to the bit, with their last release,
-// and that the method's invariant holds to float32 precision.
+// checkEdges checks that both ends of every edge stored the same two vectors z with their last release, bit for bit,
+// and that the method's invariant is satisfied to float32 precision.
 func (w *wreck) checkEdges() {
 	for _, wrong := range w.differences() {
 		w.t.Errorf("seed %d: %s", w.seed, wrong)
@@ -299,9 +299,9 @@ func minus(a, b []int32) []int32 {
 	return d
 }
 
-// checkReleases checks that no member received two different releases of one round from one member. One exception is
-// allowed: a neighbor that was killed or restarted may have forgotten a release of the lost device, and the replacement
-// device then makes this release again.
+// checkReleases checks that no member received two different releases of one round from the same member. There is one
+// exception: a neighbor that was killed or restarted may have forgotten a release of the lost device, which the
+// replacement device then makes again.
 func (w *wreck) checkReleases(out *outcome) {
 	for at, all := range w.seen {
 		for _, g := range all[1:] {
@@ -337,21 +337,22 @@ func (w *wreck) checkCertificate(out outcome) {
 	}
 }
 
-// A device is lost with its disk in any round, and another device replaces it. The run finishes, no member receives two
-// releases of one round, both ends of every edge have the same bits, and the lost device ends when it returns. In a
-// private run the replacement device makes no release with data and charges the whole run. The test plays 15 seeds,
-// with SPADE_LONG 60, or the number in SPADE_RECOVERIES. With SPADE_RECOVERY_SEED it plays that seed alone or, with
-// SPADE_RECOVERIES too, that number of seeds from SPADE_RECOVERY_SEED on.
+// TestRecoveries replaces a device that is lost with its disk in any round. The run must finish, no member may receive
+// two releases of one round, both ends of every edge must have the same bits, and the lost device must stop when it
+// returns. In a private run, the replacement device makes no release with data and charges the whole run. The test runs
+// 15 seeds, or 60 with SPADE_LONG, or the number in SPADE_RECOVERIES. If SPADE_RECOVERY_SEED is set, the test runs only
+// this seed or, if SPADE_RECOVERIES is also set, that number of seeds starting with this seed.
 func TestRecoveries(t *testing.T) {
 	t.Parallel()
 	testRecoveries(t, false)
 }
 
-// This test adds pairwise noise and mixing rounds to TestRecoveries. No key is used for two releases or devices, and
-// after the takeover both ends of every edge use the same keys again.
+// TestRecoveriesWithSharedNoise repeats TestRecoveries with pairwise noise and mixing rounds. No key may be used for
+// two releases or by two devices. After the takeover, both ends of every edge must again use the same keys.
 func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 
-// This test is TestRecoveries with noise that every pair of members shares, neighbors or not.
+// TestRecoveriesWithPartners repeats TestRecoveries with noise shared by every pair of members, whether or not they are
+// neighbors.
 func TestRecoveriesWithPartners(t *testing.T) { testRecoveries(t, true, true) }
 
 func recoveries(t *testing.T, usually int) (count, first int) {

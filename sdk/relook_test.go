@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// forgetful is a neighbor that denies having seen any node before, to make nodes use the data a second time. It reports
-// the first release of each node on the channel looks.
+// forgetful acts as a neighbor that denies having seen any node before, to make nodes use their data a second time. It
+// reports the first release of each node on the channel looks.
 func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
@@ -52,9 +52,9 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	}
 }
 
-// A node without a store learns of an earlier incarnation only from its ledger. It does not believe a neighbor that
-// claims that nothing was sent. A second node of the same name, made before the first node runs and started after the
-// first node ends, makes no release of the same data either.
+// TestNoSecondLook checks that a node without a store never releases the same data twice, even if a neighbor claims
+// that nothing was sent: the node learns from its ledger that an earlier incarnation made a release. The same holds for
+// a second node with the same name that was created before the first node ran.
 func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -105,7 +105,8 @@ func TestNoSecondLook(t *testing.T) {
 	}
 }
 
-// If a run begins without a ledger and gets one later, the ledger counts the run from its first release.
+// TestLedgerComesLater checks that a ledger added after a run has begun also counts the releases that the run made
+// before.
 func TestLedgerComesLater(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -152,7 +153,8 @@ func TestLedgerComesLater(t *testing.T) {
 	}
 }
 
-// An error that would prevent a certificate is reported before the node releases anything.
+// TestCertificateIsCheckedFirst checks that an error that would prevent a certificate is reported before the node
+// releases anything.
 func TestCertificateIsCheckedFirst(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

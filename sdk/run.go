@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Run executes the rounds until the model is final and no neighbor needs more messages. After ctx has ended, another
-// call continues. An oracle error ends a run that is not private; in a private run a constant replaces the loss.
+// Run executes the rounds until the model is final and no neighbor needs more messages. If ctx ends first, Run can be
+// called again. An oracle error ends a run that is not private; in a private run a constant replaces the loss.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already running")
@@ -40,8 +40,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// fatal stores and returns an error after which the machine must not be called again. It charges releases that a
-// rollback has lost.
+// fatal stores and returns an error after which the machine must not be called again. If the error reports a rollback,
+// fatal also charges the lost releases.
 func (n *Node) fatal(err error) error {
 	if rolledBack := (*admm.RollbackError)(nil); errors.As(err, &rolledBack) {
 		err = n.chargeLost(rolledBack)
@@ -104,8 +104,8 @@ func (r *run) loop() error {
 	}
 }
 
-// perform carries out the machine's duties, except queries, in order: it charges a release before it is made, then
-// stores and marks it, and only then shows or sends it.
+// perform carries out the machine's duties, except queries. It charges a release before the release is made, then
+// stores the release and marks it as possibly sent, and only then shows and sends it.
 func (r *run) perform(duties admm.Ready) error {
 	var err error
 	if duties.Reserve > 0 {

@@ -11,11 +11,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// keyUsed, if set by a test, receives every key of pairwise noise.
+// keyUsed is a test hook. If it is not nil, it is called with every pairwise-noise key that a node uses.
 var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
 
-// pairKey is the callback [admm.Config].PairKey. It returns the key of the noise that this node shares with a member in
-// a release, or false if no secret is valid for that release.
+// pairKey implements [admm.Config].PairKey: it returns the key of the pairwise noise that this node and another member
+// use in a release, or false if no secret is valid for that release.
 func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	neighbor := n.cfg.Fleet.Members[peer]
 	var s pair.Secret
@@ -68,7 +68,7 @@ func (n *Node) loadSecrets() error {
 		"device", release)
 }
 
-// newSecrets makes a key pair for release number from and all later releases. It stores the key pair before the node
+// newSecrets makes the key pair for the releases from the given release on, and stores the key pair before the node
 // sends the public key.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
@@ -80,8 +80,8 @@ func (n *Node) newSecrets(from int) error {
 	return n.keepSecrets()
 }
 
-// keepSecrets stores the key pair and the offers of other members, if they have changed. Call it before a release
-// depends on them.
+// keepSecrets stores the key pair and the other members' offers if any of them has changed. Call it before making a
+// release that depends on these secrets.
 func (n *Node) keepSecrets() error {
 	s := n.secrets
 	if s == nil || !s.Changed || n.cfg.Store == nil {
@@ -98,8 +98,8 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets deletes the private key once the last release whose noise needs this key is marked. It keeps the public
-// key.
+// retireSecrets deletes the private key, but not the public key, once the last release whose noise needs the private
+// key is marked as possibly sent.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
@@ -124,7 +124,7 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds to a message its proofs, the node's offer, and the early-stop requests that the node knows.
+// attach adds to a message the proofs, the node's offer and all early-stop requests that the node knows.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)
@@ -133,7 +133,8 @@ func (n *Node) attach(m *admm.Message) {
 	}
 }
 
-// offered returns a neighbor's checked offer, or nil if the message has no new offer that counts.
+// offered checks the offer in a neighbor's message and returns it. It returns nil if the message has no offer, or an
+// offer that this node does not use.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch: the sender's; in a ProbeReply, this node's
 	switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// sharedRing is a private fleet with pairwise noise between neighbors.
+// sharedRing returns a private fleet with pairwise noise between neighbors.
 func sharedRing() *sdk.Fleet {
 	f := privateRing()
 	p := &f.Privacy
@@ -27,8 +27,8 @@ func sharedRing() *sdk.Fleet {
 	return f
 }
 
-// simulatedSecret returns the Config.Secret that gives node i the secrets of machine i of a simulation, or nil without
-// pairwise noise.
+// simulatedSecret returns the Config.Secret with which node i uses the same secrets as machine i of a simulation, or
+// nil if the fleet has no pairwise noise.
 func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 	if f.Privacy.PairSigma == 0 {
 		return nil
@@ -38,7 +38,8 @@ func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 	}
 }
 
-// With the secrets of a simulation, nodes compute the bits of the simulation, in memory and over websockets.
+// TestSharedNoiseOverTransports runs nodes with the secrets of a simulation, in memory and over websockets. Their
+// models must equal those of the simulation, bit for bit.
 func TestSharedNoiseOverTransports(t *testing.T) {
 	f := sharedRing()
 	want := simulated(t, f)
@@ -78,7 +79,7 @@ func (a *agreement) look(t *testing.T, name, dir string) {
 	a.kept[name] = k
 }
 
-// models returns the models of a simulation with the agreed secrets.
+// models simulates the fleet with the agreed secrets and returns the models.
 func (a *agreement) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
@@ -106,8 +107,9 @@ func (a *agreement) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	return network.Models()
 }
 
-// Fleets of two and of five devices agree on secrets, with and without keys, and compute the bits of a simulation with
-// these secrets. In the end no secret is left on the devices' disks, and a restarted device still gets answers.
+// TestNodesAgreeOnSecrets checks that fleets of two and of five devices agree on secrets, with and without signing
+// keys, and end with the models of a simulation that uses the same secrets. After the run no secret remains on a disk,
+// and a restarted device still gets answers.
 func TestNodesAgreeOnSecrets(t *testing.T) {
 	for name, c := range map[string]struct {
 		members int
@@ -158,8 +160,8 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 	}
 }
 
-// All nodes restart at every release and replace their signing keys. Their pairwise noise has the bits of an
-// uninterrupted run, and no key is used for two releases.
+// TestSharedNoiseSurvivesRestarts restarts all nodes at every release and replaces their signing keys. The models must
+// equal those of an uninterrupted run, bit for bit, and no key may be used for two releases.
 func TestSharedNoiseSurvivesRestarts(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"neighbors": sharedRing(), "partners": partnered(t, 6, 5, 2)} {
 		t.Run(name, func(t *testing.T) { survivesRestarts(t, f) })

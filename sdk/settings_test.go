@@ -23,7 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Every field of a fleet's method, privacy and wire has exactly one row in the table, and the row refers to that field.
+// TestSettingsCoverTheFleet checks that every field of a fleet's Method, Privacy and Wire has exactly one row in the
+// table of settings, and that the row refers to that field.
 func TestSettingsCoverTheFleet(t *testing.T) {
 	var f sdk.Fleet
 	want := map[string]any{}
@@ -61,7 +62,8 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 	}
 }
 
-// The names of a choice can be parsed, and no other name can. An error for a value out of range names the field.
+// TestSettingsCheck checks that settings with named values accept these names and no others, and that the error for a
+// value out of range names the field.
 func TestSettingsCheck(t *testing.T) {
 	for _, s := range settings.All() {
 		f := privateRing()
@@ -109,8 +111,9 @@ func TestSettingsDefaults(t *testing.T) {
 	}
 }
 
-// A bound on the influence of neighbors (Robust) needs releases that are the same for all neighbors. Robust selects the
-// payload of such releases unless the fleet names a payload.
+// TestRobustNeedsReleases checks that Robust, which bounds the influence of neighbors, requires the payload "release",
+// because each member must send all neighbors the same release. Robust selects this payload if the fleet does not name
+// one.
 func TestRobustNeedsReleases(t *testing.T) {
 	f := five(privateRing())
 	f.Privacy, f.Method.Robust = sdk.Privacy{NonPrivate: true}, 2
@@ -128,8 +131,9 @@ func TestRobustNeedsReleases(t *testing.T) {
 	}
 }
 
-// A setting is described once. Momentum is a typical setting. Apart from the code in package zoest that computes with
-// it, at most four files may name it: those of its field, its range, its row in the table, and a codec.
+// TestASettingIsNamedInFourFiles checks that a new setting needs changes in few files, with Momentum as an example.
+// Apart from package zoest, which implements momentum, at most four files may mention it: the files with its field, its
+// range, its row in the table, and its codec.
 func TestASettingIsNamedInFourFiles(t *testing.T) {
 	word := regexp.MustCompile(`(?i)\bmomentum\b`)
 	var named []string

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// rare is a batch oracle that panics at one sample. It answers a whole batch or nothing.
+// rare is a batch oracle that panics at one sample. The panic leaves the whole batch without losses.
 type rare struct{ sdk.OracleFunc }
 
 func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
@@ -27,8 +27,8 @@ func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return err
 }
 
-// In a private run a sample at which the oracle panics counts as a sample without a loss. The panic is logged only at
-// level DEBUG, which stays on the device.
+// TestDeadlySample checks that in a private run a sample at which the oracle panics is treated as a sample without a
+// loss. The panic must be logged only at level DEBUG, because lines of this level stay on the device.
 func TestDeadlySample(t *testing.T) {
 	for _, c := range []struct {
 		many  bool
@@ -69,7 +69,8 @@ func TestDeadlySample(t *testing.T) {
 	}
 }
 
-// A node whose Run panicked does not continue, because it is unknown whether its last release was stored.
+// TestPanicIsTheEnd checks that a node whose Run panicked refuses to continue, because its last release may not have
+// been stored.
 func TestPanicIsTheEnd(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -101,7 +102,7 @@ func (s *fragile) Save(state.Record) error {
 	return nil
 }
 
-// reopened is a transport whose connection with a reopens when the test requests it.
+// reopened is a transport that, when the test requests it, reports that the connection to node "a" has opened again.
 type reopened struct {
 	transport.Transport
 	opened chan string
@@ -129,8 +130,8 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 	return r.Transport.Send(ctx, to, frame)
 }
 
-// A neighbor that returns while a node works on the next round gets the node's last release again at once, before the
-// node's work ends.
+// TestReachedAtWork checks that a neighbor that reconnects while a node is computing the next round receives the node's
+// last release at once, before the computation ends.
 func TestReachedAtWork(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -143,8 +144,8 @@ func TestReachedAtWork(t *testing.T) {
 	trs[1] = tr
 	var b *sdk.Node
 	told := false
-	// a must not make its third release before b does, because a's third release would confirm that b's second release
-	// arrived.
+	// Node "a" must not make its third release before "b" does, because that release would confirm that the second
+	// release of "b" arrived.
 	third := make(chan struct{})
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.ResendAfter = time.Hour // no tick

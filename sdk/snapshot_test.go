@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// brief describes a saved state without its vectors, for test failures.
+// brief formats a saved state without its vectors, for failure messages.
 func brief(k *state.Snapshot) string {
 	if k == nil {
 		return "nothing"
@@ -25,8 +25,8 @@ func brief(k *state.Snapshot) string {
 	return fmt.Sprintf("release %d of %q, note %s", k.Round, k.Member, k.Note)
 }
 
-// A running node's saved state can be read, and equals what the node released. A constant reader disturbs nothing and
-// never sees a partial state.
+// TestReadSnapshot checks that the saved state of a running node can be read and equals what the node released.
+// Constant reading neither disturbs the node nor yields a partial state.
 func TestReadSnapshot(t *testing.T) {
 	f := &sdk.Fleet{
 		Run: "alone", Dim: 2000, Members: []string{"a"},
@@ -104,7 +104,7 @@ func TestReadSnapshot(t *testing.T) {
 		t.Errorf("found %+v, error %v", report.Newest, err)
 	}
 
-	// First one slot is damaged, then both slots are, and then no state can be read.
+	// Damage one slot, then the other. Once both are damaged, no state can be read.
 	for i, name := range []string{"slot-0", "slot-1"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -128,7 +128,8 @@ func TestReadSnapshot(t *testing.T) {
 	}
 }
 
-// A node reserves space for its largest state before it makes a release, so no save makes a slot longer.
+// TestNodeReservesItsState checks that a node reserves enough space for its largest state before it makes a release, so
+// that saving a state never lengthens a slot.
 func TestNodeReservesItsState(t *testing.T) {
 	f := ring()
 	f.Members, f.Edges, f.Dim = f.Members[:1], nil, 4000

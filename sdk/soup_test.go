@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// soup makes bytes that are rarely a valid frame, and never the frame that the sender would send next.
+// soup generates junk frames. A junk frame is rarely valid, and never the frame that the sender would send next.
 type soup struct {
 	chance rng.Stream
 	codec  *wire.Codec
@@ -30,7 +30,8 @@ type soup struct {
 	f      admm.Message
 }
 
-// next returns junk made from the frames of the releases that the villain has sent so far.
+// next returns a junk frame, usually an altered copy of one of the kept frames, which are the releases that the
+// malicious sender has sent so far.
 func (s *soup) next(kept [][]byte) []byte {
 	n := func(n int) int { return s.chance.IntN(n) }
 	for {
@@ -86,8 +87,8 @@ func (c *tally) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// junkWanted returns the number of malformed frames that a test sends: the number in SPADE_JUNK or, without that
-// variable, usual with SPADE_LONG, a quarter of usual without SPADE_LONG, and a tenth with -short.
+// junkWanted returns the number of malformed frames that a test sends: the value of SPADE_JUNK if it is set. Otherwise
+// it returns usual with SPADE_LONG, usual/10 with -short, and usual/4 with neither.
 func junkWanted(t *testing.T, usual int) int {
 	t.Helper()
 	switch {
@@ -113,8 +114,8 @@ func memory() (heap, sys uint64) {
 	return m.HeapAlloc, m.Sys
 }
 
-// simmer runs the fleet of path over the given transports, sends the victim the given number of junk frames, and checks
-// the victim's reaction.
+// simmer runs a fleet on a path over the given transports, sends the victim the given number of junk frames, and checks
+// how the victim reacts.
 func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	t.Helper()
 	pot := &soup{chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Rounds + f.Method.Cooldown}
@@ -162,8 +163,8 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A node receives 100,000 malformed frames, or fewer: see junkWanted. The node counts them, stores nothing, and is not
-// affected.
+// TestByteSoup sends a node 100,000 malformed frames, or fewer: see junkWanted. The node must count them, store
+// nothing, and be otherwise unaffected.
 func TestByteSoup(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +176,7 @@ func TestByteSoup(t *testing.T) {
 	}
 }
 
-// This test is TestByteSoup over TLS websockets.
+// TestByteSoupOverTLS repeats TestByteSoup over TLS websockets.
 func TestByteSoupOverTLS(t *testing.T) {
 	f := path(true)
 	simmer(t, f, pathOverTLS(t, f, 0, nil), junkWanted(t, 5_000))

@@ -34,7 +34,8 @@ type run struct {
 	final      time.Time    // when the model became final
 }
 
-// start starts the goroutines of a Run. Each neighbor has its own sender, so a slow neighbor delays no other.
+// start starts the goroutines of one call of Run. Each neighbor has its own sender, so that a slow neighbor does not
+// delay the others.
 func (n *Node) start(ctx context.Context) (*run, error) {
 	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
 	if err != nil {
@@ -80,7 +81,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// stop waits at most two seconds until the last frames are sent, and then ends all goroutines of start.
+// stop waits up to two seconds for the last frames to be sent, and then ends all goroutines that start started.
 func (r *run) stop() {
 	r.rememberHeads()
 	for _, box := range r.outbox {

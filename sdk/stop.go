@@ -18,7 +18,7 @@ type Stop struct {
 	Members int `json:"members"` // number that must ask, 1 to 8; the run ends with the earliest round that this many members have asked for
 }
 
-// EndedAt returns m with Rounds at most last, or unchanged if last is 0.
+// EndedAt returns m with Rounds limited to last, or m unchanged if last is 0.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -38,8 +38,9 @@ type Wish struct {
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
 // least r + 1 + the largest distance, in edges, from this member to another. From release r+1 on, every message of this
 // member carries the stop. To make release s+1, a node needs release s of each neighbor. So a member h edges away knows
-// of the stop before it makes release r+1+h, and thus before any later round begins. If the [Stop.Members] members
-// asked for different rounds, the run ends with the latest of these rounds.
+// of the stop before it makes release r+1+h, and thus before any later round begins. If more than [Stop.Members]
+// members ask for a stop, only the [Stop.Members] requests for the earliest rounds count. The run ends with the latest
+// of these rounds.
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
@@ -55,7 +56,7 @@ func (n *Node) loadStops() {
 	n.showStops()
 }
 
-// keepStops stores checked stops, then adds them to the known ones. The caller holds n.mu.
+// keepStops stores valid stops, and then adds them to the known stops. The caller holds n.mu.
 func (n *Node) keepStops(list ...signed.Relayed) error {
 	next, more := n.stops, false
 	for _, s := range list {
@@ -81,9 +82,10 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests that the run's last round with data be last or earlier; 0 means the earliest round for which the
-// request can reach every member in time. Stop returns the requested round. The request is final, and takes effect once
-// [Stop.Members] members have asked. The privacy guarantee does not cover an end that depends on private data.
+// Stop requests that no round after round last use data. 0 stands for the earliest round for which the request can
+// reach every member in time. Stop returns the requested round, perhaps of an earlier call. The request is final, and
+// takes effect once [Stop.Members] members have requested a stop. The privacy guarantee does not cover a request that
+// depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
@@ -105,7 +107,7 @@ func (n *Node) Stop(last int) (int, error) {
 			return s.Round, nil
 		}
 	}
-	// The status already counts a release that may be on its way without the stop.
+	// The sum includes 1 because status.Round may count a release that is being sent without the stop.
 	earliest := m.Data(n.status.Round + eccentricity(n.graph, self) + 1)
 	if last == 0 {
 		last = earliest
@@ -144,7 +146,8 @@ func (n *Node) attachStops(m *admm.Message) {
 	m.Signed.Stops = n.stops.Text
 }
 
-// receiveStops takes the stops of a message. It refuses and counts invalid stops but accepts the message.
+// receiveStops handles the stops in a message. It rejects and counts invalid stops, but accepts the rest of the
+// message.
 func (r *run) receiveStops(from string, m *admm.Message) {
 	var list []signed.Relayed
 	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {
@@ -163,7 +166,7 @@ func (r *run) receiveStops(from string, m *admm.Message) {
 	r.stopEarly()
 }
 
-// receiveStop checks a stop. It returns nil and no error if the stop is known or does not count.
+// receiveStop checks a stop. It returns nil and no error if the stop adds nothing to the known stops.
 func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	f := r.cfg.Fleet
 	s, err := signed.ParseRelayed(b, signed.Stop)
@@ -198,8 +201,8 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	return &s, nil
 }
 
-// stopEarly passes the round that enough members asked for to the machine and, during a takeover, to the configuration
-// of the next machine.
+// stopEarly tells the machine which round is the last, once enough members have requested a stop. During a takeover it
+// also sets this round in the configuration of the next machine.
 func (r *run) stopEarly() {
 	r.mu.Lock()
 	fresh, last := r.stops.fresh, r.stops.Agreed()
@@ -222,5 +225,5 @@ func (r *run) stopEarly() {
 	}
 }
 
-// method returns the fleet's method, ended early if the node knows of an early end.
+// method returns the fleet's method, with fewer rounds if the node knows that the run ends early.
 func (n *Node) method() Method { return n.cfg.Fleet.Method.EndedAt(n.end) }

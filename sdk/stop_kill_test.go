@@ -23,7 +23,7 @@ func mustOpen(t *testing.T) state.Store {
 	return store
 }
 
-// mortal is the folder of a node. The node's process dies before or after the nth write of a kind.
+// mortal is a node's folder. The node's process dies before or after the nth write of a given kind.
 type mortal struct {
 	*state.Dir
 	nth    *int // writes left
@@ -59,9 +59,9 @@ func (m mortal) Keep(name string, data []byte) error {
 	return m.write(name == state.JournalName, func() error { return m.Dir.Keep(name, data) })
 }
 
-// The member that requests an early stop, or a member that relays the request, is killed before and after each write of
-// its state and of a stop. All members end with the same round, and the ledger of the killed member has exactly the
-// releases that it made.
+// TestStopSurvivesKills kills the member that requests an early stop, or a member that relays the request, before and
+// after each write of its state and of a stop. All members must end with the same round, and the ledger of the killed
+// member must have exactly the releases that it made.
 func TestStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)

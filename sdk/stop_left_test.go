@@ -17,10 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Two members, c and d, collude on a path e, a, b, c, d: d signs a late stop, which c relays to b while a is in the
-// local work of its next round. So b ends three releases earlier than a would, and a ends when it learns that b has
-// ended. Node a is killed after it reports its end, and restarts after its neighbors have exited. After the restart a
-// still ends, because it stored its last release before the report.
+// TestLateStopSurvivesKills lets members c and d collude on the path e-a-b-c-d: d signs a late stop, and c relays it to
+// b while a is computing its next round. So b ends three releases earlier than a would, and a ends when it learns that
+// b has ended. Node a is killed after it reports its end, and restarts after its neighbors have exited. It must still
+// end, because it stored its last release before the report.
 func TestLateStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
@@ -47,7 +47,8 @@ func TestLateStopSurvivesKills(t *testing.T) {
 }
 
 // playLateStop runs a fleet in which c relays d's late stop with the last release of the fourth round, while b waits
-// for that release and a works on the fifth round. a is killed when it sends Done, and restarts after pause.
+// for that release and a is computing the fifth round. Node a is killed when it sends Done, and restarts after the
+// given pause.
 func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 	dir, late := t.TempDir(), wish(f, 3, 1, "d")
 	const told = 12
@@ -124,7 +125,7 @@ func (l lazy) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// lastWord kills its member when it first sends Done.
+// lastWord kills its node when the node first sends Done.
 type lastWord struct {
 	transport.Transport
 	inner *mail

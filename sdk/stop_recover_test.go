@@ -13,9 +13,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// In a run that ends early, a device is lost with its disk. With SPADE_LONG the test plays a loss at every release,
-// otherwise at every second release. The lost device is that of the member that asks for the stop, or of a different
-// member. The replacement device learns of the end from its neighbors, and all members end with the same round.
+// TestStopReachesRecoveredDevices loses a device with its disk in a run that ends early. It repeats this for every
+// release with SPADE_LONG, and for every second release otherwise. The device belongs to the member that requests the
+// stop, or to a different member. The replacement device must learn of the end from its neighbors, and all members must
+// end with the same round.
 func TestStopReachesRecoveredDevices(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)
@@ -56,7 +57,7 @@ func TestStopReachesRecoveredDevices(t *testing.T) {
 }
 
 // playLoss runs a fleet in which the device of member victim is lost right after it stores the given release. The first
-// member asks for the stop.
+// member requests the stop.
 func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.Node, made int)) (all []*sdk.Node, took int) {
 	t.Helper()
 	trs := inMemory(t, f)
@@ -109,7 +110,8 @@ func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.N
 	return all, took
 }
 
-// A device that took over in a run that ends early has a certificate, which counts all planned rounds.
+// TestReplacementInAShortRunHasACertificate checks that a replacement device has a certificate even if the run ends
+// early. The certificate counts all planned rounds.
 func TestReplacementInAShortRunHasACertificate(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	all, _ := playLoss(t, f, 3, 4, func(n *sdk.Node, made int) {

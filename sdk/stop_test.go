@@ -14,13 +14,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// stoppable sets how many members of a fleet must ask to end its run.
+// stoppable sets how many members must request an early end of the run, and returns the fleet.
 func stoppable(f *sdk.Fleet, members int) *sdk.Fleet {
 	f.Stop = &sdk.Stop{Members: members}
 	return f
 }
 
-// endedAt returns the models of a simulation whose members know from the start with which round the run ends.
+// endedAt simulates a fleet whose members know from the start that the run ends with the given round, and returns the
+// models.
 func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
@@ -42,8 +43,8 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// stopRequests holds early-stop requests by member. A member makes its request after release number release, or before the
-// run if release is 0.
+// stopRequests maps a member to its early-stop request. The member makes the request after the given release, or before
+// the run if release is 0.
 type stopRequests map[int]struct{ release, last int }
 
 func (w stopRequests) ask(t *testing.T, n *sdk.Node, i, release int) {
@@ -54,7 +55,7 @@ func (w stopRequests) ask(t *testing.T, n *sdk.Node, i, release int) {
 	}
 }
 
-// stopped runs a fleet in which some members request an early end.
+// stopped runs a fleet in which some members request an early end, and returns its nodes.
 func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w stopRequests, change func(i int, c *sdk.Config)) []*sdk.Node {
 	t.Helper()
 	var all []*sdk.Node
@@ -78,8 +79,8 @@ func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w stopReques
 	return all
 }
 
-// mustEnd checks that round last was the last round with data of all nodes, whether planned or early, and that their
-// models are those of a run that ends there.
+// mustEnd checks that the given round was the last round with data on every node, whether planned or early, and that
+// the models equal those of a run planned to end with that round.
 func mustEnd(t *testing.T, f *sdk.Fleet, all []*sdk.Node, last int) {
 	t.Helper()
 	end := last
@@ -103,7 +104,8 @@ func mustEnd(t *testing.T, f *sdk.Fleet, all []*sdk.Node, last int) {
 	sameModels(t, all, endedAt(t, f, end))
 }
 
-// mustAudit checks that a node's certificate passes an audit and counts last releases with data.
+// mustAudit checks that a node's certificate passes an audit, and that it counts the given number of releases with
+// data.
 func mustAudit(t *testing.T, f *sdk.Fleet, n *sdk.Node, last int) {
 	t.Helper()
 	c, err := n.Certificate()
@@ -115,7 +117,7 @@ func mustAudit(t *testing.T, f *sdk.Fleet, n *sdk.Node, last int) {
 	}
 }
 
-// graphs are four graphs of five members, each with its diameter.
+// graphs has four graphs of five members, each with its diameter.
 var graphs = map[string]struct {
 	edges [][2]string
 	wide  int
@@ -127,9 +129,9 @@ var graphs = map[string]struct {
 	"complete": {[][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"a", "e"}, {"b", "c"}, {"b", "d"}, {"b", "e"}, {"c", "d"}, {"c", "e"}, {"d", "e"}}, 1},
 }
 
-// One member asks before the run or after any of its releases. All members end with the earliest round for which the
-// request can reach all of them in time. The models have the bits of a run that was planned with this end, and only
-// releases that were made are charged.
+// TestStopIsAgreedOn lets one member request a stop before the run or after any of its releases. All members must end
+// with the earliest round for which the request can reach all of them in time. The models must equal those of a run
+// planned with this end, bit for bit, and only releases that were made may be charged.
 func TestStopIsAgreedOn(t *testing.T) {
 	t.Parallel()
 	for name, g := range graphs {
@@ -150,8 +152,9 @@ func TestStopIsAgreedOn(t *testing.T) {
 	}
 }
 
-// If two members ask at the same time, the earlier round counts. A member that asks again may make the end earlier but
-// not later.
+// TestStopsOfSeveralMembers checks that if two members request a stop at the same time, the run ends with the earlier
+// of the two requested rounds. A member that makes a second request may move the end to an earlier round but not to a
+// later one.
 func TestStopsOfSeveralMembers(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	f.Method.Rounds = 14
@@ -172,8 +175,8 @@ func TestStopsOfSeveralMembers(t *testing.T) {
 	mustEnd(t, f, all, 7)
 }
 
-// Members agree on an early end with mixing rounds, without a cool-down, with the paper's messages, without privacy,
-// with pairwise noise, and with lost frames.
+// TestStopOfEveryKindOfRun checks that members agree on an early end with mixing rounds, without a cool-down, with the
+// paper's messages, without privacy, with pairwise noise, and with lost frames.
 func TestStopOfEveryKindOfRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -213,8 +216,8 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 	}
 }
 
-// With pairwise noise, all members end with the same release, so that one end of an edge subtracts what the other end
-// has added. No secret outlives the run.
+// TestStopOfSharedNoise checks that with pairwise noise all members end with the same release, so that for every noise
+// vector added at one end of an edge, the other end subtracts the same vector. No secret may outlive the run.
 func TestStopOfSharedNoise(t *testing.T) {
 	f, book := stoppable(sharedRing(), 1), newKeyBook()
 	sdk.OnKey(book.note)
@@ -238,7 +241,8 @@ func TestStopOfSharedNoise(t *testing.T) {
 	}
 }
 
-// Two of three members must ask, and the earliest round that two have asked for counts.
+// TestStopOfSeveral covers a fleet that ends early only if two members request it. After a single request the run must
+// end as planned; after more requests it must end with the second-earliest requested round.
 func TestStopOfSeveral(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 2)

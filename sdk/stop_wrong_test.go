@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A stop is refused with an error and has no effect if it comes too late, names a round that is too early, or is not
-// allowed by the fleet.
+// TestStopIsRefused checks that a stop is refused with an error, and has no effect, if it comes too late, names a round
+// that is too early, or is not allowed by the fleet.
 func TestStopIsRefused(t *testing.T) {
 	one := func(f *sdk.Fleet, change func(i int, c *sdk.Config)) *sdk.Node {
 		return nodes(t, f, inMemory(t, f), change)[0]
@@ -50,7 +50,8 @@ func TestStopIsRefused(t *testing.T) {
 	}
 }
 
-// Members whose fleets differ in Stop refuse each other, and the error names this difference.
+// TestHelloNamesTheStop checks that members whose fleets differ in Stop refuse each other, with an error that names
+// this difference.
 func TestHelloNamesTheStop(t *testing.T) {
 	with, without := stoppable(privateRing(), 1), privateRing()
 	for _, f := range [][2]*sdk.Fleet{{with, without}, {without, with}, {with, stoppable(privateRing(), 2)}} {
@@ -98,7 +99,8 @@ func newMail(t *testing.T, f *sdk.Fleet, tr transport.Transport, alter func(to s
 	return &mail{Transport: tr, codec: codec, alter: alter}
 }
 
-// wish returns a stop in a member's name, signed with the key of the member that by names.
+// wish returns an early-stop request in the name of a member, signed with the key of the member that the last argument
+// names.
 func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	s := signed.Relayed{Member: member, Statement: signed.Statement{Kind: signed.Stop, Round: last}}
 	name := "nobody"
@@ -109,7 +111,8 @@ func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	return s.Append(nil)
 }
 
-// An invalid stop is refused, whichever member sends it, and the run continues to its planned end.
+// TestWrongStopsAreRefused checks that an invalid stop is refused, whichever member sends it, and that the run
+// continues to its planned end.
 func TestWrongStopsAreRefused(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	other := stoppable(privateRing(), 1)
@@ -153,10 +156,11 @@ func TestWrongStopsAreRefused(t *testing.T) {
 	}
 }
 
-// Two members collude: one signs a stop for a round that other members have passed, and one relays it. Every member
-// ends with its current round, so that the last releases of neighbors are at most two apart. No node waits
-// indefinitely, and each node is charged for exactly its releases. The test asks for three rounds. For each kind of run
-// it tries one of these rounds on each of the four graphs or, with SPADE_LONG, all three on each graph.
+// TestStopsThatComeTooLate lets two members collude: one signs a stop for a round that other members have passed, and
+// the other relays it from a later round on. Every member must end with its current round, so that the last releases of
+// neighbors are at most two apart. No node may wait indefinitely, and each node must be charged for exactly its
+// releases. With SPADE_LONG, each kind of run is tested on each graph with all three rounds from which the stop is
+// relayed, otherwise with only one of them.
 func TestStopsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){

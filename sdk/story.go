@@ -8,12 +8,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Consistency. In each round every member makes one release for all neighbors. Neighbors compare what they received,
-// see [trust.Gossip].
+// Consistency: in each round every member sends the same release to all neighbors, and the neighbors compare what they
+// received. See [trust.Gossip].
 
-// compare starts the comparison of the neighbors' releases that the node's present work uses, once for each release
-// that the node works on. Frames that arrive during the work are compared only with the next release: whether a frame
-// arrives before the work ends depends on the node's data.
+// compare starts, once per release, to compare the neighbors' releases that this node uses for its release in progress.
+// A frame that arrives during the local work is compared only with the next release, because whether it arrives before
+// the work ends depends on the node's data.
 func (r *run) compare() {
 	g, release := r.claims.Gossip, r.machine.Begun()
 	if g == nil || release <= g.Begun() {
@@ -53,8 +53,8 @@ func (r *run) question(m *admm.Message) error {
 	return err
 }
 
-// confront shows all neighbors the statement that a member signed for an impossible release. Neighbors that received
-// this release have detected the error themselves; neighbors that received another release of the round now have
+// confront sends all neighbors the statement that a member signed for an impossible release. Neighbors that received
+// this release have already detected the violation; neighbors that received a different release of the round now have
 // evidence of equivocation.
 func (r *run) confront(member int, st *signed.Statement) {
 	if st != nil && r.claims.Gossip != nil {
@@ -91,8 +91,8 @@ func (r *run) expose(e signed.Evidence) {
 	r.spread(e)
 }
 
-// convicted records evidence against a member's epoch. It reports whether evidence against this epoch of the member, or
-// a later one, was known before.
+// convicted records evidence against a member's epoch. It reports whether evidence against the same epoch or a later
+// epoch of the member was already known.
 func (n *Node) convicted(e signed.Evidence) (before bool) {
 	for _, known := range n.status.Evidence {
 		before = before || known.Member == e.Member && known.First.Epoch >= e.First.Epoch

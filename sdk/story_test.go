@@ -36,8 +36,8 @@ func fleetOn(t *testing.T, spec string, n int) *sdk.Fleet {
 	return f
 }
 
-// away returns the distance in edges between members a and b in the graph without the member named without, or -1 if
-// they are not connected there.
+// away returns the length, in edges, of the shortest path from member a to member b that avoids a third member
+// (without), or -1 if no path avoids that member.
 func away(f *sdk.Fleet, a, b, without string) int {
 	hops := map[string]int{a: 0}
 	for queue := []string{a}; len(queue) > 0; queue = queue[1:] {
@@ -56,8 +56,8 @@ func away(f *sdk.Fleet, a, b, without string) int {
 	return -1
 }
 
-// withBad runs a fleet in which tell alters the frames of member liar. It returns all nodes, and the joined errors of
-// the members other than liar.
+// withBad runs a fleet in which the function tell alters the frames of the member named liar. It returns all nodes, and
+// the joined errors of all other members.
 func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *sdk.Config)) (all map[string]*sdk.Node, err error) {
 	t.Helper()
 	all = map[string]*sdk.Node{}
@@ -98,12 +98,14 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 	return all, errors.Join(errs...)
 }
 
-// A member makes two signed releases of each round from round q on, each with its own chain: one release for some
-// neighbors, one for the rest. Every honest member gets evidence, the member's neighbors continue without it, and
-// nobody else is accused. Let dist be the distance, on paths that avoid the member, between two neighbors with
-// different releases. When release q+ceil(dist/2)+1 begins, a member between the two neighbors detects the difference.
-// A question or an answer then crosses each edge no later than the next release. If digests were not compared, no
-// honest member would receive both releases.
+// TestTwoStories lets a member make two signed releases of each round from round q on, each with its own chain: one for
+// some neighbors, and one for the rest. Every honest member must get evidence, the member's neighbors must continue
+// without it, and nobody else may be accused.
+//
+// Take the shortest path that connects two neighbors with different releases and avoids the malicious member. Let dist
+// be its length. When release q+ceil(dist/2)+1 begins, a member on that path detects the difference. From then on, a
+// question or an answer crosses at least one edge per release. If digests were not compared, no honest member would
+// receive both releases.
 func TestTwoStories(t *testing.T) {
 	for _, c := range []struct {
 		graph string
@@ -163,7 +165,8 @@ func TestTwoStories(t *testing.T) {
 	}
 }
 
-// Wrong, missing or invented digests accuse nobody, and the models have the bits of an undisturbed run.
+// TestLyingDigests checks that wrong, missing or invented digests lead to no accusation, and that the models equal
+// those of an undisturbed run, bit for bit.
 func TestLyingDigests(t *testing.T) {
 	f := fleetOn(t, "grid:3x3", 9)
 	quiet, err := withBad(t, f, "e", func(_ string, m admm.Message) []admm.Message { return []admm.Message{m} }, nil)
@@ -194,8 +197,8 @@ func TestLyingDigests(t *testing.T) {
 	}
 }
 
-// A member stores evidence against a member that is not its neighbor, and relays the evidence to the neighbors of the
-// guilty member. The evidence ends the guilty member.
+// TestEvidenceTravels checks that a member stores evidence against a member that is not its neighbor, and relays the
+// evidence to the guilty member's neighbors. The guilty member must stop with ErrClone.
 func TestEvidenceTravels(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)
@@ -241,9 +244,9 @@ func (w watching) Send(ctx context.Context, to string, frame []byte) error {
 	return w.Transport.Send(ctx, to, frame)
 }
 
-// The digests that are sent with a release depend only on what the release was made from: whichever member is slow, all
-// members send the same digests. On the ring some releases arrive before the work that uses them, some during it, and
-// some after it.
+// TestDigestsDoNotTellTheTime checks that the digests sent with a release depend only on what went into that release:
+// all members send the same digests, whichever member is slow. On the ring some releases arrive before the work that
+// uses them, some during it, and some after it.
 func TestDigestsDoNotTellTheTime(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)

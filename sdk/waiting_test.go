@@ -16,15 +16,16 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// unreachable is a transport that knows why neighbors are silent.
+// unreachable is a transport that reports why neighbors are silent.
 type unreachable struct{ transport.Transport }
 
 func (unreachable) Peers() []transport.PeerStatus {
 	return []transport.PeerStatus{{Name: "b", Err: errors.New("wss://b:1/: connection refused")}, {Name: "c", Connected: true}}
 }
 
-// whoIsSilent runs node a of a triangle for 15 minutes, with an oracle that takes the given time per loss. If comes is
-// true, b runs from minute 3 to 6. whoIsSilent returns a's log lines, each with its time.
+// whoIsSilent runs node "a" of a triangle for 15 minutes of virtual time, with an oracle that takes the given time per
+// loss. If comes is true, node "b" runs from minute 3 to minute 6. whoIsSilent returns the log lines of node "a", each
+// with its time.
 func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sdk.Config)) (lines []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,8 +81,8 @@ func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sd
 	return lines
 }
 
-// A node logs which neighbors it waits for and why, after five seconds and then more and more rarely. It logs nothing
-// if Observer.Waiting is set.
+// TestNodeSaysWhomItWaitsFor checks that a node logs which neighbors it waits for and why, first after five seconds and
+// then at growing intervals. It must log nothing if Observer.Waiting is set.
 func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	var want []string
 	for _, silent := range []string{"5s", "30s", "1m0s", "2m0s", "4m0s", "8m0s"} {
@@ -98,8 +99,9 @@ func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	}
 }
 
-// The log lines depend only on frames: they are the same with a slow oracle and with a fast one, although the runs are
-// then in different rounds. A neighbor that left is named after three missed heartbeats.
+// TestWaitingTellsNothingOfTheOracle checks that the log lines depend only on received frames: they are the same with a
+// slow oracle and with a fast one, although the runs are then in different rounds. After three missed heartbeats, the
+// log names a neighbor that left.
 func TestWaitingTellsNothingOfTheOracle(t *testing.T) {
 	fast, slow := whoIsSilent(t, 0, true, nil), whoIsSilent(t, 47*time.Second, true, nil)
 	if strings.Join(fast, "\n") != strings.Join(slow, "\n") {

@@ -13,9 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A member falls silent during a run, and no node gets farther than that member's last release allows. The other
-// members are restarted without it. They finish and agree, even if the silent member returns. A further restart needs
-// no Without.
+// TestSilentForGood silences a member during a run, so that no node gets further than that member's last release
+// allows. The other members are restarted without the silent member. They must finish and agree, even if it returns.
+// After a second restart they must no longer need Without.
 func TestSilentForGood(t *testing.T) {
 	sparse := ring() // c is no neighbor of e, which waits for neighbors that wait for c
 	sparse.Privacy = privateRing().Privacy
@@ -117,7 +117,7 @@ func TestSilentForGood(t *testing.T) {
 	}
 }
 
-// Config.Without may name neighbors, each once, but not all of them.
+// TestWithoutIsChecked checks that Config.Without accepts only neighbors, each at most once, and not all of them.
 func TestWithoutIsChecked(t *testing.T) {
 	for _, without := range [][]string{{}, {"x"}, {"a"}, {"d"}, {"b", "d"}, {"b", "b"}, {"e", "b", "c"}, {"e", "b", "c", "d"}} {
 		f := ring()

@@ -53,7 +53,7 @@ type receipt struct {
 	content         string
 }
 
-// host is a member's device, or its successive devices.
+// host is the device of a member. If the device is lost, its replacement takes its place in the host.
 type host struct {
 	incarnation int
 	open        tinytest.OpenStore
@@ -284,7 +284,7 @@ func (h *host) look() {
 	}
 }
 
-// kill ends an incarnation. Its unsent frames are sent first or lost, at random.
+// kill ends an incarnation of host i. At random, its unsent frames are either sent first or lost.
 func (w *wreck) kill(i int) {
 	w.t.Helper()
 	h := w.hosts[i]
@@ -299,7 +299,7 @@ func (w *wreck) kill(i int) {
 	}
 }
 
-// note logs an event. The log matters because goroutines make failures hard to reproduce.
+// note logs an event. The log helps to analyze failures, which are hard to reproduce because of the goroutines.
 func (w *wreck) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -326,7 +326,8 @@ func (w *wreck) neighbors() []int {
 
 func (w *wreck) last() int { return w.fleet.Method.Last() }
 
-// remembered returns the last release of the lost device that a member received and has not forgotten by being killed.
+// remembered returns the latest release of the lost device that some member has received and still knows. A member that
+// is killed may forget releases.
 func (w *wreck) remembered() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

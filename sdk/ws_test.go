@@ -14,8 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// overTLS opens a websocket transport for each fleet in the list, for the member of the same index. The fleets may
-// differ.
+// overTLS returns one websocket transport per member: transport i is for member i of fleets[i]. The fleets may differ.
 func overTLS(t *testing.T, fleets []*sdk.Fleet, log *slog.Logger) []transport.Transport {
 	t.Helper()
 	f := fleets[0]
@@ -65,7 +64,8 @@ func neighbors(f *sdk.Fleet, name string) []string {
 	return all
 }
 
-// The same fleet in memory, over websockets with TLS, and in a simulation yields the same bits at every node.
+// TestWebsocketsMatchMemory checks that a fleet yields the same models, bit for bit, in memory, over TLS websockets and
+// in a simulation.
 func TestWebsocketsMatchMemory(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"non-private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,8 @@ func TestWebsocketsMatchMemory(t *testing.T) {
 	}
 }
 
-// A member whose fleet differs in one number is refused, and both sides log the difference.
+// TestDifferentFleetsRefuseEachOther checks that a member whose fleet differs in one number is refused, and that both
+// sides log the difference.
 func TestDifferentFleetsRefuseEachOther(t *testing.T) {
 	fleets := []*sdk.Fleet{ring(), ring(), ring(), ring(), ring()}
 	fleets[1].Method.Mu = []float64{0.31}

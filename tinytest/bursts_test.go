@@ -16,13 +16,13 @@ func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.Fau
 	}
 }
 
-// Markov returns when clients sleep, for Sim.Asleep: each client independently falls asleep with probability fall from
-// one tick to the next, and wakes up with probability wake. Each client starts in the stationary distribution.
+// Markov returns a function for Sim.Asleep. From one tick to the next, each client independently falls asleep with
+// probability fall or, if it sleeps, wakes up with probability wake. Each client starts in the stationary distribution.
 func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 	return func(client, tick int) bool { return markovState(seed, kindAsleep, client, 0, tick, fall, wake) }
 }
 
-// markovState returns the n-th state of a stationary Markov chain of two states that becomes true with probability up
+// markovState returns the n-th state of a stationary Markov chain with two states that becomes true with probability up
 // and false with probability down. Each step uses one random number. Some numbers lead to the same state from either
 // state, so it suffices to go back to the last such number.
 func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {

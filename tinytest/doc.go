@@ -1,9 +1,9 @@
-// Package tinytest is the test kit of SPADE-Edge. Programs that embed the SDK can use it too, also outside go test:
+// Package tinytest is the test kit of SPADE-Edge. Programs that embed the SDK can use it, too, even outside go test:
 // its functions return errors.
 //
-// Faults. A fault schedule decides the fate of a message, as a pure function of a seed, the edge and the message's
-// number on it: [Drop], [Delay], [Duplicate], combined by [Chain]. The same schedules serve a simulation (Sim.Faults)
-// and a transport ([Faulty]). [CrashAt] and [TornWrite] wrap an [OpenStore].
+// Faults. A fault schedule decides the fate of a message. It is a pure function of a seed, the edge and the number of
+// the message on the edge: [Drop], [Delay] or [Duplicate]. [Chain] combines schedules. The same schedules work in a
+// simulation (Sim.Faults) and in a transport ([Faulty]). [CrashAt] and [TornWrite] wrap an [OpenStore].
 //
 // Conformance. [TestTransport] and [TestOracle] check an implementation against the documentation of its interface and
 // return one error that explains each broken rule.

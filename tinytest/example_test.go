@@ -45,7 +45,7 @@ func ExampleSim() {
 	// Output: 7 rounds in 7 ticks, 300 losses, 2 models
 }
 
-// The same network loses a third of all messages and delays some of the rest. The run takes longer, and computes the
+// The same network loses a third of all messages and delays some of the rest. The run takes longer, but computes the
 // same result.
 func ExampleChain() {
 	var transcripts []string

@@ -39,8 +39,8 @@ func draw(seed uint64, kind uint32, from, to, seq int) *rng.Stream {
 	return &s
 }
 
-// either returns a schedule that gives each message, with probability p, the fate in the parameter hit. All other
-// messages arrive on time.
+// either returns a schedule that, with probability p, gives a message the delays in hit. All other messages arrive on
+// time.
 func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		if draw(seed, kind, from, to, seq).Float64() < p {
@@ -50,7 +50,7 @@ func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 	}
 }
 
-// Drop loses each message with probability p, independently of all others.
+// Drop loses each message with probability p, independently of all other messages.
 func Drop(seed uint64, p float64) sim.FaultSchedule { return either(seed, kindDrop, p, nil) }
 
 // Delay delays each message with probability p, always by the given number of ticks.

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Whatever the network does to messages, and however the clients sleep, a run that waits for its neighbors computes
-// the same bits in more ticks.
+// TestFaultsChangeNoBit checks that, whatever the network does to messages and however the clients sleep, a run that
+// waits for its neighbors computes the same bits in more ticks.
 func TestFaultsChangeNoBit(t *testing.T) {
 	for name, change := range map[string]func(int, *admm.Config){
 		"messages": nil,
@@ -53,7 +53,7 @@ func TestFaultsChangeNoBit(t *testing.T) {
 	}
 }
 
-// A run has the same result on one core and on several cores.
+// TestCoresChangeNoBit checks that a run has the same result on one core and on several cores.
 func TestCoresChangeNoBit(t *testing.T) {
 	for _, change := range []func(int, *admm.Config){nil, private} {
 		run := func() (string, int, []admm.Message) {
@@ -79,7 +79,8 @@ func TestCoresChangeNoBit(t *testing.T) {
 	}
 }
 
-// A simulation that can make no more progress stops with an error instead of running indefinitely.
+// TestStandstill checks that a simulation that can make no more progress stops with an error instead of running
+// indefinitely.
 func TestStandstill(t *testing.T) {
 	network := simOf(t, kite, 2, nil)
 	network.Faults = tinytest.Partition(0, math.MaxInt, 4)
@@ -99,8 +100,8 @@ func share(n int, f func(k int) bool) float64 {
 	return float64(count) / float64(n)
 }
 
-// Probabilities are as documented, within 6 standard deviations of 20,000 draws, and draws of different seeds, edges
-// and kinds are independent within the same bound.
+// TestFateLaws checks that 20,000 draws have the documented probabilities within 6 standard deviations, and that draws
+// of different seeds, edges and kinds are independent within the same bound.
 func TestFateLaws(t *testing.T) {
 	const n = 20_000
 	near := func(what string, got, want float64) {
@@ -135,8 +136,8 @@ func TestFateLaws(t *testing.T) {
 	near("always", share(n, func(k int) bool { return tinytest.Drop(1, 2)(0, 1, k) == nil }), 1)
 }
 
-// The bad state has the expected share and length, even if the chain changes its state in most steps. The states do not
-// depend on the order of queries.
+// TestChains checks that the bad state has the expected share and length, even if the chain changes its state in most
+// steps. The states do not depend on the order of queries.
 func TestChains(t *testing.T) {
 	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1},
 		{0, 0.5}, {0.5, 0}} {

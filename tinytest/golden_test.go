@@ -22,9 +22,10 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
 
-// The whole network has the same bits on every processor, with assembly and without: each estimator, distribution of
-// directions, table and payload is in at least one of these runs of six clients. d = 70 is more than one word of signs
-// and one round of the 64 lanes. After an intended change of results, rewrite the files with -update.
+// TestGoldenNetwork checks that a whole network computes the same bits on every processor, with assembly and without.
+// Each estimator, each distribution of directions, each table and each payload occurs in at least one of these runs of
+// six clients. The dimension, 70, needs more than one word of signs and more than one round of the 64 lanes. After an
+// intended change of results, rewrite the files with -update.
 func TestGoldenNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(i int, c *admm.Config)
@@ -93,7 +94,8 @@ func TestGoldenNetwork(t *testing.T) {
 	}
 }
 
-// A flipped bit in one loss of one client is located where it first appears: in that client's next release.
+// TestTraceNamesTheFirstDifference checks that a flipped bit in one loss of one client is reported where it first
+// appears: in that client's next release.
 func TestTraceNamesTheFirstDifference(t *testing.T) {
 	trace := func(flip bool) string {
 		clients := clientsOf(kite, 5, func(i int, c *admm.Config) { c.Average = true })
@@ -213,8 +215,8 @@ func stateHashes(s admm.State) string {
 	return string(line)
 }
 
-// compareTraces returns nil if two texts of traceOf are equal. Otherwise it names the first round, client and variable
-// that differ: later differences follow from it.
+// compareTraces returns nil if two outputs of traceOf are equal. Otherwise it names the first round, client and
+// variable that differ: later differences follow from the first.
 func compareTraces(got, want string) error {
 	if got == want {
 		return nil

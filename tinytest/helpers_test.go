@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// kite is six clients: a ring with a chord. Degrees are 2 and 3.
+// kite is a network of six clients: a ring with a chord. Degrees are 2 and 3.
 var kite = [][]int{{1, 3, 5}, {0, 2}, {1, 3}, {0, 2, 4}, {3, 5}, {0, 4}}
 
 // ringOf returns the neighbors of n >= 3 clients in a ring.
@@ -39,7 +39,8 @@ func private(i int, c *admm.Config) {
 	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.05}, seeded(i)
 }
 
-// clientsOf returns clients with quadratic losses on a graph.
+// clientsOf returns one client with a bounded nonconvex loss for each node of a graph. If change is not nil, it adjusts
+// each configuration.
 func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []sim.Client {
 	clients := make([]sim.Client, len(graph))
 	for i, neighbors := range graph {
@@ -67,7 +68,7 @@ func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Conf
 	return network
 }
 
-// finish runs a simulation to its end and returns the transcript.
+// finish runs a simulation to its end and returns its transcript.
 func finish(t testing.TB, network *sim.Sim) string {
 	t.Helper()
 	if err := network.Run(t.Context(), nil); err != nil {
@@ -76,13 +77,13 @@ func finish(t testing.TB, network *sim.Sim) string {
 	return network.Transcript()
 }
 
-// onCores runs f with GOMAXPROCS n.
+// onCores runs f with GOMAXPROCS set to n.
 func onCores(n int, f func()) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	f()
 }
 
-// awful is a fault schedule with all faults.
+// awful returns a fault schedule that combines all kinds of faults.
 func awful(seed uint64) sim.FaultSchedule {
 	return tinytest.Chain(
 		tinytest.Drop(seed, 0.2), tinytest.GilbertElliott(seed, 0.05, 0.3, 0, 1), tinytest.Duplicate(seed, 0.2),

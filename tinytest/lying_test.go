@@ -2,8 +2,8 @@ package tinytest
 
 import "github.com/spade-dfl/spade-edge/sdk/state"
 
-// LyingSync confirms saves from the nth on without making them durable. The process that made these saves sees them,
-// but they are lost when that process ends, as in a power failure.
+// LyingSync simulates a disk that confirms saves without making them durable, from the nth save on. The process can
+// load these saves, but they are lost when it ends, as in a power failure.
 func LyingSync(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {

@@ -42,7 +42,7 @@ func networkOf(n int, private bool) *tinytest.Network {
 	return net
 }
 
-// simulated returns the transcript of a network's simulation, and its models.
+// simulated runs a simulation of a network and returns its transcript and the final models.
 func simulated(t *testing.T, net *tinytest.Network) (string, [][]float32) {
 	t.Helper()
 	clients, err := net.Clients()
@@ -56,7 +56,7 @@ func simulated(t *testing.T, net *tinytest.Network) (string, [][]float32) {
 	return finish(t, network), network.Models()
 }
 
-// same runs a network as nodes, and compares the result with the simulation.
+// same runs a network as nodes and checks that the transcript and the models equal those of the simulation.
 func same(t *testing.T, net *tinytest.Network, open func([]string) ([]transport.Transport, error)) {
 	t.Helper()
 	want, models := simulated(t, net)
@@ -80,7 +80,8 @@ func same(t *testing.T, net *tinytest.Network, open func([]string) ([]transport.
 	}
 }
 
-// A network has the same transcript in a simulation, in memory, over websockets, and in memory with faults.
+// TestNetwork checks that a network has the same transcript in a simulation, in memory, over websockets, and in memory
+// with faults.
 func TestNetwork(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		same(t, networkOf(5, private), inMemory(0, nil))
@@ -94,9 +95,9 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Nodes that crash after a durable save, or during a save, continue with the round at which they stopped. The private
-// run has no crash during a save: the node would then draw new noise for the release, and the result would differ from
-// the simulation.
+// TestNetworkCrashes checks that nodes that crash during or right after a save resume in the round where they stopped.
+// The private run has no crash during a save: the restarted node would draw new noise, and its release would differ
+// from the simulation.
 func TestNetworkCrashes(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		net := networkOf(4, private)
@@ -112,7 +113,8 @@ func TestNetworkCrashes(t *testing.T) {
 	}
 }
 
-// A disk that loses confirmed saves is detected: the neighbors have seen the lost releases.
+// TestNetworkLyingDisk checks that a node reports a rollback if its disk lost confirmed saves: its neighbors have seen
+// the lost releases.
 func TestNetworkLyingDisk(t *testing.T) {
 	net := networkOf(3, true)
 	net.ResendAfter = 10 * time.Millisecond

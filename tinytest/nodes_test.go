@@ -17,23 +17,24 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Network defines a network that can be simulated, and run as nodes over any transports, with the same bits. All lists
-// are in the order of Fleet.Members.
+// Network describes a network that can run in a simulation, or as nodes over any transports, with bit-identical
+// results. All lists are in the order of Fleet.Members.
 type Network struct {
 	Fleet   *sdk.Fleet
 	Samples []int          // number of samples of every member, m_i
 	Oracles []zoest.Oracle // see [sim.Client] for what they may share
-	// Noise returns a new source of a member's release noise. It is not called if the fleet is not private.
+	// Noise returns a new noise source for the releases of the client with the given index. It is not called if the
+	// fleet is not private.
 	Noise func(client int) io.Reader
 
-	// Stores, if not nil, are the stores of the nodes of Run; an entry may be nil. A node whose store returns
-	// [ErrCrashed] crashes and restarts from its store.
+	// Stores, if not nil, has a function for each node that opens the store of that node in Run. A nil entry means no
+	// store. A node whose store returns [ErrCrashed] restarts from its store.
 	Stores []OpenStore
-	// ResendAfter is how long nodes of Run wait before they resend a message that may be lost; 0 means 50 ms.
+	// ResendAfter is how long the nodes in Run wait before they resend a message that may be lost; 0 means 50 ms.
 	ResendAfter time.Duration
 }
 
-// check refuses a network with lists of the wrong length.
+// check returns an error if a list has the wrong length.
 func (n *Network) check() error {
 	if n.Fleet == nil {
 		return errors.New("tinytest: a network without a fleet")
@@ -46,7 +47,7 @@ func (n *Network) check() error {
 	return nil
 }
 
-// Clients returns the clients for [sim.New].
+// Clients returns the clients to pass to [sim.New].
 func (n *Network) Clients() ([]sim.Client, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -62,8 +63,8 @@ func (n *Network) Clients() ([]sim.Client, error) {
 	return clients, nil
 }
 
-// Run runs the network as nodes over the given transports, which the caller closes, until every node has its last
-// release or a node has an error. It returns the transcript, in the form of [sim.Sim.Transcript], and every node's
+// Run runs the network as nodes over the given transports until every node has made its last release or a node fails.
+// The caller closes the transports. Run returns the transcript, in the form of [sim.Sim.Transcript], and every node's
 // model.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport) (string, [][]float32, error) {
 	if err := n.check(); err != nil {
@@ -98,7 +99,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport) (st
 	return transcript.Sum(), models, nil
 }
 
-// member runs one member through all its crashes.
+// member runs one member and restarts it after each crash.
 func (n *Network) member(ctx context.Context, i int, tr transport.Transport, t *sim.Transcript) ([]float32, error) {
 	cfg := sdk.Config{
 		Fleet: n.Fleet, Name: n.Fleet.Members[i], Samples: n.Samples[i], Oracle: n.Oracles[i], Transport: tr,
@@ -120,7 +121,7 @@ func (n *Network) member(ctx context.Context, i int, tr transport.Transport, t *
 	}
 }
 
-// process runs a member until its run ends or it crashes.
+// process runs one process of a member until the run ends or the process crashes.
 func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Transcript) (_ []float32, err error) {
 	if n.Stores != nil && n.Stores[i] != nil {
 		if cfg.Store, err = n.Stores[i](); err != nil {
@@ -141,5 +142,5 @@ func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Tra
 	return node.Model(), err
 }
 
-// errOver stops nodes that wait for a final message that may be lost.
+// errOver stops nodes that are still waiting for a final message, which may have been lost.
 var errOver = errors.New("every node has its last release")

@@ -10,18 +10,18 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Objective is an oracle with a known minimum: a function of d parameters for each of m samples, with values in [0,
-// 1]. It has the same bits on every processor and is safe for concurrent use.
+// Objective is an oracle with a known minimum. It has m samples, each with a loss in [0, 1] that depends on d
+// parameters. Its losses are bit-identical on every processor. It is safe for concurrent use.
 type Objective struct {
 	rows  [][]float64 // one row for each sample
 	least []float64   // the minimizer of the mean
 	at    func(x []float32, sample int) float64
 }
 
-// everybody takes the place of a client number in the address of draws that all clients share.
+// everybody replaces the client number in the random address of draws that all clients share.
 const everybody = math.MaxUint32
 
-// eighths returns n random multiples of 1/8, from -1 to 1.
+// eighths returns n random multiples of 1/8 in [-1, 1].
 func eighths(seed uint64, client, component uint32, n int) []float64 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: client, Component: component})
 	x := make([]float64, max(0, n))
@@ -31,7 +31,7 @@ func eighths(seed uint64, client, component uint32, n int) []float64 {
 	return x
 }
 
-// newObjective draws a common point and a row for each sample, with coordinates in [-1, 1].
+// newObjective draws the minimizer, which all clients share, and a row for each sample. All coordinates lie in [-1, 1].
 func newObjective(seed uint64, client, dim, samples int) *Objective {
 	l := &Objective{least: eighths(seed, everybody, 0, dim)}
 	for h := range max(0, samples) {
@@ -40,9 +40,10 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 	return l
 }
 
-// SquaredProbability returns client's loss (s(a·x) - y)², with the sigmoid s, features a in [-1, 1]^d of each sample
-// and y = s(a·x*). The loss lies in [0, 1]. The minimum is 0, at a point x* in [-1, 1]^d common to all clients of a
-// seed; it is unique if the features span all directions. The paper's loss is the same with y of 0 or 1.
+// SquaredProbability returns an objective for one client with the loss (s(a·x) - y)² for each sample, where s is the
+// sigmoid, a in [-1, 1]^d is the sample's features, and y = s(a·x*). The loss lies in [0, 1]. Its minimum is 0, at a
+// point x* in [-1, 1]^d that all clients with the same seed share. The minimizer is unique if the features span all
+// directions. The loss in the paper is the same, but with y equal to 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	var target []float64 // one target for each sample
@@ -66,9 +67,9 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 
-// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|² and a c in [1/2, 3/2] for each sample. The loss
-// lies in [0, 1), is convex only near its minimum, and almost flat far away. The minimum is 0, at a point x* in [-1,
-// 1]^d common to all clients of a seed.
+// BoundedNonconvex returns an objective for one client with the loss q/(1+q) for each sample, where q = c|x - x*|² and
+// c in [1/2, 3/2] depends on the sample. The loss lies in [0, 1). It is convex only near its minimum and almost flat
+// far from it. The minimum is 0, at a point x* in [-1, 1]^d that all clients with the same seed share.
 func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	steepness := eighths(seed, uint32(client), everybody, samples)
@@ -87,7 +88,7 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	return l
 }
 
-// Loss implements [zoest.Oracle]. It fails if x does not have length d, or the sample is not in 0..m-1.
+// Loss implements [zoest.Oracle]. It fails if the length of x is not d or the sample is not in 0..m-1.
 func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if len(x) != len(l.least) || sample < 0 || sample >= len(l.rows) {
 		return 0, fmt.Errorf("tinytest: loss of sample %d at a point of %d coordinates, want sample 0..%d and %d coordinates",
@@ -96,7 +97,7 @@ func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, e
 	return l.at(x, sample), nil
 }
 
-// Mean returns the mean loss of all samples at x, of length d.
+// Mean returns the mean loss over all samples at the point x, which must have length d.
 func (l *Objective) Mean(x []float32) float64 {
 	sum := 0.0
 	for h := range l.rows {
@@ -105,5 +106,5 @@ func (l *Objective) Mean(x []float32) float64 {
 	return sum / float64(len(l.rows))
 }
 
-// Minimizer returns a copy of the minimizer of Mean.
+// Minimizer returns a copy of the point at which Mean is smallest.
 func (l *Objective) Minimizer() []float64 { return slices.Clone(l.least) }

@@ -12,7 +12,8 @@ var objectives = map[string]func(seed uint64, client, dim, samples int) *tinytes
 	"BoundedNonconvex":   tinytest.BoundedNonconvex,
 }
 
-// The documented properties of an objective hold at 200 points near the minimizer and at 200 points far from it.
+// TestObjectives checks the documented properties of objectives at 200 points near the minimizer and 200 points far
+// from it.
 func TestObjectives(t *testing.T) {
 	const d = 6
 	for name, build := range objectives {
@@ -21,7 +22,7 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
-// judge checks one objective of m samples.
+// judge checks the documented properties of one objective with d parameters and m samples.
 func judge(t *testing.T, name string, build func(uint64, int, int, int) *tinytest.Objective, d, m int) {
 	o := build(3, 2, d, m)
 	least := single(o.Minimizer())
@@ -56,7 +57,7 @@ func judge(t *testing.T, name string, build func(uint64, int, int, int) *tinytes
 	}
 }
 
-// Clients with the same seed have the same minimizer, but different losses.
+// TestObjectivesOfClients checks that clients with the same seed have the same minimizer but different losses.
 func TestObjectivesOfClients(t *testing.T) {
 	for name, build := range objectives {
 		a, b, c := build(3, 0, 4, 5), build(3, 1, 4, 5), build(4, 0, 4, 5)
@@ -82,7 +83,8 @@ func single(x []float64) []float32 {
 	return y
 }
 
-// randomPoint returns a point of d coordinates, each a multiple of spread/64 from -2*spread to 2*spread.
+// randomPoint returns a point with d coordinates. Each coordinate is a random multiple of spread/64 in [-2*spread,
+// 2*spread].
 func randomPoint(s *rng.Stream, d int, spread float32) []float32 {
 	x := make([]float32, d)
 	for i := range x {

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// good is a correct oracle that answers batches.
+// good is a correct oracle that also implements zoest.BatchOracle.
 type good struct{ *tinytest.Objective }
 
 func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
@@ -26,7 +26,7 @@ func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return nil
 }
 
-// The project's oracles follow all rules, and so does an oracle with noisy measurements.
+// TestOracles checks that TestOracle accepts the project's oracles and an oracle with noisy measurements.
 func TestOracles(t *testing.T) {
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
 	if err != nil {
@@ -56,7 +56,7 @@ func TestOracles(t *testing.T) {
 	}
 }
 
-// batch is an oracle whose Losses method is the given function, independent of Loss.
+// batch is an oracle whose method Losses calls a separate function instead of Loss.
 type batch struct {
 	zoest.Oracle
 	losses func(ctx context.Context, queries []zoest.Query, losses []float64) error
@@ -66,7 +66,7 @@ func (b batch) Losses(ctx context.Context, queries []zoest.Query, losses []float
 	return b.losses(ctx, queries, losses)
 }
 
-// Each of these oracles has one error, and TestOracle reports the expected rule as broken.
+// TestWrongOracles checks that TestOracle names the broken rule for each of several faulty oracles.
 func TestWrongOracles(t *testing.T) {
 	loss := tinytest.BoundedNonconvex(1, 0, 4, 7)
 	plain := func(x []float32, h int) float64 {

@@ -9,16 +9,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// OpenStore opens a node's store at the start of a process. The store has the records that earlier processes saved. The
-// previous process must have ended, and its store must not be used any more.
+// OpenStore opens a node's store at the start of a process. The store contains the records that earlier processes
+// saved. The previous process must have ended, and its store must no longer be in use.
 //
-// Store faults wrap any OpenStore and count saves over all processes, from 1.
+// [CrashAt] and [TornWrite] add a simulated fault to any OpenStore. They count saves across all processes, starting at
+// 1.
 type OpenStore func() (state.Store, error)
 
-// ErrCrashed is the error of a store whose process has crashed. Open the store again to continue.
+// ErrCrashed is the error that a store returns when it simulates a crash. To continue, the test must call the OpenStore
+// again.
 var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
 
-// MemStore returns an OpenStore of a store in memory that is empty at first. Each call of the OpenStore disables the
+// MemStore returns an OpenStore for a store in memory that is initially empty. Each call of the OpenStore disables the
 // store that the previous call returned.
 func MemStore() OpenStore {
 	d := &memDisk{kept: map[string][]byte{}}
@@ -30,7 +32,7 @@ func MemStore() OpenStore {
 	}
 }
 
-// memDisk outlives the stores on it.
+// memDisk holds the content of a memory store across processes.
 type memDisk struct {
 	mu      sync.Mutex // also guards the stores on this disk
 	open    *memStore
@@ -38,13 +40,13 @@ type memDisk struct {
 	kept    map[string][]byte
 }
 
-// memStore is the store of one process.
+// memStore is a store that one process has opened.
 type memStore struct {
 	disk *memDisk
 	err  error // if not nil, the result of every further call
 }
 
-// do runs f unless the store has an error. An error of f is final.
+// do calls f and returns its error. Once a call has failed, do no longer calls f and returns the first error again.
 func (s *memStore) do(f func() error) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
@@ -94,14 +96,14 @@ func copyOf(states []state.Record) []state.Record {
 	return all
 }
 
-// lastTwo returns the newest two records of two lists, both newest first. All records of the list newer are newer than
-// those of the list older.
+// lastTwo returns the two newest records from both lists together. Each list must be sorted newest first, and every
+// record in the first list must be newer than every record in the second list.
 func lastTwo(newer, older []state.Record) []state.Record {
 	all := slices.Concat(newer, older)
 	return all[:min(2, len(all))]
 }
 
-// CrashAt crashes the process right after the nth save, which is complete.
+// CrashAt simulates a crash right after the nth save, which succeeds.
 func CrashAt(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {
@@ -115,8 +117,8 @@ func CrashAt(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// TornWrite crashes the process in the middle of the nth save. The new state is missing, and the older of the two
-// states, which the new one would have replaced, is gone.
+// TornWrite simulates a crash in the middle of the nth save. The new state is lost. Of the two states stored before,
+// the older one is also lost, because the new state was overwriting it.
 func TornWrite(open OpenStore, nth int) OpenStore {
 	saves, torn := 0, false
 	return wrap(open, func(s *wrapped) {
@@ -139,8 +141,8 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// wrap returns an OpenStore that wraps each store of open. For each process it calls set, which replaces methods of the
-// wrapper.
+// wrap returns an OpenStore that opens a store with open and wraps it. For each process it calls set, which can replace
+// methods of the wrapper.
 func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 	return func() (state.Store, error) {
 		inner, err := open()
@@ -153,7 +155,7 @@ func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 	}
 }
 
-// wrapped is a store with a fault. An error of Save is final.
+// wrapped is a store with a simulated fault. Once Save or Keep has failed, all further calls return the same error.
 type wrapped struct {
 	state.Store
 	save func(state.Record) error
@@ -161,7 +163,7 @@ type wrapped struct {
 	err  error
 }
 
-// Kept calls the inner store.
+// Kept calls Kept of the inner store.
 func (s *wrapped) Kept(name string) ([]byte, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -169,7 +171,7 @@ func (s *wrapped) Kept(name string) ([]byte, error) {
 	return s.Store.Kept(name)
 }
 
-// Keep calls the inner store. An error is final.
+// Keep calls Keep of the inner store. If that fails, all further calls of the store return the same error.
 func (s *wrapped) Keep(name string, data []byte) error {
 	if s.err == nil {
 		s.err = s.Store.Keep(name, data)

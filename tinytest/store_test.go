@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// The project's stores follow all rules.
+// TestStores checks that CheckStore accepts the project's stores.
 func TestStores(t *testing.T) {
 	if err := tinytest.CheckStore(tinytest.MemStore(), 100); err != nil {
 		t.Error(err)
@@ -49,7 +49,7 @@ func bend(f func(b *bentStore)) tinytest.OpenStore {
 	}
 }
 
-// Each of these stores has one error, and CheckStore reports the expected rule as broken.
+// TestWrongStores checks that CheckStore names the broken rule for each of several faulty stores.
 func TestWrongStores(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -144,7 +144,7 @@ func TestWrongStores(t *testing.T) {
 	}
 }
 
-// rounds reopens a store and returns the rounds of its states.
+// rounds reopens a store. It returns the store and the round of each stored state.
 func rounds(t *testing.T, open tinytest.OpenStore) (state.Store, []int) {
 	t.Helper()
 	s, err := open()
@@ -162,7 +162,7 @@ func rounds(t *testing.T, open tinytest.OpenStore) (state.Store, []int) {
 	return s, list
 }
 
-// Each fault, alone and nested, leaves the expected content in stores in memory and in files.
+// TestStoreFaults checks the content of memory stores and file stores after each simulated fault, alone and nested.
 func TestStoreFaults(t *testing.T) {
 	files := func() tinytest.OpenStore {
 		dir := t.TempDir()

@@ -11,11 +11,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// TestOracle checks an oracle against the promises of [zoest.Oracle] and, if the oracle has batches, of
-// [zoest.BatchOracle], at points with coordinates of magnitude at most 1. It returns one error with a line for each
-// broken rule. dim is the length of a point, and samples is the number of samples; both are at least 1. If repeated
-// queries give the same answer, TestOracle also checks that answers depend only on the query. TestOracle sends about 20
-// queries for every sample.
+// TestOracle checks that an oracle keeps the promises of [zoest.Oracle] and, if it answers batches, of
+// [zoest.BatchOracle]. It returns one error with a line for each broken rule. dim is the number of coordinates of a
+// point and samples is the number of samples; both must be at least 1. The coordinates of the tested points have a
+// magnitude of at most 1. If repeated queries have the same answer, TestOracle also checks that each answer depends
+// only on its query. It makes about 20 queries for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
 		return fmt.Errorf("tinytest: oracle: dim is %d and samples %d, want at least 1 each", dim, samples)
@@ -45,7 +45,7 @@ type rule struct {
 	check func() error
 }
 
-// tryRules returns an error with a line for each broken rule.
+// tryRules checks all rules and returns one error with a line for each broken rule.
 func tryRules(of string, rules []rule) error {
 	var errs []error
 	for _, r := range rules {
@@ -62,7 +62,7 @@ type oracleTrial struct {
 	repeats   bool // repeated queries have the same answer
 }
 
-// question is a sample at one of the points.
+// question is a query for one sample at one of the test points.
 type question struct {
 	x             []float32
 	point, sample int
@@ -73,8 +73,8 @@ func (q *question) wrong(format string, args ...any) error {
 	return fmt.Errorf("sample %d at point %d: %w", q.sample, q.point, fmt.Errorf(format, args...))
 }
 
-// other reports whether a loss wrongly differs from the first answer to the same query. Answers of a noisy oracle,
-// which do not repeat, may differ.
+// other reports whether a loss wrongly differs from the first answer to the same query. It returns false for a noisy
+// oracle, whose answers may differ.
 func (c *oracleTrial) other(q *question, loss float64) bool {
 	return c.repeats && math.Float64bits(loss) != math.Float64bits(q.answer)
 }
@@ -112,8 +112,8 @@ func (c *oracleTrial) unchanged() error {
 	return nil
 }
 
-// notKept checks that the oracle does not keep the slice of a point. It passes all points in the same slice, and clears
-// the slice after each call.
+// notKept checks that the oracle does not use the slice of a point after the call. It passes all points in one slice
+// and clears the slice after each call.
 func (c *oracleTrial) notKept() error {
 	x := slices.Clone(c.questions[0].x)
 	for _, q := range c.questions {

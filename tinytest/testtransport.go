@@ -22,11 +22,11 @@ const (
 	largestTried = 64 << 20         // the longest frame that the test tries to send
 )
 
-// TestTransport checks a transport against the promises of [transport.Transport] and returns one error with a line for
-// each broken rule. open makes a new network of the given members, all neighbors of each other, and returns their
-// transports in the same order; TestTransport closes them. The transports may lose, repeat and reorder frames:
-// TestTransport resends lost frames for 30 seconds. TestTransport tries the longest frame that the transport accepts,
-// unless that frame is longer than 64 MiB.
+// TestTransport checks that a transport keeps the promises of [transport.Transport]. It returns one error with a line
+// for each broken rule. open creates a new network of the given members, all of them neighbors, and returns their
+// transports in the same order; TestTransport closes the transports. The transports may lose, duplicate and reorder
+// frames: TestTransport resends lost frames for 30 seconds. It also sends the longest frame that the transport accepts,
+// unless this frame exceeds 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
 	in := func(check func(*trial) error) func() error { return func() error { return try(open, check) } }
 	return tryRules("transport", []rule{
@@ -42,8 +42,8 @@ func TestTransport(open func(members []string) ([]transport.Transport, error)) e
 	})
 }
 
-// trial is a network for one rule. A faulty transport may ignore its context and never return, so each call has a
-// separate goroutine.
+// trial is a network for the test of one rule. Each call of the transport runs in its own goroutine, because a faulty
+// transport may ignore its context and never return.
 type trial struct {
 	names   []string
 	nodes   []transport.Transport
@@ -58,7 +58,7 @@ type arrival struct {
 	err   error
 }
 
-// try checks one rule in a new network.
+// try opens a new network and checks one rule in it.
 func try(open func([]string) ([]transport.Transport, error), check func(*trial) error) error {
 	tr := &trial{names: []string{"alder", "birch", "cedar"}, sent: map[string]int{}, pending: map[int]chan arrival{}}
 	nodes, err := open(slices.Clone(tr.names))
@@ -93,8 +93,8 @@ func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	}
 }
 
-// awaitEnd waits for the result of a call and returns an error unless the function good accepts the result. The
-// parameter what names the call in the error.
+// awaitEnd waits until a call has sent its error on the channel c. It fails unless good returns true for this error.
+// The text in what describes the call.
 func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 	err, late := await(c, patience)
 	if late != nil || !good(err) {
@@ -106,7 +106,7 @@ func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 func isError(err error) bool  { return err != nil }
 func isClosed(err error) bool { return errors.Is(err, transport.ErrClosed) }
 
-// orNil makes a nil error printable.
+// orNil returns err, or an error with the text "no error" if err is nil.
 func orNil(err error) error {
 	if err == nil {
 		return errors.New("no error")
@@ -114,7 +114,8 @@ func orNil(err error) error {
 	return err
 }
 
-// frame returns a unique frame of a length that the transport accepts, and records its sender.
+// frame returns a unique frame of about the given length and records its sender. The frame has at least 8 bytes, and at
+// most MaxFrame bytes.
 func (tr *trial) frame(from, length int) []byte {
 	b := make([]byte, max(8, min(length, tr.nodes[from].MaxFrame())))
 	tr.made++
@@ -133,7 +134,7 @@ func (tr *trial) send(from int, to string, frame []byte) error {
 	return cmp.Or(late, err)
 }
 
-// flood sends from the first member to the second member until a Send returns an error.
+// flood sends frames from the first member to the second until Send returns an error.
 func (tr *trial) flood(ctx context.Context) chan error {
 	frame := tr.frame(0, 100)
 	return async(func() (err error) {
@@ -149,7 +150,8 @@ func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 	return a
 }
 
-// pass sends a frame again and again until it arrives, and returns the received frame. Earlier frames may arrive again.
+// pass sends a frame repeatedly until it arrives, and returns the received frame. It skips frames that were sent
+// earlier.
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {
@@ -174,7 +176,7 @@ func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 		len(frame), tr.names[from], tr.names[to], patience)
 }
 
-// known checks that the named member sent a received frame.
+// known checks that a received frame was sent by the member that Recv named.
 func (tr *trial) known(at int, a arrival) error {
 	if a.err != nil {
 		return fmt.Errorf("a Recv of %q: %w", tr.names[at], a.err)
@@ -214,7 +216,7 @@ func (tr *trial) arrives() error {
 	return err
 }
 
-// refuses checks that a Send fails at once.
+// refuses checks that Send fails immediately.
 func (tr *trial) refuses(to string, frame []byte) error {
 	if err := tr.send(0, to, frame); err == nil || errors.Is(err, errLate) {
 		return fmt.Errorf("Send of %d bytes from %q to %q returned %w, want an error at once",
@@ -277,7 +279,8 @@ func (tr *trial) ownership() error {
 	return nil
 }
 
-// slowReceiver makes one member send to a member that does not receive, until the sender can send no more.
+// slowReceiver checks that a member can still send to a second member while its frames to a third member are not
+// received.
 func (tr *trial) slowReceiver() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -319,7 +322,7 @@ func (tr *trial) peerGone() error {
 	return nil
 }
 
-// crowd makes every member send to all other members while two goroutines receive for each member.
+// crowd checks that all members can send to each other at once while two goroutines receive for each member.
 func (tr *trial) crowd() error {
 	const each = 50
 	frames := map[[2]int][][]byte{}
@@ -370,7 +373,7 @@ func (tr *trial) crowd() error {
 	return nil
 }
 
-// ended waits for goroutines, with a time limit.
+// ended waits until all goroutines in the group have ended, and fails after a time limit.
 func ended(group *sync.WaitGroup) error {
 	_, late := await(async(func() error { group.Wait(); return nil }), patience)
 	return late

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// inMemory opens a network of transport/mem; wrap may wrap each transport.
+// inMemory returns a function that opens a network in memory. If wrap is not nil, it wraps each transport.
 func inMemory(maxFrame int, wrap func(i int, names []string,
 	tr transport.Transport) transport.Transport) func([]string) ([]transport.Transport, error) {
 	return func(names []string) ([]transport.Transport, error) {
@@ -40,7 +40,7 @@ func inMemory(maxFrame int, wrap func(i int, names []string,
 	}
 }
 
-// overTLS opens a network of transport/ws on loopback.
+// overTLS opens a network of websocket transports on the loopback interface.
 func overTLS(names []string) ([]transport.Transport, error) {
 	key := func(name string) ed25519.PrivateKey {
 		seed := sha256.Sum256([]byte(name))
@@ -73,8 +73,8 @@ func overTLS(names []string) ([]transport.Transport, error) {
 	return all, nil
 }
 
-// The project's transports follow all rules, and the transport in memory follows all rules even with every kind of
-// fault.
+// TestTransports checks that TestTransport accepts the project's transports, and the memory transport even with every
+// kind of fault.
 func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(inMemory(0, nil)); err != nil {
 		t.Error(err)
@@ -134,7 +134,7 @@ func (b *bent) Close() error {
 	return b.close()
 }
 
-// Each of these transports has one error, and TestTransport reports the expected rule as broken.
+// TestWrongTransports checks that TestTransport names the broken rule for each of several faulty transports.
 func TestWrongTransports(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -274,8 +274,8 @@ func TestWrongTransports(t *testing.T) {
 	}
 }
 
-// A delayed frame arrives after its delay if the transport is still open, and Faulty keeps the optional methods of a
-// transport.
+// TestFaulty checks that a delayed frame arrives after its delay if the transport is still open, and that Faulty
+// preserves the optional methods of a transport.
 func TestFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }
@@ -311,7 +311,7 @@ func TestFaulty(t *testing.T) {
 	})
 }
 
-// opening is a transport that reports when a connection opens.
+// opening is a transport that also implements transport.Notifier.
 type opening struct{ transport.Transport }
 
 func (opening) Opened() <-chan string { return nil }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// ParseAddress parses a member's address, "wss://host:port/path" or "host:port", with 443 as the default port. It
-// returns the host, and "host:port".
+// ParseAddress parses a member's address, "wss://host:port/path" or "host:port". The default port is 443. It returns
+// the host without and with the port.
 func ParseAddress(s string) (host, hostPort string, err error) {
 	u, err := url.Parse(AddressURL(s))
 	if err != nil {
@@ -36,7 +36,7 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 	return host, net.JoinHostPort(host, port), nil
 }
 
-// AddressURL returns an address as a URL: "host:port" means "wss://host:port".
+// AddressURL returns an address as a URL. It turns "host:port" into "wss://host:port".
 func AddressURL(s string) string {
 	if _, port, err := net.SplitHostPort(s); err == nil && !strings.Contains(port, "/") {
 		return "wss://" + s
@@ -44,8 +44,8 @@ func AddressURL(s string) string {
 	return s
 }
 
-// CheckProxy returns an error unless u is the URL of a proxy: "http://host:port" or "https://host:port", optionally
-// with a user and a password. The error contains neither of them.
+// CheckProxy returns an error unless u is a valid proxy URL: "http://host:port" or "https://host:port", with an
+// optional user and password. The error contains neither the user nor the password.
 func CheckProxy(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("want http://host:port or https://host:port")

@@ -7,7 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// ParseAddress refuses invalid addresses, and never confuses one address with another.
+// TestParseAddress checks that ParseAddress refuses invalid addresses and never maps two different addresses to the
+// same result.
 func TestParseAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"wss://wss://host:7443/": "want one scheme",

@@ -1,7 +1,6 @@
-// Package transport defines the network that SPADE-Edge needs: byte frames between named members.
+// Package transport defines the network that SPADE-Edge needs: it carries frames of bytes between named members.
 //
-// A [Transport] may drop, duplicate and reorder frames, but it never corrupts a frame or reports a wrong sender: the
-// name from Recv is authenticated by the transport. This layer does not interpret frames. Package mem connects nodes
-// inside one process, package ws uses websockets with mutually pinned keys, and the modules nats and mqtt use an
-// untrusted broker.
+// A [Transport] may drop, duplicate and reorder frames, but it never corrupts a frame or reports a wrong sender: it
+// authenticates the name that Recv returns. This layer does not interpret frames. Package mem connects nodes inside one
+// process, package ws uses websockets with mutually pinned keys, and the modules nats and mqtt use an untrusted broker.
 package transport

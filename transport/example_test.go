@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A member's key and address as text, as in a fleet file.
+// This example formats and parses a member's key and address as they appear in a fleet file.
 func Example() {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
 	text := transport.FormatKey(key)

@@ -12,17 +12,17 @@ import (
 
 const keyPrefix = "ed25519:"
 
-// keyText is strict: without that, several texts would decode to the same key.
+// keyText decodes base64 strictly: otherwise several texts would decode to the same key.
 var keyText = base64.RawStdEncoding.Strict()
 
-// FormatKey returns the text form of a public key, which also serves as its fingerprint: "ed25519:" and the 32 bytes in
-// unpadded base64 (RFC 4648, section 4).
+// FormatKey returns the text form of a public key, which is also its fingerprint: "ed25519:" followed by the 32 bytes
+// in unpadded base64 (RFC 4648, section 4).
 func FormatKey(key ed25519.PublicKey) string {
 	return keyPrefix + keyText.EncodeToString(key)
 }
 
-// ParseKey parses the text form of [FormatKey]. Like [CheckKey] it refuses keys under which anyone can sign, such as
-// zeros.
+// ParseKey parses the output of [FormatKey]. Like [CheckKey], it refuses keys under which anyone can sign, such as 32
+// zero bytes.
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	b64, ok := strings.CutPrefix(text, keyPrefix)
 	if !ok {
@@ -42,7 +42,7 @@ func ParseKey(text string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// smallOrder lists the points of order 1, 2, 4 and 8 of edwards25519, encoded with the sign bit cleared.
+// smallOrder lists the points of order 1, 2, 4 and 8 on the curve edwards25519, encoded with the sign bit cleared.
 var smallOrder = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",
@@ -53,8 +53,8 @@ var smallOrder = []string{
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 }
 
-// CheckKey returns an error if a public key must not be pinned. Anyone can sign under a point of small order, so a peer
-// with such a key would admit everyone.
+// CheckKey returns an error if a public key is unsafe to pin. Anyone can forge signatures under a key that is a point
+// of small order, so a node that pins such a key would admit everyone as that peer.
 func CheckKey(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// someKey is the public key of RFC 8032, section 7.1, test 1.
+// someKey is the public key of test 1 in RFC 8032, section 7.1.
 var someKey, _ = hex.DecodeString("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
 
 func TestKeyText(t *testing.T) {
@@ -41,9 +41,9 @@ func TestParseKeyErrors(t *testing.T) {
 	}
 }
 
-// For each key that CheckKey refuses because of its small order, anyone can forge signatures without the secret key. If
-// R is the neutral element and S = 0, a signature is valid whenever the hash is a multiple of the key's order, and
-// varying the message varies the hash.
+// TestSmallOrderKeysCanBeForged checks that anyone can forge signatures under each key that CheckKey refuses for its
+// small order. If R is the neutral element and S is 0, a signature is valid whenever the hash is a multiple of the
+// key's order. So among enough different messages, the signature is valid for at least one.
 func TestSmallOrderKeysCanBeForged(t *testing.T) {
 	sig := make([]byte, ed25519.SignatureSize)
 	sig[0] = 1

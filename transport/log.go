@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Printable makes text from another machine safe for a line of output. It escapes characters that could control a
-// terminal or begin a new line, in the way of Go strings, and replaces invalid UTF-8 by a question mark.
+// Printable returns text from another machine in a form that is safe to print on one line. Like a quoted Go string, it
+// escapes characters that could control a terminal or start a new line. It replaces invalid UTF-8 with a question mark.
 func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "?") {
@@ -23,17 +23,17 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// Limits of [Limited] for lines with the same message about the same peer.
+// These constants define the limits of [Limited] for lines with the same message about the same peer.
 const (
 	logBurst = 100              // lines at once
 	logEvery = 30 * time.Second // then one line per interval
 	logKinds = 1 << 10          // if there are more kinds, lines are counted by message alone, without the peer
 )
 
-// Limited returns a handler that passes the log lines of a node and its transport to h (not nil), and keeps other
-// members from filling a disk. Of the lines with the same message about the same peer, it passes the first hundred, and
-// then one every 30 seconds, with the number of dropped lines as the attribute "left_out". Lines of level Debug have no
-// limit.
+// Limited returns a handler that passes log lines of a node and its transport to h, which must not be nil, and limits
+// their number so that other members cannot fill the disk. For each message and peer, it passes the first hundred lines
+// and then one line every 30 seconds, with the number of dropped lines in the attribute "left_out". Lines at level
+// Debug are not limited.
 func Limited(h slog.Handler) slog.Handler { return limited{h, &lines{kinds: map[string]*allowance{}}} }
 
 type limited struct {
@@ -41,13 +41,13 @@ type limited struct {
 	lines *lines
 }
 
-// lines counts the lines of each kind.
+// lines counts log lines by kind: the message and the peer.
 type lines struct {
 	mu    sync.Mutex
 	kinds map[string]*allowance
 }
 
-// allowance counts the lines of one kind that were logged lately.
+// allowance limits the lines of one kind.
 type allowance struct {
 	used    int       // lines logged, less one for each logEvery that has passed; at most logBurst
 	since   time.Time // when the field used was last lowered
@@ -75,7 +75,8 @@ func (l limited) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, r)
 }
 
-// take reports whether a line may be logged. If so, leftOut is how many lines of its kind were dropped before it.
+// take reports whether a line may be logged. If so, leftOut is the number of lines of the same kind dropped since the
+// last logged one.
 func (l *lines) take(r *slog.Record) (leftOut int, ok bool) {
 	kind := r.Message
 	r.Attrs(func(a slog.Attr) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Printable escapes whatever could control a terminal, and nothing else.
+// TestPrintable checks that Printable escapes everything that could control a terminal, and nothing else.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"it is of another fleet: found \"a\", wanted 'b' … ä": "it is of another fleet: found \"a\", wanted 'b' … ä",
@@ -27,8 +27,9 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// A peer causes twenty lines a second for an hour. The log shows the first hundred, then one every half minute with the
-// number of dropped lines. Lines about other peers and lines of other kinds have limits of their own.
+// TestLimited logs twenty lines per second about one peer for an hour. The log must contain the first hundred lines,
+// then one line every 30 seconds with the number of dropped lines. Lines about other peers and lines of other kinds
+// have their own limits.
 func TestLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

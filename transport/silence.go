@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Silence tracks how long each neighbor has been silent, and when to report that. It is safe for concurrent use.
+// Silence tracks how long each neighbor has been silent and when its silence must be reported. It is safe for
+// concurrent use.
 type Silence struct {
 	mu         sync.Mutex
 	since, due map[string]time.Time // since the last message; when silence is next reported
 }
 
-// NewSilence starts to track neighbors, as if each had sent a message at the time now. A neighbor is due for a report
-// when it has been silent for the duration after.
+// NewSilence returns a Silence that tracks the given neighbors as if each had just sent a message. now is the current
+// time. after is how long a neighbor's silence must last before it must be reported.
 func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence {
 	s := &Silence{since: map[string]time.Time{}, due: map[string]time.Time{}}
 	for _, name := range neighbors {
@@ -24,8 +25,8 @@ func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence
 	return s
 }
 
-// Hear records that a neighbor has sent a message. The neighbor is next due for a report at now+after, unless it
-// sends another message.
+// Hear records that a neighbor sent a message at the time now. Its silence must be reported at now+after, unless
+// another message arrives before that.
 func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,8 +35,8 @@ func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	}
 }
 
-// Due returns the names of the neighbors that are due for a report, sorted, and the longest time that one of them has
-// been silent. A neighbor is due again when its silence has doubled, or has grown by an hour.
+// Due returns the sorted names of the neighbors whose silence must be reported now, and the longest of their silences.
+// It returns a neighbor again once the neighbor's silence has doubled or has grown by an hour, whichever comes first.
 func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +50,8 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	return names, longest
 }
 
-// Ways describes members' connections in one line, such as `"lab" (not connected: connection refused)`. If the
-// transport has no method Peers, the line has only the names.
+// Ways describes the connections to the named members in one line, such as `"lab" (not connected: connection refused)`.
+// If the transport has no method Peers, the line contains only the names.
 func Ways(t Transport, names []string) string {
 	var peers []PeerStatus
 	if has, ok := t.(interface{ Peers() []PeerStatus }); ok {
@@ -69,7 +70,7 @@ func Ways(t Transport, names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// State summarizes the connection to the peer in a few words, such as "not connected: connection refused".
+// State describes the connection to the peer in a few words, such as "not connected: connection refused".
 func (p *PeerStatus) State() string {
 	state := map[bool]string{true: "connected", false: "not connected"}[p.Connected]
 	if !p.Heard.IsZero() {

@@ -7,51 +7,51 @@ import (
 	"time"
 )
 
-// ErrClosed is the error of Send and Recv, possibly wrapped, after Close.
+// ErrClosed is the error that Send and Recv return, possibly wrapped, after Close.
 var ErrClosed = errors.New("transport: closed")
 
 // Transport carries frames between one member and its neighbors. It is safe for concurrent use.
 type Transport interface {
-	// Send passes a frame to the network. The parameter to names the receiving member. Send may wait for a connection
-	// or for a slow receiver, but never delays a Send to another member. A nil error does not mean that the frame
-	// arrived. The caller must not change the frame afterwards, but may send the same slice to several members. Send
-	// fails if ctx ends, if the transport is closed ([ErrClosed]), if to is not a neighbor, or if the frame is longer
-	// than MaxFrame.
+	// Send passes a frame to the network, addressed to the member whose name is the parameter to. Send may wait for a
+	// connection or for a slow receiver, but never delays a Send to another member. A nil error does not mean that the
+	// frame arrived. The caller must not change the frame after the call, but may send the same slice to several
+	// members. Send fails if ctx ends, if the transport is closed ([ErrClosed]), if the receiver is not a neighbor, or
+	// if the frame is longer than MaxFrame.
 	Send(ctx context.Context, to string, frame []byte) error
 
-	// Recv waits for the next frame from any neighbor. The frame belongs to the caller. Recv fails when ctx ends and
-	// when the transport is closed ([ErrClosed]), never because of a peer.
+	// Recv waits for the next frame from any neighbor. The caller owns the returned frame. Recv fails only if ctx ends
+	// or the transport is closed ([ErrClosed]), never because of a peer.
 	Recv(ctx context.Context) (from string, frame []byte, err error)
 
-	// MaxFrame returns the maximum length of a frame in bytes.
+	// MaxFrame returns the maximum length of a frame, in bytes.
 	MaxFrame() int
 
-	// Close ends all connections and all goroutines of the transport. It allows a short time to deliver frames for which
-	// Send has returned. After the first call, Close does nothing and returns nil.
+	// Close ends all connections and all goroutines of the transport. It waits briefly for the delivery of frames for
+	// which Send has returned. After the first call, Close does nothing and returns nil.
 	Close() error
 }
 
-// Notifier is a [Transport] that reports when a connection to a neighbor opens. Frames sent before a connection opens
-// may be lost, so the caller may want to send them again as soon as it opens.
+// Notifier is a [Transport] that reports when a connection to a neighbor opens. Frames sent before that may be lost, so
+// the caller may want to send these frames again.
 type Notifier interface {
-	// Opened returns a channel that receives a neighbor's name each time a connection to it opens. The channel is
-	// buffered. A name that does not fit is dropped. The channel is never closed.
+	// Opened returns a channel that receives a neighbor's name each time a connection to that neighbor opens. The
+	// channel is buffered; when the buffer is full, names are dropped. The channel is never closed.
 	Opened() <-chan string
 }
 
-// Peer is a neighbor in the configuration of a transport.
+// Peer describes a neighbor in the configuration of a transport.
 type Peer struct {
 	Name string
 
-	// Keys are the peer's public keys: the current key and, during a key change, the next one.
+	// Keys are the peer's public keys: the current key and, while the peer changes its key, the next one.
 	Keys []ed25519.PublicKey
 
-	// Addresses are the addresses for dialing the peer, in order of preference. Their form and use depend on the
+	// Addresses are the addresses at which to dial the peer, in order of preference. Their form and use depend on the
 	// transport.
 	Addresses []string
 }
 
-// PeerStatus is what a transport knows about its connection to one peer.
+// PeerStatus describes a transport's connection to one peer.
 type PeerStatus struct {
 	Name      string
 	Connected bool      // frames can be sent to the peer, or to a broker that stores them
@@ -64,14 +64,15 @@ type PeerStatus struct {
 	LostBy    error     // why the last connection ended; nil if none has ended
 	Err       error     // the last error, even if connected since then, or why neither end dials; nil if there is none
 
-	// Refused is the reason why this end or the peer refused the other's hello or fleet; nil if both accept each other.
+	// Refused is the error with which this node or the peer refused the other's hello or fleet. It is nil if neither
+	// end refused.
 	Refused error
 
-	// Refusals is how many messages that came through a broker and claim to be from the peer were refused.
+	// Refusals is the number of refused messages that came through a broker and claimed to be from the peer.
 	Refusals int64
 
-	// Sent and Received count bytes over all connections since the start. Without a broker they count all bytes, with
-	// TLS and handshakes, of the connections on which the peer proved its key. Through a broker they count the bytes of
-	// sealed messages, including refused ones.
+	// Sent and Received count bytes over all connections since the transport was created. Without a broker, they count
+	// all bytes, including TLS and handshakes, on connections on which the peer proved its key. With a broker, they
+	// count the bytes of sealed messages, including refused messages.
 	Sent, Received int64
 }

@@ -32,7 +32,8 @@ func TestBatchIsASubset(t *testing.T) {
 	}
 }
 
-// A draw depends on its address alone: the test draws A, B and A again, from the same batch and from fresh batches.
+// TestBatchDependsOnItsAddressAlone checks that a draw depends only on its address: a batch that has already drawn at
+// other addresses must draw the same items as a new batch.
 func TestBatchDependsOnItsAddressAlone(t *testing.T) {
 	for _, c := range []struct{ m, size int }{{2, 1}, {6, 3}, {50, 49}, {1000, 10}} {
 		b := newBatch(c.m, c.size)
@@ -55,7 +56,7 @@ func TestBatchDependsOnItsAddressAlone(t *testing.T) {
 	}
 }
 
-// A batch of all items is in ascending order for any stream and draws nothing from it.
+// TestFullBatch checks that a batch of all items is in ascending order and consumes nothing from its stream.
 func TestFullBatch(t *testing.T) {
 	b := newBatch(7, 7)
 	for step := range 3 {
@@ -65,8 +66,8 @@ func TestFullBatch(t *testing.T) {
 	}
 }
 
-// Each of the C(6,3) = 20 subsets is equally likely, and so is each of the 120 sequences of three different items. A
-// shuffle that may draw an item twice fails the test.
+// TestBatchUniform checks that each of the C(6,3) = 20 subsets is equally likely, and also each of the 120 sequences of
+// three different items. A shuffle that may draw an item twice would fail the test.
 func TestBatchUniform(t *testing.T) {
 	const draws = 120000
 	count := func(next func(step int) []int) (subsets, orders float64) {

@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// BenchmarkLocalStep reports the time of one local step of the estimator divided by the time of plain copies of the
-// same number of bytes. Queries are answered immediately, so that the loss costs nothing. Copies between rows of the
-// table stand for the step's accesses to the table, copies between vectors for all its other accesses.
+// BenchmarkLocalStep reports the time of one local step of the estimator, divided by the time of plain copies of the
+// same number of bytes. The loss costs nothing, because queries are answered immediately. Copies between rows of the
+// table represent the step's accesses to the table, and copies between vectors represent all other accesses.
 //
 //	go test -run xxx -bench LocalStep ./zoest
 func BenchmarkLocalStep(b *testing.B) {
@@ -29,10 +29,10 @@ func BenchmarkLocalStep(b *testing.B) {
 			one := func(Query) float64 { return 1 }
 			e.Fill(0, x, 0.1)
 			drive(b, e, one)
-			// The number of vectors that a step reads or writes. For each query: x and the point (2), the fresh row,
-			// written and read (2), the row of the table, read and written (2), v and abar, read and written (4). For
-			// the step: abar and v (2). A copy reads one vector and writes one, so it counts as two. The tracking kind
-			// reads the row of the table once more and has no fresh row.
+			// Count the vectors that a step reads or writes. For each query, these are x and the point (2), the fresh
+			// row (written and read: 2), the row of the table (read and written: 2), and v and abar (read and written:
+			// 4). The step itself adds abar and v (2). A copy reads one vector and writes one, so the count is divided
+			// by two. The tracking kind reads the row of the table once more and has no fresh row.
 			rows, vectors := batch, (batch*8+2)/2
 			if c.kind == Tracking {
 				vectors = (batch*7 + 2) / 2

@@ -7,7 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The carried update is the weighted mean of all updates, for every kind, and across a restart.
+// TestCarryAgainstSum checks that Carry returns the weighted mean of all updates so far, for every kind and across a
+// restart.
 func TestCarryAgainstSum(t *testing.T) {
 	const b = 0.8
 	for _, kind := range []Kind{Paper, Centered, Tracking} {
@@ -42,7 +43,8 @@ func TestCarryAgainstSum(t *testing.T) {
 	}
 }
 
-// Momentum changes no estimate. Without momentum, Carry remembers nothing and changes nothing.
+// TestCarryLeavesEstimates checks that momentum does not change the estimates, and that Carry does nothing without
+// momentum.
 func TestCarryLeavesEstimates(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		for _, cfg.Kind = range []Kind{Paper, Centered, Tracking} {
@@ -60,7 +62,8 @@ func TestCarryLeavesEstimates(t *testing.T) {
 	})
 }
 
-// For a stationary model, the variance of the carried update is (1-b)/(1+b) times the variance of an estimate.
+// TestCarryShrinksNoise checks that for a constant model the variance of the result of Carry is (1-b)/(1+b) times the
+// variance of an estimate.
 func TestCarryShrinksNoise(t *testing.T) {
 	const b, rounds = 0.8, 4000
 	cfg := Config{Dim: 8, Samples: 3, Seed: 5, Momentum: b}
@@ -82,8 +85,8 @@ func TestCarryShrinksNoise(t *testing.T) {
 	}
 }
 
-// Carry returns values that are larger than in any useful run, so that callers can refuse or clip them. It does not
-// remember such values, so the memory can be stored.
+// TestCarryForgetsWhatIsTooLarge checks that Carry returns values too large for any useful run, so that callers can
+// refuse or clip them. It must not keep such values in its memory, which must stay finite to be stored.
 func TestCarryForgetsWhatIsTooLarge(t *testing.T) {
 	e := newTest(t, Config{Dim: 4, Samples: 2, Momentum: 0.5})
 	s := []float32{float32(math.NaN()), float32(math.Inf(1)), 3e30, 2}

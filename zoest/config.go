@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Config is the fixed configuration of an [Estimator].
+// Config is the configuration of an [Estimator].
 type Config struct {
 	Dim        int // d, the length of the parameter vector; at least 1
 	Samples    int // m, the number of samples of the oracle; at least 1
@@ -16,31 +16,32 @@ type Config struct {
 	Directions Distribution
 	Kind       Kind // what the estimator remembers of each component
 
-	// Seeded replaces the 4d bytes of each table row by 8 bytes (12 with Walsh directions), from which the row is
-	// recomputed. The results have the same bits; each query costs one more drawn direction. Seeded excludes Tracking,
-	// whose rows are sums over all queries.
+	// Seeded selects a table that stores only 8 bytes per row (12 with Walsh directions) instead of 4d bytes, and
+	// recomputes each row from them. The results are bit-identical, but each query draws one more direction. Seeded
+	// cannot be combined with Tracking, whose rows are sums over all queries.
 	Seeded bool
 
-	// Records keeps records apart, for releases that protect each record. All queries of a round are made at the
-	// released model, which the driver passes to Step, and [Estimator.Rows] replaces Estimate. Records excludes Seeded,
-	// Momentum and a Batch other than all samples.
+	// Records ensures that no result for one record depends on another record, for releases with record-level privacy.
+	// The driver must pass the released model to every Step of a round, and use [Estimator.Rows] instead of Estimate.
+	// Records cannot be combined with Seeded or Momentum, and Batch must be 0 or Samples.
 	Records bool
 
-	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
+	// Momentum is the weight of earlier rounds in the result of [Estimator.Carry], in [0, 1).
 	Momentum float64
 
-	// Window is the number of queries of a stage that may be open at once; 0 means 1. Each open query takes the memory
-	// of 2d numbers. Results do not depend on Window.
+	// Window is the maximum number of open queries of a stage; 0 means 1. Each open query uses memory for 2d numbers.
+	// Results do not depend on Window.
 	Window int
 
 	Seed   uint64 // public seed of all draws
 	Client uint32 // the client's number in its network; no two clients share draws
 }
 
-// maxTable bounds the numbers in a table: their size in bytes must fit an int and a 64-bit address space.
+// maxTable is the maximum number of float32 values in a table. Their size in bytes must fit into an int and into a
+// 64-bit address space.
 const maxTable = min(math.MaxInt/8, 1<<44)
 
-// Validate reports all errors of the configuration together.
+// Validate returns all errors in the configuration at once.
 func (c Config) Validate() error {
 	errs := []error{setting.Momentum.Check("zoest", "Momentum", c.Momentum)}
 	want := func(ok bool, format string, args ...any) {

@@ -13,15 +13,15 @@ import (
 
 func newDirection(d int) direction { return make(direction, vec.SignWords(d)) }
 
-// draw replaces u by the draw at the start of a stream.
+// draw sets u to the first direction drawn from the stream.
 func (u direction) draw(s rng.Stream) { s.Fill(u) }
 
 func (u direction) scale(y []float32, a float32) { vec.SignScale(y, a, u) }
 
-// sampler draws the i-th direction into u.
+// sampler sets u to the i-th direction.
 type sampler func(u []float32, i int)
 
-// drawn returns the sampler of the package, which draws one direction for each address.
+// drawn returns a sampler that draws directions with the code under test, each at its own address.
 func drawn(d int) sampler {
 	dir := newDirection(d)
 	return func(u []float32, i int) {
@@ -30,7 +30,7 @@ func drawn(d int) sampler {
 	}
 }
 
-// Every coordinate is 1 or -1, so that |u| is sqrt(d).
+// TestDirectionLength checks that every coordinate is 1 or -1, so that |u| is sqrt(d).
 func TestDirectionLength(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 10, 63, 64, 65, 1000, 10007} {
 		u, next := make([]float32, d), drawn(d)
@@ -45,9 +45,10 @@ func TestDirectionLength(t *testing.T) {
 	}
 }
 
-// isotropyFault tests E u = 0 and E uu' = I on n directions. It adds up squared deviations of sample moments from these
-// expected values, each divided by the variance 1/n: one sum over the d means, and one over the d(d-1)/2 products of
-// two coordinates. Each sum follows a chi-square law. The square of a coordinate must be exactly 1.
+// isotropyFault tests n directions for E u = 0 and E uu' = I. It sums the squared deviations of the sample moments from
+// these values, each divided by its variance 1/n: one sum over the d means, and another over the products of the
+// d(d-1)/2 pairs of coordinates. Each sum must be below the limit of a chi-square distribution. The square of each
+// coordinate must be exactly 1.
 func isotropyFault(next sampler, d, n int) error {
 	u := make([]float32, d)
 	first := make([]float64, d)
@@ -81,9 +82,10 @@ func isotropyFault(next sampler, d, n int) error {
 	return nil
 }
 
-// The test draws 30000 directions with d = 70, more than one word of signs. Signs that are +1 with probability 0.505
-// have mean 0.01 and add 30000 * 70 * 0.01^2 = 210 to a statistic of about 70 with a limit of 140. Such signs, a
-// repeated coordinate, and a coordinate that is 5 % too large fail the test.
+// TestDirectionIsotropy draws 30000 directions with d = 70, more than one word of signs. It also checks that the test
+// fails for signs that are +1 with probability 0.505, for a repeated coordinate, and for a coordinate that is 5% too
+// large. The biased signs have mean 0.01 and add 30000 * 70 * 0.01^2 = 210 to a statistic of about 70 with a limit of
+// 140.
 func TestDirectionIsotropy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two million coordinates twice are left out in short mode")
@@ -117,8 +119,8 @@ func TestDirectionIsotropy(t *testing.T) {
 	}
 }
 
-// Directions at addresses that differ in one field are uncorrelated: the product of two has mean 0 and variance d; the
-// limit is five standard deviations. The same address gives the same direction.
+// TestDirectionsApart checks that directions whose addresses differ in one field are uncorrelated: their product has
+// mean 0 and variance d, and the limit is five standard deviations. The same address must produce the same direction.
 func TestDirectionsApart(t *testing.T) {
 	const d = 4000
 	base := rng.Address{Purpose: rng.Table, Client: 1, Round: 2, Step: 3, Component: 4}
@@ -160,7 +162,8 @@ func TestDirectionsApart(t *testing.T) {
 	}
 }
 
-// add is x + mu*u and scale is a*u, each rounded as two float32 operations.
+// TestDirectionArithmetic checks that add computes x + mu*u and that scale computes a*u, with each float32 operation
+// rounded separately.
 func TestDirectionArithmetic(t *testing.T) {
 	const d = 131
 	r := rand.New(rand.NewPCG(3, 3))

@@ -1,20 +1,22 @@
-// Package zoest estimates a descent direction from loss values alone: zeroth-order, single-point estimation with a
-// component memory, section III-B of Wei, Zhu, Chen, Yu and Chen, "SPADE-DFL: Communication-Efficient Decentralized
-// Federated Learning via Derivative-Free Linearized ADMM". Equation numbers are those of that paper.
+// Package zoest estimates a descent direction from loss values alone. It implements the zeroth-order, single-point
+// estimator with a component memory that is described in section III-B of Wei, Zhu, Chen, Yu and Chen, "SPADE-DFL:
+// Communication-Efficient Decentralized Federated Learning via Derivative-Free Linearized ADMM". Equation numbers refer
+// to that paper.
 //
-// An [Estimator] never calls an oracle: it returns the next queries and accepts their losses, so its driver can ask a
-// function or another process and can pause in between. All its draws are addressed (package rng): the same seed and
-// losses give the same bits.
+// An [Estimator] never calls an oracle: it returns the next queries and accepts their losses. So the program that
+// drives it can query a function or another process, and can pause between queries. All random draws are determined by
+// their address (package rng): the same seed and the same losses produce the same bits.
 //
-// A client holds m samples. Its model is a black box, an [Oracle], that maps a point of R^d and a sample to a number. A
+// A client has m samples. Its model is a black box, an [Oracle], that maps a point in R^d and a sample to a number. A
 // query moves the current point by mu along a random direction u and asks for the loss of one sample there. The vector
-// u*loss, eq. (3), has mean mu*gradient + O(mu^2) but a large variance. The memory table keeps the latest such vector
-// of every sample, and a mini-batch of fresh vectors corrects the table's mean: the estimate v, eq. (5), has the same
-// conditional mean, and a second moment of at most 9 Q^2 (Lemma 1). v estimates mu times the gradient; the step size
-// accounts for mu.
+// u*loss, eq. (3), has the mean mu*gradient + O(mu^2), but a large variance. The memory table contains the latest such
+// vector for every sample, and a mini-batch of fresh vectors corrects the mean of the table. The result is the estimate
+// v, eq. (5), which has the same conditional mean, and a second moment of at most 9 Q^2 (Lemma 1). v estimates mu times
+// the gradient; the step size must account for mu.
 //
-// Two other kinds of memory keep Lemma 1, and thus the paper's theorem, and need fewer queries for the same error.
-// [Centered] subtracts from each loss the previous loss of its sample. [Tracking] subtracts a linear model of the
-// sample's loss that persists across rounds. Tracking fills no table, and the error of v decreases from round to round,
-// below the error of two-point estimates at equal queries (see TestErrorAtEqualQueries).
+// Two other kinds of memory also satisfy Lemma 1, and thus the theorem of the paper, and need fewer queries for the
+// same error. [Centered] subtracts from each loss the previous loss of the same sample. [Tracking] subtracts a linear
+// model of the sample's loss, which persists across rounds. Tracking does not fill a table at the start of a round, and
+// the error of v decreases from round to round, below that of two-point estimates with the same number of queries (see
+// TestErrorAtEqualQueries).
 package zoest

@@ -9,11 +9,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// brief reports whether a test makes fewer draws than with SPADE_LONG. With fewer draws, each test still detects its
-// mutations.
+// brief reports whether tests make fewer draws because SPADE_LONG is not set. Even with fewer draws, each test detects
+// its mutations.
 func brief() bool { return testing.Short() || os.Getenv("SPADE_LONG") == "" }
 
-// logit is m samples of two classes with d features: f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s.
+// logit is a classification problem with m samples, two classes and d features. Its loss is f_h(x) = (s(a_h.x) -
+// y_h)^2, where s is the logistic function.
 type logit struct {
 	a [][]float32
 	y []float64
@@ -52,13 +53,13 @@ func (p logit) gradient(x []float32) []float64 {
 	return g
 }
 
-// equal is a method that returns the estimates of mu times the gradient along a path of points, one step at each point,
-// with all samples.
+// equal is an estimation method. It makes one step with all samples at each point of a path, and returns the estimate
+// of mu times the gradient for each step.
 type equal func(round int, path [][]float32) [][]float32
 
-// relativeError is the squared distance between a round's mean estimate and mu times the mean gradient, divided by the
-// squared length of mu times the mean gradient, in the given rounds and averaged over paths. All methods follow the
-// same path, that of gradient descent.
+// relativeError returns, for each of the given rounds, the squared distance between the mean estimate of the round and
+// mu times the mean gradient, divided by the squared length of mu times the mean gradient. The results are averaged
+// over several paths. All methods follow the same path of gradient descent.
 func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) equal, rounds []int) []float64 {
 	const rate, queries = 0.5, 4
 	paths := min(12, 8000/d)
@@ -104,9 +105,9 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 	return out
 }
 
-// With four queries per sample and round, tracking has a smaller error than symmetric two-point estimates (f(x + mu*u)
-// - f(x - mu*u))/2*u by the 40th round. The test logs the relative squared error of v, summed over the round's steps,
-// for each kind of estimator and each distribution of directions.
+// TestErrorAtEqualQueries checks that with four queries per sample and round, tracking has a smaller error by the 40th
+// round than symmetric two-point estimates (f(x + mu*u) - f(x - mu*u))/2*u. It logs the relative squared error of v,
+// summed over the steps of a round, for each kind of estimator and each distribution of directions.
 //
 //	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {

@@ -7,16 +7,16 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Estimator is the component-memory single-point estimator of one client. A round is [Estimator.Fill] followed by local
-// steps, each started by [Estimator.Step]. Both start a stage: the driver takes queries from [Estimator.Next] and
-// passes their losses to [Estimator.Answer] until Next returns none.
+// Estimator is the component-memory single-point estimator of one client. A round consists of [Estimator.Fill] and
+// several local steps, each of which begins with [Estimator.Step]. Each of these calls begins a stage: the driver takes
+// queries from [Estimator.Next] and passes their losses to [Estimator.Answer] until Next returns none.
 //
-// An Estimator holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with
-// momentum, and up to 2d for each further query of the window. Only [NewEstimator] allocates. An Estimator is not safe
-// for concurrent use.
+// An Estimator holds m*d + 4d numbers, or 2m + 5d with a seeded table. The kinds Centered and Tracking add m numbers,
+// Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator]. An
+// Estimator is not safe for concurrent use.
 //
-// The table's mean is updated row by row. To bound its rounding error, it is recomputed at each Fill, and at the start
-// of a step once max(8m, 16384) rows have been replaced.
+// The mean of the table is updated whenever a row is replaced. To limit the rounding error, the mean is recomputed at
+// each Fill, and at the start of a step if at least max(8m, 16384) rows have been replaced since.
 type Estimator struct {
 	cfg     Config
 	table   table
@@ -52,7 +52,7 @@ type Estimator struct {
 	renew   int   // the number of stale rows at which abar is recomputed
 }
 
-// NewEstimator allocates an estimator.
+// NewEstimator returns an estimator with the given configuration. It fails if the configuration is invalid.
 func NewEstimator(cfg Config) (*Estimator, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -109,11 +109,11 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	return e, nil
 }
 
-// piece is the number of coordinates processed at a time: three vectors of this length fill half of a 48 KiB cache. It
-// is a multiple of 64, the number of coordinates in a word of signs.
+// piece is the number of coordinates to process at a time: three vectors of this length fill half of a 48 KiB cache. It
+// is a multiple of 64, so that a piece starts at a whole word of signs.
 const piece = 2048
 
-// stage returns the number of the current stage: 0 fills the table, t+1 is local step t.
+// stage returns the number of the current stage: 0 for Fill, or t+1 for local step t.
 func (e *Estimator) stage() uint32 {
 	if e.filling {
 		return 0
@@ -121,9 +121,10 @@ func (e *Estimator) stage() uint32 {
 	return e.step + 1
 }
 
-// Fill begins a round at the released model x with smoothing radius mu: every row of the table gets a new query, eq.
-// (4) (memory-initialization), m in all. It abandons an unfinished stage. The estimator reads x, of length d, until the
-// stage is complete. With tracking, Fill issues no queries, and the stage is complete at once.
+// Fill begins a round at the released model x with the smoothing radius mu. Every row of the table gets a new query, m
+// in total, eq. (4) (memory-initialization). If a stage is unfinished, Fill abandons it. The slice x must have length d
+// and must not change until the stage is complete. With tracking, Fill makes no queries, and the stage is complete
+// immediately.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
 	if e.records != nil {
@@ -141,9 +142,9 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	clear(e.abar)
 }
 
-// Step begins the next local step of the round at the point phi: it draws a mini-batch, and each of its b components
-// gets one query. The previous stage must be complete. The estimator reads phi, of length d, until the stage is
-// complete; then [Estimator.Estimate] returns v.
+// Step begins the next local step of the round at the point phi. It draws a mini-batch, and each of the b components in
+// it gets one query. The previous stage must be complete. The slice phi must have length d and must not change until
+// the stage is complete. After that, [Estimator.Estimate] returns v.
 func (e *Estimator) Step(phi []float32) {
 	if e.records != nil {
 		e.begin(phi, false, e.batch.all())
@@ -171,8 +172,8 @@ func (e *Estimator) begin(at []float32, filling bool, todo []int) {
 	}
 }
 
-// Next returns the next queries, at most Window of them, and none when the stage is complete. It returns the same
-// queries until they are answered. The estimator owns the slice.
+// Next returns the next queries, at most Window of them. It returns the same queries until they are answered, and none
+// when the stage is complete. The estimator owns the slice.
 func (e *Estimator) Next() []Query {
 	if len(e.open) > 0 || e.count == len(e.todo) {
 		return e.open
@@ -195,7 +196,7 @@ func (e *Estimator) signsOf(from, n int) []uint64 {
 	return e.signs[from*words:][:n*words]
 }
 
-// draw draws directions for the next components, as many as dirs can hold.
+// draw draws the directions for the next components, at most len(e.dirs) of them.
 func (e *Estimator) draw() {
 	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
 	e.drawn = len(todo)
@@ -219,8 +220,8 @@ func (e *Estimator) draw() {
 	family.Fill(e.signsOf(0, len(todo)), e.round, e.step, todo)
 }
 
-// Answer accepts the losses of all queries of [Estimator.Next], in their order. If a loss is not [Usable] or the number
-// of losses is wrong, Answer refuses all losses, and the queries stay open.
+// Answer accepts the losses of all queries that [Estimator.Next] returned, in the same order. If a loss is not [Usable]
+// or the number of losses is wrong, Answer returns an error and accepts none of them, and the queries remain open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
 		return fmt.Errorf("zoest: found %d answers, want %d, one for each open query", len(losses), len(e.open))
@@ -231,7 +232,7 @@ func (e *Estimator) Answer(losses ...float64) error {
 		}
 	}
 	for i, loss := range losses {
-		// eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
+		// This is eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
 		h, c := e.open[i].Sample, float32(loss)
 		switch {
 		case e.records != nil:
@@ -264,8 +265,8 @@ func (e *Estimator) Answer(losses ...float64) error {
 	return nil
 }
 
-// apply applies the collected answers to the table, abar and v, piece by piece to stay in the L1 cache. Each number
-// receives the answers in the order of the stage.
+// apply adds the collected answers to the table, abar and v. It processes one piece of the vectors at a time, which
+// fits into the L1 cache. Each number receives the answers in the order in which the stage asked for them.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	rows := e.todo[e.count-len(e.held) : e.count]
@@ -317,13 +318,13 @@ func (e *Estimator) apply() {
 }
 
 // Estimate returns v of eq. (5) (memory-estimator), an estimate of mu times the gradient at the point of the last
-// complete step. The estimator owns the slice, which is valid until the next step begins.
+// completed step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Carry replaces a round's update s, of length d, by b times the result of the previous call (0 at first) plus 1-b
-// times s, where b is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls by the factor
-// (1-b)/(1+b); in return the updates are b/(1-b) rounds old on average. This is not in the paper. Carry returns NaN and
-// numbers of size 1e30 or more but does not remember them.
+// Carry replaces the update s of a round, which must have length d, with the sum of b times the result of the previous
+// call (0 at first) and 1-b times s, where b is Config.Momentum. If b is 0, Carry does nothing. Carry reduces the
+// variance of estimates by the factor (1-b)/(1+b), but on average the estimates are b/(1-b) rounds old. The paper does
+// not have this step. Results that are NaN, or 1e30 or more in magnitude, are stored in s but not remembered.
 func (e *Estimator) Carry(s []float32) {
 	if e.carry == nil {
 		return
@@ -338,12 +339,13 @@ func (e *Estimator) Carry(s []float32) {
 	}
 }
 
-// Memory returns the memory that persists across rounds, [Config.Memory] finite numbers: the last loss (Centered) or
-// the linear model (Tracking) of each component, then the last result of [Estimator.Carry]. The estimator owns the
-// slice. To survive a restart, copy it between two rounds into the Memory of a new estimator.
+// Memory returns the numbers that persist across rounds: the last loss (Centered) or the linear model (Tracking) of
+// each component, then the last result of [Estimator.Carry]. All of them are finite, and their count is
+// [Config.Memory]. The estimator owns the slice. To survive a restart, save a copy between two rounds and copy it into
+// the Memory of a new estimator.
 func (e *Estimator) Memory() []float32 { return e.whole }
 
-// batch draws mini-batches: subsets of fixed size, uniform and without replacement.
+// batch draws mini-batches: uniformly random subsets of a fixed size.
 type batch struct {
 	items []int // a permutation of 0..m-1
 	swaps []int // the target of the i-th swap of the shuffle; its length is the batch size
@@ -357,11 +359,11 @@ func newBatch(m, size int) batch {
 	return b
 }
 
-// whole reports whether a batch has all items. Such a batch is never shuffled.
+// whole reports whether a batch contains all items. If so, the items are never shuffled.
 func (b *batch) whole() bool { return len(b.swaps) == len(b.items) }
 
-// all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends only on its address. The slice
-// is valid until the next draw.
+// all returns the items 0..m-1 in order. It undoes the previous shuffle, in time proportional to the batch size, so
+// that each draw depends only on its address. The slice is valid until the next draw.
 func (b *batch) all() []int {
 	if b.whole() {
 		return b.items
@@ -373,8 +375,8 @@ func (b *batch) all() []int {
 	return b.items
 }
 
-// draw returns the batch at the start of a stream, in the order drawn. A batch of all items is in ascending order and
-// uses no draws. The slice is valid until the next draw.
+// draw returns the batch that the stream determines, in the order of the draws. A batch of all items is in ascending
+// order and consumes nothing from the stream. The slice is valid until the next draw.
 func (b *batch) draw(s *rng.Stream) []int {
 	if b.all(); b.whole() {
 		return b.items

@@ -17,7 +17,7 @@ func newTest(t testing.TB, cfg Config) *Estimator {
 	return e
 }
 
-// next returns the first open query, and whether a query is open.
+// next returns the first open query. If no query is open, it returns false.
 func next(e *Estimator) (Query, bool) {
 	if open := e.Next(); len(open) > 0 {
 		return open[0], true
@@ -38,17 +38,16 @@ func drive(t testing.TB, e *Estimator, f func(Query) float64) {
 	}
 }
 
-// unit is half an ulp of 1: one rounding moves a number of size B by at most unit*B.
+// unit is half an ulp of 1: rounding changes a number of magnitude B by at most unit*B.
 const unit = 0x1p-24
 
-// shadow runs an estimator and the reference in parallel over several rounds and steps. The losses are random: the
-// equations must hold for any answers of the black box. shadow returns the first difference beyond what rounding
-// explains.
+// shadow compares an estimator with the reference over several rounds and steps. The losses are random, because the
+// equations must hold for any answers. shadow returns the first difference that is larger than rounding can explain.
 //
-// With B the largest magnitude of a loss, rounding explains a multiple of unit*B. The factor for abar is m from the sum
-// over the table (each of its m partial sums is at most m*B, finally divided by m) and 8 for each row replaced after
-// the summation (a difference of at most 2B, rounded, times 1/m, rounded twice, added). For v it is higher by 3b + 6
-// for the b terms of the batch. The rows themselves are exact except for one rounding.
+// Let B be the largest magnitude of a loss. Rounding explains a difference of up to k*unit*B. For abar, k is m for the
+// sum over the table (each of its m partial sums is at most m*B, and the sum is divided by m) plus 8 for each row
+// replaced after the summation (a difference of at most 2B, rounded, times 1/m, rounded twice, added). For v, k is
+// larger by 3b + 6 because of the b terms of the batch. The rows themselves have only one rounding.
 func shadow(t *testing.T, cfg Config, planted fault) error {
 	t.Helper()
 	const rounds, steps = 4, 5
@@ -62,8 +61,8 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 	const size = 2.0 // losses are drawn from [-2, 2)
 	x := make([]float32, cfg.Dim)
 
-	// The reference asks first; the estimator must then ask the same queries in the same order, and gets the same
-	// answers.
+	// The reference makes its queries first. The estimator must then make the same queries in the same order, and gets
+	// the same answers.
 	type asked struct {
 		point []float64
 		h     int
@@ -143,7 +142,8 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 					return fmt.Errorf("round %d, step %d: %w", k, s, err)
 				}
 			}
-			// Compare the updated mean of the table with the mean of its own rows and with that of the reference.
+			// Compare the updated mean of the table with the recomputed mean of the rows and with the mean of the
+			// reference.
 			if err := compare("abar", e.abar, mean(rows), cfg.Samples+8*replaced+10); err != nil {
 				return fmt.Errorf("round %d, step %d: %w", k, s, err)
 			}
@@ -169,7 +169,8 @@ func TestEstimatorAgainstReference(t *testing.T) {
 	}
 }
 
-// The comparison detects every mutation, including those that no statistic of v could detect.
+// TestReferenceFaultsAreSeen checks that the comparison with the reference detects every mutation, including mutations
+// that no statistic of v can detect.
 func TestReferenceFaultsAreSeen(t *testing.T) {
 	cfg := Config{Dim: 5, Samples: 7, Batch: 3, Seed: 78}
 	for _, f := range []fault{dividesByMu, wrongSign, sumsBatch, keepsRows, keepsMean} {
@@ -179,7 +180,8 @@ func TestReferenceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// Clients with the same seed and the same losses draw different directions and batches.
+// TestClientsDrawApart checks that clients with the same seed and the same losses draw different directions and
+// batches.
 func TestClientsDrawApart(t *testing.T) {
 	x := make([]float32, 200)
 	var points [][]float32
@@ -201,7 +203,8 @@ func TestClientsDrawApart(t *testing.T) {
 	}
 }
 
-// After construction, an estimator allocates nothing: a full round with its table and steps, batches and directions.
+// TestRoundAllocatesNothing checks that a full round allocates no memory: filling the table, all steps, and drawing
+// directions and batches.
 func TestRoundAllocatesNothing(t *testing.T) {
 	for n := range 6 {
 		dist, kind := Distribution(n%2), Kind(n/2)

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Fit a line through three points without a gradient. The oracle returns only the error of a line at one of the points;
-// the driver passes the estimator's queries to it, and the answers back.
+// This example fits a line through three points without a gradient. The oracle returns only the error of a line at one
+// of the points. The driver passes the estimator's queries to the oracle and the answers back to the estimator.
 func Example() {
 	ctx := context.Background()
 	var oracle zoest.Oracle = zoest.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {

@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The test hashes the bits of the estimates of 200 steps in ten rounds. Each step is taken at the point that the
-// earlier steps reached. A difference of one bit in a draw, a query or a sum, on any processor, changes the hash. The
-// loss uses portable operations only.
+// TestGoldenTranscript compares a hash of all bits of the estimates of 200 steps in ten rounds. Each step is taken at
+// the point that the previous steps reached, so a one-bit difference in any draw, query or sum changes the hash. The
+// loss uses only operations that have the same result on every processor.
 func TestGoldenTranscript(t *testing.T) {
 	const d, m, b, rounds, steps = 130, 9, 4, 10, 20
 	for _, c := range []struct {

@@ -9,22 +9,23 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// This file tests Lemma 1 of the paper on a problem with known constants.
+// The tests in this file check Lemma 1 of the paper on a problem with known constants.
 
-// problem is f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s and 0 <= y_h <= 1: bounded (values in [0,1]) and
-// smooth. With the derivatives s1 and s2 of s, where |s1| <= 1/4 and |s2| <= 1/(6*sqrt 3), the second derivative of
-// (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so the gradients have the Lipschitz constant L_f = (1/8 + 1/(3*sqrt 3)) * max
-// |a_h|^2.
+// problem has the loss f_h(x) = (s(a_h.x) - y_h)^2, where s is the logistic function and 0 <= y_h <= 1. The loss is
+// smooth and lies in [0, 1]. The derivatives s1 and s2 of s satisfy |s1| <= 1/4 and |s2| <= 1/(6*sqrt 3). The second
+// derivative of (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so the gradients have the Lipschitz constant L_f = (1/8 + 1/(3*sqrt 3))
+// * max |a_h|^2.
 type problem struct {
 	a [][]float64
 	y []float64
-	// The points of the table and of steps 0 to 3 are fixed in advance, so the mean over all draws is also the
-	// conditional mean.
+	// The table is filled at x, and steps 0 to 3 are taken at the points phi. Because these points are fixed in
+	// advance, the mean over all draws is also the conditional mean.
 	x   []float32
 	phi [4][]float32
 }
 
-// At x and at phi^0 and phi^3 the gradient has length about 0.2; at phi^1 and phi^2 the logistic function is flat.
+// The gradient has length about 0.2 at x, phi^0 and phi^3. At phi^1 and phi^2 the logistic function is flat, so the
+// gradient is much smaller.
 var logistic = problem{
 	a:   [][]float64{{1, 0, 0}, {0.8, 0.6, 0}, {0.8, 0, -0.6}, {0.8, -0.36, 0.48}},
 	y:   []float64{0.05, 0.1, 0.05, 0.15},
@@ -32,7 +33,7 @@ var logistic = problem{
 	phi: [4][]float32{{0.3, 0.1, -0.1}, {-5, 0.5, 0.5}, {-6, -0.2, 0.4}, {0.5, -0.2, 0.3}},
 }
 
-// lipschitz is L_f: all |a_h| are 1.
+// lipschitz is the constant L_f of the problem, in which every |a_h| is 1.
 const lipschitz = 0.318
 
 func value[F float32 | float64](p problem, x []F, h int) float64 {
@@ -43,7 +44,7 @@ func value[F float32 | float64](p problem, x []F, h int) float64 {
 	return 1 / (1 + vec.Exp(-z))
 }
 
-// at is the loss of sample h at a point.
+// at returns the loss of sample h at the point x.
 func at[F float32 | float64](p problem, x []F, h int) float64 {
 	r := value(p, x, h) - p.y[h]
 	return r * r
@@ -60,7 +61,7 @@ func (p problem) gradient(x []float32) []float64 {
 	return g
 }
 
-// smoothed is the exact E[u f(x + mu*u)] for sign vectors u: the mean over all 2^d of these vectors.
+// smoothed returns the exact value of E[u f(x + mu*u)] for random sign vectors u: the mean over all 2^d sign vectors.
 func (p problem) smoothed(x []float32, mu float64) []float64 {
 	d := len(x)
 	sum, u, y := make([]float64, d), make([]float64, d), make([]float64, d)
@@ -78,7 +79,7 @@ func (p problem) smoothed(x []float32, mu float64) []float64 {
 	return sum
 }
 
-// run executes a round and returns its estimates at steps 0 and 3.
+// run performs a round and returns its estimates in steps 0 and 3.
 type run func(round int) (first, last []float64)
 
 func (p problem) config(dist Distribution, b int) Config {
@@ -122,8 +123,8 @@ func (p problem) planted(f fault, dist Distribution, b int, mu float64) run {
 	}
 }
 
-// moments are the mean of a vector over many rounds, the standard error of each coordinate, and the mean squared length
-// with its standard error.
+// moments contains the mean of a vector over many rounds and the standard error of each coordinate, and the mean
+// squared length of the vector and its standard error.
 type moments struct {
 	mean, se     []float64
 	square, seSq float64
@@ -167,7 +168,7 @@ func measure(r run, d, n int) (first, last moments) {
 	return acc[0].result, acc[1].result
 }
 
-// meanFault compares a measured mean with the exact one, coordinate by coordinate; the limit is five standard errors.
+// meanFault compares each coordinate of a measured mean with the exact mean. The limit is five standard errors.
 func meanFault(m moments, want []float64) error {
 	for j := range want {
 		if math.Abs(m.mean[j]-want[j]) > 5*m.se[j] {
@@ -177,12 +178,13 @@ func meanFault(m moments, want []float64) error {
 	return nil
 }
 
-// The measured conditional mean agrees with the exact mean over all 8 sign vectors, at a large radius: 30000 rounds
-// give a standard error of about 0.002, where mu times the gradient is about 0.1. The test detects mutations that
-// change the mean. An estimate divided by mu, or of the wrong sign, changes it from the first step on. A sum over the
-// batch, and a table mean that is not recomputed, change it once rows have been replaced at points with another
-// gradient. A table that is never refreshed does not change the mean: its rows cancel against their own mean. Only the
-// comparison with the reference detects that mutation (TestReferenceFaultsAreSeen).
+// TestConditionalMeanIsExact compares the measured conditional mean with the exact mean over all 8 sign vectors, for a
+// large radius. With 30000 rounds, the standard error is about 0.002, while mu times the gradient is about 0.1.
+//
+// The test must detect all mutations that change the mean. Division by mu and a wrong sign change the mean from the
+// first step on. A sum over the batch and a table mean that is not recomputed change the mean only after rows have been
+// replaced at points with a different gradient. A table that is never refreshed does not change the mean, because its
+// rows cancel against their own mean; only TestReferenceFaultsAreSeen detects that mutation.
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
@@ -221,8 +223,9 @@ func TestConditionalMeanIsExact(t *testing.T) {
 	}
 }
 
-// bound checks a measured mean against Lemma 1 (ii): the distance of E v from mu*grad f is at most c_r*mu^2, with c_r =
-// L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1, plus four standard errors of the whole vector. signal is |mu*grad f|.
+// bound returns the two sides of Lemma 1 (ii) for a measured mean, and the length of mu*grad f. distance is the
+// distance of the mean from mu*grad f. tolerance is c_r*mu^2 plus four standard errors of the whole vector, with c_r =
+// L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1.
 func bound(m moments, gradient []float64, mu float64) (distance, tolerance, signal float64) {
 	var variance float64
 	for j, g := range gradient {
@@ -234,8 +237,9 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 	return math.Sqrt(distance), cr*mu*mu + 4*math.Sqrt(variance), math.Sqrt(signal)
 }
 
-// The conditional mean stays within the paper's own bound, at a radius so small that the bound is meaningful: the
-// tolerance must be below half of the estimated value. Division by mu and a wrong sign violate the bound.
+// TestConditionalMeanBound checks that the conditional mean satisfies the paper's bound, at a radius so small that the
+// bound is meaningful: the tolerance must be below half of the estimated value. Dividing by mu, or using the wrong
+// sign, must violate the bound.
 func TestConditionalMeanBound(t *testing.T) {
 	const mu, b, n = 0.05, 3, 150000
 	if brief() {
@@ -269,7 +273,8 @@ func TestConditionalMeanBound(t *testing.T) {
 	}
 }
 
-// The exact remainder stays within its bound, for sign vectors and radii over four orders of magnitude.
+// TestRemainderBound checks that the exact remainder satisfies its bound, for sign vectors and for radii that span four
+// orders of magnitude.
 func TestRemainderBound(t *testing.T) {
 	p := logistic
 	cr := lipschitz * math.Pow(3, 1.5) / 2
@@ -287,10 +292,10 @@ func TestRemainderBound(t *testing.T) {
 	}
 }
 
-// E|v|^2 <= 9 Q^2 with Q^2 = R_u^2 M_2 / c_u^2 = d*M_2. Where the loss is 1 everywhere, M_2 = 1, every row has squared
-// length d, and E|v|^2 is known: d/b from the fresh queries, d*(1/b - 1/m) from the sampled rows against the table's
-// mean, at any step. A sum over the batch in place of its mean, with b = m = 8, violates the bound of 9 (it has 8 +
-// 8*(1-1/8)^2 = 14.1).
+// TestSecondMoment checks E|v|^2 <= 9 Q^2 with Q^2 = R_u^2 M_2 / c_u^2 = d*M_2. If the loss is 1 everywhere, then M_2 =
+// 1, every row has squared length d, and E|v|^2 is known at every step: d/b from the fresh queries plus d*(1/b - 1/m)
+// from the difference between the sampled rows and the mean of the table. The test must detect the use of the sum over
+// the batch instead of its mean: with b = m = 8, it violates the bound of 9 with 8 + 8*(1-1/8)^2 = 14.1.
 func TestSecondMoment(t *testing.T) {
 	n := 10000
 	if brief() {
@@ -336,7 +341,8 @@ func TestSecondMoment(t *testing.T) {
 		}
 	}
 
-	// Where the loss varies, M_2 is bounded by 1 and by the largest mean square of a component near the points.
+	// If the loss varies, M_2 is bounded both by 1 and by the largest mean square of a component's loss near the
+	// points.
 	p := logistic
 	first, last := measure(p.estimator(t, Rademacher, 2, mu), 3, n)
 	var m2 float64
@@ -360,10 +366,11 @@ func TestSecondMoment(t *testing.T) {
 	}
 }
 
-// Lemma 1 holds with measurement noise of the oracle, of mean zero and variance 1/4, drawn anew for each query. The
-// conditional mean stays that of the noiseless loss, the table's rows satisfy (1/m) sum E|a_h|^2 <= Q^2, and the
-// estimate satisfies E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. Noise of mean 4 also leaves the mean
-// unchanged (E u = 0), but it increases the second moments, which the test detects.
+// TestNoisyQueries checks that Lemma 1 holds if the oracle adds measurement noise with mean 0 and variance 1/4, drawn
+// independently for each query. The conditional mean must be that of the noiseless loss, the rows of the table must
+// satisfy (1/m) sum E|a_h|^2 <= Q^2, and the estimate must satisfy E|v|^2 <= 9 Q^2, with M_2 increased by the variance
+// of the noise. Noise with mean 4 also leaves the mean unchanged (because E u = 0), but increases the second moments,
+// which the test must detect.
 func TestNoisyQueries(t *testing.T) {
 	const mu, b, variance = 0.5, 2, 0.25
 	n := 40000

@@ -8,14 +8,15 @@ import (
 	"slices"
 )
 
-// Oracle is the black box that returns the loss of one sample at one point.
+// Oracle is a black box that returns the loss of one sample at one point.
 type Oracle interface {
-	// Loss returns f_h(x) for the sample h, 0 <= h < m, plus noise of mean zero (zeta in the paper) if the measurement
-	// is noisy. The caller owns x, which is valid only during the call. Loss should return early when ctx ends.
+	// Loss returns f_h(x) for the sample h, 0 <= h < m. If measurements are noisy, the result includes noise with mean
+	// zero (zeta in the paper). The caller owns x, which is valid only during the call. Loss should return early when
+	// ctx ends.
 	Loss(ctx context.Context, x []float32, sample int) (float64, error)
 }
 
-// OracleFunc makes a function an [Oracle].
+// OracleFunc is a function that implements [Oracle].
 type OracleFunc func(ctx context.Context, x []float32, sample int) (float64, error)
 
 // Loss calls f.
@@ -23,16 +24,17 @@ func (f OracleFunc) Loss(ctx context.Context, x []float32, sample int) (float64,
 	return f(ctx, x, sample)
 }
 
-// BatchOracle is an [Oracle] that answers several queries at once: an external program, a GPU, several cores.
+// BatchOracle is an [Oracle] that can answer several queries at once, for example in an external program, on a GPU, or
+// on several cores.
 type BatchOracle interface {
 	Oracle
-	// Losses stores the loss of queries[i] in losses[i], or NaN if the loss cannot be computed. Both slices have the
-	// same length. After an error no loss is usable. Results must not depend on how queries are grouped. The caller
-	// owns the points, which are valid only during the call.
+	// Losses stores the loss of queries[i] in losses[i], or NaN if it cannot compute the loss. Both slices have the
+	// same length. If Losses returns an error, none of the losses is usable. The results must not depend on how queries
+	// are grouped into calls. The caller owns the points, which are valid only during the call.
 	Losses(ctx context.Context, queries []Query, losses []float64) error
 }
 
-// Query asks for the loss of a sample at a point.
+// Query is a request for the loss of one sample at one point.
 type Query struct {
 	Point  []float32 // length d; owned by the estimator and valid until the answer is given
 	Sample int       // the component h, 0 <= h < m
@@ -46,15 +48,18 @@ func (q Query) fault(err error) error {
 	return fmt.Errorf("zoest: loss of sample %d at %v%s: %w", q.Sample, point, dots, err)
 }
 
-// Usable reports whether a loss can answer a query: its absolute value is at most 1e30, so that sums over a hundred
-// million rows stay finite in float32.
+// Usable reports whether a loss can answer a query. Its absolute value must be at most 1e30, so that sums over a
+// hundred million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
-// Ask sends queries to an oracle, all at once if it is a [BatchOracle], and stores the results in losses, of the same
-// length. It retries each query that fails or whose loss is not [Usable], alone and up to retries times. If a batch
-// fails as a whole, it sends each query alone. A query without an answer gets NaN, and Ask returns the first such
-// query's error. If ctx ends, Ask returns the error of ctx, and losses must not be used. A panic of the oracle becomes
-// an error: a crash on some data would reveal something about the data.
+// Ask sends queries to an oracle and stores the results in losses, which must have the same length. If o is a
+// [BatchOracle], Ask sends all queries at once; if the batch fails as a whole, it sends each query individually. If a
+// query fails, or its loss is not [Usable], Ask retries that query individually; retries is the maximum number of
+// retries per query. The loss of a query that remains without an answer is NaN, and Ask returns the error of the first
+// such query.
+//
+// If ctx ends, Ask returns the error of ctx, and losses must not be used. Ask turns a panic of the oracle into an
+// error, because a crash that depends on the data would reveal something about the data.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The estimates have the same bits for any window: answers are applied in the order of the stage.
+// TestWindowChangesNothing checks that the estimates have the same bits for any window, because answers are applied in
+// the order of the stage.
 func TestWindowChangesNothing(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		cfg.Kind = Centered
@@ -55,8 +56,8 @@ func TestWindowChangesNothing(t *testing.T) {
 	})
 }
 
-// If one loss of a window is unusable, Answer refuses all of them, the error names the sample, and the same queries
-// stay open.
+// TestWindowRefusesAsOne checks that if one loss in a window is unusable, Answer accepts none of the losses, the error
+// names the sample, and the same queries remain open.
 func TestWindowRefusesAsOne(t *testing.T) {
 	e := newTest(t, Config{Dim: 2, Samples: 5, Seed: 1, Window: 3})
 	e.Fill(0, []float32{1, 2}, 0.5)
@@ -74,7 +75,7 @@ func TestWindowRefusesAsOne(t *testing.T) {
 	}
 }
 
-// script is an oracle that takes its answers from a function, in batches or one by one, and counts calls.
+// script is an oracle that gets its answers from a function and counts the calls.
 type script struct {
 	single, batched int
 	answer          func(call, sample int) (float64, error)
@@ -105,8 +106,8 @@ func questions(n int) []Query {
 	return qs
 }
 
-// Ask retries only failed queries, unchanged; a query that stays without an answer gets the loss NaN, and the error
-// names the query.
+// TestAsk checks that Ask retries only the failed queries and does not change them. A query that remains without an
+// answer must have the loss NaN, and the error must name it.
 func TestAsk(t *testing.T) {
 	down := errors.New("scorer is down")
 	losses := make([]float64, 4)
@@ -138,8 +139,8 @@ func TestAsk(t *testing.T) {
 		}
 	}
 
-	// A batch takes one call for all queries, then single calls for the missing answers, or single calls for all
-	// queries if the first call failed.
+	// A batch takes one call for all queries and then single calls for the missing answers. If the first call fails, it
+	// takes single calls for all queries.
 	half := &batchScript{script{answer: func(call, sample int) (float64, error) {
 		if call == 0 && sample%2 == 1 {
 			return math.NaN(), nil
@@ -165,8 +166,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// forgetful returns NaN the first few times that a sample is queried, alone or in a batch. The field cannot is a sample
-// that makes each batch with it fail as a whole.
+// forgetful is an oracle that returns NaN the first few times that a sample is queried, alone or in a batch. One
+// sample, whose number is in the field cannot, makes every query and every batch that includes it fail.
 type forgetful struct {
 	cannot int
 	asked  map[int]int
@@ -194,7 +195,8 @@ func (f *forgetful) Losses(ctx context.Context, queries []Query, losses []float6
 	return nil
 }
 
-// A sample that makes batches fail does not reduce the retries of other samples.
+// TestFailedBatchTakesNoTries checks that a sample that makes batches fail does not reduce the number of retries for
+// other samples.
 func TestFailedBatchTakesNoTries(t *testing.T) {
 	for retries := range 6 {
 		var found [2][]float64
@@ -212,7 +214,8 @@ func TestFailedBatchTakesNoTries(t *testing.T) {
 	}
 }
 
-// A panic of the oracle is an error of its query; the other queries get their answers.
+// TestAskSurvivesPanics checks that a panic of the oracle becomes the error of its query, and that all other queries
+// get their answers.
 func TestAskSurvivesPanics(t *testing.T) {
 	o := OracleFunc(func(_ context.Context, _ []float32, sample int) (float64, error) {
 		if sample == 1 {

@@ -69,13 +69,14 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
-// protocolConfig avoids special cases: b < m, more than one sign word.
+// protocolConfig is a configuration without special cases: b is less than m, and a direction has more than one word of
+// signs.
 var protocolConfig = Config{Dim: 70, Samples: 6, Batch: 3, Seed: 4}
 
 func loss(q Query) float64 { return float64(q.Point[q.Sample]) + float64(q.Sample) }
 
-// state is everything that an estimator will ever use again, in comparable form. It includes the outstanding query's
-// point and direction only while that query is open.
+// state returns everything that affects the future behavior of an estimator, as text for comparison. It includes the
+// point and direction of a query only while that query is open.
 func state(e *Estimator) string {
 	s := fmt.Sprint(e.round, e.step, e.mu, e.filling, e.count, len(e.open), e.todo, e.table.flat, e.abar, e.v)
 	if len(e.open) > 0 {
@@ -84,7 +85,7 @@ func state(e *Estimator) string {
 	return s
 }
 
-// play runs two rounds of three steps and returns all estimates. It calls visit before every answer.
+// play performs two rounds of three steps and returns all estimates. It calls visit before every answer.
 func play(t *testing.T, e *Estimator, visit func(e *Estimator, stage, query int)) [][]float32 {
 	t.Helper()
 	x := make([]float32, e.cfg.Dim)
@@ -111,7 +112,8 @@ func play(t *testing.T, e *Estimator, visit func(e *Estimator, stage, query int)
 	return vs
 }
 
-// sameEstimates fails the test if a disturbed run differs in a bit from an undisturbed one.
+// sameEstimates performs a run that the function visit disturbs, and an undisturbed run. It fails the test if any
+// estimate differs in any bit.
 func sameEstimates(t *testing.T, visit func(e *Estimator, stage, query int)) {
 	t.Helper()
 	want := play(t, newTest(t, protocolConfig), func(*Estimator, int, int) {})
@@ -123,7 +125,8 @@ func sameEstimates(t *testing.T, visit func(e *Estimator, stage, query int)) {
 	}
 }
 
-// A stage queries each of its components once: every component when it fills a table, and those of the batch in a step.
+// TestStagesAskOnce checks that each stage queries each of its components exactly once: all components when it fills
+// the table, and the components of the batch in a step.
 func TestStagesAskOnce(t *testing.T) {
 	queries := map[int][]int{}
 	play(t, newTest(t, protocolConfig), func(e *Estimator, stage, _ int) {
@@ -173,7 +176,8 @@ func TestNextBetweenStages(t *testing.T) {
 	}
 }
 
-// An answer needs an open query: no query is open before the first Next, after the answer, or after the end of a stage.
+// TestAnswerWithoutQuery checks that Answer fails if no query is open: before the first call of Next, after the answer,
+// and after the end of a stage.
 func TestAnswerWithoutQuery(t *testing.T) {
 	refused := func(e *Estimator, when string) {
 		before := state(e)
@@ -206,7 +210,7 @@ func TestAnswerWithoutQuery(t *testing.T) {
 	refused(e, "step complete")
 }
 
-// unusable are losses that are NaN, or so large that a sum over a table could overflow.
+// unusable lists losses that are NaN or so large that a sum over a table could overflow.
 var unusable = []float64{
 	math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, math.MaxFloat64, math.MaxFloat32, math.Nextafter(1e30,
 		math.Inf(1)),
@@ -225,8 +229,8 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// An unusable loss is refused, the query stays open and nothing changes: with the true loss the run continues to the
-// same bits.
+// TestUnusableLossIsRefused checks that an unusable loss is refused without any effect: the query remains open, and
+// with the true loss the run produces the same bits.
 func TestUnusableLossIsRefused(t *testing.T) {
 	refused := 0
 	sameEstimates(t, func(e *Estimator, stage, query int) {
@@ -252,7 +256,8 @@ func TestUnusableLossIsRefused(t *testing.T) {
 	}
 }
 
-// Fill restarts its round in any state: in the middle of a table or a step, with or without an open query.
+// TestFillRestarts checks that Fill restarts a round in any state: while the table is being filled or during a step,
+// with or without an open query.
 func TestFillRestarts(t *testing.T) {
 	x := make([]float32, protocolConfig.Dim)
 	for i := range x {
@@ -292,8 +297,8 @@ func TestFillRestarts(t *testing.T) {
 	}
 }
 
-// A step that is restarted before its first answer asks the same queries at its new point. (Once a query is answered,
-// its row is in the table, and only Fill undoes that.)
+// TestStepRestartsBeforeItsFirstAnswer checks that a step that is restarted before its first answer makes the same
+// queries at the new point. (Once a query has been answered, its row is in the table, and only Fill can undo that.)
 func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	x, y := make([]float32, protocolConfig.Dim), make([]float32, protocolConfig.Dim)
 	for i := range y {
@@ -321,7 +326,8 @@ func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	}
 }
 
-// The estimator does not copy its point: a query uses the value that x has when the query is made.
+// TestPointIsRead checks that the estimator does not copy its point: a query uses the value of x at the time of the
+// query.
 func TestPointIsRead(t *testing.T) {
 	e := newTest(t, Config{Dim: 3, Samples: 2})
 	x := []float32{1, 2, 3}

@@ -4,18 +4,20 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// records is the memory of [Config.Records] besides the table. No number in it depends on more than one record.
+// records contains the memory that an estimator with [Config.Records] has in addition to the table. Each number in it
+// depends on only one record.
 //
-// In a round all queries are made at the released model x. With t the number of the query of the round, 1..tau:
+// All queries of a round are made at the released model x. For query t = 1..tau of the round, the rows are:
 //
 //	paper      row = sum_t u_t f(x + mu u_t), restarted in each round
 //	centered   row = sum_t u_t (f(x + mu u_t) - b_t), likewise; b_t is the record's previous loss, across rounds, 0 before the first
 //	tracking   row = g and a level c, across rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
 //
-// Multiplied by the factor of [Estimator.Rows], 1/tau or mu, a row is an estimate of mu*grad f_h(x). The mean of the
-// first two kinds of rows is mu*grad f_h(x) up to O(mu^2), as the sign of each query is drawn independently. The third
-// kind lags behind while the model moves; its error falls with each query to that of a linear fit. Unlike [Tracking]
-// without records, its level has no range and its slope no trust: both would depend on all records.
+// A row times the factor that [Estimator.Rows] returns, 1/tau or mu, is an estimate of mu*grad f_h(x). For the first
+// two kinds, its mean is mu*grad f_h(x) up to O(mu^2), because the sign of each query is drawn independently. The third
+// kind lags behind while the model moves; with each query, its error decreases toward the error of a linear fit. Unlike
+// [Tracking] without Records, the third kind has no range for the level and no trust for the slope, because both would
+// depend on all records.
 type records struct {
 	levels []float32 // the previous loss (centered), or c (tracking); 0 before the first
 	grown  []float32 // tracking: the sum of all changes for each record, which bounds its numbers; see mostGrown
@@ -23,10 +25,11 @@ type records struct {
 	asked  int       // queries of each record in this round
 }
 
-// recordKappa is the fraction of a residual that the slope absorbs, recordOmega the fraction that the level absorbs.
+// recordKappa is the fraction of a residual that is added to the slope. recordOmega is the fraction that is added to
+// the level.
 const recordKappa, recordOmega = 0.5, 0.25
 
-// newRecords allocates and lays out the memory.
+// newRecords allocates the memory of the records and divides it into its parts.
 func (e *Estimator) newRecords() {
 	m, d := e.cfg.Samples, e.cfg.Dim
 	e.records = new(records)
@@ -43,7 +46,8 @@ func (e *Estimator) newRecords() {
 	}
 }
 
-// fill begins a round. Persistent memory stays, except for records whose numbers have grown too large.
+// fill begins a round. It keeps the memory that persists across rounds, except for records whose numbers have grown too
+// large.
 func (r *records) fill(e *Estimator) {
 	r.asked = 0
 	if e.cfg.Kind != Tracking {
@@ -65,8 +69,8 @@ func (r *records) step(e *Estimator) {
 	}
 }
 
-// numbers stores the numbers of the directions for records h, h+1 and so on. A record gets each row of the Hadamard
-// matrix once in as many queries as the matrix has rows.
+// numbers sets numbers[i] to the number of the direction for record h+i. A record gets each row of the Hadamard matrix
+// once before any row repeats.
 func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	w.number(numbers, h, step)
 	for i := range numbers {
@@ -75,7 +79,7 @@ func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	}
 }
 
-// take processes the loss of record h at x + mu*u: it updates the level and returns the coefficient of u to add to the
+// take processes the loss of record h at x + mu*u. It updates the level and returns the multiple of u to add to the
 // row.
 func (r *records) take(e *Estimator, h int, u direction, loss float32) (move float32) {
 	switch e.cfg.Kind {
@@ -108,10 +112,10 @@ func (r *records) apply(e *Estimator, todo []int) {
 	e.held = e.held[:0]
 }
 
-// Rows returns the rows of all samples, of Dim numbers each, after a complete stage of an estimator with
-// Config.Records. Each row times factor, which depends only on the number of queries and mu, is an estimate of mu times
-// the gradient of its sample's loss at the model of the round. The estimator owns the slice, which must not be changed
-// and is valid until the next call of Fill or Step.
+// Rows returns the rows of all samples after a complete stage. Each row has Dim numbers. The estimator must have been
+// created with Config.Records. Each row multiplied by factor is an estimate of mu times the gradient of the sample's
+// loss at the model of the round; factor depends only on the number of queries and on mu. The estimator owns the slice,
+// which must not be changed and is valid until the next call of Fill or Step.
 func (e *Estimator) Rows() (rows []float32, factor float64) {
 	if e.cfg.Kind == Tracking {
 		return e.table.flat, float64(e.mu)

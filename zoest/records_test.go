@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// recordKinds returns the configurations that keep records separate.
+// recordKinds returns one configuration with Records for each combination of a kind and a distribution.
 func recordKinds(d, m int) (list []Config) {
 	for kind := Paper; kind <= Tracking; kind++ {
 		for _, directions := range []Distribution{Rademacher, Walsh} {
@@ -25,7 +25,7 @@ func recordKinds(d, m int) (list []Config) {
 
 func recordName(cfg Config) string { return fmt.Sprintf("%v %v", cfg.Kind, cfg.Directions) }
 
-// askRound executes a round of tau queries for each record at x.
+// askRound performs a round with tau queries for each record at x.
 func askRound(t testing.TB, e *Estimator, round, tau int, x []float32, mu float64, loss func(x []float32, h int) float64) {
 	t.Helper()
 	losses := make([]float64, 0, 16)
@@ -52,8 +52,8 @@ func bentLoss(x []float32, h int) float64 {
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// For any answers of one record, with hostile losses over several rounds, every other record keeps its row, its memory
-// and its queries bit for bit.
+// TestRecordsStayApart replaces the answers of one record over several rounds. It checks that the rows, memory and
+// queries of all other records remain bit-identical.
 func TestRecordsStayApart(t *testing.T) {
 	const d, m, tau, replaced = 7, 12, 5, 4
 	for _, cfg := range recordKinds(d, m) {
@@ -99,7 +99,7 @@ func TestRecordsStayApart(t *testing.T) {
 	}
 }
 
-// checkApart checks that the memory of all records except the replaced one is the same in a and b, and that all numbers
+// checkApart checks that a and b contain the same memory for all records except the replaced one, and that all numbers
 // in b are finite.
 func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
 	t.Helper()
@@ -122,7 +122,8 @@ func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
 	}
 }
 
-// For linear losses the paper's and the centered rows have mean mu*slope, and the tracking rows converge to it.
+// TestRecordRowsEstimate checks that, for linear losses, the paper's rows and the centered rows have the mean mu*slope,
+// and that the tracking rows converge to mu*slope.
 func TestRecordRowsEstimate(t *testing.T) {
 	const d, m, mu, rounds = 5, 3, 0.2, 4000
 	x := []float32{0.5, -1, 0.25, 0, 2}
@@ -162,7 +163,8 @@ func TestRecordRowsEstimate(t *testing.T) {
 	}
 }
 
-// In n queries of a round, the Walsh directions of a record cover each of the n rows of the Hadamard matrix once.
+// TestRecordDirectionsCover checks that in n queries of a round the Walsh directions of a record include each of the n
+// rows of the Hadamard matrix once.
 func TestRecordDirectionsCover(t *testing.T) {
 	const d, m, n = 13, 37, 16
 	cfg := Config{Dim: d, Samples: m, Directions: Walsh, Records: true, Seed: 9}
@@ -204,8 +206,8 @@ func TestRecordsRefuse(t *testing.T) {
 	}
 }
 
-// If the numbers of a record have grown too large, its memory starts again from zero. All memory survives a restart of
-// the process bit for bit.
+// TestRecordsRestart checks that the memory of a record restarts from zero if its numbers have grown too large, and
+// that all memory survives a restart of the process bit for bit.
 func TestRecordsRestart(t *testing.T) {
 	const d, m = 4, 6
 	for _, cfg := range recordKinds(d, m) {
@@ -258,7 +260,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	}
 }
 
-// The rows of each configuration after three rounds are the same on every processor.
+// TestRecordsGolden checks that after three rounds the rows of each configuration are the same on every processor.
 func TestRecordsGolden(t *testing.T) {
 	for _, cfg := range recordKinds(9, 5) {
 		e := newTest(t, cfg)
@@ -289,7 +291,7 @@ var recordsGolden = map[string]string{
 	"tracking rademacher": "13acffc1a27bf72f", "tracking walsh": "6353dce4e9571118",
 }
 
-// digestOf returns the first bytes of the SHA-256 of numbers.
+// digestOf returns the first bytes of the SHA-256 hash of the numbers.
 func digestOf(x []float32) string {
 	hash := sha256.New()
 	for _, v := range x {

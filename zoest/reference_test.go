@@ -4,7 +4,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fault is a mutation of the reference, to show that a test would detect it.
+// fault is a mutation of the reference that a test must detect.
 type fault int
 
 const (
@@ -16,7 +16,8 @@ const (
 	keepsMean // rows are replaced, their mean is not recomputed
 )
 
-// reference is the estimator as in the paper, in float64, with its own draws at the documented addresses.
+// reference implements the estimator as described in the paper, in float64. It makes its own draws at the documented
+// addresses.
 type reference struct {
 	cfg   Config
 	fault fault
@@ -28,10 +29,10 @@ type reference struct {
 	abar     []float64
 }
 
-// ask is a black box for the reference: the loss of sample h at a point.
+// ask returns the loss of sample h at a point.
 type ask func(point []float64, h int) float64
 
-// direction is the u at an address: coordinate i is -1 if bit i%64 of the (i/64)-th Uint64 is set.
+// direction returns the direction u at an address: coordinate i is -1 if bit i%64 of the (i/64)-th Uint64 is set.
 func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	s := rng.New(r.cfg.Seed, rng.Address{
 		Purpose: p, Client: r.cfg.Client, Round: uint32(r.round), Step: uint32(r.t), Component: uint32(h),
@@ -50,9 +51,9 @@ func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	return u
 }
 
-// walsh is the k-th direction of the current stage: the stage's signs times a row of the Hadamard matrix of twice the
-// order, restricted to the columns of its second half. It takes the number of the row from the code under test, see
-// TestWalshOrder.
+// walsh returns the k-th direction of the current stage: the signs of the stage, multiplied by a row of a Hadamard
+// matrix of twice the order, restricted to the second half of its columns. The number of the row comes from the code
+// under test; TestWalshOrder checks it.
 func (r *reference) walsh(p rng.Purpose, k int) []float64 {
 	stage := uint32(0)
 	if p == rng.Step {
@@ -81,7 +82,7 @@ func (r *reference) walsh(p rng.Purpose, k int) []float64 {
 	return u
 }
 
-// batch is the first b of a Fisher-Yates shuffle of 0..m-1.
+// batch returns the first b items of a Fisher-Yates shuffle of 0..m-1.
 func (r *reference) batch() []int {
 	m, b := r.cfg.Samples, r.cfg.Batch
 	p := make([]int, m)
@@ -101,7 +102,7 @@ func (r *reference) batch() []int {
 	return p[:b]
 }
 
-// query is eq. (q-generic) with c_u = 1.
+// query returns the vector of eq. (q-generic) with c_u = 1.
 func (r *reference) query(p rng.Purpose, x []float64, h int, f ask) []float64 {
 	u := r.direction(p, h)
 	if r.cfg.Directions == Walsh {
@@ -119,7 +120,7 @@ func (r *reference) query(p rng.Purpose, x []float64, h int, f ask) []float64 {
 	return u
 }
 
-// fill is eq. (memory-initialization).
+// fill fills the table as in eq. (memory-initialization).
 func (r *reference) fill(round int, x []float64, mu float64, f ask) {
 	r.round, r.t, r.mu, r.place = round, 0, mu, 0
 	r.a = make([][]float64, r.cfg.Samples)
@@ -129,7 +130,7 @@ func (r *reference) fill(round int, x []float64, mu float64, f ask) {
 	r.abar = mean(r.a)
 }
 
-// step is eq. (memory-estimator), and the replacement of the sampled rows after it.
+// step returns the estimate of eq. (memory-estimator) and then replaces the sampled rows.
 func (r *reference) step(phi []float64, f ask) []float64 {
 	v := make([]float64, r.cfg.Dim)
 	r.place = 0

@@ -2,8 +2,8 @@ package zoest
 
 import "github.com/spade-dfl/spade-edge/zoest/vec"
 
-// table is the memory table: a row a_h = coefficient*direction for each of the m components. A dense table holds the
-// rows; a seeded table recomputes them, with the same bits.
+// table is the memory table. It has a row a_h = coefficient*direction for each of the m components. A dense table
+// stores the rows; a seeded table recomputes them, with the same bits.
 type table struct {
 	flat []float32 // dense: m rows of d numbers in one slice, allocated once
 
@@ -13,7 +13,7 @@ type table struct {
 	dir   direction   // seeded: buffer for one direction
 }
 
-// seededRow identifies a row's direction by the stage that drew it.
+// seededRow contains what is needed to recompute a row: its coefficient, and the stage that drew its direction.
 type seededRow struct {
 	stage       uint32 // 0: the table was filled; t+1: local step t
 	coefficient float32
@@ -33,7 +33,7 @@ func newTable(cfg Config) (t table) {
 	return t
 }
 
-// row returns row h of the table. If the table is seeded, the row is a copy that is valid until the next call.
+// row returns row h of the table. If the table is seeded, the result is a copy that is valid until the next call.
 func (e *Estimator) row(h int) []float32 {
 	t, d := &e.table, e.cfg.Dim
 	if t.seeds == nil {
@@ -54,7 +54,7 @@ func (e *Estimator) row(h int) []float32 {
 	return t.row
 }
 
-// mean sets abar to the mean of all rows, summed from first to last.
+// mean sets abar to the mean of all rows. It adds the rows from first to last.
 func (e *Estimator) mean() {
 	clear(e.abar)
 	for h := range e.cfg.Samples {

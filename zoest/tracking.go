@@ -7,32 +7,36 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Kind is what an [Estimator] remembers of a component. The estimate has the same conditional mean for every kind.
+// Kind determines what an [Estimator] remembers about each component. The estimate has the same conditional mean for
+// every kind.
 type Kind int
 
 const (
-	// Paper is the estimator of the paper: the latest row of each component, refilled in each round.
+	// Paper is the kind in the paper: the estimator remembers the latest row of each component and refills all rows in
+	// each round.
 	Paper Kind = iota
-	// Centered subtracts from each loss the previous loss of the same component, or 0 if there is none. That number is
-	// known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance is gone.
-	// The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 for losses in [-B, B].
+	// Centered subtracts from each loss the previous loss of the same component, or 0 if there is none. The previous
+	// loss is known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance
+	// disappears. The second moment stays below 9 Q^2, with M_2 = B^2, for losses in [0, B], and below 36 Q^2 for
+	// losses in [-B, B].
 	Centered
-	// Tracking keeps a linear model of each component's loss across rounds and fills no table. See model.
+	// Tracking maintains a linear model of each component's loss across rounds and does not fill a table. The type
+	// model has the equations.
 	Tracking
 )
 
 var kinds = setting.Choice{Of: "zoest: estimator", Names: []string{"paper", "centered", "tracking"}}
 
-// String returns the name used in files: paper, centered or tracking.
+// String returns the name of k in files: paper, centered or tracking.
 func (k Kind) String() string { return kinds.Name(int(k)) }
 
-// MarshalText returns the name. It fails if k is unknown.
+// MarshalText returns the name of k. It fails if k is not a valid kind.
 func (k Kind) MarshalText() ([]byte, error) { return kinds.Text(int(k)) }
 
-// UnmarshalText parses a name; an empty name means Paper.
+// UnmarshalText sets k to the kind with the given name. An empty name means Paper.
 func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), name) }
 
-// Memory returns how many numbers persist across rounds, see [Estimator.Memory].
+// Memory returns the number of values that persist across rounds, the length of [Estimator.Memory].
 func (c Config) Memory() int {
 	n := 0
 	switch {
@@ -49,9 +53,9 @@ func (c Config) Memory() int {
 	return n
 }
 
-// model is the memory of the tracking kind: for each component h a level c_h and a slope g_h, a row of the table, such
-// that f_h is about c_h + <g_h, .> around the present point. With G_h = mu*g_h, b the level clipped to the range of the
-// losses of earlier stages (and 0), and a trust t in [0, 1], a query at phi + mu*u has
+// model is the memory of the kind Tracking. For each component h it has a level c_h and a slope g_h, which is a row of
+// the table, such that f_h is about c_h + <g_h, .> near the current point. Let G_h = mu*g_h, let b be the level clipped
+// to the range of 0 and the losses of earlier stages, and let t in [0, 1] be a trust. For a query at phi + mu*u:
 //
 //	residuals  r   = f_h(phi + mu*u) - b - t*<G_h, u>, and e with 1 in place of t
 //	fresh row  q_h = t*G_h + r*u
@@ -59,25 +63,25 @@ func (c Config) Memory() int {
 //	update     G_h = G_h + kappa*e*u/d, c_h = b + omega*e
 //
 // The first query of a component sets its level to the loss and leaves its slope at 0. The trust is the coefficient of
-// the regression of f - b on <G, u> over earlier stages. It makes bad slopes harmless: slopes are bad where the loss
-// curves or has changed faster than d queries can follow.
+// the regression of f - b on <G, u> over earlier stages. It makes bad slopes harmless: slopes are bad if the loss is
+// curved or has changed faster than d queries can follow.
 //
-// Everything except u is known before the query, E u = 0 and E uu' = I: q_h has the mean of eq. (3), and v that of
-// Lemma 1 (ii). Where f_h is linear and phi is stationary, r falls to 0, and with it the variance of v.
+// Everything except u is known before the query, and E u = 0 and E uu' = I. So q_h has the mean in eq. (3), and v has
+// the mean in Lemma 1 (ii). If f_h is linear and phi is constant, r decreases to 0, and so does the variance of v.
 //
-// Lemma 1 (iii) holds too, over all draws. Let B^2 bound E(f_h - b)^2: the squared length of the range does. As |u|^2 =
-// d, the root mean square g of |G_h| obeys g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2 kappa(1-kappa)/d B g + kappa^2/d B^2,
-// for kappa of 0 to 1, and so stays at B or below; then that of r is at most 2B, and E|v|^2 <= (B + 2 sqrt(d) B)^2 <= 9
-// Q^2 with Q^2 = d B^2. For losses in [0, B] this is the paper's bound with M_2 = B^2, so the theorem holds unchanged;
-// for losses in [-B, B] it is 36 Q^2. A smoothing radius that rises between rounds raises G_h, and temporarily the
-// bound, with it.
+// Lemma 1 (iii) also holds, over all draws. Let B^2 be a bound on E(f_h - b)^2, for example the squared length of the
+// range. Because |u|^2 = d, the root mean square g of |G_h| satisfies g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2
+// kappa(1-kappa)/d B g + kappa^2/d B^2 for kappa in [0, 1], and so never exceeds B. Then the root mean square of r is
+// at most 2B, and E|v|^2 <= (B + 2 sqrt(d) B)^2 <= 9 Q^2 with Q^2 = d B^2. For losses in [0, B], this is the paper's
+// bound with M_2 = B^2, so the theorem holds unchanged; for losses in [-B, B], the bound is 36 Q^2. If the smoothing
+// radius increases between rounds, G_h increases with it, and the bound increases temporarily.
 type model struct {
 	memory []float32       // the memory of slopes, levels and tail
 	slopes []float32       // g, m rows of d
 	levels []float32       // c
 	tail   *[tails]float32 // numbers common to all components; the constants below are its indices
 
-	// numbers of the present stage
+	// These are the values of the current stage.
 	low, high  float64 // the range at the start of the stage
 	trust      float64
 	both, self float64 // sums of (f-b)*<G,u> and of <G,u>^2
@@ -85,8 +89,8 @@ type model struct {
 	d, keep float64 // keep is the fraction of the earlier sums that a stage keeps
 }
 
-// The indices of model.tail. No coordinate of a slope and no level exceeds grown, the sum of all changes, which stays
-// below mostGrown: the memory is finite for any losses and can be stored.
+// These constants are the indices of model.tail. No level and no coordinate of a slope exceeds tail[grown], the sum of
+// all changes, which stays below mostGrown. So the memory stays finite for any losses and can be stored.
 const (
 	lowest = iota // the range of the losses and 0
 	highest
@@ -98,8 +102,8 @@ const (
 	mostGrown = 1e30
 )
 
-// kappa is the fraction of a residual that the slope absorbs, omega the fraction that the level absorbs. renewed is the
-// fraction of the trust's sums that queries of all components replace.
+// kappa is the fraction of a residual that is added to the slope, and omega the fraction that is added to the level.
+// renewed is the fraction of the trust's sums that is replaced when all components have been queried once.
 const kappa, omega, renewed = 0.25, 0.25, 0.25
 
 func newModel(cfg Config, memory []float32) model {
@@ -111,14 +115,15 @@ func newModel(cfg Config, memory []float32) model {
 	return m
 }
 
-// round begins a round. If the memory has grown too far, round resets it to zero.
+// round begins a round. If the numbers in the memory have grown too large, it resets them to zero.
 func (m *model) round() {
 	if m.tail[grown] >= mostGrown {
 		clear(m.memory)
 	}
 }
 
-// begin begins a stage. Range and trust are fixed for the stage, so that they do not depend on its directions.
+// begin begins a stage. The range and the trust stay fixed during the stage, so that they do not depend on its
+// directions.
 func (m *model) begin() {
 	m.low, m.high = float64(m.tail[lowest]), float64(m.tail[highest])
 	m.trust, m.both, m.self = 0, 0, 0
@@ -139,8 +144,8 @@ func (m *model) end() {
 	m.tail[sumBoth], m.tail[sumSelf] = float32(both), float32(self)
 }
 
-// take processes the loss of component h at phi + mu*u: it updates the level and returns the residual and the
-// coefficient of u to add to the slope, which is the row.
+// take processes the loss of component h at phi + mu*u. It updates the level and returns the residual and the multiple
+// of u to add to the slope, which is the row.
 func (m *model) take(h int, row []float32, u direction, mu, loss float32) (residual, slope float32) {
 	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)
 	off := float64(loss) - max(m.low, min(m.high, float64(m.levels[h])))

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// tracked is the tracking estimator in float64, directly from its equations.
+// tracked is a reference for the tracking estimator, in float64 and directly from its equations.
 type tracked struct {
 	reference
 	level, asked         []float64
@@ -28,7 +28,7 @@ func newTracked(cfg Config) *tracked {
 	return r
 }
 
-// begin begins a round. It rescales every G, an estimate of mu times the gradient, to the mu of the round.
+// begin begins a round. It rescales every G, which estimates mu times the gradient, to the mu of the new round.
 func (r *tracked) begin(round int, mu float64) {
 	for h := range r.a {
 		for i := range r.a[h] {
@@ -81,8 +81,8 @@ func (r *tracked) step(phi []float64, f ask) []float64 {
 	return v
 }
 
-// tracking calls f for the tracking kind with each combination of a distribution of directions and a batch size and
-// dimension of interest.
+// tracking calls f with tracking configurations that combine both distributions with several batch sizes and
+// dimensions.
 func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, dist := range []Distribution{Rademacher, Walsh} {
 		for _, b := range []int{1, 3, 7} {
@@ -95,8 +95,9 @@ func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	}
 }
 
-// In five rounds with decreasing and increasing radius, large moves and losses of any sign, the estimates equal those
-// of the reference to a few parts in 10^5 of the largest number in the sum.
+// TestTrackingAgainstReference checks that the estimates equal those of the reference, to a few parts in 10^5 of the
+// largest number in the sum. It performs five rounds with decreasing and increasing radii, large moves, and losses of
+// both signs.
 func TestTrackingAgainstReference(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		e, ref := newTest(t, cfg), newTracked(cfg)
@@ -137,8 +138,9 @@ func TestTrackingAgainstReference(t *testing.T) {
 	})
 }
 
-// Lemma 1 holds for the tracking kind on losses in [0, 1]: the conditional mean is exact, E|v|^2 <= 9 Q^2 = 9d, and
-// E|G_h|^2 <= 1, the premise of the proof. The memory persists while rounds alternate between distant points.
+// TestTrackingLemma checks Lemma 1 for the tracking kind and losses in [0, 1]: the conditional mean is exact, E|v|^2 <=
+// 9 Q^2 = 9d, and E|G_h|^2 <= 1, which the proof requires. The memory persists while rounds alternate between distant
+// points.
 func TestTrackingLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {
@@ -177,7 +179,7 @@ func TestTrackingLemma(t *testing.T) {
 	}
 }
 
-// The bounds hold for the worst losses: randomly 0 or 1, independent of the query.
+// TestTrackingSecondMoment checks that the bounds hold for the worst losses: randomly 0 or 1, independent of the query.
 func TestTrackingSecondMoment(t *testing.T) {
 	const d, m, mu = 5, 6, 0.3
 	for _, dist := range []Distribution{Rademacher, Walsh} {
@@ -201,7 +203,8 @@ func TestTrackingSecondMoment(t *testing.T) {
 	}
 }
 
-// Linear losses are learned at a stationary point: after some visits of each axis no noise remains.
+// TestTrackingLearnsWhatIsLinear checks that linear losses are learned exactly at a fixed point: once each axis has
+// been queried several times, the estimates have no noise.
 func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 	const d, m, mu = 10, 12, 0.25
 	for _, dist := range []Distribution{Rademacher, Walsh} {
@@ -235,7 +238,8 @@ func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 	}
 }
 
-// The memory is all that persists: copied into a new estimator after any round, it gives the same bits, for any window.
+// TestTrackingGoesOnFromItsMemory checks that the memory is all that persists: if it is copied into a new estimator
+// after any round, the new estimator produces the same bits, for any window.
 func TestTrackingGoesOnFromItsMemory(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		run := func(window int, restart bool) (vs [][]float32) {
@@ -276,8 +280,8 @@ func TestTrackingGoesOnFromItsMemory(t *testing.T) {
 	})
 }
 
-// For any losses the memory can be stored: its numbers are finite after every stage. A memory that has grown too far
-// restarts with the next round.
+// TestTrackingMemoryIsFinite checks that, for any losses, all numbers in the memory are finite after every stage, so
+// that the memory can be stored. A memory that has grown too large must restart in the next round.
 func TestTrackingMemoryIsFinite(t *testing.T) {
 	for _, mu := range []float64{0x1p-126, 0.1, 1e30} {
 		e := newTest(t, Config{Dim: 3, Samples: 2, Batch: 1, Seed: 14, Kind: Tracking})

@@ -11,14 +11,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// wild is a patternless loss that depends on the point and the sample.
+// wild returns a pseudorandom loss that depends only on the point and the sample.
 func wild(q Query) float64 {
 	s := rng.New(uint64(q.Sample), rng.Address{Purpose: rng.Generate, Component: math.Float32bits(q.Point[0]),
 		Step: math.Float32bits(q.Point[len(q.Point)-1])})
 	return 4*s.Float64() - 1
 }
 
-// estimates runs an estimator through three rounds of five steps and returns every v, and all rows at the end.
+// estimates runs an estimator for three rounds of five steps. It returns every v, followed by all rows at the end.
 func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float32) {
 	t.Helper()
 	e := newTest(t, cfg)
@@ -39,7 +39,7 @@ func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float
 	return vs
 }
 
-// all calls f with each combination of a distribution of directions and a batch size and dimension of interest.
+// all calls f with configurations that combine both distributions with several batch sizes and dimensions.
 func all(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, dist := range []Distribution{Rademacher, Walsh} {
 		for _, b := range []int{1, 3, 7} {
@@ -63,8 +63,8 @@ func sameBits(a, b [][]float32) error {
 	return nil
 }
 
-// A seeded table gives the bits of a dense table: every estimate, and every row at the end. A seeded table stores no
-// rows.
+// TestSeededMatchesDense checks that a seeded table produces the same bits as a dense table, in every estimate and in
+// every row at the end. A seeded table must not store rows.
 func TestSeededMatchesDense(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		for _, cfg.Kind = range []Kind{Paper, Centered} {
@@ -81,8 +81,9 @@ func TestSeededMatchesDense(t *testing.T) {
 	})
 }
 
-// A centered estimator is the paper's estimator with another loss: the loss minus the previous loss of the same
-// component, as float32. This holds bit for bit, also across rounds.
+// TestCenteredMatchesShiftedLoss checks that a centered estimator equals the paper's estimator with a different loss:
+// the loss minus the previous loss of the same component, as float32. The estimates must be bit-identical, even across
+// rounds.
 func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		last := make([]float32, cfg.Samples)
@@ -104,9 +105,9 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	})
 }
 
-// Lemma 1 holds for the centered estimator: the conditional mean equals that of the paper's estimator, and the second
-// moment for losses in [0, 1] is below the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round
-// all of the variance is gone.
+// TestCenteredLemma checks Lemma 1 for the centered estimator: the conditional mean equals that of the paper's
+// estimator, and for losses in [0, 1] the second moment is below the paper's 9 Q^2 = 9d. With a constant loss, the
+// variance must be zero after the first round.
 func TestCenteredLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {
@@ -151,9 +152,9 @@ func TestCenteredLemma(t *testing.T) {
 	}
 }
 
-// After a million replacements without a new table, the updated mean equals the recomputed one to 1e-6 of the largest
-// entry of a row, where 16384 half ulps in the same direction would be 1e-3. Without the recomputation the same run has
-// a larger error, which shows that the test detects drift.
+// TestMeanDoesNotDrift checks that after a million replacements in one table the updated mean equals the recomputed
+// mean to 1e-6 of the largest entry of a row. In comparison, 16384 rounding errors with the same sign could add up to
+// 1e-3. Without recomputation, the same run must have a larger error, which shows that the test detects drift.
 func TestMeanDoesNotDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million replacements are left out in short mode")
@@ -191,8 +192,8 @@ func TestMeanDoesNotDrift(t *testing.T) {
 	}
 }
 
-// A million parameters and ten thousand samples fit a small device with a seeded table: five vectors of 4 MB, and
-// little else.
+// TestSeededFootprint checks that with a seeded table a million parameters and ten thousand samples fit into a small
+// device: the memory is five vectors of 4 MB, and little else.
 func TestSeededFootprint(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -212,8 +213,8 @@ func TestSeededFootprint(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// BenchmarkVariance measures the variance E|v - E v|^2 of the paper's and the centered estimator at b = 1, 8 and m, on
-// a loss of about one half with a slope.
+// BenchmarkVariance measures the variance E|v - E v|^2 of the paper's estimator and the centered estimator for batch
+// sizes 1, 8 and m. The loss is about one half and has a slope.
 //
 //	go test -run xxx -bench Variance ./zoest
 func BenchmarkVariance(b *testing.B) {

@@ -7,12 +7,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// walsh makes the Walsh directions of a stage. With n the least power of two that is at least d, they are the stage's
-// signs times rows of the Hadamard matrix of order n (Sylvester's: the sign of element j of row r is the parity of
-// r&j), truncated to d columns. A row and its sign are one number below 2n, whose highest bit is the sign.
+// walsh generates the Walsh directions of a stage. Let n be the smallest power of two that is at least d. A direction
+// is the sign vector of the stage multiplied by a row of the Hadamard matrix of order n, truncated to d columns. The
+// matrix is Sylvester's: the sign of element j in row r is the parity of r&j. A number below 2n identifies a row and
+// its sign, which is the highest bit.
 //
-// As the stage's signs are uniform, so is each direction. The order of the rows, a keyed permutation of the numbers,
-// only decides which rows a stage omits.
+// The sign vector of the stage is uniform, so each direction is uniform too. The order of the rows is a keyed
+// permutation of the numbers and determines only which rows a stage omits.
 type walsh struct {
 	family rng.Family
 	bits   int       // width of a number: 2n is 1<<bits
@@ -28,7 +29,7 @@ func newWalsh(cfg Config) *walsh {
 	}
 }
 
-// begin draws the common part of a stage's directions.
+// begin draws the values that all directions of a stage share.
 func (w *walsh) begin(round, stage uint32) {
 	w.signs(w.common, round, stage)
 	s := w.family.At(round, stage, 1)
@@ -42,9 +43,10 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s.Fill(dst)
 }
 
-// number stores the numbers of the stage's directions i, i+1 and so on, in the given turn; a stage without records has
-// only turn 0. A Feistel network over the halves of i's bits permutes the numbers below 2n, with another permutation
-// for each 2n directions. As turn increases, each direction passes through all 2n numbers in its own order.
+// number stores the row numbers of the stage's directions i, i+1 and so on, for the given turn; without records, turn
+// is always 0. A Feistel network on the two halves of the bits of i permutes the numbers below 2n, with a different
+// permutation for every 2n directions. As turn increases, each direction passes through all 2n numbers in its own
+// order.
 func (w *walsh) number(numbers []uint32, i, turn int) {
 	half := w.bits / 2 & 31
 	first, second := uint32(1)<<half-1, uint32(1)<<((w.bits-half)&31)-1
@@ -63,13 +65,13 @@ func (w *walsh) number(numbers []uint32, i, turn int) {
 	}
 }
 
-// scramble returns 24 bits that depend on all of x.
+// scramble returns 24 bits, each of which depends on x.
 func scramble(x uint32) uint32 {
 	x *= 0x9e3779b1
 	return (x ^ x>>15) * 0x85ebca6b >> 8
 }
 
-// sylvester is the Hadamard matrix of order 64.
+// sylvester is Sylvester's Hadamard matrix of order 64.
 var sylvester = func() (rows [64]uint64) {
 	periods := [...]uint64{0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0, 0xff00ff00ff00ff00,
 		0xffff0000ffff0000, 0xffffffff00000000} // rows 1, 2, 4 to 32
@@ -81,8 +83,8 @@ var sylvester = func() (rows [64]uint64) {
 	return rows
 }()
 
-// hadamard sets dst to signs multiplied by a row of the Hadamard matrix and by this row's sign. The argument row is the
-// number of both, of width bits.
+// hadamard sets dst to signs multiplied by a signed row of the Hadamard matrix. row contains the number of the row and,
+// in the highest of its width bits, the sign.
 func hadamard(dst, signs []uint64, row uint32, width int) {
 	sign := row >> ((width - 1) & 31)
 	row ^= sign << ((width - 1) & 31)

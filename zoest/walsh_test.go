@@ -7,14 +7,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// rowOf returns the number of a stage's i-th direction.
+// rowOf returns the row number of the i-th direction of a stage.
 func rowOf(w *walsh, i int) uint32 {
 	var number [1]uint32
 	w.number(number[:], i, 0)
 	return number[0]
 }
 
-// walshStage returns the first n directions of a stage as vectors of +1 and -1.
+// walshStage returns the first n directions of a stage as vectors with the coordinates +1 and -1.
 func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 	w.begin(round, 3)
 	us := make([][]float64, n)
@@ -27,8 +27,8 @@ func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 	return us
 }
 
-// In a stage of n directions u, each row of the Hadamard matrix occurs once with each sign: the sum of u is 0, and the
-// sum of uu' is n times the identity.
+// TestWalshCoversAllAxes checks that in a complete stage each row of the Hadamard matrix occurs once with each sign:
+// the sum of all u is 0, and the sum of all uu' is the number of directions times the identity.
 func TestWalshCoversAllAxes(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 10, 39, 64, 65, 130} {
 		w := newWalsh(Config{Dim: d, Seed: 5})
@@ -59,10 +59,10 @@ func TestWalshCoversAllAxes(t *testing.T) {
 	}
 }
 
-// A part of a stage is as good as a draw without replacement. The mean of m of N directions has the mean square
-// d/m*(N-m)/(N-1). The mean of m matrices uu' has the mean square 1/m*(n-m)/(n-1) off the diagonal, or slightly more
-// for pairs of opposites, about 1/m*(N-m)/(N-1)*(1+1/N). Each direction by itself is fair: coordinates and their
-// products have mean 0.
+// TestWalshOrder checks that part of a stage is as good as a draw without replacement. The mean of m of the N
+// directions has the mean square d/m*(N-m)/(N-1). The mean of m matrices uu' has off-diagonal elements with the mean
+// square 1/m*(n-m)/(n-1), or slightly more for pairs of opposite directions, about 1/m*(N-m)/(N-1)*(1+1/N). Each single
+// direction is fair: the coordinates and their products have mean 0.
 func TestWalshOrder(t *testing.T) {
 	const rounds = 4000
 	for _, c := range []struct{ d, m int }{{3, 3}, {10, 5}, {10, 17}, {39, 17}, {39, 55}, {100, 55}} {

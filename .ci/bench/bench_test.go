@@ -22,8 +22,8 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-// The contenders of an operation give the same results, up to rounding. Otherwise the ratios of their times would mean
-// nothing.
+// TestContendersAgree checks that all contenders of an operation compute the same results, up to rounding. Otherwise it
+// would be meaningless to compare their times.
 func TestContendersAgree(t *testing.T) {
 	for _, op := range operations {
 		for _, n := range []int{1, 10, 67, 512, 4099} {
@@ -56,7 +56,7 @@ func TestContendersAgree(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(math.Abs(a)+math.Abs(b)) }
 
-// Printing the table works. The test does not check the numbers.
+// TestTable checks that the table can be printed. It does not check the numbers.
 func TestTable(t *testing.T) {
 	for _, op := range operations {
 		table(op, []int{10, 4096}, 1, time.Microsecond)

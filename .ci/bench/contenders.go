@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// data is the input of the kernels: six vectors, of which each kernel uses the first few, and signs as bits and as
-// floats.
+// data holds the input of the kernels: six vectors, and signs in two forms. A kernel uses only as many of the vectors
+// as it needs.
 type data struct {
 	v      [6][]float32
 	signs  []uint64
@@ -47,15 +47,15 @@ func newData(n int) *data {
 	return d
 }
 
-// expand stores the signs, one bit each, as floats in s.
+// expand stores signs, which are given as one bit each, as floats in s.
 func expand(s []float32, signs []uint64) {
 	for i := range s {
 		s[i] = math.Float32frombits(0x3f800000 | uint32(signs[i/64]>>(i%64))<<31)
 	}
 }
 
-// With these scalars no result overflows or becomes subnormal, however often a kernel is repeated. The scalars are
-// variables, so that compilers do not know their values.
+// With these scalars, no result overflows or becomes subnormal, no matter how often a kernel is repeated. They are
+// variables so that compilers cannot optimize for their values.
 var (
 	minusOne float32 = -1
 	tiny     float32 = 1e-9
@@ -66,9 +66,9 @@ type contender struct {
 	run  func(d *data, k int)
 }
 
-// operation is a group of rows of the table. Its first contender is this project's kernel. The second contender, a
-// plain loop, is the reference for the results of the other contenders. Contenders whose name begins with a bracket do
-// less work and are shown for information.
+// operation is a computation that several contenders perform. The first contender is this project's kernel. The second
+// one, a plain loop, computes the reference results that all other contenders must match. Contenders whose names begin
+// with a bracket do less work and are shown only for information.
 type operation struct {
 	name  string
 	bytes int // bytes read and written per element

@@ -1,7 +1,7 @@
-// Bench measures the project's speed as ratios to other programs that do the same job on the same machine at the same
-// time. See README.md.
+// Command bench compares the speed of this project with that of other programs, which do the same job on the same
+// machine at the same time. See README.md.
 //
-//	bash run                        the page of all ratios, in some minutes: results.md is its output
-//	go run . -op axpy,dot -n 10,40  only kernels, or some of them
-//	go test -bench .                the kernels under the testing package
+//	bash run                        prints the page with all ratios, in a few minutes; results.md has its output
+//	go run . -op axpy,dot -n 10,40  compares only kernels: these operations at these lengths
+//	go test -bench .                runs the kernels as benchmarks of package testing
 package main

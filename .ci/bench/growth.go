@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// series is a simulation at growing values of one parameter.
+// series is a group of simulations that differ in the value of one parameter.
 type series struct {
 	what  string
 	sizes []float64
 	size  func(x float64) scale
 }
 
-// scale is one size of a series.
+// scale describes one simulation of a series.
 type scale struct {
 	nodes, samples, pixels, rounds int // samples is the total over all nodes
 	graph                          string
@@ -42,8 +42,9 @@ var grown = []series{
 
 const growthLimit = 1.05 // largest exponent that the page accepts
 
-// growth prints the time per round and the peak memory of growing simulations. It also prints the exponents of the
-// growth, which are least-squares slopes of the logarithms over the larger sizes of each series.
+// growth measures all series. For each simulation, it prints the time per round and the peak memory. For each series,
+// it prints the growth exponents of time and memory: the least-squares slopes of their logarithms over the three
+// largest sizes.
 func (b *bench) growth(start time.Time) error {
 	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of up to three runs;\n" +
 		"memory is the peak of the whole process (small ones inherit that of this command). Exponents are of the last three sizes.\n")
@@ -74,7 +75,8 @@ func (b *bench) growth(start time.Time) error {
 	return nil
 }
 
-// grow measures one size. It returns the seconds per round and the peak memory in MB, the best of up to three runs.
+// grow measures one simulation. It returns the seconds per round and the peak memory in MB, each the best of up to
+// three runs.
 func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 	dir := filepath.Join(b.dir, "grown")
 	defer os.RemoveAll(dir)

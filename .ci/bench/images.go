@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// writeImages writes n images with the given number of pixels as the IDX files of one part of a data set. The images
-// alternate between two classes. They are sums of a dozen patterns, so that their pixels are correlated as in images of
-// digits; the first two patterns differ between the classes.
+// writeImages writes the IDX files of one part of a data set: n images with the given number of pixels, alternating
+// between two classes. Each image is a sum of a dozen patterns, so pixels are correlated, as in images of digits. The
+// first two patterns differ between the classes.
 func writeImages(dir, part string, n, pixels int) error {
 	const patterns = 12
 	r := rand.New(rand.NewPCG(1, uint64(pixels)))

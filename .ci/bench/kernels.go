@@ -11,8 +11,8 @@ import (
 
 var sizes = []int{10, 40, 128, 512, 4096, 65536, 1 << 20, 1 << 24}
 
-// table times an operation at each length. For each contender it prints the median in nanoseconds and the ratio of this
-// median to the first contender's median. The ratio is above 1 if the first contender is faster. It returns the medians
+// table times an operation at each length and prints, for each contender, the median time in nanoseconds and its ratio
+// to the first contender's median. A ratio above 1 means that the first contender is faster. table returns the medians
 // by length and contender.
 func table(op operation, lens []int, rounds int, sample time.Duration) (medians [][]float64) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -85,7 +85,7 @@ func format(ns float64) string {
 	return fmt.Sprintf("%.0fk", ns/1e3)
 }
 
-// kernelPage prints the table of all kernels, and the cases in which another contender is faster than this project's
+// kernelPage prints the table of all kernels. It then lists the cases in which another contender beats this project's
 // kernel by more than a tenth.
 func kernelPage(start time.Time) {
 	fmt.Fprintf(os.Stderr, "bench: %s: kernels\n", time.Since(start).Round(time.Second))

@@ -46,7 +46,7 @@ func memory() string {
 	return fmt.Sprintf("%.0f GiB", kb/(1<<20))
 }
 
-// load returns the load average of the last minute, the mean number of threads that wanted a processor.
+// load returns the load average over the last minute.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -56,7 +56,7 @@ func load() string {
 	return first
 }
 
-// firstLine returns the first line that a program prints, or text that says that the program is missing.
+// firstLine returns the first line that a program prints, or a note that the program is missing.
 func firstLine(name string, args ...string) string {
 	text, err := exec.Command(name, args...).Output()
 	if err != nil {
@@ -66,7 +66,7 @@ func firstLine(name string, args ...string) string {
 	return line
 }
 
-// syncTime returns the shortest time of several syncs of a file to disk.
+// syncTime measures several syncs of a file to disk and returns the shortest time.
 func (b *bench) syncTime() time.Duration {
 	f, err := os.CreateTemp(b.dir, "sync")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // fleet is a trial of real nodes, which run as separate processes on loopback. The time per round is calculated from
-// the difference between a long and a short run, so that the time of start and end does not count.
+// the difference between a long and a short run, which cancels out the time for startup and shutdown.
 type fleet struct {
 	nodes       int
 	init        string
@@ -22,8 +22,8 @@ type fleet struct {
 	short, long int    // numbers of rounds
 }
 
-// rounds measures the seconds per round of two fleets in turns: of the fleet f, whose nodes run the program in the
-// parameter program, and of the fleet other, whose nodes run the program in the parameter with.
+// rounds runs two fleets alternately and returns the seconds per round of each. The parameters program and with are the
+// paths of the executables for the fleets f and other.
 func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours, theirs float64, err error) {
 	if program == "" || with == "" {
 		return 0, 0, skipped("no release for this system")
@@ -45,7 +45,7 @@ func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours,
 	return ours, theirs, err
 }
 
-// syncs returns how many system calls wait for the disk in one round of one node, as counted by strace.
+// syncs returns the number of fsync and fdatasync calls that one node makes per round, as counted by strace.
 func (f fleet) syncs(b *bench) (float64, error) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		return 0, skipped("no strace")
@@ -74,7 +74,8 @@ func (f fleet) syncs(b *bench) (float64, error) {
 	return (long - short) / float64(f.long-f.short), err
 }
 
-// once makes the fleet and runs it for the given number of rounds. It returns the seconds that the run takes.
+// once creates the files of the fleet and runs it for the given number of rounds. It returns the duration of the run in
+// seconds.
 func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (float64, error) {
 	dir := filepath.Join(b.dir, "fleet")
 	if err := os.RemoveAll(dir); err != nil {
@@ -116,7 +117,8 @@ func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (
 	return most, errors.Join(errs...)
 }
 
-// freePort returns an unused loopback port. Usually the ports after it are unused, too.
+// freePort returns an unused loopback port for the first node of a fleet. The ports after it, which the other nodes
+// need, are usually unused, too.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -147,7 +149,7 @@ func setFormat(path, format string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// nodeRows returns rows that measure two nodes whose loss takes almost no time.
+// nodeRows returns the rows for two nodes whose loss takes almost no time to compute.
 func (b *bench) nodeRows() []row {
 	open := fleet{nodes: 2, init: "-tau|1|-batch|1|-non-private", short: 100, long: 900}
 	private := fleet{nodes: 2, init: "-tau|1|-batch|1|-epsilon|1000000", short: 50, long: 450}
@@ -165,8 +167,8 @@ func (b *bench) nodeRows() []row {
 	}
 }
 
-// scorerRows returns rows that measure losses from programs: 64 samples of 1,000 columns, with five queries of each
-// sample per round.
+// scorerRows returns the rows for losses computed by external programs: 64 samples of 1,000 columns, with five queries
+// per sample and round.
 func (b *bench) scorerRows() []row {
 	const d, samples, perRound = 1000, 64, 5 * 64
 	scripts, err := filepath.Abs(filepath.Join(root, "examples", "scorer"))
@@ -228,7 +230,7 @@ func (b *bench) scorerRows() []row {
 	}
 }
 
-// writeTable writes a CSV file in which each row has d numbers and a class.
+// writeTable writes a CSV file in which each row consists of d numbers and a class.
 func writeTable(path string, rows, d int) error {
 	var s strings.Builder
 	for j := range d {

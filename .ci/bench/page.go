@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// row is a line of the page: a figure of this project, usually beside the same figure of another program, and a goal.
+// row is a line of the page: a measurement of this project, usually a measurement of another program for comparison,
+// and a goal.
 type row struct {
 	what, other string
 	unit        string
@@ -16,8 +17,8 @@ type row struct {
 	measure     func() (ours, theirs float64, err error)
 }
 
-// goal bounds the ratio of this project's figure to the other program's. If the goal is absolute, or if there is no
-// other program, the goal bounds the figure itself.
+// goal bounds the ratio of this project's figure to the other program's figure. If the goal is absolute, or if there is
+// no other program, the goal bounds this project's figure itself.
 type goal struct {
 	least, most float64
 	absolute    bool
@@ -40,7 +41,7 @@ func (r row) goalText() string {
 	}
 }
 
-// skipped is the error of a row that cannot be measured on this machine, with the reason.
+// skipped is the error for a row that cannot be measured on this machine. Its text is the reason.
 type skipped string
 
 func (s skipped) Error() string { return "skipped: " + string(s) }
@@ -111,7 +112,7 @@ func page(data, only string, suite bool) error {
 	return nil
 }
 
-// figure formats a number with three digits, and seconds with a suitable unit such as ms.
+// figure formats a number with three significant digits. It scales seconds to a suitable unit such as ms.
 func figure(x float64, unit string) string {
 	if unit == "s" {
 		for _, u := range []string{"s", "ms", "us", "ns"} {
@@ -132,8 +133,8 @@ const (
 	enough   = 7 * time.Minute  // begin no row after this time, so that growth and kernels end within ten minutes
 )
 
-// inTurns measures the two sides alternately, k times each or until patience ends. It returns the best result of each
-// side.
+// inTurns alternates between the measurements ours and theirs, up to k times each, and stops early once patience has
+// elapsed. It returns the smallest result of each.
 func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
 	start := time.Now()
 	for i := 0; i == 0 || i < k && time.Since(start) < patience; i++ {
@@ -153,5 +154,5 @@ func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err err
 	return a, b, nil
 }
 
-// nothing takes the place of the other program's measurement in a row that has no other program.
+// nothing stands in for the measurement of another program in a row that has none.
 func nothing() (float64, error) { return 0, nil }

@@ -30,7 +30,7 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// A model can learn the generated images, like images of digits.
+// TestImages checks that a model can be trained on the generated images.
 func TestImages(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeImages(dir, "train", 200, 50); err != nil {

@@ -2,8 +2,8 @@ package main
 
 import "math"
 
-// The obvious loops. The compiler must not inline them: it cannot inline the assembly of the other contenders, which
-// would make the comparison unfair.
+// These are the straightforward loops. The compiler must not inline them, because it cannot inline the assembly of the
+// other contenders; inlining only the loops would make the comparison unfair.
 
 //go:noinline
 func plainAxpy(y []float32, a float32, x []float32) {

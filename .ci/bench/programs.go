@@ -28,7 +28,8 @@ type bench struct {
 	dataName  string
 }
 
-// newBench builds this project's program in both ways and finds out which other programs this machine has.
+// newBench builds this project's program both as a release and with default flags, and detects which other programs
+// this machine has.
 func newBench(data string) (b *bench, err error) {
 	b = &bench{data: data, numpyName: "is not here", dataName: "MNIST, digits 6 and 7"}
 	if b.dir, err = os.MkdirTemp("", "spade-bench"); err != nil {
@@ -82,7 +83,7 @@ func newBench(data string) (b *bench, err error) {
 
 func (b *bench) close() { os.RemoveAll(b.dir) }
 
-// said is the result of a program that has ended.
+// said is the result of a program that has exited.
 type said struct {
 	JSON map[string]any // the program's output, if it is one JSON object
 	Wall float64
@@ -113,7 +114,7 @@ func (s said) number(key string) (float64, error) {
 	return x, nil
 }
 
-// weights returns the sizes in MB of the released program, and of a default build after a user has stripped it.
+// weights returns the sizes, in MB, of the released program and of a stripped default build.
 func (b *bench) weights() (ours, theirs float64, err error) {
 	if b.released == "" {
 		return 0, 0, skipped("no release for this system")
@@ -135,12 +136,13 @@ func (s said) seconds() (float64, error) { return s.number("seconds") }
 func (s said) wall() (float64, error)    { return s.Wall, nil }
 func (s said) peak() (float64, error)    { return s.MB, nil }
 
-// ours runs a command of this project's program on cores processors.
+// ours runs a command of this project's program on the given number of processors.
 func (b *bench) ours(program string, cores int, args string) (said, error) {
 	return b.run(b.dir, []string{"GOMAXPROCS=" + strconv.Itoa(cores)}, program, strings.Fields(args)...)
 }
 
-// job is a simulation that both this project's program and the numpy script can perform: the digits on a ring.
+// job is a simulation that trains on images of digits, with the nodes on a ring. Both this project's program and the
+// numpy script can perform it.
 type job struct {
 	nodes, components, rounds, tau int
 	eta, mu                        float64
@@ -148,7 +150,7 @@ type job struct {
 
 const share = 0.75 // gain, as a share of the stability limit
 
-// spade returns a function that performs the job with this project's program and returns one figure of the result.
+// spade returns a function that runs the job with this project's program and extracts one figure from its result.
 func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		s, err := b.ours(b.program, cores, fmt.Sprintf("simulate -data idx:%s -pca %d -nodes %d -graph ring -rounds %d "+
@@ -161,7 +163,7 @@ func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (
 	}
 }
 
-// numpy returns a function that performs the job with numpy and returns one figure of the result.
+// numpy returns a function that runs the job with numpy and extracts one figure from its result.
 func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		if b.python == "" {
@@ -179,7 +181,7 @@ func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func()
 	}
 }
 
-// checked returns a figure of a simulation. It fails if the model is less accurate than the data allows, because then
+// checked extracts one figure from a simulation's result. It fails if the accuracy is below 90 percent, because then
 // the simulation did not do the job.
 func checked(s said, of func(said) (float64, error)) (float64, error) {
 	accuracy, err := s.number("accuracy_mean")
@@ -192,8 +194,8 @@ func checked(s said, of func(said) (float64, error)) (float64, error) {
 	return of(s)
 }
 
-// against returns a function that measures the job with this project's program on cores processors, and with numpy on
-// as many threads or on one, whichever is faster.
+// against returns a function that measures the job with this project's program on the given number of processors, and
+// with numpy on as many threads or on one, whichever is faster.
 func (b *bench) against(j job, cores int, of func(said) (float64, error)) func() (float64, float64, error) {
 	return func() (ours, theirs float64, err error) {
 		ours, theirs, err = inTurns(3, b.spade(j, cores, of), b.numpy(j, cores, of))

@@ -1,8 +1,8 @@
 package main
 
-// queryTimes returns the seconds per query in a local step: machine is the time of the state machine of package admm,
-// and loop that of a C loop with the same draws and updates, or 0 without a C compiler. There are 64 samples, a batch
-// has 8 samples, and all losses of a batch are asked for at once. d is the dimension.
+// queryTimes returns the seconds per query in a local step of dimension d, for the state machine of package admm and
+// for a C loop with the same draws and updates (0 without a C compiler). Both have 64 samples and batches of 8, and
+// request the losses of a batch at once.
 func queryTimes(d int) (machine, loop float64, err error) {
 	const m, b = 64, 8
 	steps := max(1, 2_000_000/(d+100))

@@ -15,9 +15,9 @@ const (
 
 func queryLoss(q zoest.Query) float64 { return float64(q.Point[0]) + 1 }
 
-// machineQueries runs one round of a single client with m samples: steps local steps with b queries each, in dimension
-// d. It returns the model and the nanoseconds per query in a local step. window is the number of queries that are asked
-// at once.
+// machineQueries runs one round of a single client with m samples in dimension d. The round has the given number of
+// local steps with b queries each, and the machine requests up to window losses at once. machineQueries returns the
+// model and the nanoseconds per query in a local step.
 func machineQueries(d, m, b, steps, window int) (model []float32, ns float64, err error) {
 	machine, err := admm.New(admm.Config{
 		Estimator: zoest.Config{Dim: d, Samples: m, Batch: b, Seed: querySeed, Window: window},

@@ -146,7 +146,7 @@ static double queries(long d, long m, long b, long steps, uint64_t seed, float e
 import "C"
 import "unsafe"
 
-// loopQueries does the same as machineQueries in a minimal C loop, with the same draws and arithmetic.
+// loopQueries does the same as machineQueries in a minimal C loop, with the same random draws and arithmetic.
 func loopQueries(d, m, b, steps int) (model []float32, ns float64) {
 	model = make([]float32, d)
 	ns = float64(C.queries(C.long(d), C.long(m), C.long(b), C.long(steps), querySeed, queryEta, queryMu,

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// The C loop makes the same draws and updates as the machine: the models have the same bits. That is also true after
-// the mean of the table has been recomputed, and for a batch of all samples.
+// TestLoopsAgree checks that the C loop makes the same random draws and updates as the state machine, so that the two
+// models are bit-identical. This must also be true after the mean of the table has been recomputed, and for a batch of
+// all samples.
 func TestLoopsAgree(t *testing.T) {
 	bits := func(x []float32) (b []uint32) {
 		for _, x := range x {
@@ -34,7 +35,7 @@ func TestLoopsAgree(t *testing.T) {
 	}
 }
 
-// BenchmarkQuery measures the time of a query in a local step, and the ratio of this time to that of the C loop.
+// BenchmarkQuery measures the time per query in a local step, and its ratio to the time of the C loop.
 func BenchmarkQuery(b *testing.B) {
 	for _, d := range []int{10, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {

@@ -13,7 +13,7 @@ static void triad(float *restrict y, float a, const float *restrict x, const flo
 import "C"
 import "unsafe"
 
-// triad is STREAM's triad, y = x + a*z, compiled by the C compiler.
+// triad is the triad of the STREAM benchmark, y = x + a*z, compiled by the C compiler.
 func triad(y []float32, a float32, x, z []float32) {
 	C.triad((*C.float)(unsafe.SliceData(y)), C.float(a), (*C.float)(unsafe.SliceData(x[:len(y)])),
 		(*C.float)(unsafe.SliceData(z[:len(y)])), C.long(len(y)))

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// roundTrips returns the seconds that a frame of size bytes takes to another end in this process and back: over this
-// project's websockets, and over a bare TLS connection.
+// roundTrips returns the round-trip times, in seconds, of a frame of size bytes between two endpoints in this process:
+// first over this project's websockets, then over a bare TLS connection.
 func roundTrips(size int) (ours, theirs float64, err error) {
 	socket, end, err := socketPair(size)
 	if err != nil {
@@ -42,8 +42,8 @@ func roundTrips(size int) (ours, theirs float64, err error) {
 	return inTurns(9, timed(socket), timed(bare))
 }
 
-// socketPair connects two members over websockets. trip sends a frame of size bytes and waits until the other member
-// has sent it back.
+// socketPair connects two members over websockets. Each call of the function trip sends a frame of size bytes and waits
+// until the other member has sent it back. The function end closes the connection.
 func socketPair(size int) (trip func() error, end func(), err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	var ends [2]*ws.Transport

@@ -1,6 +1,6 @@
-// Command compare reads models in .npy files that "spade-edge export" wrote, and prints how much they differ: the
+// Command compare reads models in .npy files that "spade-edge export" wrote, and prints their relative difference: the
 // largest difference between two models in any coordinate, divided by the largest absolute value of any coordinate. It
-// fails if this quotient is more than -tolerance.
+// fails if the relative difference exceeds -tolerance.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	fmt.Printf("%d models, which differ by %.2g\n", flag.NArg(), difference)
 }
 
-// compare returns the largest difference between the models in the files, divided by their largest absolute value.
+// compare returns the largest difference between any two of the models, divided by their largest absolute value.
 func compare(paths []string) (difference float64, err error) {
 	if len(paths) < 2 {
 		return 0, errors.New("want at least two files")
@@ -58,7 +58,7 @@ func compare(paths []string) (difference float64, err error) {
 	return difference / largest, nil
 }
 
-// read reads a one-dimensional model of little-endian float32 numbers in NumPy's format 1.0.
+// read reads a one-dimensional model of little-endian float32 numbers from a file in NumPy's format 1.0.
 func read(path string) ([]float32, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -117,22 +117,23 @@ func (p *process) address(t *testing.T) string {
 	return ""
 }
 
-// kill ends a process without warning, like a power failure.
+// kill terminates the process abruptly, like a power failure.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.over
 }
 
-// newFleet writes the files of a private fleet of three members with built-in models. It returns their folder.
+// newFleet writes the files of a private fleet of three members with built-in models. It returns the path of their
+// folder.
 func newFleet(t *testing.T) string {
 	t.Helper()
 	return newFleetOf(t, 6, 100, `{"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "share": `+
 		`{"partition": "iid", "of": 3, "number": NUMBER}}}`)
 }
 
-// newFleetOf writes the files of a private fleet of three members on a ring, whose run takes longer than any test. It
-// returns their folder. The parameter oracle is the field oracle of the node files; the word NUMBER in it is replaced
-// by the member's number 0, 1 or 2.
+// newFleetOf writes the files of a private fleet of three members on a ring. Its run takes longer than any test.
+// newFleetOf returns the path of the folder. The parameter oracle is the value of the field oracle in the node files,
+// in which NUMBER is replaced with the member's number 0, 1 or 2.
 func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -25,7 +25,7 @@ import (
 //go:embed audit.js
 var audit string
 
-// sound runs the checks of audit.js on the current page.
+// sound runs the checks of audit.js on the current page and reports each problem.
 func (b *browser) sound(what string, planned bool) {
 	b.t.Helper()
 	for _, wrong := range eval[[]string](b, fmt.Sprintf("(%s)(%v)", audit, planned)) {
@@ -51,7 +51,7 @@ func (b *browser) everywhere(what string, planned bool) {
 	}
 }
 
-// stage serves a monitor's page, and answers its requests with the current scene.
+// stage serves a monitor's page. It answers the page's requests with the data of the current scene.
 func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	t.Helper()
 	f := newRun("none", true)
@@ -61,7 +61,7 @@ func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	}
 	page := monitor.NewGroup(f, "", m).Handler()
 
-	// The answers of a scene have exactly the fields of a monitor's answers.
+	// Check that the types for a scene's answers have all fields that a monitor's answers have.
 	for path, like := range map[string]any{"/status": &group{}, "/history": &history{}} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
@@ -93,7 +93,7 @@ func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	return server.URL + "/"
 }
 
-// The page shows everything, on small and large screens, in light and dark mode.
+// TestPageMatrix checks that the page shows everything on small and large screens, in light and dark mode.
 func TestPageMatrix(t *testing.T) {
 	b := newBrowser(t)
 	var now atomic.Pointer[scene]
@@ -111,7 +111,7 @@ func TestPageMatrix(t *testing.T) {
 	b.clean(origin)
 }
 
-// If the page gets no answer, it says so and stays readable.
+// TestPageGone checks that the page reports a lost connection to its node and stays readable.
 func TestPageGone(t *testing.T) {
 	b := newBrowser(t)
 	s := matrix()[8]
@@ -125,7 +125,8 @@ func TestPageGone(t *testing.T) {
 	b.everywhere("gone", false)
 }
 
-// The page can be used with the keyboard alone. It shows no animation to users who have asked for reduced motion.
+// TestPageKeys checks that the page can be used with the keyboard alone, and that it shows no animation to users who
+// prefer reduced motion.
 func TestPageKeys(t *testing.T) {
 	b := newBrowser(t)
 	s := matrix()[8]
@@ -160,7 +161,7 @@ func TestPageKeys(t *testing.T) {
 		}
 	}
 
-	// value is a text that a screen reader gets.
+	// value is a text that a screen reader announces.
 	type value struct {
 		Value any `json:"value"`
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// Prometheus' parser reads the values and names that the node reports, even if the names need escaping.
+// TestMetricsParse checks that Prometheus' parser recovers the values and names that the node reports, even if the
+// names need escaping.
 func TestMetricsParse(t *testing.T) {
 	const run = "a \"run\"\\ of\nlines"
 	status := monitor.Status{
@@ -73,7 +74,8 @@ func TestMetricsParse(t *testing.T) {
 	}
 }
 
-// The metrics of a running private node can be parsed and change. None of the metrics comes directly from the data.
+// TestMetricsOfNode checks that the metrics of a running private node can be parsed, that they change, and that none of
+// them is computed directly from the private data.
 func TestMetricsOfNode(t *testing.T) {
 	dir := newFleet(t)
 	var nodes []*process

@@ -70,7 +70,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// note records the errors of the page and the origins of its requests.
+// note records an error of the page or the origin of a request.
 func (b *browser) note(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +91,7 @@ func (b *browser) note(event any) {
 	}
 }
 
-// clean checks that the page had no errors and requested nothing from an origin other than the given one.
+// clean checks that the page had no errors and sent requests only to the given origin.
 func (b *browser) clean(origin string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -124,7 +124,7 @@ func eval[T any](b *browser, expression string) (value T) {
 	return value
 }
 
-// look sets the size of the screen, and light or dark mode, and saves a picture of the whole page.
+// look sets the screen size and the color scheme, and saves a screenshot of the whole page.
 func (b *browser) look(name string, width, height int64, scheme string) {
 	b.t.Helper()
 	var shot []byte
@@ -157,7 +157,7 @@ func (b *browser) keep(name string) {
 	}
 }
 
-// fits checks that the page does not scroll horizontally on a screen of this width.
+// fits checks that the page does not scroll horizontally on a screen of the given width.
 func (b *browser) fits(width int) {
 	b.t.Helper()
 	if w := eval[int](b, `document.documentElement.scrollWidth`); w > width {
@@ -169,8 +169,8 @@ func (b *browser) fits(width int) {
 
 const roundNumber = `+(document.getElementById("round").textContent.match(/Round (\d+)/) || [0, 0])[1]`
 
-// The page of a node in a private fleet is correct from the first rounds to the end, although a neighbor dies during
-// the run.
+// TestNodePage checks that the page of a node in a private fleet is correct from the first rounds to the end, even if a
+// neighbor dies during the run.
 func TestNodePage(t *testing.T) {
 	b := newBrowser(t)
 	dir := newFleet(t)
@@ -202,7 +202,7 @@ func TestNodePage(t *testing.T) {
 		t.Error("a private run is called NOT PRIVATE")
 	}
 
-	// For users who do not see the charts, each chart has a name, and a table has the same numbers.
+	// For users who cannot see the charts, each chart has an accessible name, and a table shows the same numbers.
 	if bad := eval[int](b,
 		`[...document.querySelectorAll("svg")].filter(e => e.getAttribute("role") !== "img" || `+
 			`!e.getAttribute("aria-label")).length`); bad > 0 {
@@ -231,7 +231,7 @@ func TestNodePage(t *testing.T) {
 	b.look("node-phone", 360, 740, "light")
 	b.fits(360)
 
-	// The layout is stable: what is above the charts has the same height one second later.
+	// The layout is stable: the part of the page above the charts has the same height one second later.
 	top := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`)
 
 	third.kill()
@@ -248,7 +248,7 @@ func TestNodePage(t *testing.T) {
 	b.everywhere("real node waiting", false)
 	b.clean(origin)
 
-	// The page's content security policy works: the page cannot reach another origin.
+	// The page's content security policy prevents requests to other origins.
 	if got := eval[string](b, `fetch("http://127.0.0.2:1/").then(() => "reached", e => String(e))`); got == "reached" {
 		t.Error("a request has left the page's origin")
 	}
@@ -264,7 +264,7 @@ func TestNodePage(t *testing.T) {
 	}
 	b.look("node-gone", 1200, 900, "light")
 
-	// When the node runs again at the same address, the page recovers by itself.
+	// When a node runs again at the same address, the page recovers by itself.
 	again := start(t, "run", "-anyway", node("ward-1"), "-http", strings.TrimSuffix(strings.TrimPrefix(origin, "http://"), "/"))
 	if again.address(t) != origin {
 		t.Error("another address")
@@ -273,7 +273,7 @@ func TestNodePage(t *testing.T) {
 	second.kill()
 }
 
-// For a node with a scorer program, the page draws the mean loss and no accuracy.
+// TestScorerPage checks that the page of a node with a scorer program shows the mean loss but no accuracy.
 func TestScorerPage(t *testing.T) {
 	b := newBrowser(t)
 	files, err := filepath.Abs("../../examples/scorer")
@@ -308,7 +308,8 @@ func TestScorerPage(t *testing.T) {
 	b.clean(origin)
 }
 
-// The demo's page shows all nodes, the graph between them and, in large letters, NOT PRIVATE. It stays after the run.
+// TestDemoPage checks that the demo's page shows all nodes, the graph between them and, in large letters, NOT PRIVATE.
+// The page remains available after the run.
 func TestDemoPage(t *testing.T) {
 	b := newBrowser(t)
 	demo := start(t, "demo", "-non-private", "-rounds", "400", "-cooldown", "40", "-http", "127.0.0.1:0")

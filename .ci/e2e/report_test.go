@@ -17,7 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// certified runs a private fleet of four members with pairwise noise to its end. It returns the folder of the fleet.
+// certified runs a private fleet of four members with pairwise noise until the run is complete. It returns the path of
+// the fleet's folder.
 func certified(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "fleet")
@@ -45,8 +46,8 @@ func certified(t *testing.T) string {
 	return dir
 }
 
-// The report on a certificate is readable on a phone, on a desktop and on paper, in light and in dark mode. The page
-// makes no requests.
+// TestReport checks that the report on a certificate is readable on a phone, on a desktop and on paper, in light and
+// dark mode, and that the page makes no requests.
 func TestReport(t *testing.T) {
 	b := newBrowser(t)
 	dir := certified(t)
@@ -82,7 +83,7 @@ func TestReport(t *testing.T) {
 		if got := eval[string](b, `document.querySelector(".badge").textContent`); got != c.badge {
 			t.Errorf("%s: badge %q, want %q", c.name, got, c.badge)
 		}
-		// There is one bar per adversary, and its length matches its figure.
+		// There is one bar per adversary, and the length of each bar matches its number.
 		if bad := eval[string](b, `[...document.querySelectorAll(".bars li")].filter(li => { const t = li.querySelector(".track"), n = parseInt(li.querySelector("b").textContent); `+
 			`return Math.abs(t.firstChild.clientWidth / t.clientWidth - (n - 50) / 50) > .02 || n <= 50; }).map(li => li.textContent).join("; ")`); bad != "" {
 			t.Errorf("%s: bars of another length: %s", c.name, bad)
@@ -93,7 +94,7 @@ func TestReport(t *testing.T) {
 		if requests != 1 {
 			t.Errorf("%s: %d requests, want the page alone", c.name, requests)
 		}
-		// The printed page is black on white even in dark mode, and has at most three sheets.
+		// The printed page is black on white even in dark mode, and has at most three pages.
 		var pdf []byte
 		b.run("dark", emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))
 		b.run("printing", emulation.SetEmulatedMedia().WithMedia("print"))

@@ -17,7 +17,7 @@ type scene struct {
 	planned bool // whether the scene should cause no warnings
 }
 
-// history and group have the JSON form of a monitor's answers.
+// history and group have the JSON form of the answers that a monitor sends.
 type history struct {
 	Stride int             `json:"stride"`
 	Points []monitor.Point `json:"points"`
@@ -112,8 +112,8 @@ func newHistory(f *sdk.Fleet, round int, scorer bool) history {
 	return h
 }
 
-// matrix returns scenes of all kinds: one node and eight, scorers and built-in models, nodes that wait, run or are
-// done, private and not.
+// matrix returns scenes with one node and with eight, for each combination of phase (waiting, training, done), oracle
+// (scorer, built-in model) and privacy (on, off).
 func matrix() []scene {
 	var all []scene
 	for _, phase := range []monitor.Phase{monitor.Waiting, monitor.Querying, monitor.Ended} {
@@ -170,7 +170,7 @@ func rare() []scene {
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		// This neighbor had received everything and has exited.
+		// This neighbor exited after it had received everything.
 		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: monitor.InWords("going away")}
 		s.Waiting = []string{}
 		return s

@@ -18,8 +18,8 @@ const (
 
 var stamp string
 
-// build compiles the package pkg of the module in dir for a target, with the flags of a release. cache is the build
-// cache; empty means the user's. link has additional linker flags.
+// build compiles the package pkg in the module at dir for a target, with the flags of a release. cache is the build
+// cache; if it is empty, build uses the user's cache. link has additional linker flags.
 func build(dir, pkg string, t target, out, cache string, link ...string) error {
 	ldflags := append([]string{"-s", "-w"}, link...)
 	if stamp != "" {
@@ -48,8 +48,8 @@ func sumOf(path string) (size int64, sum [sha256.Size]byte, err error) {
 	return size, [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// copyModule copies the module's sources to another directory and adds an empty line to each Go file. The compiler must
-// then compile these files there, while the standard library and the dependencies still come from the cache.
+// copyModule copies the module's sources to another directory and adds an empty line to each Go file. A build of the
+// copy must then compile these files anew, but still takes the standard library and the dependencies from the cache.
 func copyModule(to string) error {
 	return filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -78,7 +78,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// makeRelease builds the program for each target into dir. It prints the SHA-256 of every file in the format of
+// makeRelease builds the program for each target into dir. It prints the SHA-256 hash of every file in the format of
 // sha256sum.
 func makeRelease(dir string, targets []target) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

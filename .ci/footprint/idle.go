@@ -19,21 +19,22 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// Limits for a node that waits for a slow neighbor, and for the time from its start to its first query.
+// These limits apply to a node that waits for a slow neighbor, and to the time from a node's start to its first query.
 const (
-	// The limits, in bytes, count data but not the mapped pages of the program's file: the kernel decides how many of
-	// these it maps, and can drop them at any time. The size of the file has a limit of its own. The measured values
-	// were 2.6 to 2.8 MiB for the embedded node and 3.6 to 4.1 MiB for the program.
+	// The memory limits, in bytes, apply to data but not to the mapped pages of the program's file: the kernel decides
+	// how many of these pages it maps, and can drop them at any time. The size of the file has a limit of its own. The
+	// measured values were 2.6 to 2.8 MiB for the embedded node and 3.6 to 4.1 MiB for the program.
 	maxEmbedded = 3 << 20
 	maxProgram  = 9 << 19
 	maxStart    = 50 * time.Millisecond
 	maxShare    = 0.001 // share of one processor
 )
 
-// measureIdle runs a node with four neighbors at d = 1,000 as a separate process. Three neighbors make their releases;
-// the fourth is connected but never ends its first round, so the node waits. It measures a small program that embeds a
-// node, and the program spade-edge. If the memory exceeds the limit, it fails. Times depend on the load of the machine,
-// so they are only printed, beside the times of a program that just wakes up ten times a second.
+// measureIdle measures a node with four neighbors at d = 1,000 in a separate process. Three neighbors make their
+// releases. The fourth is connected but never ends its first round, so the node waits. measureIdle does this both for a
+// small program that embeds a node and for the program spade-edge. It fails if the memory exceeds the limit. Times
+// depend on the load of the machine, so they are only printed, next to the times of a program that just wakes up ten
+// times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("-memory needs Linux: it reads /proc")
@@ -84,8 +85,8 @@ func measureIdle(seconds int) error {
 	return errors.Join(errs...)
 }
 
-// measureTicker measures a program that just wakes up ten times a second. A node cannot use less on this machine: some
-// virtual machines charge milliseconds for a wake-up.
+// measureTicker measures a program that just wakes up ten times a second. Its processor time is a lower bound for a
+// node on this machine: some virtual machines need milliseconds for a wake-up.
 func measureTicker(dir string, native target, span time.Duration) error {
 	bin := filepath.Join(dir, "ticker")
 	if err := build(".", "./.ci/footprint/ticker", native, bin, ""); err != nil {
@@ -148,7 +149,7 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 		}
 		wg.Go(stop)
 	}
-	// All neighbors are already up, so the time until the first query is the node's own.
+	// All neighbors are already running, so the time until the first query depends only on the node itself.
 	cmd := exec.CommandContext(ctx, bin, append(args, tr.path("a.json"))...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -183,8 +184,8 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	return m, err
 }
 
-// startNeighbor runs a member in this process. If slow is true, its oracle never answers the first query. The function
-// stop ends the member and waits for its end.
+// startNeighbor runs a member in this process. If slow is true, its oracle never answers the first query. The returned
+// function ends the member and waits for it to exit.
 func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (stop func(), err error) {
 	key, err := fleetfile.ReadKey(tr.path(name + ".key"))
 	if err != nil {
@@ -217,7 +218,7 @@ func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (sto
 	}, nil
 }
 
-// busy returns the share of one processor that a process uses, and how often per second its threads wake up.
+// busy returns the fraction of one processor that a process uses, and how often per second its threads wake up.
 func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
 	before, wakesBefore, err := usage(pid)
 	if err != nil {
@@ -228,7 +229,7 @@ func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
 	return float64(after-before) / float64(span), float64(wakesAfter-wakesBefore) / span.Seconds(), err
 }
 
-// usage returns the processor time that a process has used, and how often its threads have waited.
+// usage returns the processor time that a process has used, and how many times its threads have waited.
 func usage(pid int) (cpu time.Duration, waits int64, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {
@@ -254,7 +255,7 @@ func usage(pid int) (cpu time.Duration, waits int64, err error) {
 	return cpu, waits, nil
 }
 
-// fields parses a file such as /proc/self/status. It returns the fields that are numbers, by name.
+// fields parses a file such as /proc/self/status. It returns the numeric fields by name.
 func fields(path string) (map[string]int64, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// linkedFile lists the packages that a program with a node links in addition to those that a program with TLS,
-// websockets and CBOR links anyway. Each line has a package and the reason why a node needs it.
+// linkedFile lists the packages that an embedded node adds to a program which already links TLS, websockets and CBOR.
+// Each line has a package and the reason why a node needs it.
 const linkedFile = ".ci/footprint/linked.txt"
 
 const linkedHead = `# The packages that embedws links and bare does not, on linux/amd64, and what each is for.
 # "go run ./.ci/footprint -linked -update" rewrites the list; the words are written by hand.
 `
 
-// unexplained stands in for a reason that nobody has given.
+// unexplained is the placeholder for a missing reason.
 const unexplained = "?"
 
 // checkLinked compares the packages that an embedder links with the list in linkedFile or, if update is true, writes
-// that list. It also fails if the linker must keep all exported methods, because a package looks up a method by a name
-// that is not constant.
+// that list. It also fails if a package looks up a method by a non-constant name, because the linker must then keep all
+// exported methods.
 func checkLinked(update bool) error {
 	with, err := deps("./.ci/footprint/embedws")
 	if err != nil {
@@ -78,7 +78,7 @@ func checkLinked(update bool) error {
 	return nil
 }
 
-// deps returns the packages on which a package depends on linux/amd64, sorted by name.
+// deps returns the dependencies of a package on linux/amd64, sorted by name.
 func deps(pkg string) ([]string, error) {
 	out, err := goCommand("list", "-deps", pkg)
 	names := strings.Fields(string(out))
@@ -86,8 +86,8 @@ func deps(pkg string) ([]string, error) {
 	return names, err
 }
 
-// checkDeadCode returns an error if the linker must keep every exported method of the types that are converted to an
-// interface. The linker must keep them if reachable code calls reflect's Method, or MethodByName with a name that is
+// checkDeadCode returns an error if the linker must keep every exported method of all types that are converted to an
+// interface. This is the case if reachable code calls Method of package reflect, or MethodByName with a name that is
 // not constant.
 func checkDeadCode() error {
 	tmp, err := os.MkdirTemp("", "footprint")

@@ -1,11 +1,13 @@
-// Command footprint builds the program for every target like a release, and checks that it is small and that a second
-// build has the same bytes.
+// Command footprint builds the program for every target with the flags of a release. It checks that the program is
+// small and that a second build has the same bytes.
 //
-//	go run ./.ci/footprint                        all targets: a table of bytes and limits, each built twice
-//	go run ./.ci/footprint -twice linux/arm/6     all targets, but only this target is built twice
-//	go run ./.ci/footprint -release DIR           release builds into DIR, with their SHA-256; -targets selects
-//	go run ./.ci/footprint -linked                checks that an embedder links what linked.txt says; -update writes it
-//	go run ./.ci/footprint -memory                an idle node as a separate process: memory, start, wake-ups
+//	go run ./.ci/footprint                        builds each target twice and prints a table of sizes and limits
+//	go run ./.ci/footprint -twice linux/arm/6     builds all targets, but only this target twice
+//	go run ./.ci/footprint -release DIR           writes release builds to DIR and prints their SHA-256 hashes;
+//	                                              -targets selects the targets
+//	go run ./.ci/footprint -linked                compares the packages that an embedder links with linked.txt;
+//	                                              -update rewrites linked.txt
+//	go run ./.ci/footprint -memory                measures the memory, start time and wake-ups of an idle node
 //
 // Run it from the root of the module. Sizes are in bytes; a MB is a million bytes.
 package main

@@ -20,7 +20,7 @@ type limit struct {
 var (
 	programLimit = limit{what: "program", pkg: program, on: "linux/arm/6", bytes: 12 * mb}
 
-	// embedders are limits on what a node adds to a program.
+	// embedders has the limits on how many bytes a node adds to a program.
 	embedders = []limit{
 		{what: "SDK, transport/mem", pkg: "./.ci/footprint/embedmem", on: "linux/amd64", bytes: 5.1 * mb},
 		{what: "SDK, transport/ws, sdk/state, on top of TLS, websockets and CBOR", pkg: "./.ci/footprint/embedws",
@@ -28,8 +28,9 @@ var (
 	}
 )
 
-// printSizes builds the program for the targets, and prints its sizes and what a node costs an embedder. For the
-// targets in the parameter twice, it builds the program again in another directory and compares the bytes.
+// printSizes builds the program for the targets. It prints the sizes of the builds, and how many bytes a node adds to a
+// program that embeds it. For the targets in the parameter twice, it builds the program again in another directory and
+// compares the bytes.
 func printSizes(targets, twice []target, fresh bool) error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -77,8 +78,8 @@ func weigh(tmp string, t target, l limit) (int64, error) {
 	return size, err
 }
 
-// compareBuilds builds the program for each target here and in a copy of the module. It returns an error if the bytes
-// differ, except for the build ID, which depends on the source lines that copyModule changes.
+// compareBuilds builds the program for each target, both in this folder and in a copy of the module. It returns an
+// error if the bytes differ, except for the build ID, which depends on the source lines that copyModule changes.
 func compareBuilds(tmp string, targets []target, fresh bool) error {
 	if len(targets) == 0 {
 		return nil

@@ -15,15 +15,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// trial is a private fleet with its files in a folder: fleet.json and, for every member, NAME.json, NAME.key and
+// trial is a private fleet whose files are in one folder: fleet.json and, for every member, NAME.json, NAME.key and
 // NAME.ledger.
 type trial struct {
 	dir  string
 	file *fleetfile.File
 }
 
-// newTrial writes the files of a fleet whose members all listen on loopback. oracle(i) is the oracle of member i, in
-// JSON.
+// newTrial writes the files of a fleet whose members all listen on loopback. The function oracle returns the JSON text
+// for the oracle of member i.
 func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, error) {
 	tr := &trial{dir: dir, file: &fleetfile.File{Fleet: fleet}}
 	var ports []int
@@ -59,8 +59,8 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 
 func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
 
-// writeTable writes a CSV file with the given numbers of rows and columns of numbers. Each row also has one of two
-// classes.
+// writeTable writes a CSV file with the given number of rows. Each row has the given number of numeric columns, and one
+// of two classes.
 func writeTable(path string, rows, columns int) error {
 	var b strings.Builder
 	for j := range columns {

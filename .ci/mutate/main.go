@@ -1,13 +1,13 @@
 // Command mutate checks that the tests detect mutations. It copies the project to temporary directories, applies one
-// mutation at a time, runs the tests that should detect it, and prints which tests failed. A mutation fails the command
-// if no test detects it, if it no longer fits the source, or if it does not compile.
+// mutation at a time, runs the tests that should detect it, and prints which tests failed. The command fails if no test
+// detects a mutation, or if a mutation no longer fits the source or does not compile.
 //
-//	go run ./.ci/mutate            all, in some minutes, with a worker for each processor
-//	go run ./.ci/mutate penalty    those with this word in their name
-//	go run ./.ci/mutate 2/3        every third of them, from the second on
-//	go run ./.ci/mutate -fits      no tests: only checks that each mutation still fits the source
+//	go run ./.ci/mutate            tests all mutations in a few minutes, with one worker per processor
+//	go run ./.ci/mutate penalty    tests the mutations with this word in their name
+//	go run ./.ci/mutate 2/3        tests every third mutation, starting with the second
+//	go run ./.ci/mutate -fits      runs no tests, but checks that each mutation still fits the source
 //
-// Tests against golden values are excluded: they detect every change of bits but do not say what is wrong.
+// Tests against golden values are excluded: they detect any change in the output but do not show what is wrong.
 package main
 
 import (
@@ -71,7 +71,7 @@ func run(words []string) error {
 	}
 	defer os.RemoveAll(work)
 	// Each worker has its own copy of the project. With a single copy, only one mutation could be tested at a time, and
-	// testing one package would leave processors idle.
+	// most processors would be idle while one package is tested.
 	copies := make([]string, runtime.NumCPU())
 	for i := range copies {
 		copies[i] = filepath.Join(work, strconv.Itoa(i))
@@ -109,7 +109,7 @@ func run(words []string) error {
 	return nil
 }
 
-// fits reports every mutation whose old text does not occur exactly once in the mutation's file.
+// fits reports every mutation whose old text does not occur exactly once in its file.
 func fits(root string) error {
 	var errs []error
 	for _, m := range mutations {
@@ -119,7 +119,8 @@ func fits(root string) error {
 	return errors.Join(errs...)
 }
 
-// find returns the content of the file that m changes. It fails unless m's old text occurs exactly once in this file.
+// find returns the original content of the file that m changes. It fails unless m's old text occurs exactly once in
+// this file.
 func (m mutation) find(root string) (sound []byte, err error) {
 	sound, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
 	if err != nil {
@@ -131,7 +132,7 @@ func (m mutation) find(root string) (sound []byte, err error) {
 	return sound, nil
 }
 
-// each calls do for every item, with one worker for each of the folders. It returns the errors.
+// each calls do for every item, with one worker per folder. It returns all errors.
 func each[Item any](folders []string, items []Item, do func(folder string, i Item) error) []error {
 	next := make(chan Item)
 	failed := make(chan error)

@@ -1,6 +1,7 @@
 package main
 
-// mutation is one wrong change to the code: old, which must occur exactly once in the file, is replaced by new.
+// mutation is a deliberate error in the code: the text old, which must occur exactly once in the file, is replaced with
+// the text new.
 type mutation struct {
 	name, file, old, new string
 	by                   suite

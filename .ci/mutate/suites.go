@@ -1,7 +1,7 @@
 package main
 
-// suite is a package, and a pattern for the names of the package's tests that check it against the paper. The package
-// may be in a module of its own.
+// suite is a package, and a pattern that selects the tests of this package that should detect a mutation. The package
+// may be in a separate module.
 type suite struct{ pkg, run string }
 
 const transcripts = "./cmd/spade-edge/transcripts"

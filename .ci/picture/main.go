@@ -1,6 +1,6 @@
-// Command picture draws .github/demo.svg for the README. It shows the mean accuracy of the demo's nodes if each trains
-// alone, if they train together without noise, and if they train together with epsilon 1 for each record. Command
-// picture runs the demo with and without noise, each with seeds 1 to 20, in about two minutes:
+// Command picture draws .github/demo.svg for the README. It shows the mean accuracy of the demo's nodes in three
+// cases: if each node trains alone, if they train together without noise, and if they train together with epsilon 1 for
+// each record. The command runs the demo with and without noise, each with seeds 1 to 20, in about two minutes:
 //
 //	go run ./.ci/picture
 package main
@@ -67,14 +67,14 @@ func demo(program string, seed int, flags ...string) (r result) {
 	return r
 }
 
-// bar is one figure of the picture: a label, a percentage and a color.
+// bar is one bar of the chart: a label, a percentage and a color.
 type bar struct {
 	label   string
 	percent float64
 	color   string
 }
 
-// draw returns an SVG with a horizontal bar for each figure and a dashed line at the accuracy of the majority class.
+// draw returns an SVG with a horizontal bar for each number and a dashed line at the accuracy of the majority class.
 func draw(bars []bar, majority float64) string {
 	const width, left, right, top, height, gap = 720, 270, 70, 44, 34, 14
 	x := func(percent float64) float64 { return left + percent/100*(width-left-right) }

@@ -1,14 +1,14 @@
-// Command steps compares the program's default step size with the result of a search, on ten tasks. It prints the
-// accuracy without noise at 1/4 to 16 times the default step, in percent as the mean over seeds, and how many points
-// the default step loses against the best of these steps. Finally, it prints the accuracy of two private runs with
-// default settings. It fails if the default step loses more than 0.5 points on a task or more than 0.2 points on
-// average, or if a private run misses its goal.
+// Command steps compares the program's default step size with other step sizes, on ten tasks without noise. For each
+// task, it prints the mean accuracy over seeds, in percent, at 1/4 to 16 times the default, and the difference between
+// the best of these accuracies and the accuracy at the default. It then prints the accuracy of two private runs with
+// default settings. It fails if the difference is more than 0.5 points on any task or more than 0.2 points on average,
+// or if a private run misses its goal.
 //
-//	go run ./.ci/steps                 all, in about 20 minutes on two cores
-//	go run ./.ci/steps Alzheimer       the tasks with this word in their name
+//	go run ./.ci/steps                 all tasks, in about 20 minutes on two cores
+//	go run ./.ci/steps Alzheimer       the tasks with this word in their names
 //	go run ./.ci/steps -private        only the private runs
 //
-// Run it from the root of the module. It needs the data sets in ../shared/data, or in the folder of -data.
+// Run it from the root of the module. It needs the data sets in ../shared/data, or in the folder given with -data.
 package main
 
 import (
@@ -29,10 +29,11 @@ import (
 	"time"
 )
 
-// times are the multiples of the default step that are compared, including 1.
+// times are the multiples of the default step size that are compared. They include 1.
 var times = []float64{0.25, 0.5, 1, 2, 4, 8, 16}
 
-// The default step may lose at most mostLost points of accuracy on one task, and at most meanLost points on average.
+// mostLost is the maximum loss of accuracy, in points, that the default step size may cause on one task; meanLost is
+// the maximum on average.
 const mostLost, meanLost = 0.5, 0.2
 
 func main() {
@@ -49,7 +50,7 @@ func main() {
 	}
 }
 
-// lab runs the program, which it has built in a temporary folder.
+// lab builds the program in a temporary folder and runs it.
 type lab struct {
 	ctx          context.Context
 	dir, program string
@@ -151,7 +152,7 @@ func (l *lab) protect(private []gate, seeds string) error {
 	return errors.Join(faults...)
 }
 
-// sweep has the fields used here of the JSON that simulate prints for several seeds.
+// sweep has the required fields of the JSON that simulate prints for several seeds.
 type sweep struct {
 	Runs []struct {
 		Accuracy float64 `json:"accuracy_mean"`
@@ -164,8 +165,8 @@ type sweep struct {
 	} `json:"runs"`
 }
 
-// score returns the mean score over runs and clients. If clients hold back data, it is the mean of their scores on that
-// data.
+// score returns the mean score over runs and clients. If clients have held-out data, it is the mean of their scores on
+// this data.
 func (s *sweep) score() (mean float64) {
 	for _, r := range s.Runs {
 		accuracy := r.Accuracy

@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// task is a run of "simulate" in which the default step is compared with other steps.
+// task is an invocation of "simulate" in which the default step size is compared with other step sizes.
 type task struct {
 	name string
 	args []string
 }
 
-// gate is a private run with defaults, and the accuracy in percent that it must reach.
+// gate is a private run with default settings, and the accuracy in percent that it must reach.
 type gate struct {
 	task
 	least float64
 }
 
-// tasks returns the runs, and writes the files that they need to a folder. data is the folder of the data sets.
+// tasks returns the runs. It writes the files that these runs need to the lab's folder; data is the folder with the
+// data sets.
 func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 	words := strings.Fields
 	agreed, brain := filepath.Join(l.dir, "agreed.json"), filepath.Join(l.dir, "brain.json")
@@ -68,8 +69,8 @@ func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 	return open, []gate{{fashion, 95.5}, {tumor, 60}}, nil
 }
 
-// tidy converts a file of heart patients as examples/hospital/hospitals.sh does: the diagnosis becomes yes or no, and
-// a cholesterol or blood pressure of 0 becomes a missing value.
+// tidy converts a file of heart patients in the same way as examples/hospital/hospitals.sh: the diagnosis becomes yes
+// or no, and a cholesterol or blood pressure of 0 becomes a missing value.
 func tidy(text string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
 	names := strings.Split(lines[0], ",")

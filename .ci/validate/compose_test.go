@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// service has exactly the fields of a service that compose.yaml uses, so that parsing a misspelled field fails.
+// service has exactly those fields of a Compose service that compose.yaml uses, so that a misspelled field in the file
+// is an error.
 type service struct {
 	Image           string   `json:"image"`
 	PullPolicy      string   `json:"pull_policy"`
@@ -32,8 +33,8 @@ type service struct {
 	} `json:"networks"`
 }
 
-// compose.yaml has the same members as statefulset.yaml. Each member has its own folder, its own address in the fleet,
-// and no more rights than in statefulset.yaml.
+// TestCompose checks that compose.yaml has the same members as statefulset.yaml. Each member must have its own folder,
+// its own address in the fleet, and no more privileges than in statefulset.yaml.
 func TestCompose(t *testing.T) {
 	text, err := os.ReadFile("../../examples/fleet/compose.yaml")
 	if err != nil {
@@ -81,7 +82,8 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// Docker Compose itself, if it is installed, accepts the file. The check does not need a running engine.
+// TestComposeConfig checks that Docker Compose accepts the file, if Docker Compose is installed. The check does not
+// need a running Docker engine.
 func TestComposeConfig(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "docker", "compose", "version").CombinedOutput(); err != nil {
 		t.Skipf("there is no docker compose here: %v\n%s", err, out)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents parses the documents of the manifest into the types that they name. Unknown and duplicate fields are
+// documents parses each document of the manifest into the type that it declares. Unknown and duplicate fields are
 // errors.
 func documents(t *testing.T, text string) (service core.Service, set apps.StatefulSet) {
 	t.Helper()
@@ -54,7 +54,8 @@ func TestManifest(t *testing.T) {
 	check(t, manifest(t))
 }
 
-// The manifest is also valid if the part for the first start, which is commented out, is included.
+// TestManifestTheFirstTime checks that the manifest is also valid with the section for the first start, which is
+// normally commented out.
 func TestManifestTheFirstTime(t *testing.T) {
 	text := manifest(t)
 	start := strings.Index(text, "        # - name: ledger")

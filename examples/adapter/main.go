@@ -1,6 +1,6 @@
-// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone. The network was
-// trained on clean digits, and the cameras add noise. With -queries the command instead compares estimators, and
-// numbers of queries per round. The README explains both outputs.
+// Command adapter adapts a frozen network to the images of eight cameras, using only forward passes. The network was
+// trained on clean digits; the cameras add noise. With -queries, the command instead compares estimators and numbers of
+// queries per round. The README explains both outputs.
 package main
 
 import (
@@ -33,8 +33,8 @@ func main() {
 	}
 }
 
-// The settings of the two adapters. They were chosen on the first 2000 test digits, so the table reports the accuracy
-// on other test digits.
+// Settings of the two adapters, chosen on the first 2000 test digits. The table therefore reports the accuracy on other
+// test digits.
 var (
 	ofBiases   = way{frozen.Large.Biases(), 1, 0.1, 20, 6}
 	ofSubspace = way{frozen.Large.Subspace(256), 0.006, 0.01, 20, 0.5}
@@ -72,7 +72,7 @@ func demonstrate(data string, each int, out io.Writer) error {
 	return nil
 }
 
-// trial has a frozen network, the noisy digits of the members, and further noisy digits for evaluation.
+// trial holds a frozen network, the members' noisy digits for training, and further noisy digits for evaluation.
 type trial struct {
 	frozen.Network
 	base      []float32
@@ -80,7 +80,8 @@ type trial struct {
 	seed      uint64 // of directions and noise
 }
 
-// newTrial trains the network on clean digits, none of which belongs to a member.
+// newTrial returns a trial whose network is trained on the given number of clean digits. No member has any of the clean
+// digits.
 func newTrial(data string, each, clean, held int) (*trial, error) {
 	if each < 1 || each > most {
 		return nil, fmt.Errorf("-each is %d, want 1..%d", each, most)
@@ -92,11 +93,11 @@ func newTrial(data string, each, clean, held int) (*trial, error) {
 	return dealt(s, each, held, 0, false)
 }
 
-// The constant most is the largest number of digits that each member can have.
+// The constant most is the maximum number of digits per member.
 const most = (60_000 - frozen.Clean) / members
 
-// dealt returns the trial of a seed. each is the number of digits per member, and held is the number of digits for
-// evaluation. For validate see [frozen.Source.Deal].
+// dealt returns a trial with the digits that s deals for a seed. The parameter each is the number of digits per member,
+// and held is the number of digits for evaluation. See [frozen.Source.Deal] for validate.
 func dealt(s *frozen.Source, each, held int, seed uint64, validate bool) (*trial, error) {
 	own, eval, err := s.Deal(members*each, held, seed, validate)
 	return &trial{s.Network, s.Base, own, eval, 1 + seed}, err

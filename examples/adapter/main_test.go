@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Eight members adapt a frozen network of 101,770 parameters to their cameras, and use only forward passes.
+// TestForwardPassesAdaptANetwork checks that eight members can adapt a frozen network of 101,770 parameters to their
+// cameras with forward passes alone.
 func TestForwardPassesAdaptANetwork(t *testing.T) {
 	trial, err := newTrial("", 100, 20_000, 1000)
 	if err != nil {
@@ -42,7 +43,8 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 	}
 }
 
-// All runs of the comparison make the same number of queries, and the table has the accuracy of each.
+// TestFewRecords checks that all runs of the comparison make the same number of queries and that the table has an
+// accuracy for each run.
 func TestFewRecords(t *testing.T) {
 	s := study{network: frozen.Small, dims: []int{8, 16}, each: []int{4, 6}, total: 6, queries: []int{2, 3}, scales: []scale{{1, 1}, {0.5, 2}}, seeds: 2, clean: 500, held: 50}
 	source, err := frozen.Open(s.network, "", s.clean)

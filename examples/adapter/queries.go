@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// study has the numbers that determine the runs of fewRecords.
+// study holds the parameters of the comparison that fewRecords makes.
 type study struct {
 	network frozen.Network
 	dims    []int // lengths of the adapter, whose numbers are coordinates in a random subspace
@@ -26,8 +26,8 @@ type study struct {
 	held    int // number of digits for evaluation
 }
 
-// scale has factors by which a run changes two settings of package plan. radius multiplies the smoothing radius, and
-// step multiplies the step that package plan chooses for the changed radius. Each cell of the table has its own scale.
+// scale holds factors for two settings from package plan: the smoothing radius, and the step size that plan chooses for
+// the scaled radius. Each table cell has its own scale.
 type scale struct{ radius, step float64 }
 
 var complete = study{
@@ -43,8 +43,8 @@ type cell struct {
 	queries   int // number of queries of each digit in a round
 }
 
-// fleet returns the fleet of a cell. The paper's estimator and the centered estimator spend one query per digit and
-// round on filling their table of losses, so they make one local step less.
+// fleet returns the fleet for the runs of a cell. With the paper's estimator or the centered estimator, a round has one
+// local step fewer, because filling the loss table takes one query per digit.
 func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Privacy: sdk.Privacy{NonPrivate: true}, Method: sdk.Method{Rounds: s.total / c.queries, Tau: c.queries,
 		Cooldown: 5, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
@@ -63,17 +63,17 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	return f, f.Validate()
 }
 
-// byDefault returns a fleet for which package plan chooses all settings but the number of rounds. The fleet makes as
-// many queries in total as the fleet of each cell.
+// byDefault returns a fleet with all settings except the number of rounds chosen by package plan. Its total number of
+// queries is the same as in the runs of the cells.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 	spec := s.network.Subspace(dim)
-	return suggested(spec, each, plan.Known{Moved: spec.Moved(), Open: true, Privacy: sdk.Privacy{NonPrivate: true},
+	return suggested(spec, each, plan.Known{Adapter: spec, Open: true, Privacy: sdk.Privacy{NonPrivate: true},
 		Method: sdk.Method{Rounds: s.total / 3, Seed: seed}})
 }
 
-// fewRecords writes a table in Markdown: the share of digits that are labeled correctly after a run, for each estimator
-// and each number of queries per round. All runs make the same total number of queries. The scale of a cell is the one
-// that is best on other digits, for members with the smallest number of digits.
+// fewRecords writes a Markdown table of the share of digits that are labeled correctly after a run, by estimator and by
+// number of queries per round. All runs make the same total number of queries. The scale of each cell is chosen on
+// other digits, with the smallest number of digits per member.
 func fewRecords(data string, s study, out, log io.Writer) error {
 	source, err := frozen.Open(s.network, data, s.clean)
 	if err != nil {
@@ -106,7 +106,7 @@ func fewRecords(data string, s study, out, log io.Writer) error {
 	return err
 }
 
-// bench makes the runs of a study.
+// bench performs the runs of a study.
 type bench struct {
 	study
 	source   *frozen.Source
@@ -116,7 +116,7 @@ type bench struct {
 	cells    int
 }
 
-// row returns the accuracies of one row of the table.
+// row returns the accuracies in one table row, as Markdown cells.
 func (b *bench) row(dim, each int, estimator zoest.Kind) (row string, err error) {
 	for _, q := range b.queries {
 		c := cell{dim, b.each[0], estimator, q}
@@ -142,7 +142,7 @@ func (b *bench) row(dim, each int, estimator zoest.Kind) (row string, err error)
 	return row + fmt.Sprintf(" %.1f |", 100*mean), err
 }
 
-// choose returns the scale that is best for a cell on digits that no reported run uses.
+// choose returns the scale with the best accuracy for a cell, measured on digits that no reported run uses.
 func (b *bench) choose(c cell) (best scale, err error) {
 	const other = 999
 	t, err := dealt(b.source, c.each, b.held, other, true)

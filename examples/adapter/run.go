@@ -26,14 +26,14 @@ type way struct {
 	protected float64 // step of a run that protects each digit: longer, as clipping bounds each digit's slope
 }
 
-// The privacy of a run.
+// Privacy levels of a run.
 const (
 	open   = "none"
 	record = "each digit, epsilon 4"
 	client = "each member's digits, epsilon 4, pairwise noise"
 )
 
-// fleet returns a fleet of eight members. each is the number of digits per member.
+// fleet returns a fleet of eight members. The parameter each is the number of digits per member.
 func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Open: true, Method: sdk.Method{Mu: admm.Schedule{w.mu}, Seed: seed}}
 	switch privacy {
@@ -52,8 +52,8 @@ func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 	return suggested(w.spec, each, known)
 }
 
-// suggested returns a fleet that trains the numbers of an adapter. Eight members form a complete graph; each is the
-// number of digits per member. Package plan chooses the settings from known.
+// suggested returns a fleet that trains an adapter. Its eight members form a complete graph. The parameter each is the
+// number of digits per member. Package plan derives the settings from known.
 func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, error) {
 	f := &sdk.Fleet{Run: "adapter", Dim: spec.Dim, Adapter: spec}
 	for i := range members {
@@ -86,7 +86,7 @@ type outcome struct {
 	queries  int64   // losses asked for, by all members together
 }
 
-// train simulates a run of the fleet in which members have equal parts of the trial's digits.
+// train simulates a run with the given privacy level, in which each member has an equal share of the trial's digits.
 func (w way) train(privacy string, t *trial) (o outcome, err error) {
 	f, err := w.fleet(privacy, len(t.own)/members, 1)
 	if err != nil {
@@ -95,7 +95,8 @@ func (w way) train(privacy string, t *trial) (o outcome, err error) {
 	return t.run(f)
 }
 
-// run simulates a fleet whose members have equal parts of the trial's digits. It evaluates the first member's model.
+// run simulates a fleet in which each member has an equal share of the trial's digits, and evaluates the first member's
+// model.
 func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 	each := len(t.own) / members
 	cfgs, err := f.Machines(slices.Repeat([]int{each}, members), func(i int) io.Reader { // only in a simulation: real nodes use random noise
@@ -132,7 +133,7 @@ func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 	return o, nil
 }
 
-// meter returns a function that returns the encoded length, in bytes, of a message with dim numbers.
+// meter returns a function that measures the encoded length, in bytes, of a message with dim numbers.
 func meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// target is a processor for which the library is built.
+// target is a processor architecture for which the library is built.
 type target struct {
 	name     string
 	arch     string
@@ -27,7 +27,7 @@ type target struct {
 	built map[string]built
 }
 
-// built is the compiled program testdata/host.c. The library is either linked into the program or a file in the
+// built is a program compiled from testdata/host.c. The library is either linked statically or stored as a file in the
 // program's folder.
 type built struct {
 	path string
@@ -87,7 +87,8 @@ func (to *target) compilerOf(t *testing.T) string {
 	return cc
 }
 
-// library builds the library for a target, once per mode, and returns the path of its file.
+// library builds the library for a target in a build mode, unless a previous call did, and returns the path of the
+// library file.
 func (to *target) library(t *testing.T, mode string) string {
 	t.Helper()
 	cc := to.compilerOf(t)
@@ -102,7 +103,8 @@ func (to *target) library(t *testing.T, mode string) string {
 	})
 }
 
-// host builds testdata/host.c together with the library in a build mode. flags are passed to the C compiler.
+// host compiles testdata/host.c with the library in the given build mode and returns the path of the program. flags are
+// passed to the C compiler.
 func (to *target) host(t *testing.T, mode string, flags ...string) string {
 	t.Helper()
 	cc, library := to.compilerOf(t), to.library(t, mode)
@@ -154,8 +156,8 @@ type process struct {
 	over     chan struct{} // closed when the process has ended
 }
 
-// start starts a C program of the target. If the target is not this machine's processor, the program runs in an
-// emulator.
+// start starts a C program built for the target. If this machine's processor differs from the target, the program runs
+// in an emulator.
 func (to *target) start(t *testing.T, wrapper []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -177,7 +179,7 @@ func (to *target) start(t *testing.T, wrapper []string, args ...string) *process
 	return p
 }
 
-// wait waits until the program exits, checks that its exit code is code, and returns its output.
+// wait waits for the program to exit, checks the exit code, and returns the program's output.
 func (p *process) wait(t *testing.T, code int) string {
 	t.Helper()
 	<-p.over

@@ -23,7 +23,8 @@ func alone(t *testing.T, change func(*sdk.Fleet)) (dir string, fleet *sdk.Fleet)
 	return dir, newFleet(t, dir, []string{"alone"}, change)
 }
 
-// A C loss function that returns NaN ends a run without privacy with the same error as a Go function that returns NaN.
+// TestLossIsNoNumber checks that, without privacy, NaN from a C loss function ends the run with the same error as NaN
+// from a Go loss function.
 func TestLossIsNoNumber(t *testing.T) {
 	program := native.host(t, "c-shared")
 	for mode, bad := range map[string]float64{"nan": math.NaN(), "infinite": math.Inf(-1)} {
@@ -52,7 +53,8 @@ func TestLossIsNoNumber(t *testing.T) {
 	}
 }
 
-// A private run continues if the C loss function returns NaN, and its certificate is valid.
+// TestPrivate checks that a private run continues after the C loss function returns NaN, and that its certificate is
+// valid.
 func TestPrivate(t *testing.T) {
 	program := native.host(t, "c-shared")
 	for _, mode := range []string{"nan", "run"} {
@@ -73,7 +75,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// Every invalid call returns an error and does not end the program.
+// TestErrors checks that every invalid call returns an error and does not end the program.
 func TestErrors(t *testing.T) {
 	program := native.host(t, "c-archive")
 	dir, _ := alone(t, nil)
@@ -108,7 +110,8 @@ model: -1: no model yet: the node has not made a release: `
 	}
 }
 
-// Opening a thousand nodes and running a hundred of them leaks no memory, descriptors or threads.
+// TestCycles checks that opening a thousand nodes and running a hundred of them leaks no memory, descriptors or
+// threads.
 func TestCycles(t *testing.T) {
 	program := native.host(t, "c-shared")
 	dir, _ := alone(t, nil)
@@ -129,8 +132,8 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// Two memory checkers find no error in a host that follows the header. They do find the error of a host that reads
-// beyond the end of its model.
+// TestCheckers checks that two memory checkers find no error in a host that follows the header, but do find the error
+// in a host that reads beyond the end of its model.
 func TestCheckers(t *testing.T) {
 	check := func(t *testing.T, program, word string, wrapper ...string) {
 		t.Helper()
@@ -155,7 +158,8 @@ func TestCheckers(t *testing.T) {
 		}
 		check(t, native.host(t, "c-shared", "-fsanitize=address,undefined"), "heap-buffer-overflow")
 	})
-	// Values that passed through Go's own stacks count as undefined by chance, also in the host that prints them.
+	// Turn off the checks for undefined values: Valgrind sometimes reports values that merely passed through Go's
+	// stacks, even if the host only prints these values.
 	t.Run("valgrind", func(t *testing.T) {
 		need(t, "valgrind")
 		check(t, native.host(t, "c-shared"), "Invalid read of size 4", "valgrind", "--quiet", "--error-exitcode=9",
@@ -164,7 +168,7 @@ func TestCheckers(t *testing.T) {
 	})
 }
 
-// A program that loads the library at run time keeps its own signal handlers.
+// TestLoaded checks that a program that loads the library at run time keeps its own signal handlers.
 func TestLoaded(t *testing.T) {
 	cc, library := native.compilerOf(t), native.library(t, "c-shared")
 	program := filepath.Join(scratch, "loader")
@@ -177,7 +181,7 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
-// The header is valid C99 and valid C++.
+// TestHeader checks that the header is valid C99 and valid C++.
 func TestHeader(t *testing.T) {
 	for _, call := range [][]string{
 		{"cc", "-x", "c", "-std=c99"}, {"g++", "-x", "c++", "-std=c++11"}, {"clang++", "-x", "c++", "-std=c++11"},
@@ -209,7 +213,8 @@ func installed(t *testing.T, mode string) string {
 	return dir
 }
 
-// pkg-config and CMake find the header and the library in any folder, for the shared and for the static library.
+// TestFoundByBuildTools checks that pkg-config and CMake find the header and the library in any folder, whether the
+// library is shared or static.
 func TestFoundByBuildTools(t *testing.T) {
 	build := map[string]func(t *testing.T, mode, dir string) (program string){
 		"pkg-config": func(t *testing.T, mode, dir string) string {
@@ -256,7 +261,7 @@ func TestFoundByBuildTools(t *testing.T) {
 	}
 }
 
-// Three sensors learn jointly what none of them can learn alone, with a program of 60 lines.
+// TestSensor checks that three sensors, which run a program of 60 lines, jointly learn what no sensor can learn alone.
 func TestSensor(t *testing.T) {
 	if text, err := os.ReadFile("sensor/sensor.c"); err != nil || strings.Count(string(text), "\n") > 60 {
 		t.Errorf("sensor.c has %d lines, want at most 60 (%v)", strings.Count(string(text), "\n"), err)
@@ -285,7 +290,7 @@ func TestSensor(t *testing.T) {
 	}
 }
 
-// A panic in Go becomes an error, and does not end the C program.
+// TestPanic checks that a panic in Go becomes an error and does not end the C program.
 func TestPanic(t *testing.T) {
 	_, err := host.Guard(func() (int64, error) { panic("planted") })
 	if err == nil || !strings.Contains(err.Error(), "panic: planted") {

@@ -21,7 +21,7 @@ import (
 
 const samples = 8 // number of samples of every node, as in testdata/host.c
 
-// square returns, as a Go function, the loss function that testdata/host.c has for the node with this number.
+// square returns a Go version of the loss function that testdata/host.c uses for the node with the given number.
 func square(number int) zoest.OracleFunc {
 	return func(_ context.Context, x []float32, sample int) (float64, error) {
 		sum := 0.0
@@ -33,8 +33,8 @@ func square(number int) zoest.OracleFunc {
 	}
 }
 
-// newFleet writes the files of a fleet and returns the fleet. The fleet's graph is a path on which every second member
-// listens. The node files have a placeholder for the oracle, like those that "spade-edge init -dim" writes.
+// newFleet writes the files of a fleet and returns the fleet. The members form a path, and every second member listens.
+// The node files contain a placeholder for the oracle, like the files that "spade-edge init -dim" writes.
 func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet)) *sdk.Fleet {
 	t.Helper()
 	fleet := &sdk.Fleet{
@@ -94,7 +94,7 @@ func freePort(t *testing.T) string {
 	return "127.0.0.1:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// ofGo runs a fleet whose nodes are goroutines of this process, and returns the final models.
+// ofGo runs all nodes of a fleet in goroutines of this process and returns the final models.
 func ofGo(t *testing.T, fleet *sdk.Fleet) [][]float32 {
 	t.Helper()
 	meeting, work := mem.New(fleet.Members...), sync.WaitGroup{}

@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 )
 
-// Three nodes, of which two run in C processes and one in Go, end with the same models as three Go nodes, bit for bit.
+// TestSameBits checks that three nodes, two in C processes and one in Go, compute exactly the same models as three Go
+// nodes.
 func TestSameBits(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	for _, to := range []*target{native, arm64, arm6} {
@@ -51,9 +52,9 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// A callback may do more than compute the loss, without changing a bit of the model: call the library, sleep while
-// another thread stops the node, raise a signal in its own thread, or stop the node. Meanwhile other threads keep
-// calling the library.
+// TestCallbacks checks that the model is the same, bit for bit, if a callback does more than compute the loss. The
+// callback may call the library, sleep while another thread stops the node, raise a signal in its own thread, or stop
+// the node. Meanwhile, other threads may call the library.
 func TestCallbacks(t *testing.T) {
 	program := native.host(t, "c-shared")
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent") // belongs to the host, so the library must ignore it
@@ -82,7 +83,8 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// The commands status and stop of spade-edge reach a node that runs in another program, through its state folder.
+// TestStoppedFromOutside checks that the spade-edge commands status and stop reach a node in another program through
+// the node's state folder.
 func TestStoppedFromOutside(t *testing.T) {
 	program := native.host(t, "c-shared")
 	dir := t.TempDir()

@@ -1,4 +1,5 @@
-// Command c is the C library of SPADE-Edge. spade_edge.h documents its functions; README.md explains how to build it.
+// Command c implements the C library of SPADE-Edge. The header spade_edge.h documents the library's functions, and
+// README.md explains how to build it.
 package main
 
 /*
@@ -23,7 +24,7 @@ import (
 
 func main() {}
 
-// node is an open node, to which the host program refers by a handle.
+// node is an open node. The host program refers to it by a handle.
 type node struct {
 	*host.Node
 	line C.uintptr_t
@@ -32,7 +33,7 @@ type node struct {
 	one  sync.Mutex  // held while line is called
 }
 
-// open maps handles to open nodes, each a *node. Handles are numbers, because C must not hold Go pointers.
+// open maps handles to open nodes of type *node. Handles are numbers, because C code must not hold Go pointers.
 var (
 	open sync.Map
 	last atomic.Int32 // latest handle
@@ -65,8 +66,8 @@ func (n *node) say(line string) {
 	C.spade_go_line(n.line, text, n.user)
 }
 
-// result returns the number that call returns. If call fails, it returns the negative error code, and stores the
-// error's text for the calling thread.
+// result returns the number that the function call returns. If call fails, result stores the error text for the calling
+// thread and returns the negated error code.
 func result(call func() (int64, error)) C.int64_t {
 	n, err := host.Guard(call)
 	if err == nil {
@@ -77,7 +78,7 @@ func result(call func() (int64, error)) C.int64_t {
 	return C.int64_t(-host.Code(err))
 }
 
-// with is like result, but looks up the open node with this handle and passes it to call.
+// with is like result, but passes the open node with the given handle to the function call.
 func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	return result(func() (int64, error) {
 		n, ok := open.Load(int32(handle))

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Three pumps end with the same model, which gives vibration about twice the weight of heat. The program has 70 lines.
+// TestEmbed checks that three pumps finish with the same model, which weights vibration about twice as much as heat,
+// and that the program has at most 70 lines.
 func TestEmbed(t *testing.T) {
 	stdout := os.Stdout
 	defer func() { os.Stdout = stdout }()

@@ -21,17 +21,17 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// The variable before holds the files that the hospitals have before the study: a scoring program and their patients.
+// The variable before holds the files that exist before the study: the scoring program and the patient data.
 //
 //go:embed score.py data
 var before embed.FS
 
-// hospital is a member of the study. The files in its folder dir never leave the hospital. At first the folder has
-// patients.csv and score.py; the study adds
+// hospital is a member of the study. The files in its folder dir never leave the hospital. At first, the folder
+// contains patients.csv and score.py. The study adds
 //
 //	ledger.json        the privacy budget of its patients' data over all studies; never deleted
 //	state/             the state of its node in this study
-//	certificate.json   the end of the study
+//	certificate.json   a bound on the privacy cost, written at the end of the study
 type hospital struct {
 	name, dir string
 	python    string
@@ -43,8 +43,8 @@ type hospital struct {
 
 func (h *hospital) path(name string) string { return filepath.Join(h.dir, name) }
 
-// open fills the folder of a hospital and creates its ledger. By creating a ledger, the hospital declares that its data
-// was never used before, and how much the data may reveal in total until it is deleted.
+// open fills a hospital's folder and creates its ledger. By creating the ledger, the hospital declares that its data
+// was never used before, and limits how much the data may reveal over all studies.
 func open(name, dir, python string) (*hospital, error) {
 	h := &hospital{name: name, dir: dir, python: python}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -73,8 +73,8 @@ func open(name, dir, python string) (*hospital, error) {
 	return h, err
 }
 
-// connect connects all hospitals, which have exchanged their public keys over a trusted channel. Each hospital dials
-// the hospitals after it in the list. No hospital dials city, the first one, so city needs no open port.
+// connect connects all hospitals. They have already exchanged their public keys over a trusted channel. Each hospital
+// dials the hospitals after it in the list. No hospital dials city, the first in the list, so city needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
 	file := &fleetfile.File{Fleet: fleet}
 	for _, h := range all {
@@ -100,9 +100,8 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 
 var errPower = errors.New("the power has failed")
 
-// run runs the hospital's node until the study ends or, if failing is positive, until the power fails at release number
-// failing. The next call of run continues from that release, because the node stores everything that it needs before it
-// sends anything.
+// run runs the hospital's node until the study ends. If failing is positive, the power fails at release number failing;
+// the next call of run continues from that release, because the node stores all it needs before it sends anything.
 func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err error) {
 	patients, err := h.score(ctx, "patients.csv")
 	if err != nil {
@@ -150,14 +149,14 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 	return os.WriteFile(h.path("certificate.json"), text, 0o600)
 }
 
-// score starts score.py on a file of patients, as an oracle for a node.
+// score starts score.py on a file of patients and returns an oracle for a node.
 func (h *hospital) score(ctx context.Context, patients string) (*scorer.Oracle, error) {
 	program := scorer.Program{Command: []string{h.python, "score.py", patients}, Dir: h.dir}
 	return scorer.OpenStream(ctx, scorer.StreamConfig{Program: program})
 }
 
-// accuracy scores the rule on the patients of a hospital outside the study. It returns the share of patients to whose
-// true outcome the rule gives a probability above one half.
+// accuracy evaluates the rule on the patients of a hospital outside the study. It returns the share of patients for
+// whom the rule gives the true outcome a probability above one half.
 func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err error) {
 	unseen, err := h.score(ctx, "unseen.csv")
 	if err != nil {
@@ -179,7 +178,7 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 }
 
 // verify recomputes every number in the certificate and compares the certificate with the ledger, which only the
-// hospital can read. It fails unless the ledger refuses a second study of the same size.
+// hospital can read. It also checks that the ledger refuses a second study of the same size.
 func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	text, err := os.ReadFile(h.path("certificate.json"))
 	if err != nil {
@@ -203,8 +202,7 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
 }
 
-// trainAlone returns the rule that the hospital finds without the other hospitals. It uses no noise, because it sends
-// nothing.
+// trainAlone returns the rule that the hospital finds by itself. It adds no noise, because the hospital sends nothing.
 func (h *hospital) trainAlone(ctx context.Context) (_ []float32, err error) {
 	fleet, err := study(sdk.Privacy{NonPrivate: true}, h.name)
 	if err != nil {

@@ -1,19 +1,20 @@
-// Command hospital is a study of three hospitals that may not show each other their patients.
+// Command hospital runs a study of three hospitals that must not show their patients' data to each other.
 //
-// Each hospital wants a rule that predicts the risk of a cardiovascular event. None can find a good rule alone: city
-// treats patients who had an event, coast patients who had none, and hills is small. To find a rule together they need
+// Each hospital wants a rule that predicts the risk of a cardiovascular event. No hospital can find a good rule alone:
+// city treats only patients who had an event, coast treats only patients who had none, and hills is small. To find a
+// rule together, they need
 //
 //   - a program that scores a rule on a patient: score.py, in any language (package sdk/scorer);
-//   - an agreement, the same for all: func study;
+//   - an agreement that is the same for all hospitals: func study;
 //   - a node in each hospital, which keeps its state in a folder: hospital.go;
 //   - connections: websockets that accept only the known keys of the other hospitals (package transport/ws).
 //
-// At the end each hospital holds the rule, and a certificate that bounds what it revealed about its patients and that
-// anyone can verify.
+// At the end, each hospital holds the rule, and a certificate with an upper bound on what the hospital revealed about
+// its patients. Anyone can verify the certificate.
 //
 //	go run ./examples/hospital
 //
-// It needs Python 3. The three nodes run in one process here, over real connections.
+// The program needs Python 3. The three nodes run in one process, but over real connections.
 package main
 
 import (
@@ -48,15 +49,15 @@ func main() {
 // weights is the number of weights of a rule: one for each of the five findings that score.py reads, and a baseline.
 const weights = 6
 
-// size is the number of patients of each hospital. These numbers are public and part of the agreement.
+// size maps each hospital to its number of patients. These numbers are public and part of the agreement.
 var size = map[string]int{"city": 100, "coast": 100, "hills": 42}
 
-// protected is the privacy setting of the study. It protects each single patient, even if all others collude, but not
-// the data of a hospital as a whole.
+// protected is the privacy setting of the study. It protects every single patient, even if all other hospitals collude,
+// but not the data of a hospital as a whole.
 var protected = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5, Accounting: dpmech.GDP}
 
-// study returns the agreement: members, graph, duration and privacy. It depends on no patient's data, because all
-// settings follow from the number of weights, the numbers of patients and epsilon.
+// study returns the agreement: members, graph, duration and privacy. The agreement does not depend on any patient's
+// data, because all settings follow from the number of weights, the numbers of patients and epsilon.
 func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
 	fleet := &sdk.Fleet{Run: "risk of an event, 2026", Dim: weights, Members: names}
 	var patients []int
@@ -76,7 +77,7 @@ func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
 	return fleet, err
 }
 
-// run carries out the study. It makes a folder for each hospital in dir.
+// run carries out the study. It creates a folder for each hospital in dir.
 func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	fleet, err := study(protected, "city", "coast", "hills")
 	if err != nil {
@@ -111,8 +112,8 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	return report(ctx, out, fleet, all, alone)
 }
 
-// trainTogether runs the three nodes until each has the final rule. Halfway, it lets the power fail in the first
-// hospital. That hospital's node restarts with the same folder, and the other nodes wait for it.
+// trainTogether runs the three nodes until each has the final rule. Halfway through the study, it simulates a power
+// failure in the first hospital. That hospital's node then restarts from its folder while the other nodes wait.
 func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the files of patients")
 
-// python returns the path of the Python program itself. The name in PATH may be a script that searches for the program
-// at each start.
+// python returns the path of the Python executable itself, because the command in PATH may be a wrapper script that
+// searches for the executable on every start.
 func python(t *testing.T) string {
 	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "python3", "-c", "import sys; print(sys.executable)").Output()
@@ -33,8 +33,8 @@ func python(t *testing.T) string {
 	return string(bytes.TrimSpace(path))
 }
 
-// The tutorial runs and prints its result. Genuine certificates verify, and a forged one does not. City's ledger counts
-// each release once, although the power failed.
+// TestRun checks that the tutorial prints its result, that genuine certificates verify and a forged certificate does
+// not, and that city's ledger counts each release once despite the power failure.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func TestRun(t *testing.T) {
 	t.Log(out.String())
 }
 
-// forge lowers the epsilon in the certificate of one hospital. The hospital's verification must detect that.
+// forge lowers epsilon in the certificate of one hospital and checks that the hospital's verification detects it.
 func forge(t *testing.T, h *hospital) {
 	t.Helper()
 	path := filepath.Join(h.dir, "certificate.json")
@@ -96,8 +96,9 @@ func forge(t *testing.T, h *hospital) {
 	}
 }
 
-// The files of patients are those that this test generates. Each hospital gets the first generated patients with the
-// outcomes that it treats. The last file has the patients of a hospital outside the study.
+// TestData checks that the patient files contain exactly the patients that this test generates. Each hospital gets the
+// first generated patients with the outcomes that it treats. The last file holds the patients of a hospital outside the
+// study.
 func TestData(t *testing.T) {
 	files := []struct {
 		name    string
@@ -129,8 +130,8 @@ func TestData(t *testing.T) {
 	}
 }
 
-// jsonFields adds the names of the JSON fields of type t to the set into. Each name starts with the prefix at. Dots
-// join the names of nested fields.
+// jsonFields adds the names of the JSON fields of type t to the set into. Each name begins with the prefix passed as
+// at. The names of nested fields are joined with dots.
 func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -151,7 +152,7 @@ func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	}
 }
 
-// Every JSON field that DPIA.md names exists.
+// TestEvidence checks that every JSON field named in DPIA.md exists.
 func TestEvidence(t *testing.T) {
 	text, err := os.ReadFile("DPIA.md")
 	if err != nil {

@@ -13,16 +13,16 @@
 //	hospitals  four real hospitals, each one client
 //	patients   the same hospitals, protecting each patient instead of each hospital
 //	records    SPADE-DFL and its rivals at record-level privacy
-//	adapter    a frozen network adapted to noisy digits: SPADE-DFL, averaging, and methods that send scalars alone
+//	adapter    a frozen network adapted to noisy digits: SPADE-DFL, averaging, and methods that send only scalars
 //	scale      time and memory of a round as networks, models and data grow; -small: up to the third size
-//	versus     the same job by the SDK and by a plain numpy program
-//	all        everything but adapter, scale and versus, including the search for missing settings
-//	report     the tables and figures of the existing runs
+//	versus     the same job with the SDK and with a plain numpy program
+//	all        all of the above except adapter, scale and versus; it also searches for missing settings
+//	report     the tables and figures for the existing runs
 //	compare    SPADE-DFL and its rivals on your own data: go run . compare -h
 //
-// Every run is stored as soon as it is complete, and not repeated. Runs, tables and figures go to the folder of -out,
-// which only one program may use at a time; git ignores the default one. The folder results has the output of a
-// complete computation, without its runs.
+// Each run is stored as soon as it is complete, and is not repeated. Runs, tables and figures go to the folder given
+// with -out, which only one process may use at a time; git ignores the default folder. The folder results contains the
+// output of a complete computation, without the runs.
 package main
 
 import (
@@ -59,7 +59,7 @@ func main() {
 	}
 }
 
-// commands lists the commands, each with the comparisons whose runs it needs.
+// commands maps each command to the comparisons whose runs it needs.
 var commands = map[string][]string{
 	"quick": {experiment.EqualQueries},
 	"table2": {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries,
@@ -181,8 +181,8 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
 	}
 	if command == "quick" {
-		// Take the ceilings from the committed results, which have the same splits. Computing the ceilings would take
-		// longer than all runs.
+		// Copy the ceilings, the accuracies of models trained on all data in one place, from the committed results. The
+		// splits are the same, and computing the ceilings would take longer than all runs.
 		if known, err := os.ReadFile(filepath.FromSlash("results/ceilings.csv")); err == nil {
 			if err := os.WriteFile(filepath.Join(*out, "ceilings.csv"), known, 0o644); err != nil {
 				return err
@@ -242,14 +242,14 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	return nil
 }
 
-// inQuick reports whether a run belongs to the quick table. This table has the paper's seven methods and the best form
-// of SPADE-DFL, with one fold of the Alzheimer's data per seed.
+// inQuick reports whether a run belongs to the quick table, which has the paper's seven methods and the best form of
+// SPADE-DFL, with one fold of the Alzheimer's data per seed.
 func inQuick(j experiment.Job) bool {
 	ours := j.Method == experiment.PaperForm || j.Method == experiment.TrackingWalsh
 	return (ours || !strings.HasPrefix(j.Method, experiment.PaperForm)) && (j.Dataset != "alzheimers" || j.Fold == int(j.Seed)%data.Folds)
 }
 
-// firstTable prints the tables under the first heading of a report.
+// firstTable writes the tables under the first heading of the report at path to the given writer.
 func firstTable(path string, to io.Writer) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

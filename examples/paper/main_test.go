@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 )
 
-// TestUsage checks that wrong use gives one clear error and writes nothing.
+// TestUsage checks that incorrect usage causes a single clear error and writes nothing.
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "usage"},
@@ -37,8 +37,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The quick table has the paper's methods and the best form of SPADE-DFL. Each cell has one fold per seed, and the
-// output is the first table of the report.
+// TestQuick checks that the quick table has the paper's methods and the best form of SPADE-DFL, that each cell has one
+// fold per seed, and that the output is the first table of the report.
 func TestQuick(t *testing.T) {
 	cells := map[experiment.Job]int{}
 	methods := map[string]bool{}

@@ -1,5 +1,5 @@
 // Command quickstart embeds two nodes in one program. A hall and a lab agree on a temperature that suits both, in
-// degrees above 19, and neither reveals its preferred temperature to the other.
+// degrees above 19, without revealing their own preferred temperatures to each other.
 package main
 
 import (

@@ -16,7 +16,7 @@ func Example() {
 	// lab: 0.5, error: <nil>
 }
 
-// The program embeds a node in 25 lines, as the README says.
+// TestFitsIn25Lines checks that the program embeds a node in 25 lines, as the README says.
 func TestFitsIn25Lines(t *testing.T) {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, "main.go", nil, 0)
@@ -35,7 +35,7 @@ func TestFitsIn25Lines(t *testing.T) {
 	}
 }
 
-// The README shows this code.
+// TestReadmeShowsIt checks that the README shows the code of the program.
 func TestReadmeShowsIt(t *testing.T) {
 	code, err := os.ReadFile("main.go")
 	if err != nil {

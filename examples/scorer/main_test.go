@@ -1,4 +1,5 @@
-// Package scorer_test runs the scorers in this folder, three nodes of each, and compares the learned models.
+// Package scorer_test runs fleets of three nodes with each of the scorers in this folder, and compares the learned
+// models.
 package scorer_test
 
 import (
@@ -27,8 +28,8 @@ const dim = 4
 
 var members = []string{"a", "b", "c"}
 
-// ways lists the scorers as oracles of a node file, each with the program that it needs. In an oracle, HERE stands for
-// the path of this folder.
+// ways lists the scorers, each with the program that it needs and its oracle in a node file. In an oracle, HERE is
+// replaced with the path of this folder.
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},
@@ -49,8 +50,8 @@ func newFleet() *sdk.Fleet {
 	}
 }
 
-// All scorers, in all formats, give the same models to the last bit. The models of the built-in oracle differ slightly,
-// because that oracle rounds products to float32 and computes exp differently.
+// TestScorersAgree checks that all scorers, in all formats, produce the same models to the last bit. The models of the
+// built-in oracle differ slightly, because the built-in oracle rounds products to float32 and computes exp differently.
 func TestScorersAgree(t *testing.T) {
 	var mu sync.Mutex
 	models := map[string][][]float32{}
@@ -85,8 +86,8 @@ func TestScorersAgree(t *testing.T) {
 	}
 }
 
-// far returns the largest absolute difference between a number in a[i] and the same number in b[i], over all i. If b
-// has fewer models than a, they are repeated.
+// far returns the largest absolute difference between corresponding numbers of the models in a and b. If b has fewer
+// models than a, its models are repeated.
 func far(a, b [][]float32) float64 {
 	most := 0.0
 	for i, x := range a {
@@ -97,8 +98,7 @@ func far(a, b [][]float32) float64 {
 	return most
 }
 
-// parts deals the rows of data.csv to the members in turn. It returns the text of one CSV file per member, each with
-// the header.
+// parts deals the rows of data.csv to the members in turn. It returns one CSV file per member, as text with the header.
 func parts(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("data.csv")
@@ -113,7 +113,7 @@ func parts(t *testing.T) []string {
 	return out
 }
 
-// runFleet writes the files of a fleet of three nodes with an oracle, runs the nodes, and returns their models.
+// runFleet writes the files for a fleet of three nodes with the given oracle, runs the nodes, and returns their models.
 func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 	t.Helper()
 	if _, err := exec.LookPath(needs); err != nil {
@@ -226,7 +226,7 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 	return node
 }
 
-// runBuiltin simulates the three nodes on the same rows, with the model of package task.
+// runBuiltin simulates the three nodes on the same rows, with the built-in model in package task.
 func runBuiltin(t *testing.T) [][]float32 {
 	t.Helper()
 	cfgs, err := newFleet().Machines([]int{12, 12, 12}, nil)

@@ -15,9 +15,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// patients returns n generated patients as CSV. A row has two numeric features, a category, a label of three classes,
-// and a number to predict. With gaps, some cells are missing values, in every possible notation. With strangers, some
-// patients are in wards that no model knows.
+// patients returns n generated patients as CSV. Each row has two numeric features, a category, a label with three
+// classes, and a number to predict. If gaps is true, some cells are missing values, in every possible notation. If
+// strangers is true, some patients are in wards that no model has seen.
 func patients(n int, seed uint64, gaps, strangers bool) string {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate})
 	var b strings.Builder
@@ -48,9 +48,9 @@ func numpy(t *testing.T) string {
 	return ""
 }
 
-// same writes a model file with random weights, and checks that predict.py and package task make the same predictions
-// from it for the rows of data. It returns the number of rows, and the number of cells whose category the model does
-// not know.
+// same writes a model file with random weights. It checks that predict.py and package task, which both read this file,
+// make the same predictions for the rows of data. It returns the number of rows, and the number of cells with
+// categories that are not in the model.
 func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data string) (rows, strangers int) {
 	t.Helper()
 	draw := rng.New(7, rng.Address{Purpose: rng.Start})
@@ -112,7 +112,8 @@ func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data st
 	return len(lines), strangers
 }
 
-// predict.py and package task make the same predictions for held-out patients, from the same model file.
+// TestNumpyPredictsTheSame checks that predict.py and package task make the same predictions for held-out patients from
+// the same model file.
 func TestNumpyPredictsTheSame(t *testing.T) {
 	python := numpy(t)
 	dir := t.TempDir()
@@ -170,9 +171,9 @@ func TestNumpyPredictsTheSame(t *testing.T) {
 	}
 }
 
-// predict.py and package task also make the same predictions for the patients of four real hospitals, whose files mark
-// missing values in several ways. The preprocessing is fitted on one hospital, so the other hospitals have categories
-// that the model does not know.
+// TestNumpyPredictsTheSameOfFourHospitals checks that predict.py and package task make the same predictions for the
+// patients of four real hospitals, whose files mark missing values in several ways. The preprocessing is fitted on one
+// hospital, so the other hospitals have categories that are not in the model.
 func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 	dir := filepath.FromSlash("../../../shared/data/heart-four-hospitals")
 	if os.Getenv("SPADE_LONG") == "" {

@@ -14,11 +14,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// chunk is how many parameters are processed at a time. It is a multiple of 64, the number of signs in a word, and
+// chunk is the number of parameters processed at a time. It is a multiple of 64, the number of signs in a word, and
 // small enough for a processor's L1 cache.
 const chunk = 4096
 
-// Adapter expands c to x. Any goroutine may call its methods; expansions run one at a time.
+// Adapter computes the parameters x of a model from the trained numbers c. Its methods are safe for concurrent use;
+// expansions run one at a time.
 type Adapter struct {
 	spec  Spec
 	base  []float32 // x0; nil for zeros
@@ -29,7 +30,7 @@ type Adapter struct {
 	tile []float32  // Random: c repeated
 }
 
-// Open makes the Adapter of a spec whose files are in the folder dir. It reads the files into memory, and returns an
+// Open returns the Adapter of a spec whose files are in the folder dir. It reads the files into memory, and returns an
 // error if a file has the wrong length or hash.
 func Open(spec Spec, dir string) (*Adapter, error) {
 	if err := spec.Validate(); err != nil {
@@ -46,7 +47,8 @@ func Open(spec Spec, dir string) (*Adapter, error) {
 	return New(spec, base, basis)
 }
 
-// read returns the count numbers of a file, or nil if f is nil. field names the file in errors.
+// read returns the numbers in a file, which must contain exactly count of them. It returns nil if f is nil. field names
+// the file in errors.
 func (f *File) read(field, dir string, count int64) ([]float32, error) {
 	if f == nil {
 		return nil, nil
@@ -69,8 +71,9 @@ func (f *File) read(field, dir string, count int64) ([]float32, error) {
 	return x, err
 }
 
-// New makes an Adapter from numbers in memory. base is x0, or nil for zeros. basis has the rows of the form Basis, and
-// is nil for other forms. New keeps both slices, which the caller must not change, and does not check their hashes.
+// New returns an Adapter whose numbers are in memory. base is x0, or nil for zeros. basis holds the rows of A for the
+// form Basis, and is nil for other forms. New keeps both slices, which the caller must not change, and does not check
+// their hashes.
 func New(spec Spec, base, basis []float32) (*Adapter, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -109,7 +112,7 @@ func New(spec Spec, base, basis []float32) (*Adapter, error) {
 func (a *Adapter) Spec() *Spec { return &a.spec }
 
 // Expand sets x, of length D, to x0 + A c, for c of length d. It panics if a length is wrong. The order of operations
-// is fixed, so that all processors give the same bits.
+// is fixed, so x has the same bits on every processor.
 func (a *Adapter) Expand(x, c []float32) {
 	if len(x) != a.spec.Of || len(c) != a.spec.Dim {
 		panic(fmt.Sprintf("adapter: Expand of %d numbers from %d, want %d from %d", len(x), len(c), a.spec.Of, a.spec.Dim))

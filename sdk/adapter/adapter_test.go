@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// numbers returns n numbers of a stream that only tests use.
+// numbers returns n pseudorandom numbers from a stream that only tests use.
 func numbers(n int, purpose uint32) []float32 {
 	s := rng.New(99, rng.Address{Purpose: rng.Generate, Client: purpose})
 	x := make([]float32, n)
@@ -42,7 +42,7 @@ func mustParse(t testing.TB, text string, of int) *Spec {
 	return s
 }
 
-// cases are adapters with irregular sizes: d that is no multiple of 64, d = 1, d = D, D beyond several chunks.
+// cases returns specs with irregular sizes: d not a multiple of 64, d = 1, d = D, and D larger than several chunks.
 func cases(t testing.TB) []*Spec {
 	file := &File{"f.bin", strings.Repeat("0", 64)}
 	return []*Spec{
@@ -54,7 +54,7 @@ func cases(t testing.TB) []*Spec {
 	}
 }
 
-// sign returns s[i] of a stream of signs, which it draws bit by bit.
+// sign returns s[i] of a stream of signs, drawing one bit at a time.
 func sign(seed uint64, step, component, i int) float32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Adapter, Step: uint32(step), Component: uint32(component)})
 	var w uint64
@@ -67,7 +67,7 @@ func sign(seed uint64, step, component, i int) float32 {
 	return 1
 }
 
-// reference expands one parameter at a time, by the equations of the package comment.
+// reference expands c one parameter at a time, following the equations of the package comment.
 func reference(s *Spec, base, basis, c []float32) []float32 {
 	x := make([]float32, s.Of)
 	copy(x, base)
@@ -133,7 +133,7 @@ func TestExpandMatchesTheReference(t *testing.T) {
 	}
 }
 
-// An expansion has the same bits on every processor.
+// TestExpandGolden checks that an expansion has the same bits on every processor.
 func TestExpandGolden(t *testing.T) {
 	for text, want := range map[string]string{
 		"random:100:7":                        "2bc0151ea765cf84e8bbf2bc8b01c5888940a9b7eb32fd4c6b1868d4abb12d8b",
@@ -152,7 +152,7 @@ func TestExpandGolden(t *testing.T) {
 	}
 }
 
-// The tests of the Python helper check the same hashes.
+// TestExpandGoldenOfPython checks hashes that the tests of the Python helper also check.
 func TestExpandGoldenOfPython(t *testing.T) {
 	const of = 10_001
 	base, c := make([]float32, of), make([]float32, 100)
@@ -191,8 +191,8 @@ func TestExpandGoldenOfPython(t *testing.T) {
 	}
 }
 
-// A random subspace has orthogonal columns, of length sqrt(D/d), and maps a gradient without changing its length in
-// the mean.
+// TestRandomSubspaceIsAnIsometryInTheMean checks that a random subspace has orthogonal columns, of length sqrt(D/d),
+// and preserves the squared length of a gradient on average.
 func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 	const of, dim, seeds = 3000, 30, 100
 	g := numbers(of, 4)
@@ -210,13 +210,14 @@ func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 			energy += dot * dot / seeds
 		}
 	}
-	// Each of dim*seeds squares has a relative standard deviation of about sqrt(2).
+	// Each of dim*seeds squares has a relative standard deviation of about sqrt(2), so the test allows five standard
+	// deviations of the mean.
 	if off := energy/length - 1; math.Abs(off) > 5*math.Sqrt(2.0/dim/seeds) {
 		t.Errorf("|A^T g|^2 is %v of |g|^2 over %d seeds", energy/length, seeds)
 	}
 }
 
-// signs returns the signs of a seed: the expansion of the single number 1 by an adapter of the form random.
+// signs returns the signs of a seed. It expands the single number 1 with an adapter of the form random.
 func signs(of int, seed uint64) []float32 {
 	a, _ := New(Spec{Form: Random, Dim: 1, Of: of, Seed: seed}, nil, nil)
 	x := make([]float32, of)
@@ -366,7 +367,8 @@ func TestOpenChecksFiles(t *testing.T) {
 	}
 }
 
-// The benchmark compares an expansion with a copy of the same numbers, which reads and writes the same amount.
+// BenchmarkExpand also measures a copy of the same numbers, which reads and writes the same amount of memory as an
+// expansion.
 func BenchmarkExpand(b *testing.B) {
 	const of = 10_000_000
 	x, base := make([]float32, of), numbers(of, 1)

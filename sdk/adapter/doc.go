@@ -9,14 +9,15 @@
 //	lora     W = W0 + B S for chosen matrices, with B from c and rows of signs S from a seed
 //	basis    x = x0 + sum of c[k]*(row k of a public file)
 //
-// All forms are linear, so that the mean of the members' c yields the mean of their models. That is why lora trains
+// All forms are linear, so the mean of the members' c yields the mean of their models. That is why lora trains
 // only B, one of the two factors of a matrix's change, and fixes the other factor S, like FFA-LoRA (Sun et al.,
-// "Improving LoRA in Privacy-preserving Federated Learning", ICLR 2024). A step of 1 in a number of c moves each
-// parameter that depends on it by 1 (random, coords, lora), so smoothing radius and step keep their meaning.
+// "Improving LoRA in Privacy-preserving Federated Learning", ICLR 2024). A change of 1 in a number of c moves each
+// parameter that depends on it by 1 (random, coords, lora), so the smoothing radius and the step size keep their
+// meaning.
 //
-// The form random maps a gradient g to A^T g with E|A^T g|^2 = |g|^2. Like every random subspace, it keeps the share
-// d/D of the gradient's energy in the mean (Li et al., "Measuring the Intrinsic Dimension of Objective Landscapes",
-// ICLR 2018). Each column of A has D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
+// The form random maps a gradient g to A^T g with E|A^T g|^2 = |g|^2. Like every random subspace, this form keeps on
+// average a share of d/D of the gradient's energy (Li et al., "Measuring the Intrinsic Dimension of Objective
+// Landscapes", ICLR 2018). Each column of A has D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
 //
 // A fleet file has the Spec under "adapter". The node expands c before it queries its oracle. A program that answers
 // queries may expand c itself and then receives d numbers with each query: see package scorer.

@@ -12,8 +12,8 @@ import (
 // exceed this bound.
 const room = 1 << 20
 
-// Oracle answers queries at points of d parameters: it expands each point, and queries an inner oracle of D parameters.
-// An Oracle allocates its memory once: one copy of x, or as many copies as fit 4 MiB. Calls run one at a time.
+// Oracle answers queries at points of d numbers: it expands each point, and queries an inner oracle of D parameters. An
+// Oracle allocates its memory once: one copy of x, or as many copies as fit in 4 MiB. Calls run one at a time.
 type Oracle struct {
 	*Adapter
 	of zoest.Oracle
@@ -23,10 +23,11 @@ type Oracle struct {
 	queries []zoest.Query
 }
 
-// Oracle returns an oracle that expands queries and passes them to of, in batches if of is a [zoest.BatchOracle].
+// Oracle wraps an inner oracle: the returned oracle expands queries and passes them on, in batches if the inner oracle
+// is a [zoest.BatchOracle].
 func (a *Adapter) Oracle(of zoest.Oracle) *Oracle { return &Oracle{Adapter: a, of: of} }
 
-// Loss expands the point c, of length d, and returns the loss of the inner oracle there.
+// Loss expands the point c, of length d, and returns the inner oracle's loss at the expanded point.
 func (o *Oracle) Loss(ctx context.Context, c []float32, sample int) (float64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -36,7 +37,8 @@ func (o *Oracle) Loss(ctx context.Context, c []float32, sample int) (float64, er
 	return o.of.Loss(ctx, o.queries[0].Point, sample)
 }
 
-// Losses expands as many points at a time as its memory holds, and queries the inner oracle; see [zoest.BatchOracle].
+// Losses expands the points of as many queries at a time as its memory can hold, and queries the inner oracle; see
+// [zoest.BatchOracle].
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

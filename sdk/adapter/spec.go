@@ -35,7 +35,7 @@ type Spec struct {
 	Base  *File `json:"base,omitempty"`  // x0: D float32, little endian; nil for zeros
 }
 
-// Matrix is a part of the parameters with Rows x Columns numbers, row after row.
+// Matrix is a Rows x Columns matrix within the parameters of a model, stored row by row.
 type Matrix struct {
 	Name    string `json:"name"` // label for display
 	Offset  int    `json:"offset"`
@@ -43,14 +43,14 @@ type Matrix struct {
 	Columns int    `json:"columns"`
 }
 
-// File is a file of numbers in the folder of the fleet file, or below.
+// File is a file of numbers in the folder of the fleet file, or in a subfolder.
 type File struct {
 	File   string `json:"file"`
 	SHA256 string `json:"sha256"` // SHA-256 in 64 lower case hexadecimal digits
 }
 
-// Parse returns the Spec that a text describes, "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...". The
-// argument of is the number of the model's parameters.
+// Parse returns the Spec that a text describes: "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...". The
+// second argument is D, the number of the model's parameters.
 func Parse(text string, of int) (*Spec, error) {
 	s := &Spec{Of: of}
 	var matrices string
@@ -79,8 +79,8 @@ func Parse(text string, of int) (*Spec, error) {
 	return s, s.Validate()
 }
 
-// ParseRanges reads coordinates and ranges "first-last" of coordinates, ascending, separated by white space or commas,
-// and returns the total number of coordinates as dim.
+// ParseRanges parses an ascending list of coordinates and ranges of coordinates ("first-last"), separated by white
+// space or commas. It returns the total number of coordinates as dim.
 func ParseRanges(text string) (ranges [][2]int, dim int, err error) {
 	split := func(r rune) bool { return strings.ContainsRune(" \t\r\n,", r) }
 	for _, part := range strings.FieldsFunc(text, split) {
@@ -104,8 +104,8 @@ func (s *Spec) String() string {
 	return string(text)
 }
 
-// Moved returns the squared length by which the parameters move when each number of c moves by 1 up or down, as the mean
-// over random signs. For Basis it assumes orthonormal rows, so the result is d.
+// Moved returns the mean squared length of the parameters' change if each number of c randomly rises or falls by 1. For
+// Basis it assumes orthonormal rows, so the result is d.
 func (s *Spec) Moved() int64 {
 	switch s.Form {
 	case Random:
@@ -120,7 +120,7 @@ func (s *Spec) Moved() int64 {
 	return int64(s.Dim)
 }
 
-// trained returns d. It computes d from Ranges or Matrices, without checking them; for other forms it returns Dim.
+// trained returns d. It computes d from Ranges or Matrices, without validating them; for other forms it returns Dim.
 func (s *Spec) trained() (d int64) {
 	switch s.Form {
 	case Coords:
@@ -137,7 +137,7 @@ func (s *Spec) trained() (d int64) {
 	return d
 }
 
-// Validate reports all errors together, each with the field's name in a fleet file.
+// Validate reports all errors at once, each with the name of the field in a fleet file.
 func (s *Spec) Validate() error {
 	var errs []error
 	want := func(ok bool, format string, args ...any) {

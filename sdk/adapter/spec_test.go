@@ -76,7 +76,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
-// Moved returns the mean squared length by which x changes if c consists of random signs.
+// TestMoved checks that Moved returns the mean squared length of the change of x when c consists of random signs.
 func TestMoved(t *testing.T) {
 	const draws = 200
 	for _, s := range cases(t) {
@@ -104,7 +104,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// Any spec in a fleet file is either refused or can be expanded.
+// FuzzSpec checks that every spec in a fleet file is either rejected or can be expanded.
 func FuzzSpec(f *testing.F) {
 	for _, s := range cases(f) {
 		f.Add([]byte(s.String()))

@@ -10,8 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// A member shares noise with its remaining neighbors if at most [dpmech.Shared].Absent neighbors are gone. Otherwise it
-// draws the larger local noise that a release has when a key is missing.
+// TestAbsentNeighborsAreLeftOut checks that a member shares noise with its remaining neighbors if at most
+// [dpmech.Shared].Absent neighbors are gone. Otherwise it draws the larger local noise that a release has when a key is
+// missing.
 func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	for absent := range 3 {
 		keys := asked{}
@@ -37,14 +38,14 @@ func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	}
 }
 
-// losses records which members have lost contact with which other members in a round.
+// losses records which members have lost contact with each other in a round.
 type losses struct {
 	colluders []int
 	dropped   map[[2]int]bool // the first member has dropped the second
 }
 
-// lose draws colluders, members given up by some neighbors, edges dropped at one or both ends, and colluders dropped by
-// honest members. The parameter most bounds the number of lost members and edges.
+// lose randomly picks the colluders, members given up by some neighbors, edges dropped at one or both ends, and
+// colluders dropped by honest members. The argument named most limits the number of lost members and edges.
 func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	l := losses{colluders: r.Perm(n)[:colluders], dropped: map[[2]int]bool{}}
 	drop := func(odds float64, from, to int) {
@@ -79,9 +80,9 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	return l
 }
 
-// left computes, for each honest member, the variance of the noise that hides the member's update from an adversary,
-// given everything that the adversary knows about the noise of the other members. left returns the smallest of these
-// variances. The machines themselves choose their noise for a round.
+// left returns the smallest variance, over the honest members, of the noise that hides a member's update from an
+// adversary, given everything that the adversary knows about the noise of the other members. It uses the noise that the
+// machines themselves plan for a round after these losses.
 func left(t *testing.T, machines []*Machine, l losses) float64 {
 	t.Helper()
 	var honest []int
@@ -153,10 +154,11 @@ func inverseAt(a [][]float64, i int) float64 {
 	return m[i][n] / m[i][i]
 }
 
-// On random graphs with vanished members, colluders and cut edges, the exact noise that remains against an adversary
-// that sees everything is at least the effective sigma, for every member. The bound is tight: noise that is planned for
-// one absent member fewer does not suffice. The same holds with partners instead of neighbors. There a dropped edge has
-// no effect, and a missing key has the effect that a dropped edge has between neighbors.
+// TestClaimHoldsWithoutTheAbsent covers random graphs with vanished members, colluders and cut edges. Against an
+// adversary that sees everything, the exact noise that protects a member must be at least the effective sigma. The
+// bound must be tight: noise that is planned for one fewer absent member does not suffice. The test also covers
+// partners instead of neighbors: a dropped edge then has no effect, and a missing key has the effect that a dropped
+// edge has between neighbors.
 func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 7))
 	reached, broken, planned := 0, 0, 0

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// BenchmarkQuery measures the cost of a machine per query of a local step if the loss is free: the direction, the
-// point, the table, the estimate and the steps. A batch has 8 of 64 samples.
+// BenchmarkQuery measures the cost of a query in a local step, without the loss itself: drawing the direction,
+// computing the point, and updating the table, the estimate and the iterate. A batch has 8 of 64 samples.
 //
 //	go test -run xxx -bench Query ./sdk/admm
 func BenchmarkQuery(b *testing.B) {

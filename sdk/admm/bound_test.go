@@ -9,8 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// A member that a neighbor has driven to the edge of the public bound shows full noise there, so the checks for missing
-// noise do not exclude it. None of its releases is impossible.
+// TestRoomForNoise covers the releases of a member that a neighbor has driven to the edge of the public bound. None of
+// these releases may be impossible, and each must show the full noise, so that the checks for missing noise do not
+// exclude the member.
 func TestRoomForNoise(t *testing.T) {
 	for _, members := range []int{0, 2} { // if the number of members is unknown (0), the bound is the end of the grid
 		roomForNoise(t, members)
@@ -66,8 +67,9 @@ func roomForNoise(t *testing.T, members int) {
 	}
 }
 
-// The limits of a coordinate are the same for the member that clips and the member that checks. Every grid point within
-// the limits of box.steps is within those of box.ends. The box of a release contains the box of every earlier release.
+// TestBoxes checks that the member that clips a coordinate and the member that checks it compute the same limits. Every
+// grid point that box.steps allows must be within the limits of box.ends, and the box of a release must contain the
+// boxes of all earlier releases.
 func TestBoxes(t *testing.T) {
 	for _, x0 := range []float32{0, 1, -3.7, 1e-20, 1e6, -5e6} {
 		c := Config{Estimator: zoest.Config{Dim: 1}, X0: []float32{x0}, Rounds: 100, Cooldown: 5, Members: 5, GridStep: 0.1 / 16,

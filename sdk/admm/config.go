@@ -39,30 +39,32 @@ type Config struct {
 	// the release has only local noise: [dpmech.Gaussian.Alone]. PairKey is nil if and only if Privacy has no pairwise
 	// noise.
 	PairKey func(peer, release int) (key [32]byte, ok bool)
-	// Partners, if not nil, lists the clients with which this client shares noise, in ascending order. The client then
-	// shares no noise with its neighbors as such: a partner need not be a neighbor, and a dropped edge does not end the
-	// sharing. If the keys of more than [dpmech.Shared].Absent partners are missing, the release has only local noise.
+	// Partners, if not nil, lists the clients with which this client shares noise, in ascending order. They replace the
+	// neighbors for this purpose: a partner need not be a neighbor, and a dropped edge does not end the sharing. If the
+	// keys of more than [dpmech.Shared].Absent partners are missing, the release has only local noise.
 	Partners []int
 	// Paired, if not nil, reports whether this client and its peers have agreed on the keys of a release. If the first
 	// release after a start is private, the client does not make it before Paired returns true.
 	Paired func(release int) bool
 
-	// Releases makes messages carry the released state, the same for all neighbors, instead of m_ij of eq. (9). Each
-	// end of an edge then updates both z_ij and z_ji. The models have the same bits with either kind of message.
+	// Releases makes messages carry the sender's released model, the same for all neighbors, instead of m_ij of eq.
+	// (9). Each end of an edge then updates both z_ij and z_ji. The models have the same bits with either kind of
+	// message.
 	Releases bool
-	// GridStep, if not 0, is the step of a grid, sigma/2^12 to sigma, to which the noised update and the public part of
-	// each private release are rounded. Cool-down releases are not rounded, because on a grid models that differ by
-	// about one step would stop approaching each other.
+	// GridStep, if not 0, is the step of a grid to which the noised update and the public part of each private release
+	// are rounded. It is between sigma/2^12 and sigma. Cool-down releases are not rounded, because rounding would keep
+	// models that differ by about one step from approaching each other.
 	GridStep float64
 
-	// Probe makes the client ask every neighbor, before its first release, which release of this client the neighbor
-	// holds. If a neighbor holds a later release than this client knows, the machine ends with a [RollbackError].
-	// Simulations do not need Probe.
+	// Probe makes the client, before its first release, ask every neighbor for the last release of this client that the
+	// neighbor holds. If a neighbor holds a later release than this client knows, the machine ends with a
+	// [RollbackError]. Simulations do not need Probe.
 	Probe       bool
 	Incarnation uint64 // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
-	// Epoch is the number of this client's earlier devices, 0..[MaxTakeovers]. If a neighbor knows a later epoch, its
-	// answer to a probe ends the machine with a [RollbackError]. In a private run only the device of epoch 0 makes
-	// releases with data. A later device does not, because the lost device may already have made the same releases.
+	// Epoch is the number of devices that this client used before this one, 0..[MaxTakeovers]. If a neighbor knows a
+	// later epoch, its answer to a probe ends the machine with a [RollbackError]. In a private run only the device of
+	// epoch 0 makes releases with data. A later device does not, because the lost device may already have made the same
+	// releases.
 	Epoch     uint16
 	Average   bool      // computes the mean of all releases so far (after a takeover: from State.Recovered on)
 	Consensus Consensus // the steps of mixing and cool-down; nil: the method's own; needs Releases, excludes Robust
@@ -70,9 +72,9 @@ type Config struct {
 
 	// Robust, if not 0, bounds each neighbor's total influence over the run; it must be at least 1. For each neighbor,
 	// the machine adds up how far the neighbor moved this client. The machine clips this total to a ball around the
-	// median of all neighbors' totals. The radius of the ball is Robust times the median of the distances of these
-	// totals from their median. If no neighbor exceeds the radius, no bit changes. If b of n neighbors are malicious
-	// and 2b < n+1, the influence of the honest neighbors bounds that of the malicious ones. See sdk/ROBUST.md.
+	// median of all neighbors' totals. The radius of the ball is Robust times the median distance of the totals from
+	// their median. If no neighbor exceeds the radius, no bit changes. If b of n neighbors are malicious and 2b < n+1,
+	// the influence of the honest neighbors bounds the influence of the malicious neighbors. See sdk/ROBUST.md.
 	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
@@ -88,18 +90,18 @@ func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns how many of the first n releases use data, where n is the argument. In a private run only these releases
-// have noise and a cost.
+// Data returns how many of the releases numbered 1 to n use data, where n is the argument. In a private run only the
+// releases with data have noise and a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
-// Schedule gives a parameter per round: one value for all rounds, or one value per round.
+// Schedule holds the values of a parameter: one value for all rounds, or one value per round.
 type Schedule []float64
 
-// At returns the value of round k. Rounds past the end have the last value.
+// At returns the value for round k. Rounds past the end of s use its last value.
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
-// Check returns a [setting.FieldError] if s has neither one value nor one for each of the rounds. Otherwise it returns
-// one such error for each value out of range, joined. pkg and field name the schedule in errors.
+// Check returns a [setting.FieldError] if the length of s is neither 1 nor rounds. Otherwise it returns a joined error
+// with one [setting.FieldError] for each value out of range. Errors name the schedule by pkg and field.
 func (s Schedule) Check(pkg, field string, rounds int) error {
 	if len(s) != 1 && len(s) != rounds {
 		return &setting.FieldError{Package: pkg, Field: field, Found: fmt.Sprintf("a list of %d values", len(s)),
@@ -115,7 +117,7 @@ func (s Schedule) Check(pkg, field string, rounds int) error {
 	return errors.Join(errs...)
 }
 
-// UnmarshalJSON reads one number for all rounds, or an array with one number per round.
+// UnmarshalJSON accepts one number for all rounds, or an array with one number per round.
 func (s *Schedule) UnmarshalJSON(text []byte) error {
 	one := make(Schedule, 1)
 	if json.Unmarshal(text, &one[0]) == nil {
@@ -128,7 +130,7 @@ func (s *Schedule) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Validate reports all errors of the configuration together.
+// Validate returns all errors in the configuration at once.
 func (c Config) Validate() error {
 	check := func(field string, r setting.Range, x float64) error { return r.Check("admm", field, x) }
 	errs := []error{
@@ -188,15 +190,15 @@ func (c Config) Validate() error {
 
 func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
 
-// limit is the largest absolute value of a coordinate that is received or sent. It keeps results finite.
+// limit is the largest absolute value of a coordinate that a machine sends or accepts. It keeps results finite.
 const limit = 1e30
 
-// small reports whether the sum of squares of v is so small that no number in v is NaN or as large as 2e18, far below
-// all limits. If it returns false, v may still be within the limits.
+// small is a fast check of v. If it returns true, no number in v is NaN or as large as 2e18, which is far below all
+// limits. If it returns false, v may still be within the limits.
 func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
 
-// beyond returns the index of the first number that is NaN or exceeds the parameter most in absolute value, or -1 if
-// there is no such number. The parameter must be at least 2e18.
+// beyond returns the index of the first number in v that is NaN or whose absolute value exceeds the bound (most), or -1
+// if there is no such number. The bound must be at least 2e18.
 func beyond(v []float32, most float32) int {
 	if small(v) {
 		return -1

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// play runs count worlds, with the seeds from, from+1 and so on, on all processors, and returns them.
+// play simulates count worlds on all processors, with the seeds from..from+count-1, and returns the worlds.
 func play(t *testing.T, from uint64, count int, p plant) []*world {
 	t.Helper()
 	worlds := make([]*world, count)
@@ -37,15 +37,16 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 	return worlds
 }
 
-// Nodes crash at every point, writes are torn, and messages are lost, repeated, late and reordered: no release is made
-// twice, no node waits indefinitely or sends without end, and the final models have the bits of the run without faults.
-// No node mistakes a crash for a loss of state, ledger or mark. With SPADE_LONG the test plays 250,000 crashes, with
-// -short 20,000, and otherwise 25,000. Even 20,000 crashes take more than 400 worlds. Every mutation of
-// TestPlantedFaults is detected in the first 100 worlds. The variable SPADE_CRASHES sets a different number of crashes:
+// TestCrashes lets nodes crash at every point, tears writes, and loses, repeats, delays and reorders messages. No
+// release may be made twice, no node may wait indefinitely or send without end, and the final models must have the bits
+// of the run without faults. No node may mistake a crash for a loss of state, ledger or mark. The test simulates
+// 250,000 crashes with SPADE_LONG, 20,000 with -short, and 25,000 otherwise. Even 20,000 crashes take more than 400
+// worlds, and 100 worlds suffice to detect every mutation of TestPlantedFaults. The variable SPADE_CRASHES sets a
+// different number of crashes:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCenterAtTheEdge' -v -timeout 1h ./sdk/admm
 //
-// With SPADE_CRASH_SEED the test plays one seed, such as the seed of a failure, and logs all events:
+// With SPADE_CRASH_SEED the test simulates the world of one seed, such as the seed of a failure, and logs all events:
 //
 //	SPADE_CRASH_SEED=42 go test -run TestCrashes -v ./sdk/admm
 func TestCrashes(t *testing.T) {
@@ -55,10 +56,10 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// The disk of any node loses confirmed writes of one file (the state, the newer or the older slot, the ledger or the
-// mark), while the node's neighbors die and forget releases. No node ever uses a round's data twice. A node whose files
-// disagree stops, or continues with the same bits. If only ledger entries and marks are lost and no node stops, the
-// models are those of the run without faults.
+// TestOneFileLost lets a node's disk lose confirmed writes of one file (a slot of the state, the ledger or the mark),
+// while the node's neighbors die and forget releases. No node may ever use a round's data twice. A node whose files
+// disagree must stop, or continue with the same bits. If only ledger entries and marks are lost and no node stops, the
+// models must be those of the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5, 500_000)
 	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped,
@@ -68,8 +69,8 @@ func TestOneFileLost(t *testing.T) {
 	}
 }
 
-// A neighbor moves the center of the next release to the edge of the grid, or as far toward it as a message can. No
-// node ends because of this, and no node uses a round's data twice.
+// TestCenterAtTheEdge lets a neighbor move the center of the next release to the edge of the grid, or as far toward it
+// as a message can. No node may end because of this, and no node may use a round's data twice.
 func TestCenterAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)
@@ -78,9 +79,9 @@ func TestCenterAtTheEdge(t *testing.T) {
 	}
 }
 
-// crash plays worlds until they have had enough crashes in total. Enough is the parameter usual with SPADE_LONG,
-// 20,000*share with -short, and otherwise a tenth of usual. If the variable SPADE_CRASHES is set, enough is its value
-// times share.
+// crash simulates worlds until the total number of crashes is large enough: the usual number with SPADE_LONG,
+// 20,000*share with -short, and otherwise a tenth of the usual number. The variable SPADE_CRASHES replaces these
+// numbers with its value times share.
 func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 	if s := os.Getenv("SPADE_CRASH_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
@@ -129,7 +130,8 @@ func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 	return sum
 }
 
-// A world without faults computes the same models as the synchronous network of the other tests.
+// TestCalmWorld checks that a world without faults computes the same models as the synchronous network of the other
+// tests.
 func TestCalmWorld(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(seed, sound)
@@ -153,7 +155,8 @@ func TestCalmWorld(t *testing.T) {
 	}
 }
 
-// Each mutation is detected within a few seeds, as the kind of failure that it should cause.
+// TestPlantedFaults checks that each mutation is detected within a few seeds, by the kind of failure that it is meant
+// to cause.
 func TestPlantedFaults(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("about the tests, not the machine: SPADE_LONG=1 runs it")
@@ -196,9 +199,9 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
-// A disk loses confirmed writes. If a neighbor held a release that the disk lost, the node stops with a RollbackError
-// and never makes that release again. Otherwise nobody can detect the loss. Whether messages in flight die with the
-// node or reach its next incarnation makes no difference.
+// TestLyingDisk lets a disk lose confirmed writes. If a neighbor holds a release that the disk lost, the node must stop
+// with a RollbackError and never make that release again. If no neighbor holds a lost release, nobody can detect the
+// loss. The result must be the same whether messages in flight die with the node or reach its next incarnation.
 func TestLyingDisk(t *testing.T) {
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
 		lie(t, p)

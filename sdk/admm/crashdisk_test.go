@@ -6,14 +6,15 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// logs is the part of a node's disk besides its slots: the ledger, which has entries of this run only, and the mark.
+// logs is what a node's disk holds besides the slots: the ledger, with the entries of this run only, and the high-water
+// mark.
 type logs struct {
 	lines record[int]
 	marks record[marked]
 	frail file // the file that loses confirmed writes
 }
 
-// marked is the content of a mark: the number of ledger entries, and the last round that may have been sent.
+// marked is the content of a high-water mark: the number of ledger entries, and the last round that may have been sent.
 type marked struct{ lines, round int }
 
 // record is a part of the disk that is written as a whole.
@@ -53,8 +54,8 @@ func (b *logs) crash(w *world) {
 }
 
 // validate decides whether a starting node may continue. It checks the ledger, the ledger's position in the state, and
-// [dpmech.CheckResume]. If grace is true, validate applies the rule of a program that marks a release when it reserves
-// the release.
+// [dpmech.CheckResume]. If grace is true, it models a program that marks a release already when it reserves the
+// release: it skips CheckResume when the ledger has at most one entry more than the state.
 func (b *logs) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {

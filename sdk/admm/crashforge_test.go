@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// forge replaces a message of node 0 by a message of an adversary. The adversary knows everything public about the
-// receiver, in particular the center of its next release. Apart from rare exceptions, the adversary chooses one message
-// per incarnation and round of the receiver. forge returns false if the adversary waits.
+// forge replaces a message from node 0 with an adversary's message. The adversary knows everything public about the
+// receiver, in particular the center of its next release. With rare exceptions, it chooses one message per incarnation
+// and round of the receiver. forge returns false if the adversary waits.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
@@ -28,8 +28,8 @@ func (w *world) forge(n *node, p *packet) bool {
 	return true
 }
 
-// aim invents a message that moves the center of the receiver's next release to the edge of its range, just inside or
-// outside, or a message whose numbers are as large as possible. Sometimes it returns the honest message.
+// aim invents a message. The message moves the center of the receiver's next release just inside or just outside the
+// edge of the center's range, or has numbers that are as large as possible. Sometimes aim returns the honest message.
 func (w *world) aim(m *Machine, p *packet) Payload {
 	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })
@@ -47,13 +47,12 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 	for c := range max(p.nv, p.ng) {
 		size, sign := float64(limit), float64(1-2*w.chance.IntN(2))
 		if m.onGrid(m.round + 1) {
-			// The edge of the grid lies between two float32 numbers. size is one of the float32 numbers around the
-			// edge.
+			// The edge of the grid lies between two float32 numbers. size is one of the float32 numbers near the edge.
 			size = (gridLimit - 64*float64(w.chance.IntN(20)-3)) * step
 		} else {
 			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy.Sigma
 		}
-		// center = x - gain*(rho*|N|*x - sum of z), and z = (z - m_ji)/2
+		// The center is x - gain*(rho*|N|*x - sum of z), where each z is (z - m_ji)/2 after the message.
 		x := float64(m.x[c])
 		z := rho*float64(len(m.edges))*x - (x-sign*size)/gain
 		for k := range m.edges {

@@ -12,7 +12,7 @@ type packet struct {
 	toIncarnation int // of the receiver, when the packet was sent
 }
 
-// departed is a release that left its node: its content, and what the node sent to each neighbor.
+// departed is a release that has left its node: its content, and what the node sent to each neighbor.
 type departed struct {
 	left bool
 	x    bitsOf
@@ -94,7 +94,7 @@ func (w *world) leaves(n *node, p *packet) {
 	to.left, to.vector, to.grid = true, vector, p.grid
 }
 
-// deliver gives packet i to its receiver if that node can take the packet now.
+// deliver delivers packet i if its receiver can accept a packet now.
 func (w *world) deliver(i int) {
 	n := &w.nodes[w.air[i].msg.To]
 	if w.air[i].due > w.now && !w.calm || n.up && n.duty != rest {

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// duty is a node's next action, in the order of a round.
+// duty is the next action of a node. The constants are in the order of a round.
 type duty int
 
 const (
@@ -291,7 +291,8 @@ func (w *world) act(n *node) bool {
 	}
 }
 
-// goOn creates a skew of two rounds: a neighbor's message of the previous round takes the place of the missing message.
+// goOn makes a node continue without a neighbor's message, using the neighbor's previous message in its place. The two
+// nodes are then two rounds apart.
 func (n *node) goOn() {
 	m := n.m
 	if m.local || m.due || m.round < 2 || m.onGrid(m.round) != m.onGrid(m.round-1) {
@@ -319,7 +320,7 @@ func (w *world) halt(n *node, err error) {
 	var back *RollbackError
 	switch {
 	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "and the stored state of this release is damaged"):
-		// the previous slot was also lost
+		// This error is expected if the disk also lost the previous slot.
 	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):
 		w.fails(refused, "node %d: %v", n.id, err)
@@ -330,7 +331,7 @@ func (w *world) halt(n *node, err error) {
 	}
 }
 
-// released records a release that a node made and has not sent.
+// released records a release that a node has made but not yet sent.
 func (w *world) released(n *node, r int) {
 	w.tally.releases++
 	w.allowed += int64(len(n.m.edges))

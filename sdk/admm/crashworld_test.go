@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// world is a few machines on tiny disks and an unreliable network, all drawn from one seed. The world advances by one
+// world is a few machines with tiny disks and an unreliable network, all drawn from one seed. The world advances by one
 // duty of one node at a time. A node may die at any of these points:
 //
 //	before and after a reservation, while a slot is written, before and after its fsync, between two messages, between
@@ -49,7 +49,7 @@ const (
 	worldDim    = 3
 )
 
-// odds are the probabilities of faults in 256ths, and the duration of the world.
+// odds holds the probabilities of faults, in units of 1/256, and the duration of the world.
 type odds struct {
 	crash, tear, rare int  // of dying while busy, while writing a slot, and while waiting
 	tick, deliver     int  // of a tick and of a delivery in a step
@@ -58,7 +58,7 @@ type odds struct {
 	span, after       int  // number of steps before the calm, and after all nodes are finished
 }
 
-// plant is a deliberate error of a world: a mutation.
+// plant is a mutation: a deliberate error in a world.
 type plant int
 
 const (
@@ -84,7 +84,7 @@ const (
 	fatalEdge // as hostile, and a release that leaves the grid is an error
 )
 
-// ending is a failure that must not happen.
+// ending is a kind of failure that must not happen.
 type ending string
 
 const (
@@ -104,8 +104,8 @@ type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
 
 	setBack, stopped int64 // files that lost writes, and nodes that detected the loss at their start
-	// edge counts the releases at the edge of the grid or of the range, and the nodes that ended before such a release.
-	// aimed counts the messages that the adversary invented to cause such a release.
+	// edge counts the releases at the edge of the grid or of the range, and the nodes that ended before making a
+	// release there. aimed counts the messages that the adversary invented to cause releases at the edge.
 	edge, aimed int64
 }
 
@@ -307,13 +307,13 @@ func (w *world) rage() {
 	}
 }
 
-// linger is the number of ticks that a node with its final model waits for a neighbor that still needs a message, once
-// another node has left.
+// linger is the number of ticks for which a node with its final model waits, once another node has left, for a neighbor
+// that still needs a message.
 const linger = 10
 
-// calmDown runs a world without faults to its end. Every node must leave after a Done from each neighbor. If another
-// node left before the calm, a node with its final model may also leave once it has waited for linger ticks, without a
-// Done from each neighbor.
+// calmDown runs a world without further faults to its end. Every node must leave once it has a Done from each neighbor.
+// If another node left before the faults stopped, a node with its final model may also leave after linger ticks,
+// without a Done from each neighbor.
 func (w *world) calmDown() {
 	w.calm = true
 	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })
@@ -322,8 +322,8 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes one pass, or three if a tick must request its messages. Probes, Done messages and the wait follow.
-	// A tick with its repeats and answers may also take three passes.
+	// A round takes one pass, or three if a tick must request its messages. The other passes are for probes, Done
+	// messages and the wait. A tick with its repeats and answers may also take three passes.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {
@@ -359,7 +359,7 @@ func (w *world) calmDown() {
 	}
 }
 
-// run plays a world: first without faults, for the models, then with faults.
+// run simulates a world twice: without faults, to compute the expected models, and then with faults.
 func (w *world) run() {
 	if !w.hostile() {
 		w.calmDown()
@@ -384,9 +384,9 @@ func (w *world) run() {
 			w.fails(otherModel, "node %d ends with %v, want %v", i, n.final, want[i])
 		}
 	}
-	// Unasked, a node sends each neighbor at most two messages and its releases per incarnation, and three messages per
-	// tick. A probe causes at most one probe and two messages. An answer to a probe causes at most one message, and so
-	// does any other message that is not an answer.
+	// Without being asked, a node sends each neighbor at most two messages and its releases per incarnation, and three
+	// messages per tick. A probe causes at most one probe and two messages. Each answer to a probe, and each other
+	// message that is not an answer, causes at most one message.
 	if w.sent.other > w.allowed || w.sent.probe > w.arrived.probe ||
 		w.sent.answer > 2*w.arrived.probe+w.arrived.repeat+w.arrived.answer {
 		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d "+

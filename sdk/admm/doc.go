@@ -1,6 +1,6 @@
 // Package admm implements SPADE-DFL at one client as a machine without a clock, a goroutine, a socket or a disk:
 // Algorithm 1 of M. Wei, M. Zhu, J. Chen, W. Yu and D. Chen, "SPADE-DFL: Communication-Efficient Decentralized
-// Federated Learning via Derivative-Free Linearized ADMM". Equations have the paper's numbers.
+// Federated Learning via Derivative-Free Linearized ADMM". Equation numbers are those of the paper.
 //
 // A [Machine] takes three inputs: a neighbor's message ([Machine.Receive]), the answers to its open queries
 // ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each input, and once at the start,

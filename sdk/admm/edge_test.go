@@ -36,12 +36,13 @@ type sighting struct {
 	steps   int32 // if it did not end: the grid point of the second release
 }
 
-// farOut is the largest center, in grid steps, around which no release leaves the grid, whatever its noise. So a
-// release around this center shows all of its noise.
+// farOut is the largest center, in grid steps, around which no noise can make a release leave the grid. A release
+// around this center shows all of its noise.
 const farOut = gridLimit - 1 - (0.5+14)*256
 
-// attempt makes two releases. The first uses no data. For the second, the neighbor puts the center half a sigma from
-// the edge of its range; the update has the length of the clip and the sign of data.
+// attempt makes two releases. The first uses no data. For the second, the neighbor moves the center to half a sigma
+// from the edge of its range; the update is as long as clipping allows, and positive or negative like the argument
+// data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
 	if err != nil {
@@ -115,8 +116,8 @@ func gaussianDelta(mu, epsilon float64) float64 {
 }
 
 // refuted returns the events S whose frequencies under the two data sets refute mu-GDP: P[S] exceeds e^epsilon P'[S] +
-// delta(epsilon), for either order of the data sets. It uses confidence limits that all hold together with probability
-// 1 - alpha.
+// delta(epsilon), for either order of the data sets. With probability 1 - alpha, all the confidence limits used hold at
+// once.
 func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3}
 	each := alpha / float64(len(events)*len(epsilons)*2*2*2)
@@ -151,9 +152,10 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 	return faults
 }
 
-// Ten thousand attempts with each of two data sets: no machine ends after a reservation, and the distribution of all
-// observations (ended or not, charged or not, the release) is consistent with the privacy claim for one round. The test
-// also detects a machine that ends beyond the edge and repeats the round without charge.
+// TestCrashOracle makes ten thousand attempts with each of two data sets. No machine may end after a reservation, and
+// the distribution of all observations (ended or not, charged or not, the release) must be consistent with the privacy
+// claim for one round. The test must also detect a machine that ends beyond the edge and repeats the round without
+// charge.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {
@@ -206,8 +208,8 @@ func TestCrashOracle(t *testing.T) {
 	t.Logf("a client that dies at the edge is refuted at %d points, such as %v", len(faults), faults[0])
 }
 
-// A neighbor's message that moves the center out of range does not end the machine. The run finishes with its models
-// within the bound, and the machine reports which release was clipped.
+// TestNothingReceivedEnds checks that no message can end a machine by moving the center out of range. The run must
+// finish with its models within the bound, and the machine must report which release was clipped.
 func TestNothingReceivedEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)
@@ -257,8 +259,9 @@ func TestNothingReceivedEnds(t *testing.T) {
 	}
 }
 
-// In every form of a private run, for every message, loss and noise size: nothing fails between the reservation and the
-// release, the state can be encoded, and messages are within the receivers' limits.
+// TestNothingFailsAfterReserve checks that nothing fails between the reservation and the release, for every form of
+// private run and for messages, losses and noise of every size. The state must be encodable, and messages must be
+// within the receivers' limits.
 func TestNothingFailsAfterReserve(t *testing.T) {
 	chance := rng.New(5, rng.Address{Purpose: rng.Fault})
 	pick := func(of ...float64) float64 { return of[chance.IntN(len(of))] }

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Two clients have different optima: x = 1 and x = 3. They agree on x = 2, which is best for both.
+// In this example two clients have different optima: x = 1 and x = 3. They agree on x = 2, which is best for both.
 func Example() {
 	want := []float64{1, 3}
 	var machines []*admm.Machine

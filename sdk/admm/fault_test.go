@@ -21,8 +21,8 @@ func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
 	return net.models()
 }
 
-// The network loses, repeats, delays and reorders messages, and machines run at random speeds. All machines finish, and
-// the models have the bits of the undisturbed run.
+// TestLossyDelivery loses, repeats, delays and reorders messages, and runs machines at random speeds. All machines must
+// finish, and the models must have the bits of the undisturbed run.
 func TestLossyDelivery(t *testing.T) {
 	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
 	want := quiet(t, change)
@@ -80,7 +80,7 @@ func TestLossyDelivery(t *testing.T) {
 	}
 }
 
-// Client 2, in round 2, accepts valid messages of a neighbor and refuses invalid ones.
+// TestReceiveRules checks that client 2, in round 2, accepts a neighbor's valid messages and refuses invalid ones.
 func TestReceiveRules(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, nil))
 	for range 2 {
@@ -130,8 +130,8 @@ func TestReceiveRules(t *testing.T) {
 	}
 }
 
-// Without privacy, an unavailable loss is refused with an error that names its sample, and the query stays open. After
-// a valid answer the run is undisturbed.
+// TestBadLossNonPrivate checks that without privacy, an unavailable loss is refused with an error that names its
+// sample, and that the query stays open. After a valid answer the run is undisturbed.
 func TestBadLossNonPrivate(t *testing.T) {
 	want := quiet(t, nil)
 	net := newNetwork(t, configs(4, kite, nil))
@@ -153,7 +153,8 @@ func TestBadLossNonPrivate(t *testing.T) {
 	}
 }
 
-// In a private run nobody outside may notice an unavailable loss, so the public constant replaces it.
+// TestBadLossPrivate checks that in a private run the public constant replaces an unavailable loss, because nobody else
+// may notice that the loss is unavailable.
 func TestBadLossPrivate(t *testing.T) {
 	run := func(loss float64) (*network, Status) {
 		net := newNetwork(t, configs(4, kite, private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})))
@@ -183,8 +184,8 @@ func TestBadLossPrivate(t *testing.T) {
 	}
 }
 
-// Noise is drawn for the K releases with data and not for the cool-down. If the noise source fails, the machine stops
-// without a release.
+// TestNoiseSource checks that noise is drawn for the K releases with data but not for the cool-down, and that the
+// machine stops without a release if the noise source fails.
 func TestNoiseSource(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	net := newNetwork(t, configs(1, nil, func(i int, c *Config) {
@@ -202,8 +203,8 @@ func TestNoiseSource(t *testing.T) {
 		t.Error("the machine went on after its source of noise had failed")
 	}
 
-	// The clip removes practically the whole update: a release moves the model only by its noise and the penalty. After
-	// the last private round only the penalty remains.
+	// Clipping removes practically the whole update, so a release moves the model only by its noise and the penalty.
+	// After the last private round only the penalty remains.
 	count := 0
 	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 1e-6, Sigma: 0.1})(i, c)
@@ -227,7 +228,7 @@ func TestNoiseSource(t *testing.T) {
 	}
 }
 
-// With a step size that is far too large, the machine reports the error and sends no infinities.
+// TestDivergence checks that a machine whose step size is far too large reports an error and sends no infinities.
 func TestDivergence(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, func(_ int, c *Config) {
 		c.Rounds, c.Beta = 500, 1e6
@@ -294,7 +295,8 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// After warm-up, a whole round of a private machine allocates nothing, including its messages.
+// TestRoundDoesNotAllocate checks that after warm-up, a whole round of a private machine allocates nothing, including
+// its messages.
 func TestRoundDoesNotAllocate(t *testing.T) {
 	for _, robust := range []float64{0, 1} {
 		testRoundAllocates(t, robust)
@@ -338,8 +340,9 @@ func testRoundAllocates(t *testing.T, robust float64) {
 	}
 }
 
-// A neighbor's message of the previous round arrives again when the next release is due. The machine makes this release
-// before it sends its answer. The answer is then obsolete, and must not be sent with the vector of the new release.
+// TestLateRepeat repeats a neighbor's message of the previous round just before the machine makes its next release. The
+// machine makes this release before it sends its answer. The answer is then obsolete, and must not be sent with the
+// vector of the new release.
 func TestLateRepeat(t *testing.T) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(_ int, c *Config) { c.Rounds, c.Cooldown = 1, 6 }))
 	for range 3 {

@@ -6,9 +6,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Consensus defines how members move in rounds without data: by the sum of flows f_ij over the neighbors j. Each flow
-// becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute the same flow, to the bit and with opposite
-// signs, so the mean of all models does not move.
+// Consensus defines how members move in rounds without data. A member moves by the sum of its flows f_ij over the
+// neighbors j. In each of these rounds, a flow becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute
+// the same flow, to the bit and with opposite signs, so the mean of all models does not move.
 //
 // z_ij does not change during a block of mixing. The z-update after the last round of the block uses the final x: the
 // sum of p stays zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies the

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// flowing returns the Chebyshev coefficients of a graph, for mixing and cool-down rounds.
+// flowing returns the Chebyshev schedule of a graph, for mixing and cool-down rounds.
 func flowing(n int, edges [][2]int) Consensus {
 	g, err := graph.New(n, edges)
 	if err != nil {
@@ -18,9 +18,10 @@ func flowing(n int, edges [][2]int) Consensus {
 	return g.Chebyshev()
 }
 
-// A round of flows preserves the sum of all models, on the grid exactly. Both ends of an edge hold the same flow with
-// opposite signs. At the start of a round with data, z_ij + z_ji = rho*(x_i + x_j), and the sum of p over all members
-// is zero. The cool-down removes all disagreement.
+// TestFlows checks that a round of flows preserves the sum of all models (exactly if they are on the grid), and that
+// both ends of an edge hold the same flow with opposite signs. At the start of a round with data, z_ij + z_ji =
+// rho*(x_i + x_j) must hold, and the sum of p over all members must be zero. The cool-down must remove all
+// disagreement.
 func TestFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		mixing int
@@ -119,8 +120,8 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// A device that takes over within a block of mixing, at the boundary of a block, or in the cool-down restarts its edges
-// and their flows. From then on the mean is constant.
+// TestTakeoverBeginsFlowsAnew lets a device take over within a block of mixing, at the boundary of a block, or in the
+// cool-down. The device must restart its edges and their flows. From then on the mean must be constant.
 func TestTakeoverBeginsFlowsAnew(t *testing.T) {
 	change := func(i int, c *Config) {
 		replaceable(i, c)

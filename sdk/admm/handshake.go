@@ -2,10 +2,10 @@ package admm
 
 import "fmt"
 
-// RollbackError ends a machine if a neighbor holds a later release than the machine knows. The machine's state was
-// rolled back by a disk that lost confirmed writes, by a restored backup, or by a second device of the same name. A
-// machine that continued would release a round a second time, and use the data of that round again. All releases up to
-// Held count as spent.
+// RollbackError ends the machine: a neighbor holds a later release of this client than the machine knows. The machine's
+// state was rolled back: a disk lost confirmed writes, a backup was restored, or a second device uses the same name. If
+// the machine continued, it would make a release of the same round a second time, and use the data of that round again.
+// All releases up to Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
@@ -17,8 +17,8 @@ func (e *RollbackError) Error() string {
 		"was rolled back, and continuing would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
-// Probe returns a message to a neighbor. The message says that held is the highest release of the neighbor that this
-// client ever held, and asks which release of this client the neighbor holds.
+// Probe returns a message that asks a neighbor which release of this client the neighbor holds. The message also states
+// held, the highest release of the neighbor that this client ever held.
 func (m *Machine) Probe(peer, held int) Message {
 	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Epoch: m.cfg.Epoch,
 		Incarnation: m.cfg.Incarnation}
@@ -31,8 +31,7 @@ func (m *Machine) replyTo(probe Message, held int) {
 		Epoch: probe.Epoch, Incarnation: probe.Incarnation})
 }
 
-// receiveProbe takes a neighbor's probe, which the neighbor sends when it starts, or a neighbor's answer to a probe of
-// this client.
+// receiveProbe handles the probe that a neighbor sends when it starts, and a neighbor's answer to this client's probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if last := m.farEnd(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
 		return fmt.Errorf("admm: the probe of neighbor %d names releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, last)
@@ -44,7 +43,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			return nil // meant for an earlier incarnation: the neighbor may hold more by now
 		}
 	case msg.Epoch < e.epoch:
-		// The sender is a device of j that was replaced. The replacement device has made, or will make, the sender's
+		// The sender is a replaced device of neighbor j. The replacement device has made, or will make, the sender's
 		// next release.
 		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
 		return nil
@@ -53,7 +52,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			return fmt.Errorf("admm: the probe of neighbor %d has epoch %d, want at most %d", msg.From,
 				msg.Epoch, MaxTakeovers)
 		}
-		// A replacement device may continue from an earlier release of the lost device.
+		// A replacement device may continue from an earlier release of the lost device, so e.heard may decrease.
 		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
 		if m.since[e.index] > 0 && m.round > m.since[e.index] {
 			m.since[e.index] = 0 // see between
@@ -91,7 +90,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	return nil
 }
 
-// rolledBack ends the machine, because a neighbor holds a release that this client does not know.
+// rolledBack ends the machine because a neighbor holds a release of this client that the client does not know.
 func (m *Machine) rolledBack(e *edge, held int) error {
 	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
 }
@@ -107,7 +106,7 @@ func (m *Machine) endUnless(probed bool, err error) error {
 	return nil
 }
 
-// suppressed reports whether this client sends a neighbor nothing but probes, because the neighbor has not yet answered
-// a probe. Until the neighbor answers, this device may have been replaced, and the replacement device may have made
-// releases of the same rounds.
+// suppressed reports whether this client sends a neighbor only probes, because the neighbor has not yet answered one.
+// Until the neighbor answers, this device may have been replaced, and the replacement device may have made releases of
+// the same rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

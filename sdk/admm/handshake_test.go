@@ -7,20 +7,19 @@ import (
 	"testing"
 )
 
-// probing turns on Probe in a client's configuration.
 func probing(i int, c *Config) { c.Probe = true }
 
 func sentTo(to int, sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return msg.To != to })
 }
 
-// withoutProbes returns the messages except probes and answers to probes.
+// withoutProbes returns the messages that are neither probes nor answers to probes.
 func withoutProbes(sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return isProbe(msg) })
 }
 
-// must drives a machine as far as possible, or to its next release, and returns the messages that it sent. An error
-// fails the test.
+// must drives a machine as far as possible, or to its next release, and returns the messages that it sent. The test
+// fails if the machine returns an error.
 func (net *network) must(t testing.TB, i int) []Message {
 	t.Helper()
 	sent, err := net.drive(i)
@@ -30,8 +29,8 @@ func (net *network) must(t testing.TB, i int) []Message {
 	return sent
 }
 
-// afterRounds returns a network in which every release up to a round has arrived everywhere, and every client's state
-// after each release, newest first.
+// afterRounds runs a network for the given number of rounds and delivers all messages. It returns the network, and
+// every client's state after each release, newest first.
 func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *network, kept [][]State) {
 	t.Helper()
 	cfgs := configs(4, kite, change)
@@ -48,8 +47,8 @@ func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *
 	return net, kept
 }
 
-// A machine probes its neighbors when it starts and again at every tick. It makes no release before each neighbor has
-// answered. Its local work does not wait for the answers.
+// TestFirstReleaseWaitsForEveryReply checks that a machine probes its neighbors when it starts and again at every tick,
+// and that it makes no release before each neighbor has answered. Its local work must not wait for the answers.
 func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
 	m := net.machines[2]
@@ -90,8 +89,8 @@ func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	}
 }
 
-// A machine that was rolled back to an empty disk or an old state stops as soon as one neighbor reports a later
-// release: in an answer, in the neighbor's own probe, or in a Done.
+// TestRollback rolls a machine back to an empty disk or an old state. The machine must stop as soon as one neighbor
+// reports a later release: in an answer, in the neighbor's own probe, or in a Done.
 func TestRollback(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	cfg := configs(4, kite, probing)[2]
@@ -150,8 +149,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// A neighbor has answered a probe and later claims to hold a release that the machine does not know. The machine
-// refuses this claim, so no neighbor can stop it at will.
+// TestLateClaimIsRefused checks that a neighbor cannot stop a machine at will: once the neighbor has answered a probe,
+// the machine refuses the neighbor's claims to hold a release that the machine does not know.
 func TestLateClaimIsRefused(t *testing.T) {
 	want := quiet(t, probing)
 	net, _ := afterRounds(t, 4, probing)
@@ -175,7 +174,8 @@ func TestLateClaimIsRefused(t *testing.T) {
 	}
 }
 
-// A restarted neighbor receives what it lacks: the releases of its own round and of the next round, if they exist.
+// TestProbeIsAnsweredWithWhatIsMissing checks that a restarted neighbor receives the machine's releases of the
+// neighbor's round and of the next round, if they exist.
 func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		round int // the round of the neighbor
@@ -205,8 +205,8 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A machine never answers the answer to a probe with another probe. The machine answers with the missing release, at
-// most once per tick.
+// TestAnswersAreNotAnswered checks that a machine responds to the answer to a probe with the missing release, at most
+// once per tick, and never with another probe.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
@@ -229,7 +229,7 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	if sent := answer(3); len(sent) != 0 {
 		t.Errorf("release 4 was sent since the last tick, and again: %+v", sent)
 	}
-	// Messages marked as answers, of any round, are not answered either.
+	// A machine does not answer messages marked as answers either, whatever their round.
 	for round := range 2 {
 		msg := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 4 - round, Vector: net.machines[3].Posted(0, round).Vector, Resent: true}
 		if err := net.machines[2].Receive(msg); err != nil {
@@ -266,8 +266,8 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-// A client that restarts after its Done gets the last messages of its neighbors again, although the neighbors know that
-// the client needs no more messages, and although the answers to its probes are lost.
+// TestStartAgainAfterTheLastWord restarts a client after its Done. The client must get its neighbors' last messages
+// again, although the neighbors know that it needs no more messages, and although the answers to its probes are lost.
 func TestStartAgainAfterTheLastWord(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	for range 2 {
@@ -310,8 +310,8 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 	}
 }
 
-// If the second-newest state is damaged, a late message of the round of this state is ignored. A neighbor that is still
-// in this round, and lacks the client's release, ends the machine.
+// TestDamagedState restores a machine whose second-newest state is damaged. The machine must ignore a late message of
+// the round of that state. It must end if a neighbor is still in that round and lacks the client's release.
 func TestDamagedState(t *testing.T) {
 	net, kept := afterRounds(t, 4, probing)
 	m := reborn(t, configs(4, kite, probing)[2], kept[2][0])
@@ -337,7 +337,8 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// When the connection to one neighbor opens, only that neighbor receives, at once, what it may lack.
+// TestReached checks that when the connection to a neighbor opens, the machine at once repeats the messages that this
+// neighbor may lack, and sends nothing to other neighbors.
 func TestReached(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, func(int, *Config) {}))
 	m := net.machines[2]

@@ -13,7 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// liars is a network in which some members know everything and send each neighbor arbitrary messages.
+// liars is a network in which some members are malicious: they know everything and send each neighbor arbitrary
+// messages.
 type liars struct {
 	seed     uint64
 	chance   *rand.Rand
@@ -36,7 +37,8 @@ const (
 	liarPlans        // the number of plans
 )
 
-// connected returns the edges of a complete graph, of a ring with chords, or of a random graph with a path in it.
+// connected returns the edges of a random connected graph: a complete graph, a ring with chords, or a path with random
+// extra edges.
 func connected(chance *rand.Rand, n int) (edges [][2]int) {
 	kind := chance.IntN(3)
 	for i := range n {
@@ -212,7 +214,7 @@ func (w *liars) deliver(t *testing.T) {
 	}
 }
 
-// run plays the world to its end. Honest members give up malicious members that they wait for.
+// run simulates the network until the run ends. Honest members drop the edges to malicious members that they wait for.
 func (w *liars) run(t *testing.T) {
 	for step := 0; ; step++ {
 		moved := false
@@ -282,8 +284,8 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 			w.failf(t, "flows between %d and %d: %v and %v", i, j, part(m.flow, k, d)[c], part(other.flow, back, d)[c])
 		}
 		if m.grid != nil && part(m.base, k, d)[c] != other.grid[c] && m.onGrid(m.round) {
-			// At the end of a run, the other member's last release has arrived but is not used: it is not part of base
-			// yet.
+			// At the end of a run, the other member's last release has arrived but has not been used, so base does not
+			// include it yet.
 			if at := m.edges[k].at(m.round); at < 0 || part(m.base, k, d)[c]+m.held(&m.edges[k], at).Grid[c] != other.grid[c] {
 				w.failf(t, "%d has %d at step %d, and it is at %d", i, j, part(m.base, k, d)[c], other.grid[c])
 			}
@@ -291,10 +293,10 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 	}
 }
 
-// Of 5 to 12 members, 1 to 3 are malicious and send each neighbor arbitrary messages. No honest member accuses another,
-// drops its edge, or ends, and both ends of an edge between two honest members hold the same numbers. Evidence against
-// a malicious member convinces anyone. The test plays 300 worlds, or 3,000 with SPADE_LONG, or as many as SPADE_LIARS
-// says, from seed SPADE_LIARS_SEED on.
+// TestLiars simulates networks of 5 to 12 members, of which 1 to 3 are malicious and send each neighbor arbitrary
+// messages. No honest member may accuse another, drop its edge, or end, and both ends of an edge between two honest
+// members must hold the same numbers. Evidence against a malicious member must convince anyone. The test simulates 300
+// networks, or 3,000 with SPADE_LONG, or the number in SPADE_LIARS, starting with seed SPADE_LIARS_SEED.
 func TestLiars(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

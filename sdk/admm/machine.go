@@ -13,9 +13,9 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// A Machine stores the numbers of its estimator (see [zoest.Estimator]), 4d other numbers, and 5d per neighbor. With
-// Releases it stores 6d other numbers and 4d per neighbor. A grid adds d per neighbor. Robust adds d per neighbor and d
-// other numbers. A private run adds d 64-bit integers.
+// Besides the numbers of its estimator (see [zoest.Estimator]), a Machine stores 4d numbers, and 5d per neighbor. With
+// Releases it stores 6d numbers instead, and 4d per neighbor. A grid adds d per neighbor. Robust adds d, and d per
+// neighbor. A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -23,7 +23,7 @@ type Machine struct {
 	edges  []edge            // in the order of cfg.Neighbors
 	robust *robust           // nil unless Config.Robust
 
-	// The vectors of all edges, d numbers per edge, concatenated: see part.
+	// The vectors of all edges, concatenated, with d numbers per edge; see part.
 	z     []float32  // z_ij
 	peerZ []float32  // z_ji; only with Releases
 	flow  []float32  // f_ij; only with Consensus
@@ -70,7 +70,7 @@ type Machine struct {
 	failed   int64
 }
 
-// Ready lists a driver's duties, in the order of the fields.
+// Ready lists what the driver has to do, in the order of the fields.
 type Ready struct {
 	// Reserve is 0 unless the next release is private. If the next release is private, Reserve is its number among the
 	// K releases with data, counted from 1. Durably charge its cost before the next call of Ready, which draws the
@@ -80,8 +80,8 @@ type Ready struct {
 	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then
 	// durably mark the release as one that may have been sent. Only then send or show it.
 	Released int
-	// Send holds the messages to send. The machine owns the slice and the vectors. They are valid until the machine's
-	// next call.
+	// Send holds the messages to send. The machine owns the slice and the vectors. They are valid until the next call
+	// of one of the machine's methods.
 	Send []Message
 	// Queries are the open queries for the oracle, at most Estimator.Window. They stay the same until Answer takes
 	// their losses.
@@ -182,10 +182,10 @@ func (m *Machine) start() {
 	}
 }
 
-// Ready advances as far as the inputs allow, but not past a release, and returns the driver's duties. Call it until
-// there are none, then wait for an input. After an error the machine cannot continue: the noise source failed, a
-// neighbor holds a release of this client that the client does not know, or the model of a client without neighbors
-// diverges.
+// Ready advances as far as the inputs allow, but not past a release, and returns the driver's duties. Call Ready until
+// it returns no duties, then wait for an input. After an error the machine cannot continue. Ready returns an error if
+// the noise source failed, a neighbor holds a release of this client that the client does not know, or the model of a
+// client without neighbors diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -217,8 +217,8 @@ func (m *Machine) Queries() []zoest.Query {
 	return nil
 }
 
-// Answer takes the losses of the open queries, in order. In a private run 0 replaces a loss that is not [zoest.Usable],
-// and the failure is counted. In other runs Answer refuses such a loss and changes nothing.
+// Answer takes the losses of the open queries, in order. In a private run it replaces a loss that is not [zoest.Usable]
+// with 0, and counts the failure. In other runs it returns an error for such a loss and changes nothing.
 func (m *Machine) Answer(losses ...float64) error {
 	if !m.local {
 		return errors.New("admm: unexpected answer: no query is open")
@@ -247,7 +247,7 @@ func (m *Machine) Answer(losses ...float64) error {
 // thresholding (Donoho and Johnstone, Biometrika 1994). This is post-processing and costs no privacy.
 func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 
-// AppendModel appends [Machine.Model] to dst and returns the extended slice.
+// AppendModel appends the result of [Machine.Model] to dst and returns the extended slice.
 func (m *Machine) AppendModel(dst []float32) []float32 {
 	dst = append(dst, m.x...)
 	if m.cfg.Shrink > 0 && m.round == m.last() {
@@ -282,8 +282,8 @@ func (m *Machine) Posted(i, round int) Message {
 		Grid: out.Grid}
 }
 
-// Lend makes room the machine's buffer for messages until the next Lend, and returns the previous buffer. So one
-// goroutine needs only one buffer for all its machines. Lend moves unsent messages to the new buffer.
+// Lend replaces the machine's message buffer with room, until the next call of Lend, and returns the previous buffer.
+// With Lend, a goroutine needs only one buffer for all its machines. Lend moves unsent messages to the new buffer.
 //
 //go:noinline
 func (m *Machine) Lend(room []Message) []Message {
@@ -312,7 +312,8 @@ func (m *Machine) Status() Status {
 // a neighbor drives the model away; 0 for none.
 func (m *Machine) Outgrown() int { return m.outgrown }
 
-// Heard returns the highest release of a neighbor that this client ever held; 0 if it held none or has no such neighbor.
+// Heard returns the highest release of a neighbor that this client has ever held; 0 if it has held none or has no such
+// neighbor.
 func (m *Machine) Heard(peer int) int {
 	if e := m.edge(peer); e != nil {
 		return e.heard
@@ -320,7 +321,7 @@ func (m *Machine) Heard(peer int) int {
 	return 0
 }
 
-// Holds reports whether a neighbor's release of a round arrived since the machine was made.
+// Holds reports whether a neighbor's release of a round has arrived since the machine was made.
 func (m *Machine) Holds(peer, round int) bool {
 	e := m.edge(peer)
 	return e != nil && round > 0 && e.at(round) >= 0
@@ -373,7 +374,7 @@ func (m *Machine) advance() error {
 	return m.err
 }
 
-// all reports whether all neighbors that are not in quarantine satisfy a condition.
+// all reports whether a condition is true for all neighbors that are not in quarantine.
 func (m *Machine) all(fulfilled func(*edge) bool) bool {
 	for i := range m.edges {
 		if !m.dropped(i) && !fulfilled(&m.edges[i]) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Kind is the type of a [Message]. The numbers are those on the wire.
+// Kind is the type of a [Message]. The values of the constants are part of the wire format.
 type Kind uint8
 
 const (
@@ -31,7 +31,7 @@ var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
 
-// Message is sent along an edge.
+// Message is a message from one neighbor to another.
 type Message struct {
 	Kind     Kind
 	From, To int // client numbers; not encoded, because the transport knows both ends
@@ -39,15 +39,15 @@ type Message struct {
 	Round  int  // the release that the message is about; of Probe, ProbeReply, Done and Stand: the sender's last release
 	Held   int  // of Probe, ProbeReply and Stand: the highest release of the receiver that the sender ever held, or 0
 	Resent bool // set in an EdgeMessage, Release or Done that is repeated because the receiver lacks it; never answered
-	// In a Probe and a Join, Epoch and Incarnation are those of the sender, in a ProbeReply those of the receiver. A
-	// Stand has the Join's Incarnation and the receiver's latest Epoch that the sender knows. A Start has the sender's
-	// Epoch. See Config.
+	// Epoch and Incarnation describe the sender in a Probe and a Join, and the receiver in a ProbeReply. A Stand has
+	// the Join's Incarnation and the receiver's latest Epoch that the sender knows. A Start has the sender's Epoch. See
+	// Config.
 	Epoch       uint16
 	Incarnation uint64
 
-	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid has the steps
-	// by which each coordinate moved since the sender's last release. A Stand and a Start carry the model itself in
-	// either form.
+	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid holds the
+	// number of steps by which each coordinate moved since the sender's last release. A Stand and a Start carry the
+	// model itself in either form.
 	Vector []float32
 	Grid   []int32
 
@@ -94,8 +94,8 @@ func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	return m.dequantize(base[c] + p.Grid[c])
 }
 
-// square returns sum plus the squared distance between two models: the one that p and base describe (see coordinate),
-// and from. A nil from means zeros.
+// square returns sum plus the squared distance between two models: the model that p and base describe (see coordinate),
+// and the vector from. A nil vector means zeros.
 func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
 	for c := range m.x {
 		off := float64(m.coordinate(p, base, c))
@@ -112,7 +112,7 @@ func (p *Payload) set(q Payload) {
 	p.Grid = append(p.Grid[:0], q.Grid...)
 }
 
-// errConflict marks a message that contradicts an earlier message of the same sender and round.
+// errConflict is the error for a message that contradicts an earlier message from the same sender in the same round.
 var errConflict = errors.New("contradicts an earlier message")
 
 // edge is one neighbor j. It takes only 56 bytes, because a network may have millions of edges. Its vectors are in the
@@ -133,7 +133,7 @@ type edge struct {
 	answered int // the round (last+1 for Done) that was resent since the last tick; 0: none
 }
 
-// at returns the slot of the neighbor's release of a round, or -1.
+// at returns the index of the slot that holds the neighbor's release of a round, or -1 if neither slot does.
 func (e *edge) at(round int) int { return slices.Index(e.have[:], round) }
 
 func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
@@ -146,7 +146,7 @@ func (m *Machine) edge(peer int) *edge {
 	return &m.edges[i]
 }
 
-// part returns the d numbers of edge i in a vector of all edges, or an empty slice if the vector is empty.
+// part returns the d numbers of edge i in v, which has d numbers for each edge, or an empty slice if v is empty.
 func part[T any](v []T, i, d int) []T {
 	if len(v) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func part[T any](v []T, i, d int) []T {
 	return v[i*d : (i+1)*d : (i+1)*d]
 }
 
-// held returns the received release of an edge in one of its two slots.
+// held returns the neighbor's release that an edge holds in one of its two slots.
 func (m *Machine) held(e *edge, at int) Payload {
 	d, in := len(m.x), m.in[at]
 	if e.grid&(1<<at) != 0 {
@@ -248,7 +248,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		if !m.held(e, at).Equal(msg.Payload()) {
 			return fmt.Errorf("admm: message of round %d from client %d %w", msg.Round, msg.From, errConflict)
 		}
-		// j restarted after its Done and lost this client's message of the round.
+		// Neighbor j restarted after its Done and lost this client's message of the round.
 		if e.done && msg.Round == m.round && !msg.Resent {
 			m.answer(e, msg.Round)
 		}
@@ -262,9 +262,9 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm returns an error if the payload of a release is invalid. The payload is a message of the neighbor with the
-// number from or, if from is -1, a model. A member that learned of an early end in time may send a vector instead of
-// grid steps.
+// checkForm returns an error if a release's payload is invalid. from is the number of the neighbor that sent the
+// payload as a message, or -1 if the payload is a model. A member that learned of an early end in time may send a
+// vector instead of grid steps.
 func (m *Machine) checkForm(release int, p Payload, from int) error {
 	what := func() string {
 		if from < 0 {
@@ -299,7 +299,7 @@ func (m *Machine) Tick() {
 }
 
 // Reached tells the machine that the connection to a neighbor has just opened. The machine at once repeats the messages
-// to this neighbor that may be lost.
+// to this neighbor that may have been lost.
 func (m *Machine) Reached(peer int) {
 	if e := m.edge(peer); e != nil {
 		e.joining = 0
@@ -307,7 +307,7 @@ func (m *Machine) Reached(peer int) {
 	}
 }
 
-// repeat sends a neighbor what it may lack, or a message whose answer this client lacks.
+// repeat sends a neighbor the message that it may lack, or a message whose answer this client lacks.
 func (m *Machine) repeat(e *edge) {
 	if m.dropped(e.index) {
 		return
@@ -344,7 +344,7 @@ func (m *Machine) answer(e *edge, round int) {
 	}
 }
 
-// post sends the message of one of the last two rounds.
+// post sends a neighbor the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
 	if m.suppressed(e) || m.dropped(e.index) || m.between(e) || m.since[e.index] >= round {
 		return

@@ -39,8 +39,8 @@ func firstRelease(t *testing.T, step float64, g dpmech.Gaussian, key func(peer, 
 	return m.Model()
 }
 
-// If one neighbor's key is missing, a release has no pairwise noise. It then has as much local noise as a release of a
-// member that shares no noise.
+// TestMissingKey checks that a release has no pairwise noise if one neighbor's key is missing. It must then have as
+// much local noise as a release of a member that shares no noise.
 func TestMissingKey(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 1, Sigma: 0.5, Shared: dpmech.Shared{Sigma: 2, Effective: 0.9}}
 	for _, step := range []float64{0, 0.25} {

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// With losses that do not depend on the model, each update before clipping is 0.6 times the previous one plus 0.4 times
-// the update without momentum. Mixing rounds have no momentum.
+// TestMomentumBeforeTheClip checks that with losses that do not depend on the model, each update before clipping is 0.6
+// times the previous update plus 0.4 times the update without momentum. Mixing rounds have no momentum.
 func TestMomentumBeforeTheClip(t *testing.T) {
 	updates := func(momentum float64) [][][]float32 {
 		net := newNetwork(t, configs(4, kite, func(i int, c *Config) {

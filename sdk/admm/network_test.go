@@ -58,7 +58,7 @@ func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 	return cfgs
 }
 
-// private returns a change that makes a configuration private. Each client has its own seeded stream of noise.
+// private returns a function that makes a configuration private. Each client has its own seeded stream of noise.
 func private(g dpmech.Gaussian) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		c.NonPrivate, c.Privacy, c.Noise = false, g, noiseOf(i)

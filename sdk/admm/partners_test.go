@@ -42,9 +42,9 @@ func overlay(t *testing.T, n, k, absent int, missing map[[2]int]bool) *network {
 	}))
 }
 
-// Noise between partners cancels exactly: in every round, for each edge of the graph of partners, both ends draw the
-// same vector, and one end adds it and the other end subtracts it, whether or not the edges between neighbors are in
-// use.
+// TestPartnersCancel checks that noise between partners cancels exactly. In every round, for each edge of the graph of
+// partners, both ends must draw the same vector; one end adds it and the other end subtracts it, whether or not the
+// edges between neighbors are in use.
 func TestPartnersCancel(t *testing.T) {
 	net := overlay(t, 10, 4, 0, nil)
 	for round := range 3 {
@@ -76,7 +76,8 @@ func TestPartnersCancel(t *testing.T) {
 	}
 }
 
-// A client shares noise with the partners whose keys it has, unless more than Absent keys are missing.
+// TestMissingKeysOfPartners checks that a client shares noise with the partners whose keys it has, unless more than
+// Absent keys are missing.
 func TestMissingKeysOfPartners(t *testing.T) {
 	for absent := range 4 {
 		missing := map[[2]int]bool{}
@@ -101,8 +102,8 @@ func TestMissingKeysOfPartners(t *testing.T) {
 	}
 }
 
-// The first private release after a start waits for its keys before it is reserved. After that the run equals a run
-// without the wait.
+// TestFirstReleaseWaitsForKeys checks that the first private release after a start is not reserved before its keys are
+// available, and that the run then equals a run that did not have to wait.
 func TestFirstReleaseWaitsForKeys(t *testing.T) {
 	paired := false
 	var asked []int

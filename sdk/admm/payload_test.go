@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// onAGrid returns a change that makes a configuration private, with releases on a grid of step sigma/16.
+// onAGrid returns a function that makes a configuration private, with releases on a grid of step sigma/16.
 func onAGrid(releases bool) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
@@ -16,8 +16,8 @@ func onAGrid(releases bool) func(i int, c *Config) {
 	}
 }
 
-// If members send releases, both ends of an edge keep z_ij and z_ji. Then the models and the running means have the
-// same bits as with the paper's messages.
+// TestReleasesGiveTheBitsOfMessages checks that the models and the running means have the same bits whether members
+// send the paper's messages or their releases. With releases, both ends of an edge store z_ij and z_ji.
 func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -67,7 +67,7 @@ func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	}
 }
 
-// Every private release is a grid point. A cool-down release need not be one.
+// TestReleasesLieOnTheGrid checks that every private release is a grid point, and that some cool-down releases are not.
 func TestReleasesLieOnTheGrid(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, onAGrid(true)))
 	off := 0
@@ -98,8 +98,8 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// If neighbors send their releases, a client knows in every round how far they are from its own release. With the
-// paper's messages it does not know this distance.
+// TestConsensusError checks that if neighbors send their releases, a client knows in every round how far these releases
+// are from its own. With the paper's messages it does not know this distance.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),

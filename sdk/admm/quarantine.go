@@ -13,23 +13,23 @@ type Verdict struct {
 	Why     string
 }
 
-// ImpossibleError refuses a release that no honest member sends, whatever messages that member received.
+// ImpossibleError is the error for a release that no honest member sends, whatever messages it has received.
 type ImpossibleError struct{ error }
 
 func impossible(format string, args ...any) *ImpossibleError {
 	return &ImpossibleError{fmt.Errorf(format, args...)}
 }
 
-// ErrQuarantine refuses a message from a neighbor in quarantine.
+// ErrQuarantine is the error for a message from a neighbor in quarantine.
 var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
-// Quarantine drops the edge to a neighbor for the rest of the run. It returns the first release made without the
-// neighbor, or 0 if there is no such neighbor. A second call changes nothing.
+// Quarantine drops the edge to a neighbor for the rest of the run. It returns the number of the first release made
+// without the neighbor, or 0 if there is no such neighbor. A second call changes nothing.
 //
-// The client still uses the neighbor's releases that have arrived. If release r is the first one that has not arrived,
-// the client makes its release r+1 without the neighbor. So the first release without the neighbor depends on what the
-// neighbor sent and in which order, and not on local work, which depends on data. From now on the client exchanges no
-// messages with the neighbor. The penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the
+// The client still uses the neighbor's releases that have arrived. If the neighbor's release r is the first that has
+// not arrived, the client's release r+1 is the first made without the neighbor. So this number depends on what the
+// neighbor sent and in which order, and not on local work, which depends on data. After the call the client exchanges
+// no messages with the neighbor. The penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the
 // neighbor's total influence is removed. Releases share noise with the remaining neighbors. Once more than
 // [dpmech.Shared].Absent neighbors are dropped, releases have no pairwise noise.
 //
@@ -74,11 +74,11 @@ func (m *Machine) Verdicts() []Verdict {
 
 func (m *Machine) dropped(i int) bool { return m.cut[i] > 0 }
 
-// gone reports whether the release in progress, or the next release if none is in progress, is made without the i-th
-// edge.
+// gone reports whether the i-th edge is unused in the release in progress, or in the next release if none is in
+// progress.
 func (m *Machine) gone(i int) bool { return m.dropped(i) && m.cut[i] <= m.round+1 }
 
-// live returns how many edges the release in progress uses, or the next release if none is in progress.
+// live returns the number of edges used by the release in progress, or by the next release if none is in progress.
 func (m *Machine) live() int {
 	n := len(m.edges)
 	for i := range m.cut {

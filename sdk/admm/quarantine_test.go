@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A network that drops an edge before the first release has the bits of a network without the edge. The test covers
-// messages and releases, the bound on influence, and noise.
+// TestQuarantineIsANetworkWithoutTheEdge checks that a network that drops an edge before the first release computes the
+// same bits as a network without the edge. The test covers messages and releases, the bound on influence, and noise.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"messages": func(int, *Config) {},
@@ -39,8 +39,8 @@ func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	}
 }
 
-// The first release that a client makes without a dropped neighbor depends on what the neighbor sent, and not on how
-// far the client is when it drops the edge.
+// TestQuarantineLooksAtNoClock checks that the first release that a client makes without a dropped neighbor depends on
+// what the neighbor sent, and not on how far the client has advanced when it drops the edge.
 func TestQuarantineLooksAtNoClock(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		net := newNetwork(t, configs(3, everyEdge(3), onAGrid(true)))
@@ -69,8 +69,9 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 	}
 }
 
-// A member sends an impossible jump to some neighbors. Only these neighbors detect it, before they use it. A client
-// that dropped an edge, and a machine restored from the client's state, continue with the same bits.
+// TestJudge lets a member send an impossible release to some of its neighbors. Only these neighbors must detect it,
+// before they use it. A client that dropped an edge, and a machine restored from that client's state, must continue
+// with the same bits.
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {
@@ -134,7 +135,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A release made without a neighbor has no pairwise noise and requests no key.
+// TestQuarantineSharesNothing checks that a release made without a neighbor has no pairwise noise and requests no key.
 func TestQuarantineSharesNothing(t *testing.T) {
 	keys := asked{}
 	net := newNetwork(t, configs(4, kite, keys.sharing(func(i int, c *Config) {

@@ -46,9 +46,9 @@ func (g recordGame) privacy() dpmech.Gaussian {
 	return p
 }
 
-// claimed returns the mu charged for all releases. After a takeover it returns instead the mu that the test should
-// measure if the replacement device's releases have no data. The test adds up the releases of both devices, except the
-// one release that neither device makes.
+// claimed returns the mu charged for all releases. After a takeover it instead returns the mu that the adversary's test
+// should find if the replacement device's releases have no data. This test sums the releases of both devices; one
+// release of the run is made by neither device.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)
@@ -150,7 +150,7 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 	return sum
 }
 
-// takeOver replaces member 0's device by a device that has only the data.
+// takeOver replaces member 0's device with a device that has only the data.
 func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
 	cfg.Epoch, cfg.Incarnation = 1, 77
 	net.machines[0] = replacement(t, cfg, net, 0)
@@ -166,8 +166,8 @@ func (g recordGame) weight(member int) float64 {
 	return []float64{s*s + w*w, w * w, 0}[min(member, 2)]
 }
 
-// known returns the first coordinate of the noise that a member shares with the colluder, the last member, in a
-// release.
+// known returns the first coordinate of the noise that member i shares with the colluder in a release. The colluder is
+// the last member.
 func (g recordGame) known(t *testing.T, cfgs []Config, seed uint64, i, round int) float64 {
 	last := g.members - 1
 	if !g.shared || i == last {
@@ -195,7 +195,7 @@ func (g recordGame) measure(t *testing.T, games int) (mu, se float64) {
 			sums[world] = append(sums[world], g.play(t, world, uint64(2*i+world)))
 		}
 	}
-	// The threshold comes from games that are not counted.
+	// The threshold comes from separate games, which do not count in the result.
 	tenth := games / 10
 	middle := 0.0
 	for _, s := range sums {
@@ -226,11 +226,11 @@ func auditGames() int {
 	return 12000
 }
 
-// steep is the loss of a record whose row lies entirely along the first axis, in one direction or the other.
+// steep is the loss of a record whose row lies entirely along the first axis, in a direction that depends on world.
 func steep(world int, x []float32) float64 { return []float64{1e3, -1e3}[world] * float64(x[0]) }
 
-// The replacement of one record shows no more than the charged mu, and nearly that much if the record moves the update
-// as far as possible.
+// TestRecordAudit checks that replacing one record reveals no more than the charged mu, and nearly that much if the
+// record moves the update as far as possible.
 func TestRecordAudit(t *testing.T) {
 	hostile := func(world int, x []float32) float64 {
 		if world == 1 {
@@ -311,7 +311,8 @@ func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	})
 }
 
-// The audit cannot detect a sum of floats. This test checks that the sum is over integers: it is the same in any order.
+// TestRecordSumIsExact checks that the sum over records is exact, and therefore the same in any order, because it is a
+// sum of integers. TestRecordAudit could not detect a sum of floats.
 func TestRecordSumIsExact(t *testing.T) {
 	cfgs := configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.01}, func(i int, c *Config) {
 		c.Estimator.Kind, c.Estimator.Samples, c.Records = zoest.Tracking, 6, Records{Mean: 6, Most: 6}

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// perRecord returns a change that makes a fleet private, with record-level privacy. Its members have 4, 5 and 6
+// perRecord returns a function that makes a fleet private, with record-level privacy. Its members have 4, 5 and 6
 // records.
 func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
@@ -25,7 +25,7 @@ func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *
 	}
 }
 
-// recordForms enumerates the estimators, each with both distributions of directions.
+// recordForms calls run for each estimator and each distribution of directions.
 func recordForms(run func(name string, change func(c *Config))) {
 	for kind := zoest.Paper; kind <= zoest.Tracking; kind++ {
 		for _, law := range []zoest.Distribution{zoest.Rademacher, zoest.Walsh} {
@@ -53,8 +53,8 @@ func clippedSum(m *Machine) []float64 {
 	return sum
 }
 
-// A release is the public center plus the sum of clipped rows plus noise, on a grid and off it. All queries are made
-// around x.
+// TestRecordsReleaseTheSum checks that a release is the public center plus the sum of clipped rows plus noise, on a
+// grid and off it, and that all queries are made around x.
 func TestRecordsReleaseTheSum(t *testing.T) {
 	for _, step := range []float64{0, 1.0 / 16} {
 		recordForms(func(name string, change func(c *Config)) {
@@ -100,8 +100,8 @@ func TestRecordsReleaseTheSum(t *testing.T) {
 	}
 }
 
-// Given all releases, replacing a record by one with hostile losses changes no other row, and nothing stored about
-// another record.
+// TestReplacedRecordMovesNoOtherRow gives one record hostile losses. As long as the releases are the same, no other row
+// and nothing stored about another record may change.
 func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 	recordForms(func(name string, change func(c *Config)) {
 		const replaced = 2
@@ -147,7 +147,8 @@ func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 	})
 }
 
-// A run that is restored from its stored state after every release has the bits of an uninterrupted run.
+// TestRecordsSurviveCrashes restores a run from its stored state after every release. The run must have the bits of an
+// uninterrupted run.
 func TestRecordsSurviveCrashes(t *testing.T) {
 	recordForms(func(name string, change func(c *Config)) {
 		run := func(crash bool) [][]float32 {

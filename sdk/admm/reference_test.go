@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// reference is an unoptimized Algorithm 1 of the paper at one client, in float64. It learns directions and batches from
-// the machine's queries. To test eq. (local-update), it checks that every query is mu away from its own iterate in each
-// coordinate.
+// reference is an unoptimized float64 implementation of the paper's Algorithm 1 at one client. It learns directions and
+// batches from the machine's queries. To test eq. (local-update), it checks that every query differs by mu, in each
+// coordinate, from the iterate that reference computes.
 type reference struct {
 	cfg   Config
 	x     []float64
@@ -79,7 +79,7 @@ func (r *reference) query(k int, point []float32, h int, loss float64) {
 	if len(r.batch) < b {
 		return
 	}
-	// eq. (memory-estimator)
+	// This computes eq. (memory-estimator).
 	v := make([]float64, len(row))
 	for _, entry := range r.table {
 		for i := range v {
@@ -108,7 +108,7 @@ func (r *reference) query(k int, point []float32, h int, loss float64) {
 	}
 }
 
-// release applies eq. (private-release) with the given noise and returns eq. (message) for each neighbor.
+// release applies eq. (private-release) with the given noise. It returns the messages to the neighbors, eq. (message).
 func (r *reference) release(k int, nu []float64) map[int][]float64 {
 	if !r.cfg.NonPrivate && k < r.cfg.Rounds {
 		var norm float64
@@ -140,8 +140,9 @@ func (r *reference) receive(j int, msg []float64) {
 	}
 }
 
-// The whole method equals its reference, query by query and release by release: with and without noise, with schedules,
-// a nonzero start, and clients that differ in samples, batch and local steps.
+// TestMachineAgainstReference compares a machine with its reference, query by query and release by release. The cases
+// include runs with and without noise, schedules, a nonzero start, and clients that differ in samples, batch and local
+// steps.
 func TestMachineAgainstReference(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	for name, change := range map[string]func(i int, c *Config){

@@ -13,22 +13,22 @@ type Influence struct {
 	Clipped int // rounds in which Config.Robust clipped the neighbor's influence
 	Last    int // the release of the last such round; 0: none
 
-	// Distance is how far the neighbor's total move by the last round would be from the median if that round clipped
-	// nothing. Bound is the largest distance that is allowed.
+	// Distance is how far the neighbor's total move after the last round would be from the median if that round had
+	// clipped nothing. Bound is the largest allowed distance.
 	Distance, Bound float64
 
 	// Aside is true if the total distance that was clipped over all rounds exceeds four times Bound. The client then
-	// replaces the neighbor's total move by the median. This is decided anew in each round.
+	// replaces the neighbor's total move with the median. This is decided anew in each round.
 	Aside bool
 
 	Still int // the release that proved that the neighbor's releases have less noise than an honest member's; 0: none
-	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes such a
-	// release. Such a release is detected only if messages carry releases.
+	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes a
+	// release outside the bound. It is detected only if messages carry releases.
 	Outside int
 }
 
-// Suspicion describes suspicious behavior of the neighbor, or returns "". An honest neighbor may be clipped
-// occasionally.
+// Suspicion returns a description of the neighbor's suspicious behavior, or "" if there is none. An honest neighbor may
+// be clipped occasionally.
 func (in *Influence) Suspicion() string {
 	switch {
 	case in.Outside > 0:
@@ -41,8 +41,8 @@ func (in *Influence) Suspicion() string {
 	return ""
 }
 
-// Influence returns the influence of the i-th of Config.Neighbors; zero without Config.Robust. Calling Influence
-// affects no bit of the run.
+// Influence returns the influence of the i-th neighbor in Config.Neighbors; zero without Config.Robust. Calling
+// Influence affects no bit of the run.
 func (m *Machine) Influence(i int) Influence {
 	if m.robust == nil {
 		return Influence{}
@@ -57,9 +57,9 @@ func (m *Machine) Influence(i int) Influence {
 // in proportion to the number of rounds, with releases that each look normal. So the bound is on moved, not on a
 // message: moved must stay in a ball. The center is the coordinate-wise median of the moves of all neighbors and the
 // client itself (0). The radius is Config.Robust times the upper median of the distances from the center. The part of
-// moved beyond the ball is clipped, in the penalty only. A neighbor of which more than insistence times the radius was
-// clipped, over all rounds, is moved to the center instead. A neighbor whose releases have too little noise (see look)
-// no longer counts, as if it had never been a neighbor.
+// moved beyond the ball is clipped, in the penalty only. If the total distance clipped from a neighbor's moves, over
+// all rounds, exceeds insistence times the radius, the neighbor is moved to the center instead. If a neighbor's
+// releases have too little noise (see look), the client ignores the neighbor, as if it had never been one.
 //
 // Clipping leaves the updates of z_ij and z_ji by eq. (10) unchanged: z_ij + z_ji = rho*(x_i + x_j) holds, and a lost
 // device can be restored. All of this is a function of earlier received and released data, and costs no privacy:
@@ -91,9 +91,10 @@ func newRobust(cfg Config) *robust {
 }
 
 // look compares a neighbor's release with the neighbor's previous release. It excludes the neighbor permanently if one
-// release has too little noise (see still), or if all its releases together have too little noise: the bits of evidence
-// start at c = start, never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the evidence excludes
-// any honest member of a run with probability at most 2^-20.
+// release has too little noise (see still), or if all its releases together have too little noise. In the second test,
+// the evidence in bits starts at c = start, never falls below 0, and excludes the neighbor when it reaches h + c
+// (sdk/ROBUST.md, Lemma 1). The constant h is so large that, with probability at least 1 - 2^-20, the evidence excludes
+// no honest member of the run.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
@@ -112,13 +113,13 @@ func (m *Machine) look(i int, steps []int32) {
 	}
 }
 
-// shown returns y, an upper bound on the squared distance between a neighbor's release and its previous release, in
-// units of the noise variance, and n, the number of coordinates. Both are 0 if the release needs no noise. steps is the
+// shown returns an upper bound y on the squared distance between a neighbor's release and its previous release, in
+// units of the noise variance, and the number of coordinates, n. Both are 0 if the release needs no noise. steps is the
 // change on the grid.
 //
-// Wherever the public part lies, the true squared distance is stochastically at least a chi-square variable with n
-// degrees of freedom. y is at least the true distance, because y adds the half grid step per coordinate that rounding
-// may have removed. With pairwise noise the variance is the part that the run's assumed colluders do not know.
+// Whatever the public part of the change is, the true squared distance is stochastically at least a chi-square variable
+// with n degrees of freedom. y is at least the true distance, because y adds the half grid step per coordinate that
+// rounding may have removed. With pairwise noise the variance is the part that the run's assumed colluders do not know.
 func (m *Machine) shown(steps []int32) (y, n float64) {
 	c := m.cfg
 	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
@@ -133,10 +134,10 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 	return float64(y * y), n
 }
 
-// still reports whether a release has less noise than an honest member's, given y and n of shown. A chi-square variable
-// with n degrees of freedom is at most n*t, t < 1, with probability at most exp(-(n/2)(t-1-ln t)). still returns true
-// if this is below exp(-17). A bound with the same bits on every processor replaces the logarithm: -ln t >=
-// 32(1-s)/(1+s), s the sixteenth root of t.
+// still reports whether a release has less noise than a release of an honest member would have, given the results y and
+// n of shown. A chi-square variable with n degrees of freedom is at most n*t, t < 1, with probability at most
+// exp(-(n/2)(t-1-ln t)). still returns true if this is below exp(-17). A bound with the same bits on every processor
+// replaces the logarithm: -ln t >= 32(1-s)/(1+s), where s is the sixteenth root of t.
 func still(y, n float64) bool {
 	t := y / n
 	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))
@@ -176,7 +177,7 @@ func (m *Machine) movedNext(i, c int, gain float64) float64 {
 }
 
 // spreadOut computes the median of the neighbors' total moves and the distance of each neighbor's total move from this
-// median. spreadOut returns the radius: the largest distance that is allowed.
+// median. It returns the radius, which is the largest allowed distance.
 func (m *Machine) spreadOut(gain float64) (radius float64) {
 	r, d := m.robust, len(m.x)
 	clear(r.distance)

@@ -21,7 +21,8 @@ func everyEdge(n int) (edges [][2]int) {
 	return edges
 }
 
-// If no neighbor is clipped, the bits are those of a run without the bound, for every payload.
+// TestRobustLeavesTheBits checks that if no neighbor is clipped, a run has the same bits as without the bound, for
+// every payload.
 func TestRobustLeavesTheBits(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"non-private":    func(int, *Config) {},
@@ -50,9 +51,9 @@ func TestRobustLeavesTheBits(t *testing.T) {
 	}
 }
 
-// One of five members sends arbitrary releases. In every round a member's model is its start, plus the member's own
-// moves, plus the moves that each neighbor caused. Each neighbor's contribution lies in a ball around a point between
-// those of the honest neighbors.
+// TestRobustBounds lets one of five members send arbitrary releases. In every round a member's model must be its
+// initial model plus the member's own moves plus the moves that each neighbor caused. Each neighbor's contribution must
+// lie in a ball around a point between the contributions of the honest neighbors.
 func TestRobustBounds(t *testing.T) {
 	const factor = 1.5
 	for name, run := range map[string]struct {
@@ -131,8 +132,9 @@ func TestRobustBounds(t *testing.T) {
 	}
 }
 
-// Every neighbor excludes a member that permanently stands apart, and stores this decision. The excluded member moves
-// nobody from the center. Honest members are not excluded. The record of what was clipped survives a crash.
+// TestRobustSetsAside checks that every neighbor excludes a member that stays far from all other members, and stores
+// this decision. In the end the excluded member must have moved nobody from the center. Honest members must not be
+// excluded, and the record of what was clipped must survive a crash.
 func TestRobustSetsAside(t *testing.T) {
 	const bad = 4
 	net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = 2, true }))
@@ -179,8 +181,8 @@ func TestRobustSetsAside(t *testing.T) {
 	}
 }
 
-// A member that sends one release with much less noise than required is detected. An honest member is never detected,
-// wherever it moves.
+// TestRobustStill checks that a member is detected if it sends one release with much less noise than required, and that
+// an honest member is never detected, wherever it moves.
 func TestRobustStill(t *testing.T) {
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
 	for _, c := range []struct {
@@ -214,8 +216,9 @@ func TestRobustStill(t *testing.T) {
 	}
 }
 
-// A member whose releases together have too little noise is excluded permanently, even if it withholds noise only late
-// in the run, or once sends a release far from the previous one. An honest member is never excluded.
+// TestRobustQuiet checks that a member whose releases together have too little noise is excluded permanently, even if
+// it withholds noise only late in the run, or once sends a release far from the previous one. An honest member must
+// never be excluded.
 func TestRobustQuiet(t *testing.T) {
 	const d, sigma, step, rounds = 6, 0.2, 0.2 / 16, 300
 	chance := rng.New(2, rng.Address{Purpose: rng.Fault})
@@ -255,8 +258,8 @@ func TestRobustQuiet(t *testing.T) {
 	}
 }
 
-// A member without noise is excluded permanently, even after a crash, and in the end has moved nobody. An honest member
-// is not excluded.
+// TestRobustSetsStillAside checks that a member without noise is excluded permanently, even after a crash, and in the
+// end has moved nobody. An honest member must not be excluded.
 func TestRobustSetsStillAside(t *testing.T) {
 	const bad, at = 4, 2
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
@@ -303,8 +306,8 @@ func TestRobustSetsStillAside(t *testing.T) {
 	}
 }
 
-// If a release jumps out of the public bound, but not farther than the bound is wide, no member ends or moves far, and
-// the jump is reported with member, release and distance.
+// TestRobustJump lets a release jump out of the public bound, but not farther than the bound is wide. No member may end
+// or move far, and the report of the jump must name the member, the release and the distance.
 func TestRobustJump(t *testing.T) {
 	const bad, at = 2, 3
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
@@ -351,9 +354,9 @@ func TestRobustJump(t *testing.T) {
 	}
 }
 
-// boundOf relies on a bound for each mode of the graph: the recursion x(k+1) = q*(x(k) - g*(x(k) + X(k-1)/2)), with X
-// the sum of all x so far, responds to one push of size 1 with at most 2. This holds for every gain g at which the
-// network is stable, and for every factor q by which a block of mixing multiplies a mode.
+// TestAnswerToAPush checks, for each mode of the graph, a bound on which boundOf relies: the recursion x(k+1) = q*(x(k)
+// - g*(x(k) + X(k-1)/2)), with X the sum of all x so far, responds to one push of size 1 with at most 2. This holds for
+// every gain g at which the network is stable, and for every factor q by which a block of mixing multiplies a mode.
 func TestAnswerToAPush(t *testing.T) {
 	worst := 0.0
 	for _, q := range []float64{1, 0.9, 0.5, 0.1, 0} {

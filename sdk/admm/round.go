@@ -29,17 +29,18 @@ func (m *Machine) startRound() {
 	m.est.Fill(m.k(), m.x, m.cfg.Mu.At(m.k()))
 }
 
-// k returns the index, from 0, of the round of Algorithm 1 in progress, or of the last one.
+// k returns the index, counted from 0, of the current round of Algorithm 1, or of its last round once all rounds are
+// over.
 func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
 
 // touchesData reports whether the release in progress is one of the K releases with data.
 func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data(m.round) }
 
-// blank reports whether the round in progress has noise but no data. This is so on a replacement device in a private
-// run, because the lost device may already have made the same release with data.
+// blank reports whether the round in progress has noise but no data. In a private run that is the case on a replacement
+// device, because the lost device may already have made the same release with data.
 func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
-// penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
+// penalty sets p = rho*|N_i|*x - sum_j z_ij (eq. (6)), and adds the neighbors in ascending order.
 func (m *Machine) penalty() {
 	copy(m.p, m.x)
 	vec.Scale(m.p, float32(m.cfg.Rho*float64(m.live())))
@@ -115,13 +116,13 @@ func (m *Machine) inRange(x []float32, onGrid bool) error {
 	return nil
 }
 
-// commit makes the round's only release, eq. (8), private-release, and the messages that carry it, eq. (9), message.
+// commit makes the round's only release (eq. (8)) and the messages that carry it (eq. (9)).
 func (m *Machine) commit() {
 	if err := m.release(); err != nil {
 		m.fail(err)
 		return
 	}
-	// The new messages replace those of two rounds ago, which may still be unsent.
+	// The new messages replace the messages of two rounds ago, which may still be unsent.
 	m.send = slices.DeleteFunc(m.send,
 		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()
@@ -193,9 +194,10 @@ func (m *Machine) release() error {
 	return nil
 }
 
-// noise returns clip and noise of the release in progress, and the keys of pairwise noise, which the caller clears. The
-// release has only local noise if a neighbor's key is missing or more than [dpmech.Shared].Absent neighbors are
-// dropped. With Config.Partners, it has only local noise if the keys of more than Absent partners are missing.
+// noise returns the clip and the noise of the release in progress, and the keys of pairwise noise, which the caller
+// must clear. The release has only local noise if a neighbor's key is missing or more than [dpmech.Shared].Absent
+// neighbors are dropped. With Config.Partners, it has only local noise if the keys of more than Absent partners are
+// missing.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if g = m.cfg.Privacy; m.cfg.PairKey == nil {
 		return g, nil
@@ -274,14 +276,14 @@ func (m *Machine) writeMessages() {
 	}
 }
 
-// message sets dst = z - 2*rho*x, eq. (9), message.
+// message sets dst = z - 2*rho*x (eq. (9)).
 func (m *Machine) message(dst, z, x []float32) {
 	copy(dst, z)
 	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
 }
 
-// updateZ applies the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. If messages carry
-// releases, it computes m_ji from z_ji as the neighbor does, and also updates z_ji.
+// updateZ applies the neighbors' messages of the round (eq. (10)): z_ij = (z_ij - m_ji)/2. If messages carry releases,
+// it computes m_ji from z_ji as the neighbor does, and also updates z_ji.
 func (m *Machine) updateZ() {
 	flows, bound := m.flows(), m.cfg.boundOf(m.round)
 	mij, mji, kept := m.p, m.phi, m.s // scratch space, unused between two rounds
@@ -322,8 +324,8 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// taken stores in room, and returns, a neighbor's model after a release, clipped to the bound. It updates base, the
-// neighbor's grid point.
+// taken returns a neighbor's model after a release, clipped to the box bound. It uses the slice room for the model, and
+// updates base, the neighbor's grid point.
 func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
 	outside := false
 	if len(in.Grid) == 0 {
@@ -364,8 +366,8 @@ func halve(z, msg []float32) {
 	vec.Scale(z, 0.5)
 }
 
-// sayDone sends every neighbor, once, a Done: the neighbor's last message has arrived, and this client needs nothing
-// more.
+// sayDone sends every neighbor one Done, which says that the neighbor's last message has arrived and that this client
+// needs nothing more.
 func (m *Machine) sayDone() {
 	if m.saidDone {
 		return

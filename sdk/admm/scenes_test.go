@@ -15,8 +15,9 @@ import (
 
 var rewrite = flag.Bool("update", false, "write testdata/*.txt anew")
 
-// TestScenes plays the dialogues of testdata/*.txt and compares what they print. A dialogue consists of lines of commands,
-// each followed by dashes, the output and an empty line. Other lines begin with #. Read round.txt first.
+// TestScenes runs the scripts in testdata/*.txt and compares their output with the output in the scripts. A script
+// consists of command lines. Each command line is followed by dashes, the output and an empty line. Other lines begin
+// with #. Read round.txt first.
 func TestScenes(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -81,8 +82,8 @@ func (s *scene) say(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// list prints what a member does or has, as a line "what member". If the last line has the same what, list adds the
-// member to it.
+// list prints the line "what member", which says what a member does or has. If the previous line has the same what,
+// list adds the member to that line instead.
 func (s *scene) list(what string, member int) {
 	if last := &s.lines[len(s.lines)-1]; strings.HasPrefix(*last, what) {
 		*last += ", " + name(member)
@@ -140,8 +141,8 @@ func (s *scene) take(edge []string) (taken []Message) {
 	return taken
 }
 
-// work lets a member advance as far as it can. If fails is "charged" or "stored", the member's device fails once a
-// release is charged or stored.
+// work lets a member advance as far as it can. If fails is "charged" or "stored", the member's device fails as soon as
+// a release is charged or stored.
 func (s *scene) work(i int, fails string) {
 	for p := s.members[i]; p.m != nil; {
 		r, err := p.m.Ready()
@@ -206,7 +207,8 @@ func (s *scene) deliver(messages []Message) {
 	}
 }
 
-// fleet opens a scene: edges such as a-b, rounds=6, cooldown=1, and "handshake" for the probes of a device that starts.
+// fleet sets up the scene that words describe: edges such as a-b, rounds=6, cooldown=1, and "handshake" if devices send
+// probes when they start.
 func (s *scene) fleet(words []string) {
 	s.opening = words
 	number, n, edges := map[string]int{}, 0, [][2]int(nil)
@@ -272,7 +274,7 @@ func (s *scene) replace(i int, lost *player) {
 	s.say("%s gets another device, which begins after release %d with %.2f", name(i), p.m.Status().Round, p.m.Model()[0])
 }
 
-// compare plays the same fleet without disturbances, and compares the models of the two runs.
+// compare runs the same fleet without disturbances, and compares the models of the two runs.
 func (s *scene) compare() {
 	quiet := scene{t: s.t}
 	quiet.fleet(s.opening)
@@ -286,7 +288,6 @@ func (s *scene) compare() {
 	}
 }
 
-// do performs a command.
 func (s *scene) do(words []string) {
 	verb, args := words[0], append(words[1:], "", "")
 	i, all := 0, []int(nil)

@@ -14,7 +14,7 @@ var shared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2,
 // asked records which keys each client has requested.
 type asked map[[3]int]int // client, neighbor and release
 
-// sharing makes a private fleet with pairwise noise. Anyone can compute its keys.
+// sharing returns a function that makes a fleet private, with pairwise noise whose keys anyone can compute.
 func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		change(i, c)
@@ -26,10 +26,10 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	}
 }
 
-// Pairwise noise cancels: in every round the sum of all releases equals that of a network without pairwise noise, up to
-// the rounding of center and release to the grid, half a step each per member. (Nobody learns here, because the two
-// networks would make their next queries at different points.) Each end requests one key per neighbor and release with
-// noise.
+// TestSharedNoiseLeavesTheSum checks that pairwise noise cancels: in every round the sum of all releases equals the sum
+// in a network without pairwise noise, up to rounding to the grid. Per member, rounding may add half a step for the
+// center and half a step for the release. (Nobody learns here, because the two networks would make their next queries
+// at different points.) Each end must request one key per neighbor and release with noise.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	for _, mixing := range []int{0, 2} {
 		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {
@@ -79,7 +79,7 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	}
 }
 
-// A key is erased from memory after its release, on the grid and off it.
+// TestKeysOfSharedNoiseAreForgotten checks that a key is erased from memory after its release, on the grid and off it.
 func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 	for _, step := range []float64{0, 0.2 / 16} {
 		keys := asked{}
@@ -104,7 +104,8 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 	}
 }
 
-// If one neighbor's key is missing, the whole release uses only local noise, which is larger, and no key.
+// TestMissingKeyMakesAReleaseAlone checks that if one neighbor's key is missing, the whole release has only local
+// noise, which is then larger, and uses none of the keys.
 func TestMissingKeyMakesAReleaseAlone(t *testing.T) {
 	for _, missing := range []int{0, 3} {
 		cfg := configs(4, kite, asked{}.sharing(replaceable))[2]

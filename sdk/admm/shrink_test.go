@@ -8,8 +8,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// In the last model, each coordinate of the last release is moved toward the start by Shrink times the square root of
-// the number of rounds, but not beyond the start. The release itself and every earlier model are unchanged.
+// TestShrink checks that the model after the last release is that release with each coordinate moved toward X0 by
+// Shrink times the square root of the number of rounds, but not beyond X0. The release itself and every earlier model
+// must be unchanged.
 func TestShrink(t *testing.T) {
 	start := []float32{0.25, -0.5, 0, 1, 2}
 	run := func(shrink float64, end int) (models, released [][]float32, earlier []float32) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// siege is one honest member of a private run against an adversary that plays all its neighbors and every broker
+// siege pits one honest member of a private run against an adversary that controls all its neighbors and every broker
 // between them. The adversary reads the member's memory, records every frame that left it, delivers anything in any
 // order, and ends the run at will. It decides when a process of the member dies, at which duty, and what an unconfirmed
 // write leaves on the disk. It also makes the owner replace the member's device, up to three times, and restart the
@@ -179,9 +179,9 @@ var siegeFaults = []string{"send before store", "send before mark", "nothing is 
 	"take over for nothing", "take over with data", "start anew after a damaged state", "start anew on another device",
 	"charge what is claimed"}
 
-// While writes fail, processes die, edges are dropped and devices are replaced, the adversary cannot make a member use
-// the data of a round twice, or charge a release that it does not make. The test plays 4,000 worlds, or as many as
-// SPADE_WORLDS says, from seed SPADE_WORLD_SEED on. The long run:
+// TestWorldsOfOneMember checks that the adversary cannot make a member use the data of a round twice, or charge a
+// release that it does not make, while writes fail, processes die, edges are dropped and devices are replaced. The test
+// simulates 4,000 worlds, or the number in SPADE_WORLDS, starting with seed SPADE_WORLD_SEED. The long run:
 //
 //	SPADE_WORLDS=1000000 go test -run TestWorldsOfOneMember -v -timeout 30m ./sdk/admm
 func TestWorldsOfOneMember(t *testing.T) {
@@ -220,7 +220,7 @@ func TestWorldsFindFaults(t *testing.T) {
 	}
 }
 
-// besiege plays worlds on all processors. It returns event counts, and at most ten failures.
+// besiege simulates worlds on all processors. It returns event counts, and at most ten failures.
 func besiege(from, count int, fault string) (sum map[string]int, failures []string) {
 	sum = map[string]int{}
 	var mu sync.Mutex

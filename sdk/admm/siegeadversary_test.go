@@ -111,7 +111,7 @@ func (w *siege) play(d *device) {
 	d.duties()
 }
 
-// agree makes members agree on the end of the run, in time or too late.
+// agree sets the round with which the members agree to end the run. The agreement may come in time or too late.
 func (w *siege) agree() { w.wish = 1 + w.chance.IntN(w.cfg.Rounds) }
 
 func (w *siege) neighbor() int { return w.cfg.Neighbors[w.chance.IntN(len(w.cfg.Neighbors))] }
@@ -124,7 +124,7 @@ func (w *siege) deliver(d *device, m Message) {
 	}
 }
 
-// replace gives the member another device, with its own ledger or that of another device.
+// replace gives the member another device, with its own ledger or the ledger of another device.
 func (w *siege) replace(old *device) {
 	d := &device{w: w, ledger: &lines{}, spare: w.fault != "start anew on another device"}
 	if w.chance.IntN(4) == 0 {

@@ -34,7 +34,7 @@ type device struct {
 	shown  map[place]content
 }
 
-// lines is the part of a ledger that belongs to the run, and the run's mark.
+// lines is the part of a ledger that belongs to the run, and the run's high-water mark.
 type lines struct {
 	reserved, marked int
 	drawing          bool    // a release was reserved and is not stored yet
@@ -51,7 +51,7 @@ type stored struct {
 	epoch uint16
 }
 
-// errDead is the end of a process: it was killed, or a write failed.
+// errDead reports that a process has ended: it was killed, or a write failed.
 var errDead = errors.New("dead")
 
 func (d *device) fresh() bool { return !d.slots[0].there && !d.slots[1].there }
@@ -106,7 +106,7 @@ func (d *device) die() {
 	}
 }
 
-// start makes a process from the disk, as sdk.New does.
+// start starts a process from what is on the disk, as sdk.New does.
 func (d *device) start() {
 	w, cfg := d.w, d.w.cfg
 	if d.ledger.by != nil {
@@ -346,7 +346,7 @@ func (d *device) tellStop() {
 	}
 }
 
-// drop puts a neighbor in quarantine. If the store fails to save this, the process continues.
+// drop puts a neighbor in quarantine. The process continues even if the store fails to save the quarantine.
 func (d *device) drop(peer int) {
 	d.w.ends["edge dropped"]++
 	d.m.Quarantine(peer)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// State is everything, besides Config, that determines the bits of later rounds. The driver stores the state before it
-// sends the release.
+// State holds everything, besides Config, that determines the bits of later rounds. The driver stores the state before
+// it sends the release.
 type State struct {
 	Round int       // the release just made
 	X     []float32 // x_i, length d
@@ -18,9 +18,9 @@ type State struct {
 	Edges []EdgeState
 
 	Queries, Failed int64 // for Status
-	// Recovered is the release after which this device replaced a lost one, see [TakeOver], or 0. After a takeover,
-	// Mean is the mean of the releases from Recovered on. In the state of release Recovered itself, Delta is the grid
-	// point at which the device started.
+	// Recovered is the number of the release after which this device replaced a lost one, see [TakeOver], or 0. After a
+	// takeover, Mean is the mean of the releases from Recovered on. In the state of release Recovered itself, Delta is
+	// the grid point at which the device started.
 	Recovered int
 	End       int // the last round that uses data, if the run ends early, see [Machine.Stop]; or 0
 	Early     int // the last release, if this client ends earlier than planned because a neighbor ended; or 0
@@ -42,8 +42,8 @@ type EdgeState struct {
 	Since      int       // the release after which both ends restart the edge, or restarted it; 0: never
 }
 
-// State returns the state of the release that Ready just reported. The slices of the state are valid until the
-// machine's next call.
+// State returns the state of the release that Ready just reported. The slices of the state are valid until the next
+// call of one of the machine's methods.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
 		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End, Early: m.early}
@@ -63,10 +63,10 @@ func (m *Machine) State() State {
 	return s
 }
 
-// Restore returns a machine that continues after the release of a stored state, with the same bits as without
-// interruption. before is the state of the previous release, whose message a neighbor may still need. before may be nil
-// if a crash damaged that state while newest was being stored, because then every neighbor has the previous release.
-// Restore copies both states.
+// Restore returns a machine that continues after the release of a stored state. Its later bits are those of a machine
+// that was never interrupted. before is the state of the previous release, whose message a neighbor may still need.
+// before may be nil if a crash damaged that state while newest was being stored, because then every neighbor has the
+// previous release. Restore copies both states.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {
 		cfg.End = newest.End

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// copied returns a state that does not change with its machine.
+// copied returns a deep copy of the state, which does not change when its machine continues.
 func (s State) copied() State {
 	s.X, s.Grid, s.Delta, s.Mean, s.Last = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta),
 		slices.Clone(s.Mean), slices.Clone(s.Last)
@@ -22,7 +22,8 @@ func (s State) copied() State {
 	return s
 }
 
-// byRound is noise that depends only on client and round, so that a release that is made again has the same bits.
+// byRound is a source of noise that depends only on client and round, so that a release that is made again has the same
+// bits.
 type byRound struct {
 	client  int
 	machine *Machine
@@ -56,9 +57,9 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	return m
 }
 
-// Every client dies after each of its releases and restarts from its store. After every second release the write of the
-// newest state is torn, so the client restarts from the previous state alone. The models are those of the undisturbed
-// run, for every payload.
+// TestRestoreAfterEveryRelease kills every client after each of its releases and restarts it from its store. After
+// every second release the write of the newest state is torn, so the client restarts from the previous state alone. The
+// models must be those of the undisturbed run, for every payload.
 func TestRestoreAfterEveryRelease(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -1,9 +1,8 @@
 package admm
 
-// Early end. [Machine.Stop] sets the last round with data. A client that learns of this early enough, before it begins
-// the local work of a later round, ends with that round. A client that learns of it later ends with the round in
-// progress. So a neighbor may end earlier or later than this client, and the machine waits for no release after a
-// neighbor's end.
+// Early end: [Machine.Stop] sets the last round with data. A client that learns of the stop before it begins the local
+// work of a later round ends with the last round that the stop sets. Any other client ends with its round in progress.
+// So a neighbor may end earlier or later than this client, and the machine waits for no release after a neighbor's end.
 //
 // A client reports its end only with a release whose stored state includes the end. After this report a neighbor may
 // exit, and can no longer answer a client that restarts. So a client that restarts must still know of the end.
@@ -15,10 +14,10 @@ func (c *Config) rounds() int {
 	return c.Rounds
 }
 
-// Stop makes round last of Config.Rounds, counted from 1, the last round that uses data. If the current round is later,
-// Stop makes the current round the last. Stop returns the round that is now the last with data. Mixing and cool-down
-// follow as planned. A later call may make the end earlier but never later. Do not call Stop between a Ready that
-// reserves a release and the next Ready.
+// Stop makes the given round, 1..Config.Rounds, the last round that uses data. If the current round is later, Stop
+// makes the current round the last. Stop returns the round that is now the last with data. Mixing and cool-down follow
+// as planned. A later call may make the end earlier but never later. Do not call Stop between a Ready that reserves a
+// release and the next Ready.
 func (m *Machine) Stop(last int) int {
 	last = max(1, min(last, m.cfg.Rounds))
 	if m.stop == 0 || last < m.stop {
@@ -30,7 +29,7 @@ func (m *Machine) Stop(last int) int {
 	return m.cfg.rounds()
 }
 
-// Begun returns the number of the release in progress, or of the last one if none has begun.
+// Begun returns the number of the release in progress, or of the latest release if none is in progress.
 func (m *Machine) Begun() int {
 	if m.local || m.due {
 		return m.round + 1
@@ -46,7 +45,7 @@ func (m *Machine) last() int {
 }
 
 // ends returns the first and the last release with which a neighbor may have ended. They differ if this client or the
-// neighbor may have learned of an early end late.
+// neighbor may not have learned of an early end in time.
 func (m *Machine) ends() (first, last int) {
 	first, last = m.last(), m.last()
 	if m.stop == 0 {

@@ -17,8 +17,8 @@ func stopConfigs(grid bool) []Config {
 	})
 }
 
-// Machines learn of an early end during the last round with data or in an earlier round, which may be a mixing round.
-// They end with the same bits as machines that knew the end from the start.
+// TestStop checks that machines that learn of an early end during the last round with data, or in an earlier round
+// (possibly a mixing round), end with the same bits as machines that knew the end from the start.
 func TestStop(t *testing.T) {
 	for _, grid := range []bool{false, true} {
 		for _, mixing := range []int{0, 2} {
@@ -70,7 +70,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A stop never postpones the end, abandons a round in progress, or exceeds the plan.
+// TestStopIsBounded checks that a stop never postpones the end, abandons a round in progress, or exceeds the plan.
 func TestStopIsBounded(t *testing.T) {
 	m, err := New(configs(1, nil, nil)[0])
 	if err != nil {
@@ -102,7 +102,8 @@ func TestStopIsBounded(t *testing.T) {
 	}
 }
 
-// A machine restored after any release, before or after it learned of the stop, ends with the same bits.
+// TestStopIsRestored checks that a machine restored after any release, before or after it learned of the stop, ends
+// with the same bits.
 func TestStopIsRestored(t *testing.T) {
 	for _, grid := range []bool{false, true} {
 		for at := 1; at <= 6; at++ {
@@ -174,8 +175,8 @@ func copied(s State) State {
 	return s
 }
 
-// A client that learned of a stop late accepts a Done for an earlier round that is possible after the stop. It refuses
-// any other Done that comes too early.
+// TestLastWordsOfStoppedRuns covers a client that learned of a stop late. It must accept a Done for an earlier round in
+// which the stop allows the sender to end, and refuse any other Done that comes too early.
 func TestLastWordsOfStoppedRuns(t *testing.T) {
 	done := func(stop, round int) error {
 		m, err := New(configs(2, [][2]int{{0, 1}}, nil)[0])

@@ -18,12 +18,13 @@ import (
 //
 // The releases before S depend on when the device was lost. The releases after S depend only on the releases before S.
 
-// MaxTakeovers is how often a member's device may be replaced in one run.
+// MaxTakeovers is the maximum number of times that a member's device may be replaced in one run.
 const MaxTakeovers = 2
 
-// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. After a call of
-// Standing the client exchanges no releases with the lost device until the replacement device starts, [Machine.Reached]
-// reports a new connection, or Tick was called three times. The machine owns the slices; they are valid until its next call.
+// Standing returns the Stand message to a neighbor's replacement device, with the field Incarnation unset. After a call
+// of Standing the client exchanges no releases with the lost device until the replacement device starts,
+// [Machine.Reached] reports a new connection, or Tick was called three times. The machine owns the slices, which are
+// valid until the next call of one of the machine's methods.
 func (m *Machine) Standing(peer int) Message {
 	at := m.place(m.round)
 	s := Message{Kind: Stand, From: m.client(), To: peer, Round: m.round, Vector: at.Vector, Grid: at.Grid}
@@ -34,7 +35,7 @@ func (m *Machine) Standing(peer int) Message {
 	return s
 }
 
-// place returns this client's model after one of its last two releases: grid steps, or a vector.
+// place returns this client's model after one of its last two releases, as grid steps or as a vector.
 func (m *Machine) place(round int) Payload {
 	switch {
 	case !m.onGrid(round) && round == m.round:
@@ -129,7 +130,7 @@ func (m *Machine) CheckStanding(s *Message) error {
 	return m.checkPlace(s.Round, s.Payload())
 }
 
-// checkPlace returns an error if no honest member has this model after a release.
+// checkPlace returns an error if no honest member can have the given model after the given release.
 func (m *Machine) checkPlace(round int, at Payload) error {
 	if err := m.checkForm(round, at, -1); err != nil {
 		return err
@@ -147,7 +148,7 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 	return nil
 }
 
-// stand puts the client at the coordinate-wise median of its neighbors' models, so that no single malicious neighbor
+// stand moves the client to the coordinate-wise median of its neighbors' models, so that no single malicious neighbor
 // can choose the point.
 func (m *Machine) stand(neighbors []Message) {
 	values := make([]float64, len(neighbors))
@@ -187,7 +188,7 @@ func (m *Machine) postStart(e *edge) {
 		Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)})
 }
 
-// receiveStart takes the Start of a replaced neighbor, or the answer to this client's own Start.
+// receiveStart handles the Start of a replaced neighbor, and the answer to this client's own Start.
 func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
@@ -266,6 +267,6 @@ func (m *Machine) begin(e *edge) {
 	e.heard = max(e.heard, m.round)
 }
 
-// LateError refuses a Start and makes the driver drop the edge: the neighbor's replacement device starts after a
-// release that this client has already passed with another device.
+// LateError is the error for a Start that comes too late: the neighbor's replacement device would start after a release
+// for which this client already works with another device of the neighbor. The driver must drop the edge.
 type LateError struct{ error }

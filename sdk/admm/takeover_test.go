@@ -31,9 +31,10 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 	return slices.Clone(r.Send)
 }
 
-// A neighbor knows of a replacement device, and the lost device restarts. The neighbor then tells the lost device of a
-// release that the lost device does not know. The lost device stops, having sent only probes. The neighbor stores its
-// knowledge of the replacement with its next release.
+// TestReplacedDeviceIsStopped restarts a lost device after a neighbor has learned of the replacement device. The
+// neighbor must tell the lost device of a release that the lost device does not know. The lost device must then stop,
+// and must not have sent anything but probes. The neighbor must store its knowledge of the replacement with its next
+// release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]
@@ -111,8 +112,8 @@ func TestWrongStarts(t *testing.T) {
 	}
 }
 
-// A client that answered a replacement device takes no release of the lost device until a device of that name starts, a
-// connection opens, or some time passes.
+// TestStandingHolds checks that a client accepts no release of the lost device after it has answered the replacement
+// device, until a device of that name starts, a connection opens, or some time passes.
 func TestStandingHolds(t *testing.T) {
 	for name, again := range map[string]func(m *Machine) error{
 		"a connection opens": func(m *Machine) error { m.Reached(2); return nil },
@@ -157,8 +158,8 @@ func replacement(t *testing.T, cfg Config, net *network, member int) *Machine {
 	return m
 }
 
-// The mean of a replacement device's models begins with its starting point. The device makes every remaining release
-// without a query, and uses the pairwise noise of its keys.
+// TestReplacedDevice checks that the mean of a replacement device's models begins at the device's starting point. The
+// device must make every remaining release without a query, and use the pairwise noise of its keys.
 func TestReplacedDevice(t *testing.T) {
 	keys := asked{}
 	net, _ := afterRounds(t, 4, keys.sharing(replaceable))

@@ -9,8 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// lyapunov returns the solution P of M'PM - P = -I for M_lambda, eq. (lyapunov). It computes the series (P-series) by
-// doubling: if S is the sum of the terms below n and A = M^n, the sum of the terms below 2n is S + A'SA.
+// lyapunov returns the solution P of M'PM - P = -I, the equation labeled lyapunov, for M = M_lambda. It computes P as a
+// series (label P-series) by doubling: if S is the sum of the terms below n and A = M^n, the sum of the terms below 2n
+// is S + A'SA.
 func lyapunov(a, rho, lambda float64) [2][2]float64 {
 	p, m := [2][2]float64{{1, 0}, {0, 1}}, [2][2]float64{{1 - a*rho*lambda, -a}, {rho * lambda / 2, 1}}
 	mul := func(x, y [2][2]float64) (z [2][2]float64) {
@@ -80,17 +81,16 @@ func (e *energy) of(x, lambda [][]float64) (v, xi, disagreement float64) {
 	return v, xi, disagreement
 }
 
-// Lemma (stability), the bound along runs. For 150 runs with different directions, batches and noise on one network the
-// test checks,
+// TestEnergyRecursion checks the bound of the paper's stability lemma along 150 runs on one network, with different
+// directions, batches and noise. It checks the following equations:
 //
-//   - in each round of each run, that V obeys the inequality behind the lemma, eq. (forced-contraction), with the
-//     actual w_k;
-//   - in each round of the cool-down, where w_k = 0, that V falls by exactly (1/N)|xi|^2, eq. (unforced-contraction).
+//   - eq. (forced-contraction), the inequality behind the lemma, for V in each round of each run with the actual w_k;
+//   - eq. (unforced-contraction) in each round of the cool-down, where w_k = 0: V falls by exactly (1/N)|xi|^2.
 //     This is the sharpest check, because only the correct recursion of x and lambda passes;
-//   - in the mean over runs, eq. (V-recursion) itself, with Q^2 = d*M_2 and M_2 = 1 for losses in [0, 1), and E_cl
-//     measured;
-//   - that C_k <= V_k/p_low and (1/N)|p|^2 <= 2(rho^2 lambda_N^2 + 1)/p_low V_k, eqs. (C-by-V) and (p-by-V), and V_0 =
-//     0.
+//   - eq. (V-recursion) itself in the mean over runs, with Q^2 = d*M_2 and M_2 = 1 for losses in [0, 1), and with the
+//     measured E_cl;
+//   - eqs. (C-by-V) and (p-by-V): C_k <= V_k/p_low and (1/N)|p|^2 <= 2(rho^2 lambda_N^2 + 1)/p_low V_k;
+//   - V_0 = 0.
 func TestEnergyRecursion(t *testing.T) {
 	const n, d, rounds, cooldown, tau, runs = 7, 5, 10, 6, 2, 150
 	const eta, mu, rho = 0.5, 0.4, 1.5

@@ -138,9 +138,10 @@ func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64,
 	return s, sent
 }
 
-// Corollary 1: with the paper's schedule S_K falls as the number T of local steps grows, both when clients communicate
-// after every step and when they do so every tau = T^(1/3) steps, for 1/tau of the numbers sent. The test uses the two
-// smallest budgets of the paper's figure. The full figure, with four budgets and several seeds, takes minutes:
+// TestRateOfLocalSteps checks Corollary 1: with the paper's schedule S_K falls as the number T of local steps grows,
+// both when clients communicate after every step and when they communicate only every tau = T^(1/3) steps and so send
+// 1/tau of the numbers. The test uses the two smallest budgets of the paper's figure. The full figure, with four
+// budgets and several seeds, takes minutes:
 //
 //	SPADE_FIGURES=1 go test -run TestRateOfLocalSteps -v -timeout 30m ./sdk/admm
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// before returns all models before a round: x_k. After the round, every machine's p is still the round's p_k.
+// before returns x_k, all models before a round. After the round, the matching p_k can still be read from the machines.
 func before(net *network) [][]float64 {
 	var x [][]float64
 	for _, m := range net.machines {
@@ -30,15 +30,15 @@ func laplacianOf(g *graph.Graph, x [][]float64, c int) []float64 {
 	return out
 }
 
-// Lemma 2 (message): along the whole run, the penalty that each machine freezes equals the results of two recursions
-// over the whole network, without messages:
+// TestPenaltyRecursions checks Lemma 2 (message): along the whole run, the penalty that each machine freezes equals the
+// results of two recursions over the whole network, without messages:
 //
 //	p_k = rho*L*x_k - B*omega_(k-1),   omega_k = omega_(k-1) - (rho/2)*B'*x_k        eq. (omega-update), (p-omega)
 //	p_k = rho*L*x_k + lambda_k,        lambda_(k+1) = lambda_k + (rho/2)*L*x_k        eq. (p-lambda), (lambda-update)
 //
-// lambda, which is p - rho*L*x in the machines, is in the range of B. So it sums to zero, because the graph is
-// connected. The test runs with and without noise, with different numbers of steps, with releases instead of messages,
-// and into the cool-down. In float32, omega accumulates one rounding per round.
+// lambda, which in a machine is p - rho*L*x, is in the range of B. So it sums to zero, because the graph is connected.
+// The test runs with and without noise, with different numbers of steps, with releases instead of messages, and into
+// the cool-down. In float32, omega accumulates one rounding per round.
 func TestPenaltyRecursions(t *testing.T) {
 	g, err := graph.Parse("er:0.4", 9, 2)
 	if err != nil {

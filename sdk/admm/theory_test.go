@@ -12,7 +12,8 @@ import (
 // eps is the distance from 1 to the next float32.
 const eps = 0x1p-23
 
-// Lemma 2's invariants, on a run with noise and on one without, after every round:
+// TestEdgeIdentityAndZeroSumPenalty checks the invariants of Lemma 2 after every round of a run with noise and of a run
+// without noise:
 //
 //	z_ij + z_ji = rho*(x_i + x_j) on every edge,   sum_i p_i = 0.
 //
@@ -89,10 +90,10 @@ func (m *Machine) edgeTo(peer int) *edge {
 	return nil
 }
 
-// Theorem (stability): disagreement decays exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites no
-// mode, so round 0 excites the mode of the largest eigenvalue once, only through the losses, and a hundred rounds of
-// pure consensus follow. At 0.95 of the limit the mode shrinks by 0.848 per round, at 1.05 it grows by 1.148:
-// eigenvalues of M_lambda.
+// TestStabilityThreshold checks the paper's stability theorem: disagreement decays exactly when
+// tau*beta*eta*mu*rho*lambda_N < 8/3. A common initial model excites no mode. So the losses of round 0 excite the mode
+// of the largest eigenvalue once, and a hundred rounds of pure consensus follow. At 0.95 of the limit the mode shrinks
+// by a factor of 0.848 per round; at 1.05 it grows by a factor of 1.148. Both factors are spectral radii of M_lambda.
 func TestStabilityThreshold(t *testing.T) {
 	for _, spec := range []string{"ring", "er:0.4"} {
 		g, err := graph.Parse(spec, 12, 3)
@@ -137,8 +138,8 @@ func TestStabilityThreshold(t *testing.T) {
 	}
 }
 
-// spectralRadius returns the spectral radius of M_lambda for g = a*rho*lambda: its trace is 2-g, and its determinant is
-// 1-g/2.
+// spectralRadius returns the spectral radius of M_lambda, whose trace is 2-g and whose determinant is 1-g/2, for g =
+// a*rho*lambda.
 func spectralRadius(g float64) float64 {
 	trace, det := 2-g, 1-g/2
 	root := math.Sqrt(trace*trace/4 - det)
@@ -179,7 +180,8 @@ func disagreement(net *network) float64 {
 	return math.Sqrt(sum)
 }
 
-// N = 1: no graph terms, no messages, and cool-down rounds that change nothing. The run is plain zeroth-order descent.
+// TestSingleClient checks that a run with N = 1 is plain zeroth-order descent: it has no graph terms and no messages,
+// and its cool-down rounds change nothing.
 func TestSingleClient(t *testing.T) {
 	net := newNetwork(t, configs(1, nil, func(_ int, c *Config) {
 		c.Rounds, c.Cooldown, c.Estimator.Samples, c.Estimator.Batch = 200, 5, 64, 64

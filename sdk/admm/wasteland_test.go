@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// wasteland is a network that loses, repeats and reorders messages. Its members crash, and one of its devices is
-// permanently lost, perhaps twice. A member's disk has the states of its last two releases.
+// wasteland is a network that loses, repeats and reorders messages. Its members crash, and one member permanently loses
+// its device, perhaps twice. A member's disk has the states of its last two releases.
 type wasteland struct {
 	t        *testing.T
 	chance   *rand.Rand
@@ -178,7 +178,7 @@ func (w *wasteland) deliver() {
 	}
 }
 
-// lose removes a device with its disk, and lets another take over.
+// lose removes a device with its disk, and lets another device take over.
 func (w *wasteland) lose() {
 	i := w.lost
 	w.tell("%d is lost after release %d", i, w.machines[i].round)
@@ -260,9 +260,10 @@ func (w *wasteland) check() {
 	}
 }
 
-// All worlds finish: no member waits forever, both ends of every edge agree to the bit, no device makes a release
-// twice, and in a private run no device that took over requests a loss. The test plays 300 worlds, or 10,000 with
-// SPADE_LONG, or as many as SPADE_RECOVERIES says, from seed SPADE_RECOVERY_SEED on.
+// TestTakeovers checks that all simulated networks finish: no member waits forever, both ends of every edge agree to
+// the bit, no device makes a release twice, and in a private run no replacement device requests a loss. The test
+// simulates 300 networks, or 10,000 with SPADE_LONG, or the number in SPADE_RECOVERIES, starting with seed
+// SPADE_RECOVERY_SEED.
 func TestTakeovers(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Report describes a correct certificate.
+// Report is the result of auditing a correct certificate.
 type Report struct {
 	Head             signed.Statement // the member's last signed release; zero if it made none
 	Countersigned    []string         // neighbors that signed that they hold Head
@@ -30,13 +30,13 @@ func (r *Report) LedgerHead() *dpmech.Head {
 	return &head
 }
 
-// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts only f and the
+// Certificate checks that c is a member's own account of its run in the fleet f. It trusts only the fleet and the
 // function keys, which returns the valid keys of a member. The error names each wrong field.
 //
 // The certificate must pass [dpmech.Certificate.Verify], be about this fleet, this run and one of its members, have the
 // clip, noise, delta, limit, mixing and cool-down of the fleet, and be signed by the member. Certificate recomputes how
 // much pairwise noise remains. The member must have signed the head, which must be the last release that is counted.
-// Every countersignature must be of that head and by a neighbor.
+// Every countersignature must be a neighbor's signature of that head.
 //
 // An audit does not prove that the member drew its noise. Without a countersignature it does not prove that the head
 // was the last release: the member may have rolled back its ledger, its chain of releases and its certificate together.
@@ -235,8 +235,8 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
-// ledger checks that the certificate's lifetime comes from the ledger that the signed head names. The state of this
-// ledger in the certificate must be the state in the head or a later state.
+// ledger checks that the lifetime total in the certificate comes from the ledger that the signed head names. The state
+// of this ledger in the certificate must be the state in the head or a later state.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {

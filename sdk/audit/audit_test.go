@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// The report of a correct certificate lists the neighbors that hold the last release and those that did not
-// countersign.
+// TestCertificate checks that the report of a correct certificate lists the neighbors that hold the last release and
+// the neighbors that did not countersign.
 func TestCertificate(t *testing.T) {
 	w := newAudited(t, nil)
 	for _, x := range []struct{ by, not []string }{{nil, []string{"a", "c"}}, {[]string{"c"}, []string{"a"}},
@@ -58,8 +58,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// A certificate of pairwise noise has the fleet's parameters, and its effective noise follows from the fleet's graph.
-// The first releases of a replacement device have no pairwise noise.
+// TestCertificateOfSharedNoise checks that a certificate of pairwise noise has the fleet's parameters, and that its
+// effective noise follows from the fleet's graph. The first releases of a replacement device have no pairwise noise.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	share := func(f *sdk.Fleet) {
 		f.Edges = append(f.Edges, [2]string{"d", "a"})
@@ -124,8 +124,9 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// With record-level privacy, a certificate names the record as the protected unit. The audit rejects a certificate of
-// the same releases if its list of releases, or that of its ledger, claims client-level privacy.
+// TestCertificateOfRecords checks that with record-level privacy, a certificate names the record as the protected unit.
+// The audit must reject a certificate of the same releases if its list of releases, or its ledger's list, claims
+// client-level privacy.
 func TestCertificateOfRecords(t *testing.T) {
 	w := newAudited(t, func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}
@@ -181,8 +182,8 @@ func recost(c *dpmech.Certificate) {
 	c.Cost = dpmech.CostOf(dpmech.Total{Rho: rho, All: rho}, c.Delta)
 }
 
-// Certificate refuses a forged certificate that its member signed: the fleet, the member's last release or its
-// neighbors contradict it.
+// TestRefusesForgeries checks that Certificate refuses a certificate that is signed by its member but contradicts the
+// fleet, the member's last release or the member's neighbors.
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")

@@ -39,14 +39,15 @@ func pins(member string) []ed25519.PublicKey {
 		memberKey(member).Public().(ed25519.PublicKey)}
 }
 
-// newAudited makes the releases of b without running the method: signatures do not depend on what the members learned.
+// newAudited makes the releases of member "b" without running the method: signatures do not depend on what the members
+// learned.
 func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
 	t.Helper()
 	return newEnded(t, change, 0, blank...)
 }
 
-// newEnded is like newAudited, but for a run that ended early, with its last round with data in last. If last is 0, the
-// run ended as planned.
+// newEnded is like newAudited, but for a run that ended early, after the given round. If last is 0, the run ended as
+// planned.
 func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *audited {
 	t.Helper()
 	f := &sdk.Fleet{
@@ -126,7 +127,7 @@ func (w *audited) held(head *signed.Statement, members ...string) map[string][]b
 	return all
 }
 
-// unsealed returns b's certificate of the given number of releases, unsigned.
+// unsealed returns the unsigned certificate of member "b" for the given number of releases.
 func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 	t.Helper()
 	filter, err := dpmech.NewFilter(w.fleet.Privacy.Limit())
@@ -175,7 +176,7 @@ func resign(t testing.TB, c *dpmech.Certificate) {
 	c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("b"), message))
 }
 
-// reread returns a copy of a certificate by writing it as text and parsing the text.
+// reread returns a copy of a certificate, made by formatting it as text and parsing the text.
 func reread(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 	t.Helper()
 	text, err := c.JSON()

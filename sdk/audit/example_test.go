@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// Two nodes with keys sign their releases. At the end each node countersigns the last release of the other node. A
-// certificate contains these signatures, so anybody with the fleet and the public keys can audit it.
+// In this example two nodes with keys sign their releases, and at the end each node countersigns the last release of
+// the other node. A certificate contains these signatures, so anybody with the fleet and the public keys can audit it.
 func ExampleCertificate() {
 	fleet := &sdk.Fleet{
 		Run: "wards", Dim: 2, Members: []string{"east", "west"}, Edges: [][2]string{{"east", "west"}},

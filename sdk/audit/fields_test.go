@@ -12,9 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// changes adds the possible changes of the JSON value v to the map all, by the paths of the changed parts. A change
-// replaces a number, string or boolean by a different value, or removes or repeats an element of a list. put replaces v
-// as a whole.
+// changes adds every possible change of the JSON value v to the map all, keyed by the path of the changed part. A
+// change replaces a number, string or boolean with a different value, or removes or repeats an element of a list. put
+// replaces v as a whole.
 func changes(path string, v any, put func(any), all map[string]func()) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -49,8 +49,9 @@ func changes(path string, v any, put func(any), all map[string]func()) {
 // member can add lines, but not omit the constant lines.
 var known = []string{"averaged_model", "conditional_on", "sampler", "simulated", "not_covered and one more"}
 
-// An auditor with the fleet file and the ledger notices every change of a field of a certificate. If the member signs
-// the changed certificate, the auditor still notices the change of every field that is not in known.
+// TestEveryFieldIsChecked checks that an auditor with the fleet file and the ledger notices every change to a field of
+// a certificate. If the member signs the changed certificate, the auditor must still notice the change to every field
+// that is not in known.
 func TestEveryFieldIsChecked(t *testing.T) {
 	for name, unit := range map[string]func(f *sdk.Fleet){"client": nil, "record": func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}

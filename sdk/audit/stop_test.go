@@ -10,8 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// The certificate of a run that ended early has fewer releases, and shows which members requested the end. A member
-// cannot claim an end that too few members signed, or that does not match its signed releases.
+// TestEarlyEnd checks that the certificate of a run that ended early has fewer releases, and shows which members
+// requested the end. A member cannot claim an end that too few members signed, or that does not match its signed
+// releases.
 func TestEarlyEnd(t *testing.T) {
 	const last = 3
 	w := newEnded(t, func(f *sdk.Fleet) { f.Stop = &sdk.Stop{Members: 2} }, last)

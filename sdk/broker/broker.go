@@ -15,13 +15,14 @@ func init() {
 	fleetfile.RegisterTransport("mqtt", parseMQTT)
 }
 
-// Overhead is the approximate number of bytes that sending a frame (or each 256 KiB piece of a longer frame) takes in
-// each direction, on top of the frame itself: sealing and signature 251, the header of an MQTT message 22 (76 more if
-// the broker spells out the topic, as Mosquitto 2.0 does in messages to subscribers), the confirmation 4, two TLS
-// records 44, and three TCP/IP packets 120.
+// Overhead is the approximate number of bytes, besides the frame itself, that sending a frame takes in each direction.
+// A frame longer than 256 KiB is sent in pieces, each with this overhead. The overhead consists of sealing and
+// signature (251), the header of an MQTT message (22), the confirmation (4), two TLS records (44) and three TCP/IP
+// packets (120). The header has 76 more bytes if the broker spells out the topic, as Mosquitto 2.0 does in messages to
+// subscribers.
 const Overhead = 480
 
-// TLS has the paths of the files for TLS with a broker. An empty path means that there is no such file.
+// TLS holds the paths of the files for a TLS connection to a broker. An empty path means that there is no such file.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
 	CertificateKey string `json:"certificate_key_file"` // path of a PEM file, the certificate's key; set both or neither
@@ -58,8 +59,8 @@ func Kind(node *fleetfile.Node) string {
 	return ""
 }
 
-// parseNATS reads the section "transport" of a node file for a NATS broker; parseMQTT reads the section for an MQTT
-// broker. dir is the folder of the node file, for relative paths.
+// parseNATS parses the section "transport" of a node file for a NATS broker. It resolves relative paths in the section
+// against dir, the folder of the node file.
 func parseNATS(section json.RawMessage, dir string) (any, error) {
 	n := new(NATS)
 	if err := fleetfile.ReadSection("transport", section, n); err != nil {

@@ -1,3 +1,3 @@
-// Package broker reads the section of a node file that describes a broker, NATS or MQTT, in programs that import the
-// package. It does not connect to a broker; the modules transport/nats and transport/mqtt do that.
+// Package broker lets a program that imports it read node files with a NATS or MQTT broker. It does not connect to a
+// broker; the modules transport/nats and transport/mqtt do that.
 package broker

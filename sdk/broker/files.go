@@ -26,7 +26,7 @@ func ReadUser(path string) (user, password string, err error) {
 }
 
 // Config returns the TLS configuration from the files. It fails if anyone but the owner may read the file of the
-// certificate's key. Config reports all errors together, each with the field of the node file.
+// certificate's key. Config reports all errors at once, each with the name of its field in the node file.
 func (t *TLS) Config() (*tls.Config, error) {
 	cfg := new(tls.Config)
 	var errs []error

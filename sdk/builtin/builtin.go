@@ -18,16 +18,16 @@ func init() {
 // Oracle is a built-in model on a data set.
 type Oracle struct {
 	// FitOwn ("fit": "own") means that the preprocessing is fitted on this node's own data and that the node file names
-	// the model. Otherwise preprocessing and model come from the task in the fleet file, and of Spec only Source, NA,
-	// TestFraction, Whole and Seed are set.
+	// the model. Otherwise the preprocessing and the model come from the task in the fleet file, and only the fields
+	// Source, NA, TestFraction, Whole and Seed of Spec are set.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // data set, with resolved paths
 	Share  *Share         // nil if the whole data set belongs to this node
 }
 
-// Share is this node's part of a data set that is divided among several nodes, as in the program's simulation.
-// Spec.Seed seeds the division. Share is for trials in which all nodes have the same files.
+// Share is this node's part of a data set that is divided among several nodes, as in a simulation. Spec.Seed seeds the
+// division. Share is for trials in which all nodes have the same files.
 type Share struct {
 	Partition task.Partition `json:"partition"`
 	Of        int            `json:"of"`     // number of parts

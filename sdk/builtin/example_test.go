@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// All errors in a file are reported together.
+// This example shows that all errors in a file are reported at once.
 func Example() {
 	_, err := fleetfile.ParseNode([]byte(`{
 		"version": 1, "name": "a", "fleet": "fleet.json", "key": "node.key", "http": "0.0.0.0:80", "table": "round",

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// change replaces the first occurrence of old in a text by new. want lists the expected errors: exactly one for each
+// change replaces the first occurrence of old in a text with new. want lists the expected errors, exactly one per
 // entry.
 type change struct {
 	old, new string

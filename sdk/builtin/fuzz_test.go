@@ -8,7 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Parsing arbitrary bytes as a recipe yields an error or a valid recipe that survives a round trip through its text.
+// FuzzTask checks that parsing arbitrary bytes as a recipe yields an error or a valid recipe that survives a round trip
+// through its text.
 func FuzzTask(f *testing.F) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -36,7 +37,7 @@ func FuzzTask(f *testing.F) {
 	})
 }
 
-// Parsing arbitrary bytes as a node file yields an error or a node with all required fields.
+// FuzzNode checks that parsing arbitrary bytes as a node file yields an error or a node with all required fields.
 func FuzzNode(f *testing.F) {
 	f.Add([]byte(nodeText))
 	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`,

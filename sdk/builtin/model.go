@@ -19,18 +19,17 @@ import (
 // maxModel bounds the length of a model file in bytes. It allows about 20 million parameters.
 const maxModel = 256 << 20
 
-// Reasons why a model file has no task.
+// The possible reasons why a model file has no task.
 const (
 	OwnFit  = "own fit" // each member fits the preparation on its own data
 	Program = "program" // losses come from a program, and only the program knows how to prepare data
 )
 
-// ErrNoTask is wrapped by the error of [Model.Predictor] if the model file has no task, which would describe the
-// preparation of data.
+// ErrNoTask is wrapped by the error of [Model.Predictor] if the model file has no task and therefore does not say how
+// to prepare data.
 var ErrNoTask = errors.New("builtin: the model file does not say how to prepare data")
 
-// Model is the content of a model file: the model of a member at the end of some round, and what is needed to apply the
-// model.
+// Model is the content of a model file: a member's model at the end of some round, and what is needed to apply it.
 type Model struct {
 	Run    string   `json:"run"`  // name of the run, as in the fleet file
 	Fleet  [32]byte `json:"-"`    // hash of the fleet, see [sdk.Fleet.Hash]
@@ -57,8 +56,8 @@ type Model struct {
 	Weights     []float32       `json:"model"` // finite numbers; if there is a task, as many as Task.Dim returns
 }
 
-// Threshold is, for a model of two classes, the minimum probability of class 1 at which class 1 is predicted. The site
-// chose the threshold with its own samples, and no privacy guarantee covers this use of the samples.
+// Threshold is the minimum probability of class 1 at which a model with two classes predicts class 1. The site chose
+// the threshold with its own samples, and no privacy guarantee covers this use of the samples.
 type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
 	Rule    string  `json:"rule"`    // how the threshold was chosen, as text
@@ -74,7 +73,7 @@ type modelForm struct {
 	*Model
 }
 
-// ReadModel reads a model file of at most 256 MiB and reports all errors together.
+// ReadModel reads a model file of at most 256 MiB and reports all errors at once.
 func ReadModel(path string) (*Model, error) {
 	data, err := fleetfile.ReadFile(path, maxModel, "a model file")
 	if err != nil {
@@ -84,7 +83,7 @@ func ReadModel(path string) (*Model, error) {
 	return m, fleetfile.In(path, err)
 }
 
-// ParseModel is [ReadModel] for the content of a file.
+// ParseModel parses the content of a model file; see [ReadModel].
 func ParseModel(data []byte) (*Model, error) {
 	m, err := parseModel(data)
 	return m, fleetfile.In("", err)
@@ -121,7 +120,7 @@ func parseModel(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// Validate reports all errors together. It names fields as in the model file.
+// Validate reports all errors at once. It names fields as in the model file.
 func (m *Model) Validate() error {
 	var errs faults
 	for _, name := range []struct{ field, is string }{{"run", m.Run}, {"name", m.Member}} {
@@ -151,8 +150,8 @@ func (m *Model) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It fails if ParseModel would reject
-// the text.
+// Marshal returns the text of the model file. [ParseModel] parses this text into an equal Model. Marshal fails if
+// ParseModel would reject the text.
 func (m *Model) Marshal() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fleetfile.In("", err)
@@ -175,7 +174,7 @@ func (m *Model) Marshal() ([]byte, error) {
 	return text, nil
 }
 
-// Predictor returns a predictor with the model. It fails with [ErrNoTask] if the file has no task.
+// Predictor returns a predictor that uses the model. It fails with [ErrNoTask] if the file has no task.
 func (m *Model) Predictor() (*task.Predictor, error) {
 	switch m.NoTask {
 	case Program:

@@ -48,7 +48,7 @@ func TestModelRoundTrip(t *testing.T) {
 	}
 }
 
-// All errors in a file are reported together.
+// TestModelFaults checks that all errors in a file are reported at once.
 func TestModelFaults(t *testing.T) {
 	text, err := models()[0].Marshal()
 	if err != nil {
@@ -121,7 +121,8 @@ func bare() string {
 		"done": false, "averaged": false, "non_private": true, "model_sha256": "", "model": []}`
 }
 
-// Parsing arbitrary bytes as a model file yields an error or a model that survives a round trip through its text.
+// FuzzModel checks that parsing arbitrary bytes as a model file yields an error or a model that survives a round trip
+// through its text.
 func FuzzModel(f *testing.F) {
 	for _, m := range models() {
 		text, err := m.Marshal()

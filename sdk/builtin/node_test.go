@@ -147,7 +147,7 @@ func TestNodeFaults(t *testing.T) {
 			`average: found string, want true or false`),
 		one(`"resend_seconds": 2`, `"resend_seconds": "2s"`,
 			`resend_seconds: found string, want a number`),
-		// the oracle
+		// Errors in the section "oracle".
 		one(oracle, `"builtin"`,
 			`oracle is "builtin", want an object`),
 		one(oracle, `{}`,
@@ -176,7 +176,7 @@ func TestNodeFaults(t *testing.T) {
 		one(oracle, `{"builtin": {"data": "x"}}`, `oracle.builtin: task: data "x", want idx:DIR, csv:FILE or`),
 		one(oracle, `{"builtin": {"data": "csv:x", "model": "softmax", "bias": true, "color": "red"}}`,
 			`oracle: unknown field "color"`),
-		// the built-in oracle
+		// Errors in the built-in oracle.
 		one(`"fit": "own"`, `"fit": "all"`,
 			`oracle.builtin.fit is "all", want own`),
 		one(`"model": "softmax"`, `"model": "cnn"`,

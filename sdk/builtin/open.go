@@ -15,7 +15,7 @@ import (
 // judge wraps a task.Model and adds Deviations, the method of fleetfile.Judge that the Model lacks.
 type judge struct{ *task.Model }
 
-// Deviations returns the errors of a model that predicts a number, at parameters x, on the held-back samples.
+// Deviations returns the errors on the held-back samples. The model must predict a number, and x holds its parameters.
 func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 	m, err := j.Errors(x)
 	if err != nil {
@@ -25,11 +25,11 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 		Samples: m.Samples}, nil
 }
 
-// ErrOwnFit is wrapped by the error for a node with "fit": "own" whose fit on its own data does not give the fleet's
+// ErrOwnFit is wrapped by the error for a node with "fit": "own" whose fit on its own data does not yield the fleet's
 // model. The error depends on the data, so it must occur before other members can observe the node.
 var ErrOwnFit = errors.New("the fit on this node's own data does not match the fleet's model")
 
-// notOwn returns err with the explanation that fitting on the node's own data does not give the fleet's model.
+// notOwn returns err with the explanation that fitting on the node's own data does not yield the fleet's model.
 func notOwn(err error) error {
 	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", but %w: %w; nothing was sent. A task in the fleet file `+
 		`would prepare the data of all members in the same way`, ErrOwnFit, err)
@@ -56,17 +56,17 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 	}
 }
 
-// ofTrial is the assumption that a certificate states for a [Share] with record-level privacy.
+// ofTrial is the assumption that the certificate of a [Share] states in a run with record-level privacy.
 const ofTrial = "a trial: if the preprocessing was fitted on the common data set, it was fitted on these records, and the " +
 	"guarantee does not cover them"
 
-// OfPersons returns the sentence of a certificate that says what a record is in a run that protects each person.
+// OfPersons returns the sentence with which a certificate defines a record in a run that protects each person.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set. It also returns the list given, followed by the assumptions that
-// the division adds.
+// of returns this node's part of a common data set. It also returns the given assumptions, followed by the assumptions
+// that the division adds.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {

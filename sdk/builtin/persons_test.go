@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// A node gives each person's records adjacent places if the task names the column of persons and the fleet file has the
-// number of places. If only the column or only the number is there, opening the data fails.
+// TestPersons checks that a node gives each person's records adjacent places if the task names the column of persons
+// and the fleet file has the number of places. If only one of the two is given, opening the data must fail.
 func TestPersons(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "visits.csv")
 	if err := os.WriteFile(path, []byte("who,a,y\np,1,no\nq,2,yes\np,3,no\nr,4,yes\n"), 0o600); err != nil {

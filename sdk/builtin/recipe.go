@@ -24,7 +24,7 @@ func Task(fleet *sdk.Fleet) (*task.Recipe, error) {
 	return ParseTask(fleet.Task)
 }
 
-// ReadTask reads a recipe file of at most 16 MiB and reports all errors together.
+// ReadTask reads a recipe file of at most 16 MiB and reports all errors at once.
 func ReadTask(path string) (*task.Recipe, error) {
 	data, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a recipe")
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadTask(path string) (*task.Recipe, error) {
 	return r, fleetfile.In(path, err)
 }
 
-// ParseTask is [ReadTask] for the content of a file: an object in the form of "task" in a fleet file.
+// ParseTask parses the content of a recipe file, which has the form of "task" in a fleet file; see [ReadTask].
 func ParseTask(data []byte) (*task.Recipe, error) {
 	r, err := parseTask(data)
 	return r, fleetfile.In("", err)
@@ -71,8 +71,8 @@ func someOf[T any](list []T) []T {
 	return list
 }
 
-// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task, from which [ParseTask] makes an equal recipe.
-// Each column and each component of a projection takes one line.
+// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task. [ParseTask] parses this text into an equal
+// recipe. Each column and each component of a projection takes one line.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
 	err := r.Validate()
 	if err != nil {

@@ -71,8 +71,8 @@ func withTask() *fleetfile.File {
 	}
 }
 
-// A recipe survives a round trip through its text to the last bit of every number. In the text each component of the
-// projection has its own line.
+// TestTaskRoundTrip checks that a recipe survives a round trip through its text to the last bit of every number. In the
+// text each component of the projection has its own line.
 func TestTaskRoundTrip(t *testing.T) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -109,8 +109,8 @@ func TestTaskRoundTrip(t *testing.T) {
 	}
 }
 
-// A fleet file contains the recipe in readable form. The fleet's hash does not depend on the layout of the recipe in
-// the file.
+// TestFleetTask checks that a fleet file contains the recipe in readable form. The fleet's hash does not depend on the
+// layout of the recipe in the file.
 func TestFleetTask(t *testing.T) {
 	bare := withTask()
 	bare.Fleet.Task = nil
@@ -148,7 +148,8 @@ func TestFleetTask(t *testing.T) {
 	}
 }
 
-// Every error in a recipe is reported with its location, both in a fleet file and in a recipe file.
+// TestTaskFaults checks that every error in a recipe is reported with its location, both in a fleet file and in a
+// recipe file.
 func TestTaskFaults(t *testing.T) {
 	text, err := MarshalTask(recipes()[1])
 	if err != nil {

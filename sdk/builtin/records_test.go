@@ -97,8 +97,8 @@ func (c recordCase) lines(n int) []string {
 	return all
 }
 
-// Replacing one cell of one record, or its whole line, changes no bit of the losses of the node's other records and
-// keeps these records in their places.
+// TestReplacedRecordMovesNoOther checks that replacing one cell of one record, or its whole line, changes no bit of the
+// losses of the node's other records and keeps these records in their places.
 func TestReplacedRecordMovesNoOther(t *testing.T) {
 	for _, c := range []recordCase{
 		{"plain", task.Spec{Label: "y"}, ","},
@@ -171,8 +171,8 @@ func (c recordCase) replace(t *testing.T) {
 	}
 }
 
-// With protected records, a common data set must be divided without regard to labels, and a task that would drop
-// records is rejected.
+// TestRecordsShare checks that with record-level privacy, a common data set must be divided without regard to labels,
+// and that a task that would drop records is rejected.
 func TestRecordsShare(t *testing.T) {
 	source := writeLines(t, recordCase{sep: ","}.lines(20)...)
 	recipe, err := task.Fit(task.Spec{Source: source, Label: "y", Drop: []string{"who", "c"}, Whole: true},

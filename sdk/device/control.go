@@ -30,11 +30,11 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens on the socket in the state folder, which only the folder's owner can use. The socket answers GET
-// /status with the node's status, POST /end with the round for which the node requested an early end, and POST /stop
-// with a response that stays open until the process ends. stop is called on POST /stop. The returned function unlink
-// removes the socket, and d.hangUp closes the open connections. The caller holds the lock of the store, so an existing
-// socket is left over from a crash.
+// openControl listens on the socket in the state folder, and only the folder's owner can use this socket. GET /status
+// returns the node's status. POST /end returns the round for which the node requested an early end. POST /stop calls
+// stop and keeps its response open until the process ends. The returned function unlink removes the socket, and
+// d.hangUp closes the open connections. The caller holds the lock of the store, so an existing socket is left over from
+// a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	path, err := controlPath(d.File.State)
 	if err != nil {
@@ -77,7 +77,7 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 // ErrNotRunning is wrapped by errors of [AskStatus], [AskEnd] and [AskStop] if no node is running in the state folder.
 var ErrNotRunning = errors.New("not running")
 
-// ask sends a request to the node that runs in a state folder.
+// ask sends a request to the node that is using a state folder.
 func ask(ctx context.Context, state, method, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://node"+path, nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func askTwice(ctx context.Context, state, method, path string, answer any) error
 	return nil
 }
 
-// AskStatus asks the running node of a state folder for its status.
+// AskStatus returns the status of the node that is using a state folder.
 func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
 	st := new(monitor.Status)
 	if err := askTwice(ctx, state, http.MethodGet, "/status", st); err != nil {
@@ -142,7 +142,7 @@ func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
 	return st, nil
 }
 
-// AskStop asks the running node of a state folder to stop, and returns when its process has ended.
+// AskStop asks the node that is using a state folder to stop, and returns when the node's process has ended.
 func AskStop(ctx context.Context, state string) error {
 	resp, err := ask(ctx, state, http.MethodPost, "/stop")
 	if err != nil {
@@ -168,8 +168,8 @@ func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(last)
 }
 
-// AskEnd makes the running node of a state folder request an early end of its run, with last as the last round with
-// data, or with 0 for the earliest possible round. It returns the last round with data that the node requested.
+// AskEnd asks the node that is using a state folder to request an early end of its run. last is the last round with
+// data, or 0 for the earliest possible round. AskEnd returns the last round with data that the node requested.
 func AskEnd(ctx context.Context, state string, last int) (int, error) {
 	if err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), &last); err != nil {
 		return 0, err

@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// A node that exits may drop a connection before it reads the request or in the middle of its answer. The caller gets
-// the answer of the next process, or an error if there is no next process.
+// TestAskTwice covers a node that exits and thereby drops a connection, either before it reads the request or in the
+// middle of its answer. The caller must get the answer of the next process, or an error if there is no next process.
 func TestAskTwice(t *testing.T) {
 	state := t.TempDir()
 	if len(state) > 80 {

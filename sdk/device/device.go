@@ -31,13 +31,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Errors of [Device.Run], in addition to those of package sdk and its subpackages.
+// Errors that [Device.Run] returns, in addition to the errors of package sdk and its subpackages.
 var (
-	// ErrMismatch says that every neighbor's fleet differs from this node's fleet.
+	// ErrMismatch means that every neighbor's fleet differs from this node's fleet.
 	ErrMismatch = errors.New("the fleet of every neighbor differs from this node's fleet")
-	// ErrInterrupted says that the context ended. The run can be continued.
+	// ErrInterrupted means that the context ended. The run can be continued.
 	ErrInterrupted = errors.New("interrupted; run again to continue")
-	// ErrStopped says that [AskStop] ended the run. The run can be continued.
+	// ErrStopped means that [AskStop] ended the run. The run can be continued.
 	ErrStopped = errors.New("stopped on request; run again to continue")
 )
 
@@ -51,7 +51,7 @@ type Link interface {
 	Update(peers []transport.Peer) error
 }
 
-// Device is a node made from its files. Its exported fields must not change after Run was called.
+// Device is a node made from its files. Do not change its exported fields after calling Run.
 type Device struct {
 	File  *fleetfile.Node
 	Fleet *fleetfile.File // the fleet file as it was at the start; the current file may have other keys and addresses
@@ -61,9 +61,9 @@ type Device struct {
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)
 
-	// Say receives lines for people; if Say is nil, slog.Default() receives them. Released, if not nil, receives every
-	// release and the cost, in zCDP, of all releases so far. Neither function receives any of the node's data. Several
-	// goroutines call both functions.
+	// Say receives messages for the operator, line by line; if Say is nil, slog.Default() receives them. Released, if
+	// not nil, receives every release and the cost, in zCDP, of all releases so far. Neither function receives any of
+	// the node's data. Both functions must be safe for concurrent use.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
 	Log      slog.Handler // handler for the logs of node and transport; if nil, they go to Say
@@ -78,7 +78,7 @@ type Device struct {
 
 	// Source, if not nil, replaces the source that the oracle of the node file opens. Run closes it.
 	Source *fleetfile.Source
-	// Guest says that the node runs inside another program: Run then does not handle signals, change environment
+	// Guest is true if the node runs inside another program: Run then does not handle signals, change environment
 	// variables, notify a service manager or free the memory of the process's code. In particular, SIGHUP does not
 	// reload the fleet file.
 	Guest bool
@@ -125,7 +125,7 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	return d, nil
 }
 
-// Run takes the node through all remaining rounds. Call it once.
+// Run runs the node through all remaining rounds. Call it at most once.
 func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	// A SIGHUP that arrives while the data is being loaded is handled later and does not end the process. Windows has
 	// no SIGHUP.
@@ -290,7 +290,7 @@ func (d *Device) say(format string, args ...any) {
 	d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
 }
 
-// prefix precedes every line about a run without privacy.
+// prefix returns the text that precedes every line in a run without privacy, or "" in a private run.
 func (d *Device) prefix() string {
 	if d.fleet.Privacy.NonPrivate {
 		return "NOT PRIVATE  "

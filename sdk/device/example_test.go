@@ -26,7 +26,7 @@ type link struct {
 func (link) Peers() []transport.PeerStatus { return nil }
 func (link) Update([]transport.Peer) error { return nil }
 
-// Two nodes, each from its files: a key, a node file, and the fleet file that both share.
+// This example runs two nodes, each from its files: a key, a node file, and the fleet file that both share.
 func Example() {
 	dir, err := os.MkdirTemp("", "device")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// distance is an oracle such as an embedding program may have.
+// distance is an oracle that an embedding program might have.
 type distance struct{ zoest.OracleFunc }
 
 func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
@@ -32,8 +32,9 @@ func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// A guest learns from its host's losses, with a fleet file in memory, and does not change environment variables. Its
-// status before and after the run equals the status that another Device then reads from disk.
+// TestGuest runs a node inside a host program, with the host's losses and with a fleet file in memory. The node must
+// not change environment variables. Its status before and after the run must equal the status that another Device then
+// reads from disk.
 func TestGuest(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	var said bytes.Buffer

@@ -51,8 +51,8 @@ func (d *Device) Certificate() ([]byte, error) {
 	return cert.JSON()
 }
 
-// LostLedger returns err, the reason why a node's ledger cannot be opened. If the ledger is missing and the state
-// folder has releases, the error also advises to restore the ledger instead of making a new one.
+// LostLedger returns err, the reason why a node's ledger cannot be opened. If the ledger is missing although the state
+// folder has releases, LostLedger adds the advice to restore the ledger instead of making a new one.
 func LostLedger(err error, file *fleetfile.Node, released bool) error {
 	if !released || !errors.Is(err, state.ErrNoLedger) {
 		return err
@@ -61,7 +61,8 @@ func LostLedger(err error, file *fleetfile.Node, released bool) error {
 		file.Ledger, file.State)
 }
 
-// StatusOf asks the running node of a node file for its status, or reads the status from disk.
+// StatusOf returns the status of the node that a node file describes. It asks the node if it is running, and reads the
+// status from disk otherwise.
 func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	st, err := AskStatus(ctx, file.State)
 	if errors.Is(err, ErrNotRunning) {
@@ -70,8 +71,7 @@ func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) 
 	return st, err
 }
 
-// Left returns the status of a node that is not running, from its files on disk. An error means that the files could
-// not be read.
+// Left returns the status of a node that is not running, as read from its files. It fails if the files cannot be read.
 func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
 	st := monitor.NewStatus(f, file.Name)
@@ -116,7 +116,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return &st, nil
 }
 
-// endLeft adds an early end to a status, and returns a fleet whose run ends early by the same round.
+// endLeft adds an early end to a status, and returns a fleet whose run ends with the same round.
 func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journal) *sdk.Fleet {
 	kept, err := state.ReadSnapshot(dir)
 	if err != nil || kept.Fleet != f.Hash() {
@@ -137,9 +137,9 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journa
 	return &ended
 }
 
-// evidenceLeft adds to a status the stored evidence that is valid by the keys of the fleet file. It applies the rules
-// by which a node checks evidence when it starts. It returns an error if some evidence is against the node itself,
-// which then refuses to continue.
+// evidenceLeft adds to a status the stored evidence that is valid under the keys in the fleet file. It applies the
+// rules by which a node checks evidence when it starts. It returns an error if some evidence is against the node
+// itself, which then refuses to continue.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
 	list := dir.Journal.Evidence[:0]
 	for _, e := range dir.Journal.Evidence {
@@ -155,11 +155,11 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 	return own
 }
 
-// ErrOtherState says that a state folder does not belong to the node and run of the node file.
+// ErrOtherState means that a state folder does not belong to the node and run of the node file.
 var ErrOtherState = errors.New("the state belongs to another node or run")
 
-// Kept reads the last release in a node's state folder. Snapshot.Model is replaced by the model that [sdk.Fleet.Model]
-// makes of it. The error wraps fs.ErrNotExist if the node has made no release.
+// Kept reads the last release from a node's state folder. It replaces Snapshot.Model with the model that
+// [sdk.Fleet.Model] makes of the release. The error wraps fs.ErrNotExist if the node has made no release.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// The socket may have an abstract name (Linux). A notifier sends nothing if the environment names no socket or if its
-// variables are for another process. Child processes do not inherit the variables.
+// TestNotifier checks that the service manager's socket may have an abstract name (Linux), and that a notifier sends
+// nothing if the environment names no socket or if its variables are for another process. Child processes must not
+// inherit the variables.
 func TestNotifier(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")
@@ -59,7 +60,8 @@ func TestNotifier(t *testing.T) {
 	}
 }
 
-// A node whose oracle hangs sends no keepalives. A node that waits for a neighbor sends keepalives.
+// TestWatchdog checks that a node sends keepalives while it waits for a neighbor, but sends none while its oracle
+// hangs.
 func TestWatchdog(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")

@@ -27,8 +27,8 @@ type Outcome struct {
 	// LocalErrors is set instead of Local if the model predicts a number.
 	LocalErrors *LocalErrors   `json:"local_errors,omitempty"`
 	Trend       *monitor.Trend `json:"trend,omitempty"` // nil if this process made fewer than 24 rounds with data
-	// Certificate is the file that states the privacy loss of this run and of all runs on the same data; empty without
-	// privacy.
+	// Certificate is the path of the file that states the privacy loss of this run and of all runs on the same data;
+	// empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
 	// Recovered is the number of the release after which this device took over from a lost device; 0 if it replaced no
 	// device.
@@ -37,9 +37,9 @@ type Outcome struct {
 	// requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`
 	Stops      []sdk.Wish `json:"stops,omitempty"`
-	// Suspects are the neighbors whose releases are suspicious, each with the reason.
+	// Suspects lists the neighbors whose releases are suspicious, each with the reason.
 	Suspects []string `json:"suspects,omitempty"`
-	// Quarantined are the neighbors that the run excluded, each with the time and the reason.
+	// Quarantined lists the neighbors that the run excluded, each with the time and the reason.
 	Quarantined []string `json:"quarantined,omitempty"`
 
 	Spent         dpmech.Total   `json:"-"` // privacy cost of the run's releases
@@ -47,14 +47,14 @@ type Outcome struct {
 	ConditionalOn []string       `json:"-"` // see [sdk.Config]
 }
 
-// LocalErrors has the errors of a model that predicts a number, in the unit of that number. Like [Local], the errors
-// come directly from this node's data.
+// LocalErrors holds the errors of a model that predicts a number, in the unit of that number. Like [Local], it comes
+// directly from this node's data.
 type LocalErrors struct {
 	fleetfile.Deviations
 	Covered bool `json:"covered_by_privacy"` // always false
 }
 
-// Local has results of the model on this node's own samples. It comes directly from the data: no privacy guarantee
+// Local holds results of the model on this node's own samples. It comes directly from the data: no privacy guarantee
 // covers it.
 type Local struct {
 	Accuracy float64 `json:"accuracy"` // accuracy on test samples, in percent

@@ -60,9 +60,9 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 	return all
 }
 
-// serve starts the metrics, the page, the control socket and the reports to a service manager. The parameter stop ends
-// the run. The returned function leave ends all that serve started, except open connections of the control socket, see
-// openControl.
+// serve starts the metrics, the page, the control socket and the reports to a service manager. It calls stop to end the
+// run. The returned function leave ends everything that serve started, except open connections of the control socket;
+// see openControl.
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -123,12 +123,12 @@ func (d *Device) report(ctx context.Context) {
 	}
 }
 
-// Summary describes the state of a node in one line.
+// Summary returns a one-line description of a node's state.
 func Summary(s *monitor.Status) string {
 	return s.Progress() + ", " + Activity(s)
 }
 
-// Activity describes what a node is doing.
+// Activity returns a description of what a node is doing.
 func Activity(s *monitor.Status) string {
 	phase := s.Phase
 	if phase == monitor.Waiting && s.Seconds < 2 { // ignores the short wait at the end of every round

@@ -13,9 +13,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// refusals is the number of hellos in a row, refused by this node or by the neighbor, after which the neighbor counts
-// as having a different fleet. A single refusal is not enough, because it may happen while a fleet file is being
-// changed. Through a broker a single refusal is enough, because it is based on a message that the neighbor signed.
+// refusals is the number of consecutive hellos, refused by this node or by the neighbor, after which this node assumes
+// that the neighbor has a different fleet. A single refusal is not enough, because it may happen while a fleet file is
+// being changed. Through a broker a single refusal is enough, because it is based on a message that the neighbor
+// signed.
 const refusals = 3
 
 // watch ends the run when every neighbor has a different fleet: most likely this node's fleet file is wrong.
@@ -80,7 +81,7 @@ func (d *Device) reload() error {
 		return err
 	}
 	if file.Fleet.Hash() != d.fleet.Hash() {
-		// Two members make the same check when they connect. The error names the section that differs.
+		// This check, which two members make when they connect, names the section that differs.
 		err := d.fleet.CheckHello("this node")("its file", file.Fleet.Hello("its file")("this node"))
 		return fmt.Errorf("only keys and addresses may change during a run: %w", err)
 	}

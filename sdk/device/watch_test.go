@@ -19,7 +19,8 @@ type neighbors struct {
 
 func (n neighbors) Peers() []transport.PeerStatus { return n.peers() }
 
-// A run ends after every neighbor has refused several hellos in a row; a single refusal does not end it.
+// TestRepeatedRefusals checks that a run ends after every neighbor has refused several hellos in a row; a single
+// refusal does not end it.
 func TestRepeatedRefusals(t *testing.T) {
 	once, heard := errors.New("refused once"), time.Now()
 	refuse := func(name string, err error) transport.PeerStatus {

@@ -34,8 +34,8 @@ func expanded(a *adapter.Adapter, c []float32) []float32 {
 	return x
 }
 
-// Adapt turns a source of losses of the model's parameters into a source of losses of the trained vector, which the
-// fleet's adapter expands to parameters.
+// Adapt turns a source of losses of model parameters into a source of losses of trained vectors. The fleet's adapter
+// expands each trained vector to parameters.
 func (f *File) Adapt(s *Source) error {
 	a, err := f.Adapter()
 	if err != nil || a == nil {

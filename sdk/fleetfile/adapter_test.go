@@ -79,8 +79,8 @@ func TestAdaptedSource(t *testing.T) {
 	}
 }
 
-// A program must take either the model's parameters or the numbers that the fleet's adapter expands. A program that
-// takes neither is refused.
+// TestProgramMustFitTheAdapter checks that a program is refused unless it takes either the model's parameters or the
+// numbers that the fleet's adapter expands.
 func TestProgramMustFitTheAdapter(t *testing.T) {
 	f, _ := adapted(t)
 	text := f.Fleet.Adapter.String()

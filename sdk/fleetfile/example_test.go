@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// A fleet file is made from the public keys of two members. Then one of the two nodes reads the file and finds its
-// neighbor.
+// In this example a fleet file is made from the public keys of two members. Then one of the two nodes reads the file
+// and finds its neighbor.
 func Example() {
 	dir, err := os.MkdirTemp("", "fleetfile")
 	if err != nil {

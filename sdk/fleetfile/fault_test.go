@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// change replaces the first occurrence of old in a text by new. want lists the expected errors: exactly one for each
+// change replaces the first occurrence of old in a text with new. want lists the expected errors, exactly one per
 // entry.
 type change struct {
 	old, new string
@@ -48,7 +48,7 @@ func (c change) check(t *testing.T, text string, parse func(string) error) {
 	}
 }
 
-// Every error is reported once, with its location and the expected value.
+// TestFleetFaults checks that every error is reported once, with its location and the expected value.
 func TestFleetFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {
@@ -66,7 +66,7 @@ func TestFleetFaults(t *testing.T) {
 	method := string(text[strings.Index(string(text), `"method"`):strings.Index(string(text), `"privacy"`)])
 	privacy := string(text[strings.Index(string(text), `"privacy"`):strings.Index(string(text), `"wire"`)])
 	for _, c := range []change{
-		// the file's text as a whole
+		// Errors in the text as a whole.
 		one("", "", "column 0: unexpected end of JSON input"),
 		one("", "null",
 			`version is missing, want 1`),
@@ -80,11 +80,11 @@ func TestFleetFaults(t *testing.T) {
 		one(`"dim": 3,`, `"dim": 3,,`, "line 4, column 12: invalid character ','"),
 		one(`"dim": 3,`, "// three\n\"dim\": 3,", "invalid character '/'"),
 		one("\"grid_bits\": 5}\n}", "\"grid_bits\": 5}\n} {}", "invalid character '{' after top-level value"),
-		// a wrong version is reported before all other errors
+		// A wrong version is reported before all other errors.
 		one("", `{"version": 2, "quantum": true}`, "version is 2, want 1, the version that this program reads"),
 		one(`"version": 1`, `"version": "1"`, `version is "1", want 1`),
 		one(`"version": 1,`, "", "version is missing, want 1"),
-		// the fields run and dim
+		// Errors in the fields run and dim.
 		one(`"run": "ward-study <2>"`, `"run": ""`,
 			`run is "", want 1..64 bytes of printable UTF-8`),
 		one(`"run": "ward-study <2>"`, `"run": "`+strings.Repeat("x", 65)+`"`,
@@ -102,7 +102,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"dim": 3`, `"dim": 99999999999999999999`,
 			`dim: found number 99999999999999999999, want a whole number`),
 		one(`"dim": 3`, `"dim": 4`, "x0.file: want 4 numbers of four bytes"),
-		// the field x0
+		// Errors in the field x0.
 		one(`"x0": {`, `"x1": {`,
 			`unknown field "x1"`),
 		one(`"file": "start/x0.bin"`, `"zeros": true`,
@@ -116,7 +116,7 @@ func TestFleetFaults(t *testing.T) {
 			`x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but the SHA-256 of "start/x0.bin" is 2f7a46be`),
 		one(`"sha256": "2f`, `"sha256": "2`, "x0.sha256 is").mend("want 64 hexadecimal digits"),
 		one(`"sha256": "2f`, `"sha256": "gg`, "want 64 hexadecimal digits"),
-		// the field graph
+		// Errors in the field graph.
 		one(`"edges": [`, `"edges": [["a", "z"],`,
 			`edges[0][1] is "z", want the name of a member`),
 		one(`["b", "a"]`, `["b"]`,
@@ -140,7 +140,7 @@ func TestFleetFaults(t *testing.T) {
 			`unknown field "links"`),
 		one(`"graph": {`, `"graph": [], "net": {`,
 			`graph: found array, want an object`),
-		// the field members
+		// Errors in the field members.
 		one(members, ``,
 			`members is [], want at least one`).
 			and(`edges[0][0] is "b", want the name of a member`).
@@ -192,7 +192,7 @@ func TestFleetFaults(t *testing.T) {
 			`members.addresses: found number, want a string`),
 		one(`, "addresses": ["wss://b.example:7443/spade", "wss://[::1]:7443"]`, ``,
 			`members[1].addresses and members[0].addresses are empty, want an address for one of them: "a" and "b" are`),
-		// the field method
+		// Errors in the field method.
 		one(`"rounds": 4`, `"rounds": 0`,
 			`method.rounds is 0, want a whole number, 1..2147483647`).
 			and(`method.eta is a list of 4 values, want one number, or one for each of 0 rounds`),
@@ -237,7 +237,7 @@ func TestFleetFaults(t *testing.T) {
 			and(`method.tau is 0, want a whole number, 1..2147483647`).
 			and(`method.rho is 0, want 1e-9..1e9`).
 			and(`method.gain is 0, want more than 0 and less than 1`),
-		// the field privacy
+		// Errors in the field privacy.
 		one(`"clip": 0.1`, `"clip": 0`,
 			`privacy.clip is 0, want 1e-30..1e30`),
 		one(`"clip": 0.1,`, ``,
@@ -261,7 +261,7 @@ func TestFleetFaults(t *testing.T) {
 			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(privacy, `"privacy": {"non_private": false},`,
 			`privacy is {}, want clip, sigma and delta, or non_private`),
-		// the field wire
+		// Errors in the field wire.
 		one(`"payload": "release"`, `"payload": "gradient"`,
 			`sdk: payload "gradient", want message or release`),
 		one(`"grid_bits": 5`, `"grid_bits": 9`,
@@ -281,7 +281,8 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// Every error of pairwise noise and mixing rounds is reported once, with its location and the expected value.
+// TestSharingFaults checks that every error in pairwise noise and mixing rounds is reported once, with its location and
+// the expected value.
 func TestSharingFaults(t *testing.T) {
 	text, err := sharing().Marshal()
 	if err != nil {
@@ -349,8 +350,8 @@ func (c change) mend(want string) change {
 	return c
 }
 
-// Errors of all sections are reported together, in the order of the file format, with the name of the file. If there
-// are more than fifty errors, the first fifty are reported and the further errors are only counted.
+// TestManyFaults checks that errors in all sections are reported at once, in the order of the file format, with the
+// name of the file. If there are more than fifty errors, the first fifty must be reported and the rest only counted.
 func TestManyFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {
@@ -384,7 +385,8 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// The ranges stated in errors are exactly the ranges that sdk.Fleet accepts, including their end points.
+// TestRangesAgree checks that the ranges stated in errors are exactly the ranges that sdk.Fleet accepts, including
+// their end points.
 func TestRangesAgree(t *testing.T) {
 	for name, change := range map[string]func(f *File){
 		"rounds": func(f *File) {

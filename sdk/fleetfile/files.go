@@ -54,7 +54,7 @@ func create(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// maxKeyFile bounds the length of a key file in bytes; a typical key file has 119.
+// maxKeyFile bounds the length of a key file in bytes; a typical key file has 119 bytes.
 const maxKeyFile = 16 << 10
 
 // CreateKey writes a node's new secret key to a new file that only its owner may read, and returns the public key. The
@@ -78,7 +78,7 @@ func CreateKey(path string) (ed25519.PublicKey, error) {
 
 const pemType = "PRIVATE KEY"
 
-// ReadKey reads a secret key in the form of [CreateKey], with the checks of [ReadSecret].
+// ReadKey reads a secret key from a file in the form that [CreateKey] writes, with the checks of [ReadSecret].
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	text, err := ReadSecret(path, "a key file")
 	if err != nil {

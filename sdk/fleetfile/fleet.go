@@ -65,7 +65,7 @@ type startForm struct {
 }
 
 // Read reads a fleet file of at most 16 MiB, and the file of its start vector if it names one. It reports all wrong
-// values together.
+// values at once.
 func Read(path string) (*File, error) {
 	data, err := ReadFile(path, MaxFile, "a fleet file")
 	if err != nil {
@@ -74,7 +74,7 @@ func Read(path string) (*File, error) {
 	return parseIn(data, path, filepath.Dir(path))
 }
 
-// Parse is [Read] for the content of a fleet file. dir is the folder of its start vector and its adapter files.
+// Parse parses the content of a fleet file; see [Read]. dir is the folder of its start vector and its adapter files.
 func Parse(data []byte, dir string) (*File, error) { return parseIn(data, "", dir) }
 
 func parseIn(data []byte, name, dir string) (*File, error) {

@@ -30,8 +30,8 @@ func keyOf(name string) ed25519.PrivateKey {
 
 func pinOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
 
-// sample is a private fleet of three in which no field has its default. "b" has two keys, because it is about to
-// change its key.
+// sample returns a private fleet of three members in which no field has its default. Member "b" has two keys, because
+// it is about to change its key.
 func sample() *File {
 	return &File{
 		Fleet: &sdk.Fleet{
@@ -81,7 +81,8 @@ func plain() *File {
 
 func load(string, int64) ([]byte, error) { return sample().start(), nil }
 
-// The text and the hash of a fleet must never change, because nodes of different versions must agree on them.
+// TestGoldenFleet checks that the text and the hash of a fleet do not change from version to version, because nodes of
+// different versions must agree on them.
 func TestGoldenFleet(t *testing.T) {
 	dir := filepath.Join("testdata", "golden")
 	path := filepath.Join(dir, "fleet.json")
@@ -120,7 +121,7 @@ func TestGoldenFleet(t *testing.T) {
 	}
 }
 
-// The text and the hash of a fleet with pairwise noise must never change, for the same reason.
+// TestGoldenSharing is TestGoldenFleet for a fleet with pairwise noise.
 func TestGoldenSharing(t *testing.T) {
 	path := filepath.Join("testdata", "golden", "sharing.json")
 	got, err := sharing().Marshal()
@@ -146,7 +147,8 @@ func TestGoldenSharing(t *testing.T) {
 	}
 }
 
-// Parsing a marshaled file yields an equal file, and marshaling it again yields the same text.
+// TestRoundTrip checks that parsing a marshaled file yields an equal file, and that marshaling this file yields the
+// same text.
 func TestRoundTrip(t *testing.T) {
 	for name, f := range map[string]*File{"everything": sample(), "sharing": sharing(), "nothing": plain()} {
 		text, err := f.Marshal()
@@ -186,8 +188,8 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// Write fails if the fleet file or the file of the start vector exists. The errors for a missing start vector and for a
-// start vector of the wrong size differ.
+// TestWriteAndRead checks that Write fails if the fleet file or the file of the start vector exists, and that the
+// errors for a missing start vector and for a start vector of the wrong size differ.
 func TestWriteAndRead(t *testing.T) {
 	dir := t.TempDir()
 	f := sample()
@@ -277,8 +279,8 @@ func sub(m map[string]any, keys ...string) map[string]any {
 	return m
 }
 
-// The hash covers everything that a run depends on. It does not depend on white space, the order of JSON keys, the
-// direction of an edge, or members' keys and addresses.
+// TestHash checks that the hash covers everything that a run depends on. It does not depend on white space, the order
+// of JSON keys, the direction of an edge, or members' keys and addresses.
 func TestHash(t *testing.T) {
 	x0 := sample().start()
 	want := sample().Fleet.Hash()
@@ -424,7 +426,8 @@ func TestPeersAndIdentity(t *testing.T) {
 	}
 }
 
-// A member without an address only dials, whatever its name. Only members that a neighbor dials must listen.
+// TestWhoListens checks that a member without an address only dials, whatever its name, and that only members that a
+// neighbor dials must listen.
 func TestWhoListens(t *testing.T) {
 	for _, test := range []struct {
 		self         string

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Parsing any bytes yields an error or a valid fleet, whose text parses to the same fleet. If the text names a start
-// file, the content of that file is the start vector of sample, whatever its name.
+// FuzzFleet checks that parsing any bytes yields an error or a valid fleet, whose text parses to the same fleet. If the
+// text names a start file, the fuzz test takes the start vector of sample as the content of that file, whatever its
+// name.
 func FuzzFleet(f *testing.F) {
 	for _, file := range []*File{sample(), sharing(), rotated(), plain()} {
 		text, err := file.Marshal()

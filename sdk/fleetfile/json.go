@@ -86,7 +86,7 @@ func Decode(data []byte, limit, versions int, form any) error {
 	return dpmech.ReadJSON(data, form)
 }
 
-// decodeOwn is Decode for fleet files and node files: it also refuses null.
+// decodeOwn is like Decode, but for fleet files and node files: it also refuses null.
 func decodeOwn(data []byte, form any) error {
 	if err := Decode(data, MaxFile, version, form); err != nil {
 		return err
@@ -121,7 +121,7 @@ func Encode(form any) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// layOut writes a compact JSON value in the layout of [Encode]. Its lines after the first begin with indent.
+// layOut writes a compact JSON value in the layout of [Encode]. All lines but the first begin with indent.
 func layOut(to *bytes.Buffer, compact []byte, indent string) {
 	object := compact[0] == '{' && len(compact) > 2
 	short := len(compact) <= 40 && len(indent) > 1 && !bytes.ContainsAny(compact[1:], "[{")

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// ReadKey accepts key files that CreateKey or other programs wrote, and refuses invalid files.
+// TestKeys checks that ReadKey accepts key files that CreateKey or other programs wrote, and refuses invalid files.
 func TestKeys(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "node.key")

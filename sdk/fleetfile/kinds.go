@@ -24,9 +24,9 @@ var (
 	taskChecks []func(fleet *sdk.Fleet) error
 )
 
-// RegisterOracle adds a kind of oracle; call it from the init function of a package. A field with the name of the kind
-// in the section "oracle" of a node file selects it. parse gets the whole section and the folder for relative paths,
-// and reports all errors together.
+// RegisterOracle adds a kind of oracle; call it from the init function of a package. A node file selects the kind by a
+// field of this name in the section "oracle". parse gets the whole section and the folder for relative paths, and
+// reports all errors at once.
 func RegisterOracle(kind string, parse func(section json.RawMessage, dir string) (Oracle, error)) {
 	oracles.register(kind, parse)
 }

@@ -39,8 +39,8 @@ func (m Member) MarshalJSON() ([]byte, error) {
 	return Encode(form) // Encode does not escape <
 }
 
-// member validates the member at the given location of the file (place). owner maps each key seen so far to the
-// location of the member that owns it, and gets the keys of this member.
+// member validates the member at place, a location in the file. owner maps each key seen so far to the location of the
+// member that owns it, and gets the keys of this member.
 func (m memberForm) member(place string, owner map[string]string) (Member, error) {
 	var errs faults
 	errs.when(len(m.Keys) < 1 || len(m.Keys) > 2,
@@ -68,7 +68,7 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	return out, errors.Join(errs...)
 }
 
-// checkAddresses checks that in each pair of neighbors at least one has an address. The fleet must be valid. If no
+// checkAddresses checks that at least one of each pair of neighbors has an address. The fleet must be valid. If no
 // member has an address, the fleet connects through a broker, and there is nothing to check.
 func (f *File) checkAddresses() (errs faults) {
 	some := func(m Member) bool { return len(m.Addresses) > 0 }

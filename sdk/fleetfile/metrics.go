@@ -37,8 +37,8 @@ func (m *Metrics) validate(dir string) (errs faults) {
 	return errs
 }
 
-// Open reads the files. It returns the token, or "" if none is configured, and the TLS configuration, or nil for plain
-// HTTP.
+// Open reads the files that m names. It returns the token, or "" if none is configured, and the TLS configuration, or
+// nil for plain HTTP.
 func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Token != "" {
 		if token, err = ReadSecret(m.Token, "metrics token file"); err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// A collector must authenticate, and no secret crosses a network unencrypted.
+// TestMetricsFaults checks that a collector must authenticate, and that no secret crosses a network unencrypted.
 func TestMetricsFaults(t *testing.T) {
 	dir := t.TempDir()
 	node := func(metrics string) (*Node, error) {

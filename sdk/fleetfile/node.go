@@ -38,7 +38,7 @@ type Node struct {
 	ProxyCredentials string `json:"proxy_credentials"`
 
 	// FleetText, if not nil, is the content of the fleet file; Fleet then only determines the folder of its start
-	// vector. Programs that already have the text set it; it is not part of node files.
+	// vector. A program that already has this text can set FleetText, which is not a field of node files.
 	FleetText []byte `json:"-"`
 
 	SeededTable bool          `json:"-"`       // true for "table": "seeded", see [sdk.Config]
@@ -49,8 +49,7 @@ type Node struct {
 	Patience    time.Duration `json:"-"`       // value of "patience", such as "15m", see [sdk.Config]; 0 if unset
 }
 
-// nodeForm is the JSON form of a node file. Fields of [Node] whose type in the file differs have a field here in
-// addition.
+// nodeForm is the JSON form of a node file. It replaces the fields of [Node] that have a different type in the file.
 type nodeForm struct {
 	Version int `json:"version"`
 	Node
@@ -63,7 +62,7 @@ type nodeForm struct {
 	Patience    *string         `json:"patience"`
 }
 
-// ReadNode reads a node file of at most 16 MiB and reports all wrong values together. It does not open the files that
+// ReadNode reads a node file of at most 16 MiB and reports all wrong values at once. It does not open the files that
 // the node file names.
 func ReadNode(path string) (*Node, error) {
 	data, err := ReadFile(path, MaxFile, "a node file")
@@ -73,7 +72,7 @@ func ReadNode(path string) (*Node, error) {
 	return parseNode(data, path, filepath.Dir(path))
 }
 
-// ParseNode is [ReadNode] for the content of a node file. dir is the folder for relative paths.
+// ParseNode parses the content of a node file; see [ReadNode]. dir is the folder for relative paths.
 func ParseNode(data []byte, dir string) (*Node, error) { return parseNode(data, "", dir) }
 
 func parseNode(data []byte, name, dir string) (*Node, error) {
@@ -140,8 +139,8 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
 	"because the fleet is private")
 
-// Load reads the fleet file and the key of the node and checks that both match the node file. It reports all errors
-// together.
+// Load reads the fleet file and the key of the node and checks that both match the node file. It reports all errors at
+// once.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	var file *File
 	var errFleet error
@@ -171,8 +170,8 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 // Certificate returns the path of the node's certificate.
 func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
-// Heads returns the path of the file, beside the ledger, with the neighbors' signed states and checkpoints, see
-// [state.OpenHeads]. It is empty if the node has no ledger.
+// Heads returns the path of the file with the neighbors' signed states and checkpoints, which is next to the ledger;
+// see [state.OpenHeads]. It returns "" if the node has no ledger.
 func (n *Node) Heads() string {
 	if n.Ledger == "" {
 		return ""
@@ -180,7 +179,8 @@ func (n *Node) Heads() string {
 	return n.Ledger + ".neighbors"
 }
 
-// Resolve resolves a path that a file in the folder dir names. An empty path stays empty.
+// Resolve makes a path from a file in the folder dir ready to open: a relative path is joined to dir. An empty path
+// stays empty.
 func Resolve(dir, path string) string {
 	path = filepath.FromSlash(path)
 	if path == "" || filepath.IsAbs(path) {

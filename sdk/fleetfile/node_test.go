@@ -16,7 +16,7 @@ func init() {
 	RegisterTransport("nats", func(json.RawMessage, string) (any, error) { return "a broker", nil })
 }
 
-// Load reads a node file, its fleet and its key, and reports all mismatches between them together.
+// TestLoad checks that Load reads a node file, its fleet and its key, and reports all mismatches between them at once.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

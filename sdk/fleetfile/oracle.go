@@ -25,7 +25,7 @@ func init() { RegisterOracle("stream", parseStream) }
 // Stream is a program that answers a stream of queries.
 type Stream scorer.StreamConfig
 
-// parseStream reads a program, which runs in the node file's folder.
+// parseStream parses the section of an oracle that is a program. The program runs in the node file's folder.
 func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 	var form struct {
 		Stream      []string      `json:"stream"`
@@ -83,10 +83,10 @@ type Source struct {
 	// Test evaluates models on held-back samples; nil if there are no such samples, or if the losses come from a
 	// program.
 	Test Judge
-	// Asked returns the mean loss of the queries since the last call of Asked, or NaN if there were no queries. Asked
-	// is nil if Test is set, which gives more information. The mean comes directly from the data.
+	// Asked returns the mean loss of the queries since the last call of Asked, or NaN if there were no queries. The
+	// mean comes directly from the data. Asked is nil if Test is set, because Test gives more information.
 	Asked func() float64
-	// Unread has the errors of records that could not be read; only the node's operator may see these errors. The
+	// Unread holds the errors for records that could not be read; only the node's operator may see these errors. The
 	// records still count as samples, and their losses are NaN.
 	Unread []error
 	// Failure returns why the latest failed query has no loss, or nil if no query has failed. Failure itself is nil if

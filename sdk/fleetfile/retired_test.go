@@ -15,8 +15,8 @@ func rotated() *File {
 	return f
 }
 
-// Retired keys survive a round trip and do not change the hash. A signature by a retired key is valid, but a connection
-// with a retired key is refused.
+// TestRetiredKeys checks that retired keys survive a round trip and do not change the hash. A signature by a retired
+// key is valid, but a connection with a retired key is refused.
 func TestRetiredKeys(t *testing.T) {
 	f := rotated()
 	text, err := f.Marshal()

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// One line of the fleet file says how many members can end a run early, and the fleet's hash covers this number. The
-// error for an invalid value states the location in the file.
+// TestStop checks that one line of the fleet file states how many members can end a run early, and that the fleet's
+// hash covers this number. The error for an invalid value must state the location in the file.
 func TestStop(t *testing.T) {
 	f := sample()
 	before := f.Fleet.Hash()

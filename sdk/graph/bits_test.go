@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Up to 301 nodes the largest eigenvalue has the same bits in every version, because a run that an old version began
-// continues with the same beta. The hashes below are those of the first version's results.
+// TestLambdaMaxBits checks that for up to 301 nodes the largest eigenvalue has the same bits in every version, because
+// a run that an old version began continues with the same beta. The hashes below belong to the results of the first
+// version.
 func TestLambdaMaxBits(t *testing.T) {
 	few, many := []int{1, 2, 3, 4, 5, 8, 9, 30, 31, 48, 49, 100, 121, 150, 201}, []int{299, 300, 301}
 	for _, c := range []struct {

@@ -56,8 +56,8 @@ func semi(t int, low, high float64) (carry, weight float64) {
 	return omega - 1, float64(omega*2) / (low + high)
 }
 
-// Needed returns the number of cool-down rounds after which at most a share of any disagreement remains, 0 < share <=
-// 1.
+// Needed returns the number of cool-down rounds after which at most the given share, in (0, 1], of any disagreement
+// remains.
 func (c Chebyshev) Needed(share float64) int {
 	if c.High <= c.Low {
 		return 1

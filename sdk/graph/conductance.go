@@ -14,7 +14,7 @@ type Conductance struct {
 	Exact   bool    // Least is below the true value by a share of at most 1e-4; otherwise it is only a lower bound
 }
 
-// Limits of the computation of a Conductance.
+// Limits for computing a Conductance.
 const (
 	maxRatio   = 1 << 12
 	maxDense   = 1024 // maximum number of nodes of a matrix, which then takes 8 MiB
@@ -89,7 +89,7 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 	return Conductance{Least: bound}
 }
 
-// spectral returns a lower bound of every node's conductance in a graph of m nodes and edges of weight w, whose second
+// spectral returns a lower bound on every node's conductance in a graph of m nodes and edges of weight w, whose second
 // eigenvalue is at least lambda2; 0 unless lambda2 is positive. The resistance of node i is entry (i, i) of the inverse
 // of I + w*L. In an orthonormal basis of eigenvectors q_k of L this entry is the sum of q_k(i)^2/(1 + w*lambda_k). The
 // squares add up to 1, the square for eigenvalue 0 is 1/m at every node, and all other eigenvalues are at least
@@ -110,7 +110,7 @@ func spectral(m int, w, lambda2 float64) float64 {
 	return k / (1 + (k-1)/(1+float64(w*lambda2))) * (1 - 1e-12)
 }
 
-// surely returns a lower bound of all eigenvalues of the Laplacian except the eigenvalue of the constant vector:
+// surely returns a lower bound on all eigenvalues of the Laplacian except the eigenvalue of the constant vector:
 // lambda, or slightly less. If it cannot prove this bound, it returns 0. The proof is a Cholesky factorization of M,
 // which is L - lambda*I plus a multiple of the matrix of ones. If the factorization succeeds, some matrix that differs
 // from M by at most the trace times n+2 units in the last place has no negative eigenvalue (Rump, "Verification of

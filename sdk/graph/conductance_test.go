@@ -10,8 +10,8 @@ import (
 
 // resistance returns the resistance from node i to ground after the nodes in gone are removed. It eliminates all nodes
 // but i, without subtractions: an eliminated node leaves a mesh between its neighbors and ground, as in the star-mesh
-// transform of resistors. A step changes every conductance by at most a few units in the last place, and by Rayleigh's
-// law it changes the result by no larger share.
+// transform of resistors. Rounding in a step changes each conductance by at most a few units in the last place, and by
+// Rayleigh's law it changes the result by no larger share.
 func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 	n := g.N()
 	c := make([][]float64, n+1) // node n is ground
@@ -135,7 +135,7 @@ func TestConductanceOfAllChoices(t *testing.T) {
 	t.Logf("%d of %d are exact, the loosest bound is %.3f of the truth", exact, all, loose)
 }
 
-// graphs returns how many random graphs to test: the number many with SPADE_LONG, otherwise a quarter of it.
+// graphs returns the number of random graphs to test: the given number with SPADE_LONG, otherwise a quarter of it.
 func graphs(many int) int {
 	if os.Getenv("SPADE_LONG") == "" {
 		many /= 4
@@ -143,7 +143,7 @@ func graphs(many int) int {
 	return many
 }
 
-// The result of Conductance is a lower bound for every choice of colluders.
+// TestConductanceBounds checks that the result of Conductance is a lower bound for every choice of colluders.
 func TestConductanceBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range graphs(240) {
@@ -177,7 +177,8 @@ func TestConductanceBounds(t *testing.T) {
 	}
 }
 
-// The error bound that the method release returns is never below the actual error, even for the largest ratio.
+// TestConductanceRounding checks that the error bound that the method release returns is never below the actual error,
+// even for the largest ratio.
 func TestConductanceRounding(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range graphs(200) {
@@ -246,7 +247,8 @@ func TestConductanceOfCompleteGraphs(t *testing.T) {
 	}
 }
 
-// More colluders or less pairwise noise leave less noise to hide a node; more edges leave more of it.
+// TestConductanceIsMonotone checks that more colluders or less pairwise noise leave less noise to hide a node, and that
+// more edges leave more noise.
 func TestConductanceIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for k := range graphs(40) {
@@ -292,7 +294,7 @@ func TestConductanceRefuses(t *testing.T) {
 	}
 }
 
-// Large graphs get a bound in bounded time.
+// TestConductanceOfLargeGraphs checks that computing the bound of a large graph takes bounded time.
 func TestConductanceOfLargeGraphs(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")

@@ -36,7 +36,7 @@ func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 	return s.Chebyshev.Mixing(t, s.Mixing)
 }
 
-// Decay describes the effect of noise on a network, and how much of it remains after a cool-down.
+// Decay describes how far noise moves the models of a network, and how much disagreement remains after a cool-down.
 type Decay struct {
 	// Step is the standard deviation of the change of a coordinate from one release to the next, divided by the
 	// standard deviation of the local noise. It is the geometric mean over the rounds of learning, because code lengths
@@ -50,7 +50,8 @@ type Decay struct {
 	Needed int // cool-down rounds until Left stays below the share passed to Decay; -1 if Decay tried too few rounds
 }
 
-// decayWork bounds how many numbers Decay reads. This takes a fraction of a second on all but huge networks.
+// decayWork bounds how many numbers Decay reads. Reading this many takes a fraction of a second, except on huge
+// networks.
 const decayWork = 3e7
 
 // noisyNetwork is a network of models that learn nothing: only noise and their neighbors move them.
@@ -63,8 +64,8 @@ type noisyNetwork struct {
 	noise          rng.Stream
 }
 
-// round makes one round and returns the mean square of the models' steps. The models get noise if noisy is set, as in a
-// round of learning. With a positive weight the round is a Chebyshev step.
+// round simulates one round and returns the mean square of the models' steps. The models get noise if noisy is set, as
+// in a round of learning. With a positive weight the round is a Chebyshev step.
 func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	clear(n.lap)
 	clear(n.pair)
@@ -104,11 +105,11 @@ func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	return sum / float64(len(n.x))
 }
 
-// Decay simulates the network on noise alone, with a = tau*beta*eta*mu: rounds of learning, as many as decayWork
-// allows, then rounds of cool-down, as many as the schedule has, or more until disagreement stays below the given
-// share. Each release of learning has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x +
-// dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of
-// mixing and cool-down are those of the schedule's Chebyshev, if it has one.
+// Decay simulates the network on noise alone, with a = tau*beta*eta*mu. It simulates as many rounds of learning as
+// decayWork allows. Then it simulates the cool-down of the schedule, and further rounds of cool-down until disagreement
+// stays below the given share. Each release of learning has noise of variance 1 and pairwise noise: x <- x - a*p +
+// noise with p = rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update)
+// of the paper). Rounds of mixing and cool-down are those of the schedule's Chebyshev, if it has one.
 func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
 	width := 1 + 2000/g.N() // numbers of a model; about two thousand in all models keep the error at a few percent
 	partners := cmp.Or(schedule.Partners, g)
@@ -149,8 +150,8 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 		if !(s.Left[c] < share) {
 			above = c
 		}
-		// Modes oscillate as they shrink. Assume that the share stays small once it has stayed small for about as many
-		// rounds as it took to become small.
+		// Modes oscillate as they shrink, so a small share may grow again. Assume that the share stays small once it
+		// has stayed small for about as many rounds as it took to become small.
 		if c >= 2*above+8 {
 			s.Needed = above + 1
 			if c >= schedule.Cooldown {

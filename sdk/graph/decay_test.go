@@ -6,8 +6,8 @@ import (
 )
 
 // covariance is the covariance of one mode of the Laplacian under the noise, in units of the noise's variance, for the
-// state (x, a*dual): eq. (modal-dynamics) of the paper, computed without random numbers. With g = a*rho*lambda the
-// matrix is [[1-g, -1], [g/2, 1]].
+// state (x, a*dual). It is computed from eq. (modal-dynamics) of the paper, without random numbers. With g =
+// a*rho*lambda, a round multiplies the state by the matrix [[1-g, -1], [g/2, 1]].
 type covariance struct{ xx, xy, yy float64 }
 
 func (s covariance) round(g, noise float64) covariance {
@@ -51,9 +51,9 @@ func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []
 	return steps, left
 }
 
-// The effect that Decay predicts, with pairwise noise, mixing and a cool-down, matches the sum over all modes of graphs
-// with known eigenvalues. With ten nodes the slowest mode has only 200 random numbers, so the simulation is accurate to
-// 5 %.
+// TestDecayAgainstModes compares Decay, with pairwise noise, mixing and a cool-down, with the exact sum over all modes
+// of graphs with known eigenvalues. With ten nodes the slowest mode has only 200 random numbers, so the simulation is
+// accurate to 5 %.
 func TestDecayAgainstModes(t *testing.T) {
 	eigenvalues := map[string][]float64{
 		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},

@@ -4,8 +4,8 @@ import "slices"
 
 // exactly tries all choices of colluders. For each choice of all colluders but the last, it inverts a matrix, and the
 // diagonal of the inverse has the resistances. It removes the last colluder by a low-rank update. It rounds each
-// resistance up by more than the error of that resistance. The result is Exact if the worst resistance rose by at most
-// the share that the constant negligible allows.
+// resistance up by more than the error of that resistance. The result is Exact if this rounding raises the worst
+// resistance by at most the share that the constant negligible allows.
 func (g *Graph) exactly(w float64, colluders int) Conductance {
 	n := g.N()
 	var c Conductance
@@ -59,8 +59,8 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 //
 // Entry (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding
 // in a step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law
-// the whole form changes by no larger share. The sums of products add a relative error to a row: two units, and one for
-// each of its links.
+// the whole form changes by no larger share. For a row, the sums of products add a relative error of two units in the
+// last place, and of one more for each link of the row.
 func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	n := g.N()
 	a = square(n)

@@ -7,7 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// Four hospitals form a ring. The example prints the neighbors of node 0 and a safe round gain for rho = 1.
+// In this example four hospitals form a ring. The example prints the neighbors of node 0 and a safe round gain for rho
+// = 1.
 func Example() {
 	g, err := graph.Parse("ring", 4, 0)
 	if err != nil {
@@ -25,7 +26,7 @@ func Example() {
 	// gain at 40% of the limit: 0.266667
 }
 
-// Two pairs without an edge between them cannot train together.
+// This example shows the error for two pairs without an edge between them, which cannot train together.
 func ExampleNew_apart() {
 	_, err := graph.New(4, [][2]int{{0, 1}, {2, 3}})
 	fmt.Println(err)

@@ -19,7 +19,7 @@ const maxFaults = 20 // errors of an edge list that are reported together
 
 var errDisconnected = errors.New("not connected") // another draw of a random graph may be connected
 
-// Graph is a connected, undirected graph without self loops and repeated edges. It is immutable and safe for concurrent
+// Graph is a connected, undirected graph without self loops or repeated edges. It is immutable and safe for concurrent
 // use.
 type Graph struct {
 	edges     [][2]int
@@ -59,8 +59,8 @@ func (g *Graph) Edges() [][2]int { return g.edges }
 // be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is New with names for the edges in errors: name returns the name of the k-th edge, such as its line in a file.
-// If name is nil, errors name edges by index.
+// build is like New, but names edges in errors: name returns the name of the k-th edge, such as its line in a file. If
+// name is nil, errors name edges by index.
 func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if name == nil {
 		name = func(k int) string { return fmt.Sprintf("edge %d", k) }

@@ -15,7 +15,7 @@ const (
 	runWork   = 1e9   // numbers that a run may read, which takes a second or two
 )
 
-// times stores the product of the Laplacian with x in y. It adds in the order of the neighbors.
+// times sets y to the product of the Laplacian and x. It adds in the order of the neighbors.
 func (g *Graph) times(y, x []float64) {
 	for i, near := range g.neighbors {
 		sum := float64(float64(len(near)) * x[i])
@@ -29,7 +29,7 @@ func (g *Graph) times(y, x []float64) {
 // extreme returns theta, the largest eigenvalue (if top is true) or the smallest, and the residual: the norm of L*y -
 // theta*y for the approximate unit eigenvector y. Some eigenvalue differs from theta by at most the residual. By
 // Rayleigh's principle theta is never above the largest or below the smallest eigenvalue. Both results are 0 for a
-// single node. The method is Lanczos's with full reorthogonalization and a random start, run to its end.
+// single node. extreme runs Lanczos's method to its end, with full reorthogonalization and a random start.
 func (g *Graph) extreme(top bool) (theta, residual float64) {
 	if g.N() == 1 {
 		return 0, 0
@@ -92,12 +92,13 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 	}
 }
 
-// approach does the same as extreme for large graphs, by Lanczos's method without reorthogonalization, whose steps take
-// time proportional to the number of nodes and edges. Rounding then only adds copies of eigenvalues, and the residual
-// from the last element of the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos
-// algorithm", Linear Algebra Appl. 34, 1980). It stops when the residual, as a share of theta, is at most the parameter
-// enough after maxSteps or more steps, when this share is at most the constant settled, or after all the steps that
-// runWork allows.
+// approach computes the results of extreme for large graphs. It uses Lanczos's method without reorthogonalization,
+// whose steps take time proportional to the number of nodes and edges. Without reorthogonalization, rounding only adds
+// copies of eigenvalues, and the residual from the last element of the matrix's eigenvector remains valid (Paige,
+// "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra Appl. 34, 1980).
+//
+// approach stops when the residual, as a share of theta, is at most the constant settled. After maxSteps steps it also
+// stops when this share is at most the argument enough. It always stops after the steps that runWork allows.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

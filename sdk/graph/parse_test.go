@@ -70,7 +70,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// An er graph is a function of its seed, and different seeds give different graphs.
+// TestErdosRenyiSeeds checks that an er graph is a function of its seed, and that different seeds give different
+// graphs.
 func TestErdosRenyiSeeds(t *testing.T) {
 	a, b, c := mustParse(t, "er:0.3", 30, 1), mustParse(t, "er:0.3", 30, 1), mustParse(t, "er:0.3", 30, 2)
 	checkShape(t, a)
@@ -88,9 +89,9 @@ func TestErdosRenyiSeeds(t *testing.T) {
 	}
 }
 
-// A regular graph has the same degree everywhere, is a function of its seed, and has no eigenvalue near that of the
-// constant vector. By Friedman's theorem the second eigenvalue of nearly all regular graphs is at least k -
-// 2*sqrt(k-1), minus a little.
+// TestRegular checks that a regular graph has the same degree everywhere and is a function of its seed, and that its
+// second eigenvalue is far from 0, the eigenvalue of the constant vector. By Friedman's theorem the second eigenvalue
+// is at least k - 2*sqrt(k-1), minus a little, for nearly all regular graphs.
 func TestRegular(t *testing.T) {
 	for _, c := range [][2]int{{4, 2}, {5, 2}, {4, 3}, {12, 4}, {12, 7}, {12, 10}, {31, 8}, {100, 3}, {101, 16}, {100, 78}, {500, 6}} {
 		n, k := c[0], c[1]
@@ -116,8 +117,9 @@ func TestRegular(t *testing.T) {
 	}
 }
 
-// All regular graphs of few nodes are about equally frequent. On six nodes with three neighbors each there are 60
-// prisms and 10 complete bipartite graphs. The walk of regularEdges starts at one of these ten.
+// TestRegularFrequencies checks that all regular graphs of few nodes are about equally frequent. On six nodes with
+// three neighbors each there are 60 prisms and 10 complete bipartite graphs. The walk of regularEdges starts at one of
+// the bipartite graphs, so it must also reach all others.
 func TestRegularFrequencies(t *testing.T) {
 	seen := map[string]int{}
 	const draws = 14000
@@ -134,7 +136,8 @@ func TestRegularFrequencies(t *testing.T) {
 	}
 }
 
-// With a P for which most draws are disconnected, Parse draws again until it finds a connected graph.
+// TestErdosRenyiRedraws checks that if most draws for a P are disconnected, Parse draws again until it finds a
+// connected graph.
 func TestErdosRenyiRedraws(t *testing.T) {
 	later := 0
 	for seed := range uint64(20) {
@@ -151,8 +154,9 @@ func TestErdosRenyiRedraws(t *testing.T) {
 	}
 }
 
-// Every pair is an edge equally often, independent of its position in the walk over the pairs: in 40,000 draws the
-// frequencies of all 45 pairs are within six standard deviations, 0.014, of P = 0.3.
+// TestErdosRenyiFrequencies checks that every pair is an edge equally often, independent of its position in the walk
+// over the pairs: in 40,000 draws the frequencies of all 45 pairs are within six standard deviations, 0.014, of P =
+// 0.3.
 func TestErdosRenyiFrequencies(t *testing.T) {
 	const n, draws, p = 10, 40_000, 0.3
 	var count [n][n]int
@@ -228,7 +232,7 @@ func TestReadEdgesRefuses(t *testing.T) {
 	}
 }
 
-// Reading an arbitrary file yields an error or a valid graph.
+// FuzzReadEdges checks that reading an arbitrary file yields an error or a valid graph.
 func FuzzReadEdges(f *testing.F) {
 	f.Add("0 1\n1 2\n", 3)
 	f.Add("# c\n0 1 # d\r\n", 2)

@@ -46,10 +46,10 @@ func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 	return nil, fmt.Errorf("none of %d random graphs was connected", erDraws)
 }
 
-// regularEdges starts from a ring in which each node is linked to its nearest nodes. Then it tries, ten times as often
-// as there are edges, to exchange the ends of two random edges. It skips an exchange that would repeat an edge. This
-// walk approaches the uniform distribution of regular graphs (Cooper, Dyer and Greenhill, "Sampling regular graphs and
-// a peer-to-peer network", Combinatorics, Probability and Computing 16, 2007).
+// regularEdges starts from a ring in which each node is linked to its nearest nodes. It then makes ten attempts per
+// edge to exchange the ends of two random edges, and skips an exchange that would repeat an edge. This walk approaches
+// the uniform distribution of regular graphs (Cooper, Dyer and Greenhill, "Sampling regular graphs and a peer-to-peer
+// network", Combinatorics, Probability and Computing 16, 2007).
 func regularEdges(s *rng.Stream, n, k int) (edges [][2]int) {
 	for i := range n {
 		for away := 1; away <= k/2; away++ {

@@ -55,8 +55,8 @@ func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
 	return out.graph(t, g.N())
 }
 
-// The closed forms for known kinds of graphs agree with a complete iteration. A graph that differs slightly from one of
-// these kinds is not mistaken for that kind.
+// TestKnownSpectra checks that the closed forms for known kinds of graphs agree with a complete iteration, and that a
+// graph that differs slightly from one of these kinds is not mistaken for it.
 func TestKnownSpectra(t *testing.T) {
 	for _, spec := range []string{"ring", "path", "star", "complete", "grid:2x2", "grid:2x9", "grid:9x2", "grid:5x7", "grid:4x4"} {
 		sizes := []int{2, 3, 4, 5, 6, 7, 20, 31}
@@ -106,8 +106,8 @@ func TestKnownSpectra(t *testing.T) {
 	}
 }
 
-// hostile returns graphs of about n nodes that are hard for at least one way to compute the spectrum: eigenvalues that
-// are small, crowded or far apart, or whose vectors are concentrated in a corner.
+// hostile returns graphs of about n nodes that are hard for at least one way to compute the spectrum: their eigenvalues
+// are small, crowded or far apart, or their eigenvectors are concentrated in a corner.
 func hostile(t *testing.T, n int) map[string]*Graph {
 	s := rng.New(5, rng.Address{Purpose: rng.Graph})
 	all := map[string]*Graph{}
@@ -187,8 +187,8 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 	return all
 }
 
-// Every way to compute the two eigenvalues agrees with a complete iteration: the largest eigenvalue is never too low,
-// the second is never too high, and both are close to the true eigenvalues.
+// TestSpectrumRoutes checks that every way to compute the two eigenvalues agrees with a complete iteration: the largest
+// eigenvalue is never too low, the second is never too high, and both are close to the true eigenvalues.
 func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
@@ -216,7 +216,7 @@ func TestSpectrumRoutes(t *testing.T) {
 	}
 }
 
-// The second eigenvalue of a large graph lies between two independent bounds.
+// TestSpectrumLarge checks that the second eigenvalue of a large graph lies between two independent bounds.
 func TestSpectrumLarge(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")
@@ -282,8 +282,8 @@ func belowInTree(g *Graph, x float64) (count int) {
 	return count
 }
 
-// The iteration finds the known spectra of graphs whose nodes are renumbered so that the function known does not
-// recognize these graphs.
+// TestSpectrumFamilies checks that the iteration finds the known spectra of graphs whose nodes are renumbered so that
+// the function known does not recognize these graphs.
 func TestSpectrumFamilies(t *testing.T) {
 	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // the eigenvalues of a ring
 	check := func(name string, n int, top, second float64, draw func(b *sketch)) {
@@ -354,7 +354,8 @@ func TestSpectrumFamilies(t *testing.T) {
 	})
 }
 
-// A fleet's graph is built repeatedly, but its spectrum is computed once.
+// TestGraphsAreShared checks that the spectrum of a fleet's graph is computed only once, although the graph is built
+// repeatedly.
 func TestGraphsAreShared(t *testing.T) {
 	edges := [][2]int{{0, 1}, {1, 2}, {2, 3}}
 	first := (&sketch{edges}).graph(t, 4)

@@ -52,8 +52,8 @@ func TestSpectrumClosedForms(t *testing.T) {
 	}
 }
 
-// checkSpectrum checks LambdaMax and Lambda2 of a graph, with errors as in their doc comments, against the true
-// eigenvalues top and second.
+// checkSpectrum compares LambdaMax and Lambda2 of a graph with the true eigenvalues, top and second. It allows the
+// errors that the doc comments state.
 func checkSpectrum(t *testing.T, g *Graph, top, second float64) {
 	t.Helper()
 	const rounding = 1e-13
@@ -69,7 +69,7 @@ func checkSpectrum(t *testing.T, g *Graph, top, second float64) {
 	}
 }
 
-// The eigenvalues of random graphs agree with an independent solver.
+// TestSpectrumRandom checks that the eigenvalues of random graphs agree with an independent solver.
 func TestSpectrumRandom(t *testing.T) {
 	for _, c := range []struct {
 		p string
@@ -83,10 +83,10 @@ func TestSpectrumRandom(t *testing.T) {
 	}
 }
 
-// LambdaMax is correct on graphs that mislead an iteration: the eigenvector is concentrated in one small corner, and a
-// nearly equal eigenvalue belongs to another corner far away.
+// TestSpectrumCorners checks that LambdaMax is correct on graphs that mislead an iteration: the eigenvector is
+// concentrated in one small corner, and a nearly equal eigenvalue belongs to another corner far away.
 func TestSpectrumCorners(t *testing.T) {
-	// Two stars of a and b leaves at the ends of a long path.
+	// barbell returns two stars, with a and b leaves, at the ends of a long path.
 	barbell := func(a, b, length int) *Graph {
 		var edges [][2]int
 		n := length
@@ -111,16 +111,16 @@ func TestSpectrumCorners(t *testing.T) {
 	want := jacobi(small)
 	checkSpectrum(t, small, want[small.N()-1], want[1])
 
-	// The same corner is at the end of a path that is too long for a complete run. The mode vanishes far from the
-	// corner, so both graphs have the same eigenvalue to more digits than the test compares.
+	// This graph has the same corner at the end of a path that is too long for a complete run. The mode vanishes far
+	// from the corner, so both graphs have the same eigenvalue to more digits than the test compares.
 	long := barbell(12, 11, 400)
 	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
 		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
 	}
 }
 
-// The functions eigenvalue and eigenvector are correct for a matrix with known eigenvalues and eigenvectors: 2 on the
-// diagonal, -1 next to the diagonal.
+// TestTridiagonal checks that the functions eigenvalue and eigenvector are correct for a matrix with known eigenvalues
+// and eigenvectors: 2 on the diagonal, -1 next to the diagonal.
 func TestTridiagonal(t *testing.T) {
 	const m = 25
 	a, b := make([]float64, m), make([]float64, m-1)
@@ -151,8 +151,8 @@ func TestTridiagonal(t *testing.T) {
 	}
 }
 
-// With the gain at 99.9 % of the limit every mode's matrix has spectral radius below 1; at 100.1 % the matrix of some
-// mode has a radius above 1.
+// TestStabilityLimit checks that with the gain at 99.9 % of the limit every mode's matrix has spectral radius below 1;
+// at 100.1 % the matrix of some mode has a radius above 1.
 func TestStabilityLimit(t *testing.T) {
 	for _, spec := range []string{"ring", "complete", "star", "path", "grid:3x3", "er:0.5"} {
 		for _, rho := range []float64{0.1, 1, 7} {
@@ -188,7 +188,8 @@ func spectralRadius(a, rho, lambda float64) float64 {
 	return max(cmplx.Abs((complex(tr, 0)+root)/2), cmplx.Abs((complex(tr, 0)-root)/2))
 }
 
-// The bits of LambdaMax and Lambda2 must not change, because the parameters of a run depend on them.
+// TestSpectrumBits checks that the bits of LambdaMax and Lambda2 do not change, because the parameters of a run depend
+// on them.
 func TestSpectrumBits(t *testing.T) {
 	g := mustParse(t, "er:0.3", 20, 5)
 	if got := math.Float64bits(g.LambdaMax()); got != 0x40297a43caa93af7 {
@@ -256,8 +257,8 @@ func BenchmarkLambdaMax(b *testing.B) {
 	}
 }
 
-// Contraction agrees with the matrix itself: the size of M^n grows like the n-th power of the spectral radius. If M has
-// one eigenvalue twice (g = 2), the eigenvalue is zero, and so is M^2.
+// TestContractionOfMatrix checks that Contraction agrees with the matrix itself: the size of M^n grows like the n-th
+// power of the spectral radius. If M has one eigenvalue twice (g = 2), the eigenvalue is zero, and so is M^2.
 func TestContractionOfMatrix(t *testing.T) {
 	for _, c := range []struct{ a, rho float64 }{{1, 1}, {0.3, 2}, {1e-3, 50}} {
 		for _, g := range []float64{-0.5, 0.01, 0.5, 1, 1.9, 2.1, 2.6, 8.0 / 3, 2.7, 4} {
@@ -283,8 +284,8 @@ func TestContractionOfMatrix(t *testing.T) {
 	}
 }
 
-// The contraction is 1 at g = 0 and at the stability limit, and 0 at g = 2, where the mode vanishes after two rounds.
-// It falls up to g = 2 and then rises.
+// TestContractionShape checks that the contraction is 1 at g = 0 and at the stability limit, and 0 at g = 2, where the
+// mode vanishes after two rounds. It falls up to g = 2 and then rises.
 func TestContractionShape(t *testing.T) {
 	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
 		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {

@@ -7,10 +7,10 @@ import (
 
 const treeWork = 5e8 // edges that the trees of all nodes together may read
 
-// treeBound returns a lower bound of the conductance to ground of every node, after any nodes are removed. The
-// parameter gone is the number of these nodes and must be below the least degree. The bound for a node is the
-// conductance of a tree rooted at that node, less that of the branches that conduct best, gone in number: removing a
-// node cuts off at most one branch, and by Rayleigh's law the tree conducts no more than the graph.
+// treeBound returns a lower bound on the conductance to ground of every node after any k nodes are removed, where k =
+// gone is below the least degree. The bound for a node is the conductance of a tree rooted at the node, less the
+// conductance of the k branches that conduct best: removing a node cuts off at most one branch, and by Rayleigh's law
+// the tree conducts no more than the graph.
 //
 // A tree grows by levels, and a node joins the smallest branch that it can. All numbers are positive, so the rounding
 // error is below 6 units in the last place for each node.

@@ -41,7 +41,7 @@ type Curve struct {
 	count int
 }
 
-// Add adds losses of the round in progress and keeps no reference to them. It ignores losses that are not
+// Add adds losses to the round in progress and keeps no reference to them. It ignores losses that are not
 // [zoest.Usable].
 func (c *Curve) Add(losses []float64) {
 	for _, loss := range losses {
@@ -52,7 +52,7 @@ func (c *Curve) Add(losses []float64) {
 	}
 }
 
-// Close ends a round. A round without a loss does not count.
+// Close ends a round. It ignores a round without a loss.
 func (c *Curve) Close() {
 	if c.count == 0 {
 		return

@@ -11,7 +11,7 @@
 //
 //	/         a page for people: the node's state, its neighbors, and charts over the rounds
 //	/status   the same as one JSON object, see [Status]
-//	/history  the numbers of the charts, a [Point] a round
+//	/history  the numbers of the charts, one [Point] per round
 //	/metrics  for Prometheus, see [Metrics]
 //	/healthz  200 while the run has not failed, otherwise 503 and the error
 //	/readyz   200 during the run while a neighbor is connected, if there are any and connections are known
@@ -21,9 +21,9 @@
 // pages read it.
 //
 // Loss and accuracy on the device's data ([Config.Score]), the trend of the loss ([Trend]) and the number of failed
-// queries come directly from the data, and the privacy guarantee does not cover them; the number of all queries is a
-// multiple of the number of samples. In a private run the page, /status and /history show these values and mark loss,
-// accuracy, trend and failed queries as not covered. /metrics does not have these values, because a collector takes
-// metrics off the machine. All other values follow from releases, public parameters, and the times of messages; timing
-// is outside the guarantee.
+// queries come directly from the data, and the privacy guarantee does not cover them; the number of all queries reveals
+// the number of samples. In a private run the page, /status and /history show these values and mark loss, accuracy,
+// trend and failed queries as not covered. /metrics does not have these values, because a collector takes metrics off
+// the machine. All other values follow from releases, public parameters, and the times of messages; timing is outside
+// the guarantee.
 package monitor

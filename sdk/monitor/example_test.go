@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// A program serves the page of a node and then reads the node's metrics over HTTP.
+// In this example a program serves the page of a node and then reads the node's metrics over HTTP.
 func Example() {
 	fleet := &sdk.Fleet{
 		Run: "solo", Dim: 2, Members: []string{"me"},

@@ -41,8 +41,8 @@ func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 	return &Group{fleet: fleet, nodes: slices.Clone(nodes), data: scored}
 }
 
-// Add records the state of the network after a round; rounds must come in ascending order. If mixing rounds of the same
-// learning round follow a release, Add ignores the release.
+// Add records the state of the network after a round; rounds must come in ascending order. Add ignores a release that
+// is followed by mixing rounds of the same learning round.
 func (g *Group) Add(p Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

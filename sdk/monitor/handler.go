@@ -68,8 +68,7 @@ func handler(s source) http.Handler {
 	}))
 }
 
-// join joins the errors of all nodes, or returns nil if there are none. The function wrong returns the error of one
-// node, or "".
+// join joins the errors of all nodes, or returns nil if there are none. wrong returns the error of one node, or "".
 func join(all []Status, wrong func(Status) string) error {
 	var errs []error
 	for _, one := range all {

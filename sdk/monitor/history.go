@@ -55,8 +55,8 @@ func (h *history) snapshot() history {
 	return history{max(h.Stride, 1), append([]Point{}, h.Points...)}
 }
 
-// mixed reports whether the release with this number is not followed by mixing rounds of its learning round: it is the
-// last release of the learning round, or belongs to the cool-down.
+// mixed reports whether no mixing rounds follow the given release in its learning round: the release is the last of its
+// learning round, or belongs to the cool-down.
 func mixed(f *sdk.Fleet, release int) bool {
 	return release > f.Method.Learning() || release%(1+f.Method.Mixing) == 0
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// The history of a long run has bounded length, and its points are evenly spaced over the run.
+// TestHistory checks that the history of a long run has bounded length, and that its points are evenly spaced over the
+// run.
 func TestHistory(t *testing.T) {
 	var h history
 	const rounds = 100_003
@@ -45,8 +46,9 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// In a run with mixing rounds, charts, scores and the consensus error only show mixed vectors. They never show a
-// release that mixing rounds follow, because its noise is not yet averaged out. Status and history agree.
+// TestMixing checks that in a run with mixing rounds, charts, scores and the consensus error only show mixed vectors.
+// They never show a release that is followed by mixing rounds, because its noise is not yet averaged out. Status and
+// history must agree.
 func TestMixing(t *testing.T) {
 	f := pair(func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Cooldown = 2, 1 })
 	scored := map[float32]bool{}

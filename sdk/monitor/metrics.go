@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// sampler is a function that takes one sample of a metric. labels has further labels, alternating names and values. The
-// function ignores the sample if v is unknown. A metric whose name ends in "_total" is a counter; all other metrics are
-// gauges.
+// sampler is a function that takes one sample of a metric. labels holds further labels as alternating names and values.
+// The function ignores the sample if v is unknown. A metric whose name ends in "_total" is a counter; all other metrics
+// are gauges.
 type sampler func(name, help string, v Value, labels ...string)
 
 // samples calls put for each sample of the metrics of a status.

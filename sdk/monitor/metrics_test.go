@@ -9,7 +9,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the golden test finds into its file")
 
-// The metrics of a private and a non-private node, whose names need escaping, have exactly the expected text.
+// TestMetricsGolden checks that the metrics of a private and a non-private node, whose names need escaping, have
+// exactly the expected text.
 func TestMetricsGolden(t *testing.T) {
 	private := Status{
 		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Seconds: 12.5,

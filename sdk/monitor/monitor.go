@@ -256,8 +256,8 @@ func (m *Monitor) score() {
 	}
 }
 
-// callScore calls Score and recovers from a panic: if a panic ended the node, the node's neighbors would learn from
-// that about the node's data.
+// callScore calls Score and recovers from a panic: if a panic ended the node, its neighbors would learn something about
+// the node's data.
 func (m *Monitor) callScore(x []float32) (loss, accuracy float64) {
 	defer func() {
 		if recover() != nil {
@@ -331,7 +331,7 @@ func (m *Monitor) Status() Status {
 	return out
 }
 
-// privacy returns the spent and planned privacy budget of the run, nil if the run is not private. The caller holds
+// privacy returns the spent and planned privacy budget of the run, or nil if the run is not private. The caller holds
 // m.mu.
 func (m *Monitor) privacy() *Privacy {
 	var spent dpmech.Total

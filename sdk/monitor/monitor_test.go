@@ -30,7 +30,7 @@ func pair(change func(f *sdk.Fleet)) *sdk.Fleet {
 	return f
 }
 
-// world has the two nodes, a and b, of a fleet in one process, and the monitor of a.
+// world has the two nodes, "a" and "b", of a fleet in one process, and the monitor of node "a".
 type world struct {
 	fleet *sdk.Fleet
 	nodes [2]*sdk.Node
@@ -40,7 +40,7 @@ type world struct {
 }
 
 // newWorld makes the two nodes. change may alter the configuration of the monitor; oracle, if not nil, is called before
-// every answer of node a's oracle.
+// every answer of the oracle of node "a".
 func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ctx context.Context) error) *world {
 	t.Helper()
 	w := &world{fleet: f, waiting: make(chan struct{}, 100)}
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ct
 	return w
 }
 
-// run runs both nodes until their runs end, and returns the result of node a's Run.
+// run runs both nodes until their runs end, and returns the result of Run of node "a".
 func (w *world) run(ctx context.Context) error {
 	w.mon.Begin(w.nodes[0])
 	over := make(chan error)
@@ -96,7 +96,8 @@ func (w *world) run(ctx context.Context) error {
 	return err
 }
 
-// The monitor reports a run from start to end: every round, its cost, and the distance between the releases.
+// TestRun checks that the monitor reports a run from start to end: every round, its cost, and the distance between the
+// releases.
 func TestRun(t *testing.T) {
 	links := []Link{{Name: "b", Connected: true, Sent: 12, Received: 34}}
 	w := newWorld(t, pair(nil), func(c *Config) {
@@ -151,8 +152,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// In a fleet with the payload message, nodes do not know the distance between their releases. In a fleet that is not
-// private, nodes have no epsilon.
+// TestNotPrivate checks that nodes do not know the distance between their releases if the fleet's payload is "message",
+// and have no epsilon if the fleet is not private.
 func TestNotPrivate(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, nil)
 	if err := w.run(t.Context()); err != nil {
@@ -170,8 +171,8 @@ func TestNotPrivate(t *testing.T) {
 	}
 }
 
-// Time spent waiting for an absent neighbor does not count as a stall. Time spent waiting for an oracle that does not
-// answer counts as a stall.
+// TestWaitingIsNoStall checks that waiting for an oracle that does not answer counts as a stall, and that waiting for
+// an absent neighbor does not.
 func TestWaitingIsNoStall(t *testing.T) {
 	now := time.Unix(1000, 0)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -217,8 +218,8 @@ func TestWaitingIsNoStall(t *testing.T) {
 	}
 }
 
-// The mean of the losses that a program returned is shown for each round, but only on this device: metrics do not have
-// this mean.
+// TestQueriedLossesStayHere checks that the mean loss that a program returned is shown for each round, but only on this
+// device: metrics must not contain it.
 func TestQueriedLossesStayHere(t *testing.T) {
 	calls := 0.0
 	w := newWorld(t, pair(nil), func(c *Config) {
@@ -246,8 +247,8 @@ func TestQueriedLossesStayHere(t *testing.T) {
 	}
 }
 
-// The number of failed queries is shown only on this device: the status on loopback has the number, marked as not
-// covered by the guarantee, and metrics do not have it.
+// TestFailedQueriesStayHere checks that the number of failed queries is shown only on this device: the status on
+// loopback has the number, marked as not covered by the guarantee, and metrics do not contain it.
 func TestFailedQueriesStayHere(t *testing.T) {
 	asked := 0
 	w := newWorld(t, pair(nil), nil, func(context.Context) error {
@@ -271,7 +272,7 @@ func TestFailedQueriesStayHere(t *testing.T) {
 	}
 }
 
-// The status of a failed run has its error. If Score panics, loss and accuracy are unknown.
+// TestFailure checks that the status of a failed run has its error. If Score panics, loss and accuracy are unknown.
 func TestFailure(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil,
 		func(context.Context) error { return errors.New("no scale") })
@@ -299,7 +300,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// Evidence against a neighbor is reported once. The node that holds the evidence does not count as failed.
+// TestEvidence checks that evidence against a neighbor is reported once. The node that holds the evidence does not
+// count as failed.
 func TestEvidence(t *testing.T) {
 	w := newWorld(t, pair(nil), nil, nil)
 	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: signed.Statement{Round: 3}}, {Member: "b", Round: 3},
@@ -321,7 +323,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// If the fleet bounds influence, a suspicious neighbor is reported. The node that reports it does not count as failed.
+// TestSuspicion checks that if the fleet bounds influence, a suspicious neighbor is reported. The node that reports it
+// does not count as failed.
 func TestSuspicion(t *testing.T) {
 	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
 		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +
@@ -338,7 +341,7 @@ func TestSuspicion(t *testing.T) {
 	}
 }
 
-// Unknown values are null in JSON, and survive a round trip.
+// TestValue checks that unknown values are null in JSON, and survive a round trip.
 func TestValue(t *testing.T) {
 	for _, v := range []Value{0, -2.5, 1e-300, 1e300, Unknown(), Value(math.Inf(1))} {
 		text, err := json.Marshal(v)
@@ -359,7 +362,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// The status says whether the node's loss is still falling, and what further rounds would cost.
+// TestTrend checks that the status states whether the node's loss is still falling, and what further rounds would cost.
 func TestTrend(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		w := newWorld(t, pair(func(f *sdk.Fleet) {
@@ -397,7 +400,7 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// From the first release to the last, the status has a bar for each adversary.
+// TestBarsOfStatus checks that the status has a bar for each adversary, from the first release to the last.
 func TestBarsOfStatus(t *testing.T) {
 	f := &sdk.Fleet{Run: "r", Dim: 2, Members: []string{"a", "b", "c", "d"},
 		Edges:   [][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"b", "c"}, {"b", "d"}, {"c", "d"}},

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Every metric that the dashboard and the alert rules of examples/monitoring use exists. If promtool is installed, the
-// test also checks that promtool accepts the rules.
+// TestMonitoringExamples checks that the dashboard and the alert rules of examples/monitoring use only metrics that
+// exist. If promtool is installed, the test also checks that promtool accepts the rules.
 func TestMonitoringExamples(t *testing.T) {
 	known := map[string]bool{}
 	text, err := os.ReadFile("testdata/metrics.txt")

@@ -22,7 +22,7 @@ func request(h http.Handler, path string, change func(r *http.Request)) *httptes
 	return w
 }
 
-// Each request, allowed or refused, gets the expected status and answer.
+// TestHandler checks that each request, allowed or refused, gets the expected status and answer.
 func TestHandler(t *testing.T) {
 	w := newWorld(t, pair(nil), func(c *Config) {
 		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }
@@ -105,7 +105,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// The page's content security policy allows the page's own script and style, and no other script or style.
+// TestPage checks that the page's content security policy allows the page's own script and style, and no other script
+// or style.
 func TestPage(t *testing.T) {
 	var parts [3]string
 	for i, name := range []string{"page.html", "page.css", "page.js"} {
@@ -145,7 +146,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Listen accepts only loopback addresses.
+// TestListen checks that Listen accepts only loopback addresses.
 func TestListen(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80", "example.com:80", "127.0.0.1", "",
 		"127.0.0.1.evil.example:0"} {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A collector that sends the token gets the node's metrics, but cannot read any other path.
+// TestRemoteToken checks that a collector that sends the token gets the node's metrics, but cannot read any other path.
 func TestRemoteToken(t *testing.T) {
 	m := newWorld(t, pair(nil), nil, nil).mon
 	h := m.Remote("0123456789abcdef")
@@ -74,7 +74,8 @@ func issue(t *testing.T, parent *tls.Certificate) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{text}, PrivateKey: key, Leaf: leaf}
 }
 
-// Over TLS, a collector is served only if its certificate comes from the configured authority.
+// TestRemoteTLS checks that over TLS, a collector is served only if its certificate comes from the configured
+// authority.
 func TestRemoteTLS(t *testing.T) {
 	authority, stranger := issue(t, nil), issue(t, nil)
 	trusted := x509.NewCertPool()
@@ -109,7 +110,8 @@ func TestRemoteTLS(t *testing.T) {
 	}
 }
 
-// In a private run a collector learns nothing about the number of samples from the count or the duration of queries.
+// TestRemoteHidesSamples checks that in a private run a collector learns nothing about the number of samples from the
+// count or the duration of queries.
 func TestRemoteHidesSamples(t *testing.T) {
 	of := func(private bool, samples int) string {
 		st := NewStatus(pair(nil), "a")

@@ -48,7 +48,7 @@ func dial(t *testing.T, address, text string) net.Conn {
 	return c
 }
 
-// answerOf sends text to an address and returns the response, and all bytes after it until the connection closes.
+// answerOf sends text to an address. It returns the response, and all bytes that follow it until the connection closes.
 func answerOf(t *testing.T, address, text string) (resp *http.Response, body, rest string) {
 	t.Helper()
 	c := dial(t, address, text)
@@ -69,7 +69,8 @@ func answerOf(t *testing.T, address, text string) (resp *http.Response, body, re
 	return resp, string(all), string(more)
 }
 
-// Each connection gets one answer and is then closed, even if the client has sent further requests.
+// TestServeOnce checks that each connection gets one answer and is then closed, even if the client has sent further
+// requests.
 func TestServeOnce(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -133,8 +134,8 @@ func TestServeOnce(t *testing.T) {
 	}
 }
 
-// A client that connects and leaves, or never sends a complete request, gets no answer. If a handler panics, its
-// connection is closed, and the next connection gets an answer.
+// TestServeNothing checks that a client that connects and leaves, or never sends a complete request, gets no answer. If
+// a handler panics, its connection is closed, and the next connection gets an answer.
 func TestServeNothing(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/panic" {
@@ -155,8 +156,8 @@ func TestServeNothing(t *testing.T) {
 	}
 }
 
-// A client that sends or reads slowly cannot keep its connection beyond the deadlines. The test checks how the
-// deadlines are set, without waiting for them.
+// TestServeDeadlines checks that a client that sends or reads slowly cannot keep its connection beyond the deadlines.
+// The test checks how the deadlines are set, without waiting for them.
 func TestServeDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -235,8 +236,8 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// When one connection more than the maximum opens, it is accepted at once, and the oldest connection is closed. When
-// the context ends, all connections are closed, and new connections are refused.
+// TestServeBound checks that a connection beyond the maximum is accepted at once, and that the oldest connection is
+// then closed. When the context ends, all connections must be closed and new connections refused.
 func TestServeBound(t *testing.T) {
 	stays := make(chan struct{})
 	address, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -270,8 +271,8 @@ func TestServeBound(t *testing.T) {
 	}
 }
 
-// Serve retries a listener that fails temporarily. When the listener is closed, Serve stops accepting, and open
-// connections may finish.
+// TestServeListener checks that Serve retries a listener that fails temporarily. When the listener is closed, Serve
+// stops accepting, and open connections may finish.
 func TestServeListener(t *testing.T) {
 	far, near := net.Pipe()
 	defer far.Close()

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// The cost of a fleet with pairwise noise is reported against two adversaries; without pairwise noise it is reported
-// against one.
+// TestPrivacyAgainstAll checks that the cost of a fleet with pairwise noise is reported against two adversaries;
+// without pairwise noise it is reported against one.
 func TestPrivacyAgainstAll(t *testing.T) {
 	f := &sdk.Fleet{
 		Method: sdk.Method{Rounds: 10, Mixing: 3, Cooldown: 5},
@@ -65,7 +65,8 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	}
 }
 
-// In a run with mixing rounds, Progress states the number of releases and the number of learning rounds.
+// TestProgress checks that in a run with mixing rounds, Progress states the number of releases and the number of
+// learning rounds.
 func TestProgress(t *testing.T) {
 	mixed := Status{Rounds: 200, Mixing: 3, Cooldown: 30}
 	for round, want := range map[int]string{

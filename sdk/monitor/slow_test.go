@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Clients that send nothing, or do not read a long answer, do not block other clients.
+// TestSlowClients checks that clients that send nothing, or do not read a long answer, do not block other clients.
 func TestSlowClients(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {

@@ -86,8 +86,8 @@ type Status struct {
 	RefusedFrames int64 `json:"refused_frames"`   // number of invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's release in round Compared. That round is the latest one that is not followed by mixing rounds.
-	// ConsensusError is unknown if the payload is "message", see [sdk.Status].
+	// node's release in round Compared, the latest round that is not followed by mixing rounds. ConsensusError is
+	// unknown if the payload is "message", see [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
@@ -110,8 +110,8 @@ func NewStatus(f *sdk.Fleet, name string) Status {
 	}
 }
 
-// Progress says how many of the run's releases are made: "round 3 of 80", or, with rounds of mixing, "release 12 of
-// 280, learning round 3 of 50 (mixing 1 of 4)".
+// Progress returns the number of releases that the run has made, in words: "round 3 of 80", or, with rounds of mixing,
+// "release 12 of 280, learning round 3 of 50 (mixing 1 of 4)".
 func (s *Status) Progress() string {
 	if s.Mixing == 0 {
 		return fmt.Sprintf("round %d of %d", s.Round, s.Rounds+s.Cooldown)
@@ -124,14 +124,14 @@ func (s *Status) Progress() string {
 	return text
 }
 
-// Evidence says that a member's key signed two different releases of one round (equivocation). The node stores both
+// Evidence states that a member's key signed two different releases of one round (equivocation). The node stores both
 // releases as proof, see [signed.Evidence].
 type Evidence struct {
 	Member string `json:"member"`
 	Round  int    `json:"round"`
 }
 
-// String says what the evidence proves.
+// String returns what the evidence proves, in words.
 func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
 // NewEvidence returns the evidence in the form of [Status], with one element for each pair of member and round.
@@ -158,7 +158,7 @@ type Neighbor struct {
 	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded the neighbor
 }
 
-// Quarantine says since when the node has excluded a neighbor, and why.
+// Quarantine states since when the node has excluded a neighbor, and why.
 type Quarantine struct {
 	Release int    `json:"release"` // the node's first release without the neighbor
 	Reason  string `json:"reason"`
@@ -224,8 +224,8 @@ type Against struct {
 	Planned Value   `json:"epsilon_planned"` // epsilon of all planned rounds of the run
 }
 
-// Lifetime is the total cost of all runs on the data set. Its adversary is the weakest adversary that any of these runs
-// names. It may differ from the adversary of the current run.
+// Lifetime is the total cost of all runs on the data set, against the weakest adversary that any of these runs names.
+// This adversary may differ from the adversary of the current run.
 type Lifetime struct {
 	Dataset   string   `json:"dataset"`
 	Unit      sdk.Unit `json:"unit,omitzero"` // unit that Epsilon protects: record if any run protects only records
@@ -287,7 +287,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	return out
 }
 
-// Local has results that come directly from the device's data: no privacy guarantee covers them. They are shown on
+// Local holds results that come directly from the device's data: no privacy guarantee covers them. They are shown on
 // loopback only; the [Metrics] of a private run, which leave the device, do not contain them.
 type Local struct {
 	Covered       bool   `json:"covered_by_privacy"` // always false
@@ -308,8 +308,8 @@ type Stop struct {
 	Text    string     `json:"text"`    // a summary for people
 }
 
-// EndEarly adds the early-stop requests asked to a status. end is the last round with data, or 0 if the run continues
-// as planned.
+// EndEarly adds the early-stop requests in asked to a status. end is the last round with data, or 0 if the run
+// continues as planned.
 func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	if f.Stop == nil || len(asked) == 0 && end == 0 {
 		return

@@ -5,7 +5,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/losses"
 )
 
-// Trend says whether the losses of the node's queries are still falling, and what further rounds would cost. Like
+// Trend states whether the losses of the node's queries are still falling, and what further rounds would cost. Like
 // [Local], it is shown on loopback only, because the losses come from the data. The costs alone are public: they follow
 // from the fleet file.
 type Trend struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Status and metrics of a run name the unit of privacy if the run protects each record, or if the ledger has releases
-// of runs that protect each record.
+// TestPrivacyOfRecords checks that the status and the metrics of a run name the unit of privacy if the run, or another
+// run in the same ledger, protects each record.
 func TestPrivacyOfRecords(t *testing.T) {
 	record := dpmech.Spend{First: 1, Rounds: 7, Clip: 1, Sigma: 80, Unit: dpmech.Record}
 	life := &dpmech.Lifetime{Runs: []dpmech.RunSpend{{Spends: []dpmech.Spend{record}}}}

@@ -12,7 +12,7 @@ const (
 	far    = "the network of ADDRESS is unreachable from here"
 )
 
-// reasons has pairs of the ending of a common connection error and its meaning in plain words.
+// reasons lists pairs: the ending of a common connection error, and its meaning in plain words.
 var reasons = [][2]string{
 	{"refused", "nothing listens at ADDRESS (connection refused): the node is not running"}, {"unreachable", far}, {"no route to host", far},
 	{"no such host", "the host name in ADDRESS is unknown: check the fleet file"},

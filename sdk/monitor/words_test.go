@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// InWords turns the text of a common error into a clause that contains the address, and returns any other text
-// unchanged.
+// TestInWords checks that InWords turns the text of a common error into a clause that contains the address, and returns
+// any other text unchanged.
 func TestInWords(t *testing.T) {
 	for fault, want := range map[string]string{
 		"wss://b.example:47654/: dial tcp 192.0.2.17:47654: connect: connection refused":                            "nothing listens at b.example:47654 (connection refused): the node is not running",
@@ -27,7 +27,7 @@ func TestInWords(t *testing.T) {
 			t.Errorf("%q: %q, want %q", fault, got, want)
 		}
 	}
-	// InWords also knows the error text that this operating system really returns.
+	// InWords must also recognize the error text that this operating system returns.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

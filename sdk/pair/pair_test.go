@@ -22,8 +22,8 @@ func private(t testing.TB, seed byte) *ecdh.PrivateKey {
 
 func public(k *ecdh.PrivateKey) [32]byte { return [32]byte(k.PublicKey().Bytes()) }
 
-// Both ends of an edge derive the same secret, which differs for every fleet, pair of names and key pair. The values
-// are pinned, because the ends may run different builds.
+// TestBothEndsAgree checks that both ends of an edge derive the same secret, which differs for every fleet, pair of
+// names and key pair. The values are pinned, because the ends may run different builds.
 func TestBothEndsAgree(t *testing.T) {
 	a, b, other := private(t, 1), private(t, 2), private(t, 3)
 	fleet := [32]byte{7}
@@ -67,7 +67,8 @@ func TestBothEndsAgree(t *testing.T) {
 	}
 }
 
-// Agree refuses a public key of low order, because it would yield a secret that everybody knows.
+// TestLowOrderIsRefused checks that Agree refuses a public key of low order, because it would yield a secret that
+// everybody knows.
 func TestLowOrderIsRefused(t *testing.T) {
 	for _, text := range []string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
@@ -89,7 +90,8 @@ func TestLowOrderIsRefused(t *testing.T) {
 	}
 }
 
-// Of the offers that start at or before a release, the latest determines the secret of the release, on both sides.
+// TestOfferThatCounts checks that the latest of the offers that start at or before a release determines the secret for
+// that release, on both sides.
 func TestOfferThatCounts(t *testing.T) {
 	k := &Kept{Member: "a", From: 4, Private: private(t, 1)}
 	first, second, third := private(t, 2), private(t, 3), private(t, 4)
@@ -137,7 +139,7 @@ func sample(t testing.TB) *Kept {
 	return k
 }
 
-// ParseKept is the inverse of Encode and accepts nothing else.
+// TestKept checks that ParseKept is the inverse of Encode and accepts nothing else.
 func TestKept(t *testing.T) {
 	for _, k := range []*Kept{sample(t), {Member: "a", From: 1, Private: private(t, 9)}, {Member: "a", From: 1}} {
 		text, err := k.Encode()

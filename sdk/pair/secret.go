@@ -13,7 +13,7 @@ import (
 // Secret is known only to the two members that share it.
 type Secret [32]byte
 
-// The tags separate the domains of keys and secrets.
+// Tags for domain separation between keys and secrets.
 const (
 	keyTag   = "spade-edge pair noise 1\n"
 	agreeTag = "spade-edge pair secret 1\n"

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 )
 
-// A key depends on the secret, the fleet and the release.
+// TestKeysDiffer checks that a key depends on the secret, the fleet and the release.
 func TestKeysDiffer(t *testing.T) {
 	seen := map[[32]byte][3]int{}
 	for secret := range 3 {
@@ -26,7 +26,8 @@ func TestKeysDiffer(t *testing.T) {
 	}
 }
 
-// Both ends derive the same keys in every version. The expected key was computed with Python's hmac.
+// TestKeyStays checks that both ends derive the same keys in every version. The expected key was computed with Python's
+// hmac.
 func TestKeyStays(t *testing.T) {
 	key := pair.Secret{1, 2, 3}.Key([32]byte{4, 5}, 6)
 	if got := hex.EncodeToString(key[:]); got != "107e5e76b0b79f0f0c3f2f1396095583e6a968b674e687934ca92c758ce123ea" {

@@ -30,8 +30,9 @@ func fromHex(t *testing.T, s string) []byte {
 	return b
 }
 
-// In Wycheproof's edge cases of X25519, Agree rejects the public keys whose shared secret everybody knows. For all
-// other keys Agree returns the secret that follows from the shared secret of the test case.
+// TestVectorsOfX25519 checks that in Wycheproof's edge cases of X25519, Agree rejects the public keys whose shared
+// secret everybody knows. For all other keys Agree returns the secret that follows from the shared secret of the test
+// case.
 func TestVectorsOfX25519(t *testing.T) {
 	var groups []struct {
 		Tests []struct {
@@ -72,7 +73,8 @@ func TestVectorsOfX25519(t *testing.T) {
 	}
 }
 
-// HKDF with SHA-256 passes Wycheproof's edge cases. HKDF derives the secrets of Agree and the keys of sealed frames.
+// TestVectorsOfHKDF checks that HKDF with SHA-256 passes Wycheproof's edge cases. HKDF derives the secrets of Agree and
+// the keys of sealed frames.
 func TestVectorsOfHKDF(t *testing.T) {
 	var groups []struct {
 		Tests []struct {

@@ -8,7 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// A fleet of 200 sensors: the settings follow from public numbers, and the forecast estimates the value of the run.
+// This example plans a fleet of 200 sensors: the settings follow from public numbers, and the forecast estimates the
+// value of the run.
 func Example() {
 	fleet := &sdk.Fleet{Run: "vibration", Dim: 6}
 	for i := range 200 {
@@ -39,7 +40,8 @@ func Example() {
 	// the signal is 4.7 times the noise, which is enough: true
 }
 
-// Eight clinics with about 400 samples each and a model of 31 numbers: the only decision is the budget.
+// In this example eight clinics have about 400 samples each and a model with 31 numbers. They only have to decide on
+// the budget.
 func ExampleSuggest() {
 	method, privacy, err := plan.Suggest(plan.Known{
 		Dim:     31,

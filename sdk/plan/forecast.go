@@ -19,7 +19,7 @@ type Outlook struct {
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
-	// Each of Members, Epsilon and Share is a change that would raise the gain to [Enough], all else equal: this number
+	// Members, Epsilon and Share are three changes, each of which alone would raise the gain to [Enough]: this number
 	// of members, this epsilon, or pairwise noise with [MostColluders] and the settings of [Suggest]. All three are
 	// zero if the gain is enough. Share is also false if the run already has pairwise noise.
 	Members int     `json:"members_for_enough,omitempty"`
@@ -37,20 +37,21 @@ const (
 	Enough = 0.8
 	// hopeless is the gain below which a run spends a privacy budget for almost nothing.
 	hopeless = 0.25
-	// reach is the largest useful movement of a model. With features of mean square 1, a model that has moved farther
+	// reach bounds how far it is useful to move a model. With features of mean square 1, a model that has moved farther
 	// hardly changes its answers.
 	reach = 2.25
-	// manyParameters is the minimum number of parameters at which [Forecast] considers a model with half of them.
+	// manyParameters is the number of parameters from which [Forecast] also predicts the gain with half the parameters.
 	manyParameters = 16
 	// mostShare is the largest noise that [MostColluders] accepts, as a multiple of the noise with one colluder.
 	mostShare = 1.1
-	// aim is the number of queries per parameter and round at which a member's update is half signal, half noise.
+	// aim is the number of queries per parameter and round at which half of a member's update is signal and half is
+	// noise.
 	aim = 10.0
 )
 
-// gains lists, for rising signals, the 5 % quantile, the median and the 95 % quantile of the gains of runs with that
-// signal, as printed by `forecast.py fit` in .ci/validate. Between two signals, interpolate linearly in the signal's
-// logarithm.
+// gains is a table of signals in increasing order. Each row lists the 5 % quantile, the median and the 95 % quantile of
+// the gains of runs with that signal, as printed by `forecast.py fit` in .ci/validate. Values between two rows are
+// interpolated linearly in the logarithm of the signal.
 type gains []struct{ signal, low, gain, high float64 }
 
 var (
@@ -93,7 +94,7 @@ func (g gains) at(signal float64) (low, gain, high float64) {
 	return a.low + t*(b.low-a.low), a.gain + t*(b.gain-a.gain), a.high + t*(b.high-a.high)
 }
 
-// signal returns the least signal in the table's range at which the median gain is at least the argument gain.
+// signal returns the smallest signal with a median gain of at least the given gain, limited to the range of the table.
 func (g gains) signal(gain float64) float64 {
 	k := 1
 	for k < len(g)-1 && g[k].gain < gain {
@@ -110,8 +111,8 @@ func gainsOf(u sdk.Unit) gains {
 	return clientGains
 }
 
-// Forecast forecasts the value of a fleet's private run. samples is the number of samples of each member; 0 means so
-// many that their number does not limit the signal. Forecast fails if the fleet is invalid or not private.
+// Forecast predicts the gain of a fleet's private run. samples is the number of samples per member; 0 means so many
+// that their number does not limit the signal. Forecast fails if the fleet is invalid or not private.
 func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	g, err := f.Graph()
 	if err != nil {
@@ -160,11 +161,11 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	return r, nil
 }
 
-// ErrHopeless is wrapped by the error of [Hopeless].
+// ErrHopeless is wrapped by the errors that [Hopeless] returns.
 var ErrHopeless = errors.New("the privacy budget would be spent for almost no gain")
 
-// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of the gain
-// without noise, however many samples its members have: see [Forecast].
+// Hopeless returns an error that wraps [ErrHopeless] if a private run, however many samples its members have, would
+// achieve less than a quarter of the gain of a run without noise; see [Forecast].
 func Hopeless(f *sdk.Fleet) error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil
@@ -177,8 +178,8 @@ func Hopeless(f *sdk.Fleet) error {
 	return nil
 }
 
-// signalOf returns how far all clipped updates, if they have the same direction, move the members' mean, as a multiple
-// of the local noise in that mean.
+// signalOf returns the distance by which all clipped updates would move the members' mean if they had the same
+// direction, divided by the local noise in that mean.
 func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == sdk.UnitRecord {

@@ -32,8 +32,8 @@ func clique(n int, change func(f *sdk.Fleet)) *sdk.Fleet {
 	return f
 }
 
-// Nine of ten runs in .ci/validate/forecast.csv had a gain in the interval that Forecast states. The table in the code
-// is fitted on the first half of these runs; this test uses the second half.
+// TestForecastIntervals checks that nine of ten runs in the second half of .ci/validate/forecast.csv had a gain within
+// the forecast interval. The table in the code was fitted only to the first half.
 func TestForecastIntervals(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../.ci/validate/forecast.csv")
@@ -66,7 +66,7 @@ func TestForecastIntervals(t *testing.T) {
 	}
 }
 
-// Each change that a forecast lists raises the gain to Enough.
+// TestForecastCures checks that each change that a forecast lists raises the gain to Enough.
 func TestForecastCures(t *testing.T) {
 	few := clique(16, func(f *sdk.Fleet) { f.Dim = 40; f.Privacy.EpsilonLimit = 8 })
 	r, err := plan.Forecast(few, 500)
@@ -106,8 +106,8 @@ func TestForecastCures(t *testing.T) {
 	}
 }
 
-// Halved equals the forecast with half the parameters. It is nil for a run with enough gain and for a run with few
-// parameters.
+// TestForecastHalved checks that Halved equals the forecast with half the parameters, and that it is nil for a run with
+// enough gain or few parameters.
 func TestForecastHalved(t *testing.T) {
 	for _, each := range []bool{false, true} {
 		of := func(n, dim int) *plan.Outlook {
@@ -138,7 +138,7 @@ func TestForecastHalved(t *testing.T) {
 	}
 }
 
-// Whether a run is hopeless does not depend on a member's data.
+// TestHopeless checks that the result of Hopeless does not depend on a member's data.
 func TestHopeless(t *testing.T) {
 	for want, f := range map[error]*sdk.Fleet{
 		nil:              clique(8, nil),

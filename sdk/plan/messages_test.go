@@ -9,9 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// A private run with default settings takes few rounds of messages for 50 rounds of learning. With -v the test prints
-// the number of rounds with default settings and with the method's own consensus steps, for the table in
-// sdk/DEFAULTS.md.
+// TestRoundsOfMessages checks that a private run with default settings needs few message rounds for 50 learning rounds.
+// With -v it prints two numbers of message rounds for the table in sdk/DEFAULTS.md: with default settings, and with
+// ADMM consensus but no partners.
 func TestRoundsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		graph         string

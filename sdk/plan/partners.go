@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/settings"
 )
 
-// Numbers of partners that [Suggest] chooses.
+// Limits for the choice of partners by [Suggest].
 const (
 	everybody  = 128 // largest fleet in which each member shares noise with all others
 	spare      = 12  // number of partners in addition to twice the colluders and absent members
@@ -16,10 +16,10 @@ const (
 	worthwhile = 0.9 // choose partners if the noise with them is below this share of the noise without them
 )
 
-// pairUp chooses which members share noise. If most neighbors of a member may collude, little pairwise noise protects
-// this member on the communication graph. A random graph keeps nearly all pairwise noise if each node has slightly more
-// than twice as many edges as colluders and absent members can remove. The proven bound on such a graph is tight; see
-// sdk/DEFAULTS.md.
+// pairUp chooses which members share noise. If only neighbors in the communication graph share noise, this noise
+// protects a member little when most of its neighbors may collude. In a random graph of partners nearly all of the
+// noise remains if each node has slightly more than twice as many partners as there are colluders and absent members;
+// see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil
@@ -46,14 +46,15 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	return err
 }
 
-// mayPair reports whether the choice of partners is open and partners are possible.
+// mayPair reports whether [Suggest] may choose partners, which requires that the settings leave the choice open and
+// that the graph has a suitable size.
 func (k *Known) mayPair() bool {
 	return k.Graph != nil && k.Privacy.Partners == 0 && !slices.Contains(k.Fixed, "privacy.partners") && k.Privacy.Sigma == 0 &&
 		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
 }
 
-// unit returns the local sigma that members need for an effective sigma of 1, with the ratio of pairwise to local noise
-// that the function share chooses.
+// unit returns the local sigma that yields an effective sigma of 1 if share chooses the ratio of pairwise to local
+// noise.
 func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 	if err == nil {
@@ -63,10 +64,10 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	return p.Sigma, err
 }
 
-// MostColluders returns the largest number of colluders that costs little. For the same guarantee, the noise in the
-// members' mean is then at most a tenth above the noise for one colluder, and every member shares noise with more
-// members than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of Privacy.
-// MostColluders fails if even one colluder is too many.
+// MostColluders returns the largest number of colluders that a run tolerates at little cost: with the same guarantee,
+// the noise in the members' mean is at most a tenth above the noise for one colluder, and every member shares noise
+// with more members than may collude or be absent. The result depends on Graph, Method.Seed, Privacy.Absent and
+// Privacy.Partners. MostColluders fails if even one colluder is too many.
 func MostColluders(k Known) (int, error) {
 	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
 	one, err := k.unit(p)

@@ -18,17 +18,18 @@ type PreflightReport struct {
 
 	Forecast *Outlook      // nil if the run is not private, or the settings are wrong
 	Answered time.Duration // duration of the query
-	// Saddle is the size of a set of parameters that change a loss if all of them move from zero, but not if only half
-	// of them move; 0 if Preflight found no such set. The gradient in these parameters is zero at zero, as in hidden
-	// layers, so the run needs an X0. Saddle depends on the data: keep it on the device.
+	// Saddle is the size of a set of parameters that changes a loss if all of them move away from zero, although moving
+	// either half of them alone does not; 0 if Preflight found no such set. At zero, the gradient with respect to these
+	// parameters is zero, for example in a network with hidden layers, so the run needs an X0. Saddle depends on the
+	// data: keep it on the device.
 	Saddle int
 }
 
-// Preflight makes the checks of [sdk.Config.Check], forecasts the run, and queries the oracle once, until ctx ends.
-// With record-level privacy it queries up to 16 records, because the first records may have no loss. If the query
-// succeeds and the run starts at zeros, Preflight searches for a saddle for at most 5 seconds. Preflight writes
-// nothing: the node may be running. Only Fleet and Name are required. read replaces the Store: it returns the stored
-// snapshot, or an fs.ErrNotExist.
+// Preflight runs the checks of [sdk.Config.Check], forecasts the run, and queries the oracle once. It stops waiting for
+// the oracle when ctx ends. With record-level privacy it queries up to 16 records, because the first records may have
+// no loss. If the query succeeds and the run starts at zero, Preflight searches for a saddle for at most 5 seconds.
+// Preflight writes nothing: the node may be running. Only Fleet and Name are required. The function read replaces the
+// Store: it returns the stored snapshot, or fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := &PreflightReport{Check: *cfg.Check(read)}
 	f := cfg.Fleet
@@ -52,7 +53,7 @@ func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot
 	return r
 }
 
-// tryOracle queries the loss of a sample at the start of the run, until ctx ends.
+// tryOracle queries the loss of a sample at the run's initial parameters. It gives up when ctx ends.
 func tryOracle(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, sample int) error {
 	x := f.X0
 	if x == nil {

@@ -20,7 +20,8 @@ func asks(loss float64, err error) sdk.OracleFunc {
 	return func(context.Context, []float32, int) (float64, error) { return loss, err }
 }
 
-// Preflight reports why an oracle is unusable, and does not wait for an oracle that never answers.
+// TestPreflightOracle checks that Preflight reports why an oracle is unusable, and does not wait for an oracle that
+// never answers.
 func TestPreflightOracle(t *testing.T) {
 	for name, c := range map[string]struct {
 		oracle sdk.OracleFunc
@@ -48,7 +49,8 @@ func TestPreflightOracle(t *testing.T) {
 	}
 }
 
-// With record-level privacy, a record without a loss does not stop a node if one of the first 16 records has a loss.
+// TestPreflightRecords checks that, with record-level privacy, Preflight accepts an oracle if one of the first 16
+// records has a loss.
 func TestPreflightRecords(t *testing.T) {
 	f := clique(2, func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{40, 40} })
 	for first, sound := range map[int]bool{0: true, 15: true, 16: false} {
@@ -65,7 +67,8 @@ func TestPreflightRecords(t *testing.T) {
 	}
 }
 
-// The report contains the findings of [sdk.Config.Check] and, for a private run, the forecast.
+// TestPreflightChecks checks that the report contains the findings of [sdk.Config.Check] and, for a private run, the
+// forecast.
 func TestPreflightChecks(t *testing.T) {
 	f := clique(8, func(f *sdk.Fleet) { f.Privacy.EpsilonLimit = 1 })
 	kept := func() (*state.Snapshot, error) { return &state.Snapshot{Member: "4"}, nil }

@@ -10,11 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Record-level privacy. The signal is the sum of all updates, if they have the same direction, relative to the noise.
-// It depends on the records, the members and the budget, but not on the number of rounds or the step: see recordSignal.
-// So few rounds with many queries of each record work best. sdk/DEFAULTS.md lists what was tried.
+// This file chooses settings for record-level privacy. The signal is the length of the sum of all updates, if they all
+// have the same direction, divided by the noise. The signal depends on the records, the members and the budget, but not
+// on the number of rounds or the step size; see recordSignal. Few rounds with many queries per record therefore work
+// best. sdk/DEFAULTS.md lists the alternatives that were tried.
 
-// suggestRecords is [Suggest] for record-level privacy, once estimator, Rho, Gain and Delta are chosen.
+// suggestRecords chooses the remaining settings for record-level privacy after [Suggest] has chosen the estimator, Rho,
+// Gain and Delta.
 func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
 	if k.Open && m.Estimator == sdk.EstimatorPaper { // tracking needs too much memory, and the paper's slopes are too noisy
 		m.Estimator = sdk.EstimatorCentered
@@ -65,16 +67,17 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 	return m, p, err
 }
 
-// RecordRounds is the number of rounds that [Suggest] chooses for record-level privacy; with a strong signal it chooses
-// 20.
+// RecordRounds is the number of rounds that [Suggest] chooses for record-level privacy, unless the signal is strong:
+// then Suggest chooses 20.
 const RecordRounds = 10
 
-// RecordTau returns the number of queries of each record in a round: twice the number of Walsh directions for dim
-// parameters, from 16 to 64.
+// RecordTau returns the number of queries per record and round: twice the number of Walsh directions for dim
+// parameters, but at least 16 and at most 64.
 func RecordTau(dim int) int { return min(max(16, 2<<bits.Len(uint(dim-1))), 64) }
 
-// recordMu returns the smoothing radius. A query moves the score of a record with features of mean square 1 by about 1,
-// or by about 2 with a hidden layer, whose parameters share the movement.
+// recordMu returns the smoothing radius, chosen so that a query moves a record's score by about 1 if the features have
+// mean square 1. The radius is twice as large with a hidden layer, because a query then splits its movement among the
+// layers.
 func recordMu(dim int, hidden bool) float64 {
 	reach := 1.0
 	if hidden {
@@ -83,22 +86,22 @@ func recordMu(dim int, hidden bool) float64 {
 	return reach / math.Sqrt(float64(dim))
 }
 
-// recordRadius returns R, the clip of each record's slope: about a quarter of a slope at the start, so that nearly all
-// records are clipped and count equally.
+// recordRadius returns R, the bound to which each record's slope is clipped. R is about a quarter of a typical slope at
+// the start, so nearly all slopes are clipped and nearly all records have equal weight.
 func recordRadius(mu float64, dim int) float64 { return mu * math.Sqrt(float64(dim)) / 15 }
 
-// recordSignal returns how far the clipped slopes of all records move the members' mean over all rounds if all slopes
-// have the same direction, as a multiple of the noise in that mean. mean is the mean number of records of a member.
-// ratio is the radius of one record's share of a release (R_s) divided by the standard deviation of a member's local
-// noise.
+// recordSignal returns the distance by which the clipped slopes of all records in all rounds would move the members'
+// mean if they had the same direction, divided by the noise in that mean. mean is the average number of records per
+// member. ratio is the radius of one record's share of a release (R_s) divided by the standard deviation of a member's
+// local noise.
 func recordSignal(mean float64, members, dim, rounds int, ratio float64) float64 {
 	return mean * math.Sqrt(float64(rounds)*float64(members)/float64(dim)) * ratio
 }
 
-// recordFar returns how far all clipped updates, if they have the same direction, should move the model, given the
-// result of recordSignal: 2 to 50.
+// recordFar returns the distance, from 2 to 50, by which all clipped updates should move the model if they have the
+// same direction. signal is the result of recordSignal.
 func recordFar(signal float64) float64 { return min(max(2, signal*signal/40), 50) }
 
-// agree is the length of the sum of the records' slopes at the start of a run, as measured on real data sets, divided
-// by the length that the sum would have if all slopes had the same direction.
+// agree is the length of the sum of the records' slopes at the start of a run, divided by the length that the sum would
+// have if all slopes had the same direction. The value was measured on real data sets.
 const agree = 0.1

@@ -19,7 +19,8 @@ func TestChoicesForRecords(t *testing.T) {
 	if r := recordRadius(recordMu(33, false), 33); math.Abs(r-1.0/15) > 1e-12 || recordMu(33, true) != 2*recordMu(33, false) {
 		t.Errorf("radius %v, want a fifteenth of what a query moves a score", r)
 	}
-	// At equal cost the last argument is proportional to 1/sqrt(rounds), so the signal does not depend on the rounds.
+	// At equal privacy cost the last argument is proportional to 1/sqrt(rounds), so the signal does not depend on the
+	// number of rounds.
 	if a, b := recordSignal(170, 4, 33, 10, 0.042), recordSignal(170, 4, 33, 40, 0.021); math.Abs(a-b) > 1e-9*a || a < 7 || a > 9 {
 		t.Errorf("signals %v and %v, want the same", a, b)
 	}

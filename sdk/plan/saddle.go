@@ -16,10 +16,11 @@ const (
 	saddlePatience = 5 * time.Second
 )
 
-// saddle searches for a set of parameters that change a loss if all of them leave zero, but not if only half of them
-// do. The gradient of a smooth model in these parameters is zero, so a start at zero is a saddle, as in hidden
-// layers, whose weights are multiplied with each other. saddle returns the size of the set, or 0 if it found no such
-// set in time. The size depends on the data: keep it on the device.
+// saddle searches for a set of parameters that changes a loss if all of them move away from zero, although moving
+// either half of them alone does not. At zero, the gradient of a smooth model with respect to these parameters is zero,
+// so zero is a saddle point. Networks with hidden layers have such sets, because the weights of different layers are
+// multiplied. saddle returns the size of the set, or 0 if it found none in time. The size depends on the data: keep it
+// on the device.
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()
@@ -54,9 +55,9 @@ func (p *saddleProbe) loss(sample int) float64 {
 	return loss[0]
 }
 
-// search looks for a set of parameters that changes a loss although neither half of the set does, and returns the size
-// of the set, or 0 if it finds no such set. It begins with the set of all parameters and halves it as long as one half
-// changes a loss. If a single parameter is left, it changes a loss alone, so search starts again without this parameter.
+// search returns the size of a set of parameters that changes a loss although neither half of the set does, or 0 if it
+// finds no such set. It begins with all parameters and continues with either half as long as that half changes a loss.
+// If a single parameter remains, that parameter alone changes a loss, so search starts again without it.
 func (p *saddleProbe) search(samples int) int {
 	var all []int
 	for j := range p.at {

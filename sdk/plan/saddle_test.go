@@ -13,8 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// hidden is a network with one hidden layer of tanh units. Its parameters are the weights of each unit, then the
-// weights of the units for each output. With bias, a bias follows the weights of each unit and of each output.
+// hidden returns the number of parameters and the loss of a network with one hidden layer of tanh units. The parameters
+// are the weights of each unit, followed by each output's weights for the units. With bias, the weights of each unit
+// and of each output are followed by a bias.
 func hidden(in, units, out int, bias bool) (dim int, loss sdk.OracleFunc) {
 	one := 0
 	if bias {
@@ -52,7 +53,8 @@ func hidden(in, units, out int, bias bool) (dim int, loss sdk.OracleFunc) {
 	}
 }
 
-// sparse is a linear model of several classes whose samples have few nonzero columns.
+// sparse returns the number of parameters and the loss of a linear model with several classes, whose samples have few
+// nonzero columns.
 func sparse(columns, classes, few int) (dim int, loss sdk.OracleFunc) {
 	return columns * classes, func(_ context.Context, x []float32, sample int) (float64, error) {
 		random := rand.New(rand.NewPCG(9, uint64(sample)))

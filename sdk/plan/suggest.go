@@ -9,24 +9,24 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Known is the input of [Suggest]: public numbers and fixed settings. A setting that is zero is open: Suggest chooses
-// it.
+// Known is the input of [Suggest]: public numbers and fixed settings. A zero setting is open: Suggest chooses it.
 type Known struct {
-	Dim     int   // d, at least 1
-	Moved   int64 // parameters that a query moves, by Mu each: Spec.Moved of package adapter; 0 means Dim
-	Samples []int // m_i of each member, at least 1 each
-	Hidden  bool  // the model has a hidden layer and a random start: it needs a larger Mu and larger steps
-	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
-	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
+	Dim     int           // d, at least 1
+	Adapter *adapter.Spec // the fleet's adapter, through which a query moves all of the model's parameters; or nil
+	Samples []int         // m_i of each member, at least 1 each
+	Hidden  bool          // the model has a hidden layer and a random start: it needs a larger Mu and larger steps
+	Columns bool          // each parameter is the weight of a table column, and many columns may be irrelevant
+	Uneven  bool          // features are pixels or principal components: few directions have most of the variance
 
-	// Steps or Queries, if set, determines Rounds and, with Tau open, selects the paper's non-private schedule (eq.
-	// (nonprivate-schedule)).
+	// If Steps or Queries is set, it determines Rounds; if Tau is zero as well, the run uses the paper's non-private
+	// schedule (eq. (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // maximum number of oracle queries of a member
 
@@ -37,16 +37,16 @@ type Known struct {
 	Fixed   []string    // settings that stay zero, by their Name in package settings: "method.cooldown"
 	Open    bool        // Method.Estimator and Directions are open as well
 
-	// Graph, if set, makes members share noise that cancels. Either Sigma, PairSigma and EffectiveSigma are all open
-	// and follow from the budget, or all three are fixed. The budget then holds against outsiders and any
-	// Privacy.Colluders members, if at most Absent members drop out.
+	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma must then be either
+	// all zero, so that Suggest chooses them for the budget, or all fixed. The budget covers what outsiders and any
+	// Privacy.Colluders members can learn if at most Absent members drop out.
 	Graph *graph.Graph
 	noise *graph.Graph // which members share noise
 }
 
-// robust returns the default of Method.Robust, which costs an honest run at most 0.3 points (sdk/ROBUST.md), or 0 for
-// none. Without client-level noise the default needs more neighbors: honest members with few neighbors and few classes
-// of samples would exclude each other.
+// robust returns the default of Method.Robust, or 0 for none. The default costs an honest run at most 0.3 percentage
+// points (sdk/ROBUST.md). Without client-level noise, the default requires more neighbors per member: otherwise
+// honest members whose samples have few classes would exclude each other.
 func (k Known) robust() float64 {
 	n, p := len(k.Samples), k.Privacy
 	switch {
@@ -63,22 +63,22 @@ func (k Known) robust() float64 {
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest chooses the open settings. The error wraps [dpmech.ErrBudget] if the budget does not cover a single release.
+// Suggest chooses all open settings. The error wraps [dpmech.ErrBudget] if the budget does not cover a single release.
 //
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
-//   - Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
+//   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed DefaultMemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
-//   - Consensus: Chebyshev with noise, without Robust.
+//   - Consensus: Chebyshev with noise and without Robust, else ADMM.
 //   - Robust: 0 with pairwise noise, with Chebyshev, or below five Neighbors. Otherwise 1.5 with client-level noise and
 //     at least eight members, else 2 if each member has at least eight neighbors or is linked to all members, else 0.
-//   - Mu, Eta and Clip follow from Dim, Moved and the queries of a step, to three digits. In a schedule of T steps tau is
-//     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
+//   - Mu, Eta and Clip follow from Dim, Adapter and the queries of a step, to three digits. In a schedule of T steps tau
+//     is T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
-//   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks
-//     on the graph, and Clip from the ratio of signal to noise. Partners: 0, unless sharing noise with partners
-//     instead of neighbors reduces the noise by more than a tenth.
+//   - With Graph, Tau is chosen for about 4096 queries per round. Mixing and Cooldown follow from the rate at which
+//     disagreement shrinks on the graph, and Clip follows from the ratio of signal to noise. Partners: 0, unless
+//     sharing noise with partners instead of neighbors reduces the noise by more than a tenth.
 //
-// sdk/DEFAULTS.md lists what was tried.
+// sdk/DEFAULTS.md lists the alternatives that were tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
@@ -95,8 +95,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	}
 	def(&m.Rho, 1)
 	// With this gain the fastest mode of disagreement vanishes after two rounds, and every other mode shrinks by
-	// sqrt(1-g/2) a round, with g = a*rho*lambda. With any other gain the fastest mode or the other modes shrink more
-	// slowly.
+	// sqrt(1-g/2) per round, with g = a*rho*lambda. With any other gain some mode shrinks more slowly.
 	def(&m.Gain, 0.75)
 	choose(k, "method.robust", &m.Robust, k.robust())
 	if !p.NonPrivate {
@@ -126,10 +125,10 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d), or reach/sqrt(Moved) if that is smaller. The variable share relates the noise of eta's
-	// steps, about eta*sqrt(steps/queries), to mu. All clipped updates, if they have the same direction, move the model
-	// by further*mu*sqrt(d). If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid
-	// is about linear up to 1.5. DEFAULTS.md has the measurements.
+	// Mu is reach/sqrt(d), or reach/sqrt(Adapter.Moved()) if that is smaller. share is the noise of all steps, about
+	// eta*sqrt(steps/queries), divided by mu. All clipped updates move the model by further*mu*sqrt(d) if they have the
+	// same direction. If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid is about
+	// linear up to 1.5. DEFAULTS.md has the measurements.
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
@@ -156,23 +155,30 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	return m, p, err
 }
 
-func (k Known) moved() float64 { return float64(max(int64(k.Dim), k.Moved)) }
+// moved returns the number of parameters that one query changes, each by Mu.
+func (k Known) moved() float64 {
+	if k.Adapter == nil {
+		return float64(k.Dim)
+	}
+	return float64(k.Adapter.Moved())
+}
 
-// lopsided reports whether a run moves far in directions of little variance: without noise, or with noise that cancels.
+// lopsided reports whether a run with uneven features moves far in directions of little variance, because it has no
+// noise or only noise that cancels.
 func (k Known) lopsided(p sdk.Privacy) bool {
 	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
 
-// protect sets clip, noise and mixing. far is how far all clipped updates, if they have the same direction, should move
-// the model.
+// protect sets the clip, the noise and the mixing. far is the distance by which all clipped updates should move the
+// model if they have the same direction.
 func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	rounds := float64(m.Rounds)
 	if p.Sigma == 0 {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// Noise in the final model moves a score by far/signal. A linear model works equally well at any distance from
-		// its start.
+		// Noise in the final model changes a score by far/signal, so the signal limits far. A small far does no harm: a
+		// linear model works equally well at any distance from its start.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {
@@ -197,8 +203,7 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	return err
 }
 
-// spend sets the noise that the budget requires. With a graph g, members that are neighbors in g share part of the
-// noise.
+// spend sets the noise that the budget requires. If g is not nil, neighbors in g share part of the noise.
 func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	p.Sigma, err = dpmech.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
 	if err == nil && g != nil {
@@ -207,9 +212,9 @@ func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	return err
 }
 
-// share splits p.Sigma into local noise and pairwise noise. The pairwise noise is a power of two times the local noise.
-// It is at most 2*p.Sigma, because it disturbs the queries until it cancels. Each doubling must save a tenth of the
-// local noise.
+// share splits p.Sigma into local noise and pairwise noise. The pairwise noise is the local noise times a power of two.
+// share doubles this factor as long as each doubling saves at least a tenth of the local noise and the pairwise noise
+// stays within 2*p.Sigma, because pairwise noise disturbs the queries until it cancels.
 func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
@@ -228,16 +233,17 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. With the method's own
-// steps, Mixing is the number of steps in which disagreement falls to a tenth, at most nine. With Chebyshev steps it is
-// smaller, and long increases it. Cooldown is at least 30, and enough for disagreement to fall to a tenth of the noise
-// in the members' mean.
+// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. With ADMM consensus,
+// Mixing is the number of steps in which disagreement falls to a tenth, but at most nine. With Chebyshev consensus,
+// Mixing is 1, 3 or 4, depending on the graph; if the argument long is true, 6 takes the place of 3 and 4. Cooldown is
+// at least 30, and large enough for disagreement to fall to a tenth of the noise in the members' mean.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {
 		return
 	}
-	// apart is the members' disagreement right after a release, as a multiple of a tenth of the noise in their mean.
+	// apart is the factor by which disagreement right after a release must shrink to reach a tenth of the noise in the
+	// members' mean.
 	apart := max(1, 10*math.Sqrt(2*float64(len(k.noise.Edges())))*p.PairSigma/p.Sigma)
 	if m.Consensus == sdk.ConsensusChebyshev {
 		c := g.Chebyshev()
@@ -267,7 +273,7 @@ func rounded(x float64, digits int) float64 {
 	return y
 }
 
-// length sets the number of rounds and tau.
+// length sets Rounds and Tau.
 func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 	samples := slices.Max(k.Samples)
 	batch, table := int64(batchOf(*m, samples)), int64(samples)
@@ -327,7 +333,7 @@ func batchOf(m sdk.Method, samples int) int {
 	return samples
 }
 
-// choose sets the default of an open setting for which zero is valid.
+// choose sets a zero setting to value unless the setting is fixed. It is for settings whose zero is a valid choice.
 func choose[T comparable](k Known, name string, setting *T, value T) {
 	if !slices.Contains(k.Fixed, name) {
 		def(setting, value)

@@ -9,12 +9,13 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// The settings that Suggest returns are pinned.
+// TestSuggest pins the settings that Suggest returns.
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
 	for name, c := range map[string]struct {
@@ -33,9 +34,9 @@ func TestSuggest(t *testing.T) {
 			50, 0, 3, 8.48, 0.612, 0, 0, 0, 0},
 		"tracking, private": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true},
 			50, 30, 3, 1.13, 0.612, 0.045, 0.381984, 1e-5, 8},
-		"adapter": {plan.Known{Dim: 6, Moved: 600, Samples: equal(50, 64), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
+		"adapter": {plan.Known{Dim: 6, Adapter: &adapter.Spec{Form: adapter.Random, Dim: 6, Of: 600}, Samples: equal(50, 64), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
 			50, 30, 3, 0.848, 0.0612, 0, 0, 0, 0},
-		"adapter, private": {plan.Known{Dim: 6, Moved: 600, Samples: equal(50, 64)}, 50, 30, 2, 0.138, 0.0612, 0.0045, 0.0381984, 1e-5, 8},
+		"adapter, private": {plan.Known{Dim: 6, Adapter: &adapter.Spec{Form: adapter.Random, Dim: 6, Of: 600}, Samples: equal(50, 64)}, 50, 30, 2, 0.138, 0.0612, 0.0045, 0.0381984, 1e-5, 8},
 		"budget in zcdp": {plan.Known{Dim: 785, Samples: equal(20, 300), Method: sdk.Method{Batch: 32},
 			Privacy: sdk.Privacy{EpsilonLimit: 2, Delta: 1e-6, Accounting: dpmech.ZCDP}},
 			50, 30, 2, 0.0541, 0.0535, 0.045, 1.51564, 1e-6, 2},
@@ -71,8 +72,9 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// With as many colluders as MostColluders returns, the mean has at most a tenth more noise than with one colluder. With
-// one more colluder the mean has more noise than that, or all members that a member shares noise with could collude.
+// TestMostColluders checks that, with the number of colluders that MostColluders returns, the mean has at most a tenth
+// more noise than with one colluder, and that one more colluder is too many: either the noise is above this limit, or
+// all members that share noise with some member could collude.
 func TestMostColluders(t *testing.T) {
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
@@ -103,8 +105,8 @@ func TestMostColluders(t *testing.T) {
 	}
 }
 
-// Suggest chooses Robust by itself only where honest runs lost at most 0.3 points in measurements, and only with
-// ConsensusADMM.
+// TestSuggestRobust checks that Suggest enables Robust only where honest runs lost at most 0.3 percentage points in
+// measurements, and only with ConsensusADMM.
 func TestSuggestRobust(t *testing.T) {
 	g, err := graph.Parse("complete", 12, 1)
 	if err != nil {
@@ -146,7 +148,8 @@ func TestSuggestRobust(t *testing.T) {
 	}
 }
 
-// With a graph, settings follow from public numbers alone, and the signal relative to the noise determines the clip.
+// TestSuggestShared checks that, with a graph, settings follow from public numbers alone, and that the ratio of signal
+// to noise determines the clip.
 func TestSuggestShared(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind                  string
@@ -208,9 +211,9 @@ func TestSuggestShared(t *testing.T) {
 	}
 }
 
-// Members that are not neighbors share noise if that saves at least a tenth of the noise, or if no pairwise noise would
-// remain otherwise: on a ring, on a star, or with as many colluders as neighbors. A dense random graph needs no
-// partners.
+// TestSuggestPartners checks that Suggest chooses partners if they save at least a tenth of the noise, or if no
+// pairwise noise would remain without them, as on a ring, on a star, or with as many colluders as neighbors. On a dense
+// random graph Suggest chooses no partners.
 func TestSuggestPartners(t *testing.T) {
 	for _, c := range []struct {
 		kind                                string

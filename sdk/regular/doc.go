@@ -1,4 +1,4 @@
-// Package regular opens files that other users may have placed. If a file is a pipe, a device or too long, [Open] and
+// Package regular opens files that other users may have created. If a file is a pipe, a device or too long, [Open] and
 // [Read] return an error at once: they neither block nor fill the memory.
 //
 //	text, err := regular.Read("ledger.json.neighbors", 1<<30)

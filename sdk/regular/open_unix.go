@@ -4,5 +4,5 @@ package regular
 
 import "syscall"
 
-// nonblock keeps an open from waiting for a process at the other end of a pipe. It has no effect on regular files.
+// nonblock keeps os.OpenFile from waiting for a process at the other end of a pipe. It has no effect on regular files.
 const nonblock = syscall.O_NONBLOCK

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A file that is not regular, or is too long, is refused at once, also through a symbolic link.
+// TestRefused checks that a file that is too long or not regular is refused at once, even through a symbolic link.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A pipe that replaces a file between the check and the opening does not block.
+// TestRaceWithAPipe checks that Open does not block if a pipe replaces the file after the check.
 func TestRaceWithAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := syscall.Mkfifo(path+".pipe", 0o600); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// BenchmarkStream measures what a query costs besides the computation of a loss. The program, which is this test
-// binary, only reads 1,000 parameters and adds them.
+// BenchmarkStream measures the cost of a query without the computation of its loss. The program, which is this test
+// binary, only reads 1,000 parameters and adds them up.
 func BenchmarkStream(b *testing.B) {
 	for _, format := range []scorer.Format{scorer.CBOR, scorer.JSON} {
 		for _, size := range []int{1, 16, 64} {

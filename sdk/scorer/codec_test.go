@@ -107,8 +107,8 @@ func TestDocumentedFrames(t *testing.T) {
 	}
 }
 
-// Each parameter of a JSON query has the fewest digits that identify the float32. A reader that parses the digits as a
-// float64 and rounds it to float32 gets the exact value.
+// TestJSONQuery checks that each parameter of a JSON query has the fewest digits that identify the float32. A reader
+// that parses the digits as a float64 and rounds it to float32 gets the exact value.
 func TestJSONQuery(t *testing.T) {
 	x := []float32{0.1, -2.5e-7, math.MaxFloat32, math.SmallestNonzeroFloat32, 0, 1}
 	const want = `{"id":7,"sample":12,"x":[0.1,-2.5e-07,3.4028235e+38,1e-45,0,1]}` + "\n"
@@ -133,7 +133,7 @@ func TestJSONQuery(t *testing.T) {
 	}
 }
 
-// An answer is understood in every CBOR encoding that a library may choose for it.
+// TestCBORAnswers checks that an answer is understood in every CBOR encoding that a library may choose.
 func TestCBORAnswers(t *testing.T) {
 	for _, loss := range []any{0, 1, -3, 0.5, 0.1, -2.25, float32(0.75), 1e-300, uint64(1 << 60)} {
 		for _, mode := range []cbor.EncOptions{{}, cbor.CanonicalEncOptions(), cbor.CTAP2EncOptions()} {
@@ -224,7 +224,7 @@ func TestJSONAnswers(t *testing.T) {
 	}
 }
 
-// If an answer is valid JSON, the package reads the same values from it as encoding/json does.
+// FuzzJSONAnswer checks that the package reads the same values from a valid JSON answer as encoding/json does.
 func FuzzJSONAnswer(f *testing.F) {
 	for _, line := range []string{`{"id":1,"loss":0.5}`, `{"loss":-1e-7,"id":12}`, `{"id":1,"error":"why \" not"}`, `{"id":1,"loss":NaN}`, `{"hello":1,"dim":3,"samples":20}`,
 		`{"hello":1,"dim":3,"samples":20,"adapter":{"form":"random"}}`,
@@ -258,7 +258,7 @@ func FuzzJSONAnswer(f *testing.F) {
 	})
 }
 
-// The package reads the same values from a CBOR answer as a CBOR library does.
+// FuzzCBORAnswer checks that the package reads the same values from a CBOR answer as a CBOR library does.
 func FuzzCBORAnswer(f *testing.F) {
 	for _, m := range []any{map[int]any{1: 7, 2: 0.5}, map[int]any{1: 7, 3: "why not"}, map[int]any{1: 7, 2: nil}, map[int]any{1: 1, 2: 3, 3: 20}, 7, "text"} {
 		frame, err := cbor.Marshal(m)
@@ -294,8 +294,8 @@ func FuzzCBORAnswer(f *testing.F) {
 	})
 }
 
-// For each format, the function next of its codec splits a byte stream into messages of at most the maximum length and
-// loses no byte.
+// FuzzNext checks that the next function of each codec splits a byte stream into messages of at most the maximum length
+// and loses no byte.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte("{}\n\n{\n"))
 	f.Add([]byte("\x01\x00\x00\x00\xa0\x02\x00\x00\x00\xa1"))

@@ -22,25 +22,25 @@ const (
 	maxWorkers = 1024
 )
 
-// Program says how to start a program.
+// Program specifies how to start and restart a program.
 type Program struct {
 	// Command is the program and its arguments. A program name without a path separator is looked up in PATH; any other
-	// relative path starts from Dir.
+	// relative path is relative to Dir.
 	Command []string
 	Dir     string // the working directory; empty means the working directory of this process
 	Workers int    // number of concurrent processes, up to 1024; 0 means 1
 
-	// Environment names the variables of this process that the program gets in addition to PATH, HOME, USER, LANG,
+	// Environment names the environment variables that the program inherits in addition to PATH, HOME, USER, LANG,
 	// LC_ALL, LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
 	Environment []string
 
 	// Timeout is the longest time that a process may take for its next answer; 0 means 30 s.
 	Timeout time.Duration
-	// Backoff is the longest pause before a program that fails repeatedly is restarted; 0 means 30 s.
+	// Backoff is the longest pause before the restart of a program that fails repeatedly; 0 means 30 s.
 	Backoff time.Duration
-	// Apart is for runs that protect each record. If it is set, a process that fails after its hello does not count as
-	// a failure of the program, and a query gets no loss only if a process fails while that query is its only open
-	// query. A program that fails at every query then costs up to one time limit for each query.
+	// Apart is for runs that protect each record. If Apart is set, only a process that fails before its hello counts as
+	// a failure of the program, and a process that fails costs a query its loss only if the process had no other open
+	// query. A program that fails on every query then costs up to one Timeout per query.
 	Apart bool
 }
 
@@ -60,7 +60,7 @@ type StreamConfig struct {
 	Start  time.Duration // time limit for the hello of a process; 0 means 30 s
 }
 
-// Validate reports all errors of the configuration together.
+// Validate reports all configuration errors at once.
 func (c StreamConfig) Validate() error {
 	errs := c.faults()
 	if c.Format != "" && codecs[c.Format] == nil {
@@ -115,7 +115,7 @@ func (p Program) ready() (Program, error) {
 	return p, nil
 }
 
-// markName is the name of the environment variable that marks the processes of an oracle, and their children.
+// markName is the name of the environment variable that marks the processes of an oracle and their descendants.
 const markName = "SPADE_EDGE_SCORER"
 
 // passed lists the environment variables that every program gets. A program gets any other variable, such as a proxy's

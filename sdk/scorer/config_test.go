@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// All errors of a configuration are reported together.
+// TestValidate checks that Validate reports all configuration errors at once.
 func TestValidate(t *testing.T) {
 	bad := scorer.Program{Command: []string{"", "a\x00b"}, Workers: 1025, Timeout: -1, Backoff: -1}
 	common := []string{

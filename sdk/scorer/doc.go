@@ -9,12 +9,12 @@
 //	program:  {"hello":1,"dim":3,"samples":20}
 //	node:     {"id":1,"sample":7,"x":[0.5,-0.25,0]}
 //	program:  {"id":1,"loss":0.125}
-//	program:  {"id":1,"error":"the reason"}                   instead, if there is no loss
+//	program:  {"id":1,"error":"the reason"}                   if there is no loss
 //
 // The value of hello is the protocol version, 1; dim is the number of parameters; samples is the number of samples,
 // which are numbered from 0. If the fleet has an adapter and the program itself expands the trained numbers to
 // parameters, the hello also has "adapter", the adapter object of the fleet file; dim is then the number of trained
-// numbers. Parameters are float32 with the fewest digits that identify the value, also for a reader that parses a
+// numbers. Parameters are float32 with the fewest digits that identify the value, even for a reader that parses a
 // float64 and rounds it to float32.
 //
 // With the format [CBOR] each message is a frame: its length as four little-endian bytes, and then that many bytes
@@ -22,7 +22,7 @@
 //
 //	hello     1 version, 1;  2 dim;  3 samples;  4 adapter, text with its JSON
 //	query     1 id;  2 sample;  3 parameters: tag 85 (RFC 8746), a byte string of little-endian float32
-//	answer    1 id;  2 loss, or 3 the reason why it has no loss, text
+//	answer    1 id;  2 loss, or 3 the reason why there is no loss, text
 //
 // Every query has the same layout, so a program can read it without a CBOR library: examples/scorer/README.md lists
 // every byte.
@@ -31,16 +31,16 @@
 //
 // The package kills a process that violates the protocol, hangs or exits, with its process group and, on Linux, with
 // all its descendants that still have the variable SPADE_EDGE_SCORER in their environment. Another process takes its
-// place at once; after further failures, pauses of increasing length come first. The error names the process, what it
-// did, and its last output to standard error. The package repeats the open queries of the process once, one at a time,
-// so that a query that kills the program does not affect other queries. After eight failed processes in a row without
-// an answer, the program counts as broken: queries fail at once, until a query is answered; after each pause one query
-// is tried. So a broken program delays a node by about eight times the sum of its time limits, and then by one time
-// limit after each pause. A private run continues with public constants in place of losses; any other run ends with
-// the error.
+// place at once or, after further failures, after a pause, which grows with each failure. The error names the process,
+// what it did, and its last output to standard error. The package repeats the open queries of the process once, one at
+// a time, so that a query that kills the program does not affect other queries. After eight failed processes in a row
+// without an answer, the program is considered broken: queries fail at once, except for one query after each pause,
+// until a query is answered. A broken program therefore delays a node by about eight times the sum of its time limits,
+// and then by one time limit after each pause. A private run continues with public constants in place of losses; any
+// other run ends with the error.
 //
-// In a run that protects each record, the effect of one record on the program must not cost another record its loss,
-// see [Program].Apart. Then only processes that fail before their hello count as failures.
+// In a run that protects each record, one record's effect on the program must not cost another record its loss; see
+// [Program].Apart. Then only processes that fail before their hello count as failures.
 //
 // Errors, and a program's output to standard error, may reveal samples and points: neither may leave the device. The
 // program has all permissions of its user: this package does not prevent it from sending data elsewhere.

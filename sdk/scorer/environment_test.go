@@ -13,7 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// A program gets only those variables of the node's environment that are standard or that the configuration names.
+// TestEnvironment checks that a program inherits only the standard variables and the variables that the configuration
+// names.
 func TestEnvironment(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell's")
@@ -42,8 +43,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A program starts a daemon, which leaves the program's process group and is adopted by init. When the program ends,
-// the daemon is killed all the same.
+// TestDaemonOfProgram checks that a daemon is killed when its program ends, although it has left the program's process
+// group and init has adopted it.
 func TestDaemonOfProgram(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("only Linux tells whom a process belongs to")

@@ -109,8 +109,8 @@ func misbehave(p *program, how, path string, q question) {
 	p.flush()
 }
 
-// child starts a process that holds all pipes open, and writes the ID of that process to the file path. If elsewhere is
-// set, the process is outside the program's process group.
+// child starts a process that holds all pipes open, and writes its process ID to the file at path. If elsewhere is set,
+// the process runs outside the program's process group.
 func child(path string, elsewhere bool) {
 	cmd := exec.Command(os.Args[0], asScorer, "json", "no hello")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

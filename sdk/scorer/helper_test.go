@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// asScorer, as the first argument, makes the test binary a scoring program. The arguments after it are the format, the
-// kind of misbehavior, and a path that it may need.
+// asScorer, as the first argument, makes the test binary act as a scoring program. The other arguments are the format,
+// the kind of misbehavior, and a path for kinds that need one.
 const asScorer = "as-scorer"
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ func children() string {
 	return string(all)
 }
 
-// The size of the program's problem, and the coordinate that triggers misbehavior.
+// The numbers of parameters and samples of the program, and the value of x[0] that triggers misbehavior.
 const (
 	dim     = 3
 	samples = 5
@@ -82,7 +82,7 @@ func lossOf(x []float32, sample int) float64 {
 	return sum
 }
 
-// question and reply are the query and the answer of a stream, in JSON and in CBOR.
+// question and reply are a query and an answer of a stream, in JSON and in CBOR.
 type question struct {
 	ID     uint64    `json:"id"`
 	Sample int       `json:"sample"`

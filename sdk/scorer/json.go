@@ -18,9 +18,8 @@ var jsonLines = codec{
 	wantHello: `a hello such as {"hello":1,"dim":3,"samples":20}`, wantAnswer: `an answer such as {"id":1,"loss":0.5}`,
 }
 
-// twice has the bits of the only float32 (besides its negative) whose shortest decimal form becomes a different float32
-// if a reader rounds it first to float64 and then to float32. An exhaustive search over all float32 found no other such
-// value.
+// twice holds the bits of the only float32 (up to its sign) whose shortest decimal form yields a different float32 if a
+// reader rounds it to float64 first. An exhaustive search over all float32 found no other such value.
 const twice = 0x15ae43fd
 
 // appendLine appends an encoded query, with each parameter in the fewest digits that identify the float32.
@@ -52,8 +51,7 @@ func nextLine(r *bufio.Reader) ([]byte, int, error) {
 	return line[:len(line)-1], 0, nil
 }
 
-// bare matches a loss that is a word, such as NaN, that some languages print in place of a number and that JSON does
-// not allow.
+// bare matches an unquoted word, such as NaN, that some languages print for a loss and that JSON does not allow.
 var bare = regexp.MustCompile(`("loss"\s*:\s*)([-+]?(?i:nan|inf|infinity))(\s*[,}])`)
 
 func unmarshalLine(line []byte, v any) error {

@@ -16,11 +16,11 @@ type codec struct {
 	// appendQuery appends an encoded query. Its parameters are finite.
 	appendQuery func(dst []byte, id uint64, sample int, x []float32) []byte
 	// next reads the next message from a reader with a buffer of maxMessage bytes. The message is valid until the next
-	// call. With io.EOF, rest is the length of an incomplete message.
+	// call. If err is io.EOF, rest is the length of an incomplete last message.
 	next      func(r *bufio.Reader) (message []byte, rest int, err error)
 	unmarshal func(message []byte, v any) error
 	show      func(message []byte) string // returns a readable form for errors
-	// The expected hello and answer, as examples for errors.
+	// Examples of the expected hello and answer, for error messages.
 	wantHello, wantAnswer string
 }
 
@@ -95,7 +95,7 @@ type Said struct{ Text string }
 
 func (s Said) Error() string { return fmt.Sprintf("has no loss: %q", s.Text) }
 
-// why returns the reason why an answer has no usable loss, or nil if the answer has a loss.
+// why returns the reason why an answer has no usable loss, or nil if it has one.
 func (a *answer) why() error {
 	if a.Error != nil {
 		return Said{*a.Error}

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Meter is an oracle that passes queries on to another oracle and tracks the mean of the losses. The mean comes
-// directly from the data: it must stay on the device, and no privacy guarantee covers it.
+// Meter is an oracle that passes queries on to another oracle and tracks the mean of the losses. The mean is computed
+// directly from the data: it must stay on the device, because no privacy guarantee covers it.
 type Meter struct {
 	zoest.BatchOracle
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// byPoint is an oracle. The loss of a query is its first parameter; queries of sample 1 have no loss.
+// byPoint is an oracle that returns the first parameter of a query as its loss. Queries of sample 1 have no loss.
 type byPoint struct{}
 
 func (byPoint) Loss(_ context.Context, x []float32, sample int) (float64, error) {

@@ -13,7 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// A query that kills the program has no loss, and does not affect other queries in flight.
+// TestOneQueryKillsTheProgram checks that a query that kills the program has no loss and does not affect other queries
+// in flight.
 func TestOneQueryKillsTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 2, 5} {
@@ -42,8 +43,8 @@ func TestOneQueryKillsTheProgram(t *testing.T) {
 	}
 }
 
-// If one query always kills the program, the program soon counts as broken, and then other queries fail, too. With
-// Program.Apart, other queries keep their losses.
+// TestQueriesAreKeptApart checks that, if one query always kills the program, all other queries soon fail, too, but
+// that with Program.Apart the other queries keep their losses.
 func TestQueriesAreKeptApart(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -70,7 +71,7 @@ func TestQueriesAreKeptApart(t *testing.T) {
 	}
 }
 
-// Each kind of misbehavior of a program leads to its own error.
+// TestMisbehavior checks that each kind of misbehavior causes its own error.
 func TestMisbehavior(t *testing.T) {
 	t.Parallel()
 	both := []scorer.Format{scorer.JSON, scorer.CBOR}
@@ -133,7 +134,8 @@ func TestMisbehavior(t *testing.T) {
 	}
 }
 
-// A program that fails right after a correct answer causes an error that is reported with the next query at the latest.
+// TestLateMisbehavior checks that, if a program fails right after a correct answer, the error is reported no later than
+// with the next query.
 func TestLateMisbehavior(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
@@ -152,7 +154,7 @@ func TestLateMisbehavior(t *testing.T) {
 	}
 }
 
-// OpenStream fails if a program fails before its hello.
+// TestBadStart checks that OpenStream fails if a program fails before its hello.
 func TestBadStart(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
@@ -207,7 +209,8 @@ func TestNoSuchProgram(t *testing.T) {
 	}
 }
 
-// A process is refused if its hello differs from the first hello.
+// TestOtherSamplesAfterRestart checks that a process is rejected if its hello differs from the hello of the first
+// process.
 func TestOtherSamplesAfterRestart(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "other samples", filepath.Join(t.TempDir(), "flag")))

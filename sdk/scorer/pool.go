@@ -67,14 +67,14 @@ func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 // Dim returns the number of parameters of a query.
 func (o *Oracle) Dim() int { return o.dim }
 
-// Adapter returns the JSON object of the adapter with which the program expands queries; empty if the program gets
+// Adapter returns the JSON object of the adapter with which the program expands queries, or "" if the program uses the
 // parameters as they are.
 func (o *Oracle) Adapter() string { return string(o.first.Adapter) }
 
 // Samples returns the number of samples, m.
 func (o *Oracle) Samples() int { return o.samples }
 
-// Loss queries one loss; see [zoest.Oracle].
+// Loss returns the loss of one query; see [zoest.Oracle].
 func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
 	var loss [1]float64
 	if err := o.Losses(ctx, []zoest.Query{{Point: x, Sample: sample}}, loss[:]); err != nil {
@@ -83,8 +83,8 @@ func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return loss[0], nil
 }
 
-// Losses queries several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN. If every loss is NaN,
-// Losses fails with the error of the first query.
+// Losses stores the losses of several queries in losses; see [zoest.BatchOracle]. A loss that cannot be obtained is
+// NaN. If every loss is NaN, Losses fails with the error of the first query.
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: found %d queries and room for %d losses, want equal numbers",
@@ -165,7 +165,7 @@ func (o *Oracle) add(t *task, q *query) {
 	t.left = append(t.left, q)
 }
 
-// share returns how many of n queries one process gets at once: so few that all processes have work.
+// share returns how many of n queries one process gets at once: few enough that every process has work.
 func (o *Oracle) share(n int) int {
 	if w := o.cfg.Workers; w > 1 {
 		n = (n + 2*w - 1) / (2 * w)
@@ -173,16 +173,16 @@ func (o *Oracle) share(n int) int {
 	return max(1, min(n, maxDepth, maxGroup/o.dim))
 }
 
-// LastFailure returns why the latest failed query has no loss, or why the latest failed process ended; nil without
-// failures. The error may name a sample and quote the program, so it must stay on the device.
+// LastFailure returns the reason for the latest failure, of a query or of a process, or nil if there was no failure.
+// The error may name a sample and quote the program, so it must stay on the device.
 func (o *Oracle) LastFailure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.newest
 }
 
-// Close stops the program's processes, see [OpenStream], and waits for their end. Pending calls of other methods fail.
-// Further calls of Close do nothing.
+// Close stops the program's processes as described at [OpenStream], and returns when they have ended. Pending calls of
+// other methods fail. Further calls of Close do nothing.
 func (o *Oracle) Close() error {
 	o.close()
 	return nil
@@ -195,8 +195,8 @@ func (o *Oracle) failed(err error) {
 	o.last, o.newest, o.retry = err, err, time.Now().Add(o.pause(o.failures))
 }
 
-// answered records that the program has answered a query, so that it no longer counts as broken. err, if not nil, is
-// the reason that the answer gives for having no loss.
+// answered records that the program has answered a query and is therefore no longer considered broken. If the answer
+// has no loss, err is the reason.
 func (o *Oracle) answered(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -205,12 +205,12 @@ func (o *Oracle) answered(err error) {
 	}
 }
 
-// patience is the number of failures in a row after which a program counts as broken. A single query that kills the
-// program causes fewer failures.
+// patience is the number of consecutive failures after which a program is considered broken. A single query that kills
+// the program causes fewer failures.
 const patience = 8
 
-// broken returns the error with which queries fail while the program counts as broken. It returns nil if the program
-// is not broken or if it is time to retry.
+// broken returns the error for new queries while the program is considered broken, and nil if it is not or if it is
+// time to retry.
 func (o *Oracle) broken() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

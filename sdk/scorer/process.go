@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Time limits for steps at the end of a process. Normally these steps take almost no time.
+// Time limits for the shutdown of a process, which normally takes almost no time.
 const (
 	grace = time.Second            // for the process to end after it was asked to end, or after it closed its output
 	drain = 500 * time.Millisecond // for reading the pipes to their ends, after the process ended
@@ -41,8 +41,8 @@ type process struct {
 	gone bool       // the process has been waited for, so its ID may now belong to another process
 }
 
-// start starts a program with a ready configuration. A dedicated thread starts it and waits for its end, because Linux
-// kills the process when the thread that started it ends (see ownGroup).
+// start starts a program with the configuration that ready returned. A dedicated thread starts the process and waits
+// for its end, because Linux kills the process when that thread ends (see ownGroup).
 func start(p Program, mark string) (*process, error) {
 	cmd := exec.Command(p.Command[0], p.Command[1:]...)
 	cmd.Dir = p.Dir
@@ -72,8 +72,8 @@ func start(p Program, mark string) (*process, error) {
 	return out, nil
 }
 
-// wait waits for the end of the process. A child that outlives the process may hold the pipes open, so wait closes
-// this process's ends of the pipes.
+// wait waits for the end of the process. A child that outlives the process may hold the pipes open, so wait closes the
+// node's ends of the pipes.
 func (p *process) wait() {
 	heard := make(chan struct{})
 	go func() {
@@ -110,7 +110,7 @@ func (p *process) signal(signal syscall.Signal) {
 	}
 }
 
-// kill kills the process and its group. It may be called again.
+// kill kills the process and its group. It may be called more than once.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	_ = p.cmd.Process.Kill() // needed on systems without process groups
@@ -118,8 +118,7 @@ func (p *process) kill() {
 	p.in.Close()
 }
 
-// end asks the process to end, first by closing its input and then by a signal. If the process still runs, end kills
-// it.
+// end asks the process to end, first by closing its input and then with a signal, and kills it if it is still running.
 func (p *process) end() {
 	p.in.Close()
 	if p.exits(grace) {
@@ -140,8 +139,8 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-// left waits until the process has ended or was killed, and until its goroutines have ended. It returns false if the
-// system cannot kill the process, for example while the process waits for a disk.
+// left waits until the process has ended or was killed, and then until its goroutines have ended. It returns false if
+// the system cannot kill the process, for example while the process waits for a disk.
 func (p *process) left() bool {
 	select {
 	case <-p.exited:
@@ -159,8 +158,8 @@ func (p *process) left() bool {
 	return true
 }
 
-// lost returns an error that says why a process no longer reads or writes. The error says how the process ended or, if
-// the process is still running, what it did, in the words of the parameter what.
+// lost returns an error about a process that no longer reads or writes. The error reports how the process ended or, if
+// it is still running, contains the given description of what it did.
 func (p *process) lost(what string) error {
 	if p.exits(grace) {
 		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)

@@ -38,7 +38,8 @@ func node(t *testing.T, privacy sdk.Privacy) *sdk.Node {
 	return n
 }
 
-// A private node whose program is gone takes part until the end of the run: its neighbors notice nothing.
+// TestPrivateRunGoesOn checks that a private node whose program is gone participates until the end of the run, so that
+// its neighbors notice nothing.
 func TestPrivateRunGoesOn(t *testing.T) {
 	t.Parallel()
 	n := node(t, sdk.Privacy{Clip: 0.1, Sigma: 1, Delta: 1e-5})
@@ -50,7 +51,7 @@ func TestPrivateRunGoesOn(t *testing.T) {
 	}
 }
 
-// If a node is not private, its run ends with the error of the program.
+// TestOtherRunEnds checks that a node without privacy ends its run with the error of the program.
 func TestOtherRunEnds(t *testing.T) {
 	t.Parallel()
 	err := node(t, sdk.Privacy{NonPrivate: true}).Run(t.Context())

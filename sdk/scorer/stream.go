@@ -40,7 +40,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	return o, nil
 }
 
-// tell reports the result of a worker's first start to OpenStream. Results of later starts are dropped.
+// tell passes the result of a worker's first start to OpenStream. Results of later starts are dropped.
 func (o *Oracle) tell(err error) {
 	select {
 	case o.opened <- err:
@@ -64,7 +64,7 @@ type message struct {
 	err    error // why no further message will come
 }
 
-// work runs process after process until the oracle is closed.
+// work runs one process after another until the oracle is closed.
 func (w *worker) work() {
 	for {
 		err := w.live()
@@ -86,8 +86,7 @@ func (w *worker) work() {
 	}
 }
 
-// bury decides which open queries of a failed process fail with err. All other open queries are sent again, one at a
-// time.
+// bury decides which open queries of a failed process fail with err. The rest are sent again, one at a time.
 func (w *worker) bury(err error) {
 	if w.task == nil {
 		return
@@ -107,8 +106,8 @@ func (w *worker) bury(err error) {
 	}
 }
 
-// rest waits for the pause before the next process. Meanwhile, if the program counts as broken and the worker has no
-// task, rest makes new tasks fail.
+// rest waits out the pause before the next process. Meanwhile, if the program is considered broken and the worker has
+// no task, rest makes new tasks fail.
 func (w *worker) rest() {
 	over := time.After(w.pause(w.fails))
 	for {
@@ -132,8 +131,8 @@ func (w *worker) rest() {
 	}
 }
 
-// live runs a process to its end and returns the reason for the end. When live returns, the process and its descendants
-// are gone.
+// live runs a process until it ends, and returns the reason for its end. When live returns, the process and its
+// descendants are gone.
 func (w *worker) live() error {
 	w.asked, w.served = 0, false
 	p, err := start(w.cfg.Program, w.mark+strconv.Itoa(w.number))
@@ -183,8 +182,7 @@ func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
 	_, _ = io.Copy(io.Discard, r) // reads on, so that a process that is about to end is not blocked by a full pipe
 }
 
-// serve waits for the hello of the process and then gives the process one task after another until an error occurs,
-// which it returns.
+// serve waits for the hello of the process and then gives it one task after another. It returns the first error.
 func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup) error {
 	late := time.NewTimer(w.cfg.Start)
 	defer late.Stop()

@@ -95,8 +95,8 @@ func mixed(n int) []zoest.Query {
 	return queries
 }
 
-// If a program exits but leaves a child that holds the pipes open, the query fails, and the next query starts the
-// program again.
+// TestChildrenLeft checks that the query fails if the program exits but leaves a child that holds the pipes open, and
+// that the next query starts the program again.
 func TestChildrenLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")
@@ -142,7 +142,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// TestCloseIsFirm closes programs that try not to end. TestMain later checks that no process is left.
+// TestCloseIsFirm closes programs that ignore requests to end. TestMain later checks that no process is left.
 func TestCloseIsFirm(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "ignores SIGTERM"))
@@ -177,7 +177,8 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	}
 }
 
-// As soon as a call returns, the caller may change the points. An answer that arrives after that has no effect.
+// TestContext checks that the caller may change the points as soon as a call returns, and that later answers have no
+// effect.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.CBOR, "hangs"))
@@ -198,7 +199,8 @@ func TestContext(t *testing.T) {
 	works(t, s)
 }
 
-// If a node is killed, its programs end, even programs that ignore the end of their input.
+// TestDiesWithTheNode checks that programs end when their node is killed, even programs that ignore the end of their
+// input.
 func TestDiesWithTheNode(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux promises that")
@@ -263,8 +265,7 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// A program that dies repeatedly counts as broken. Queries then fail at once; only after each pause one query is sent
-// to the program.
+// TestBroken checks that queries to a program that dies repeatedly fail at once, except for one query after each pause.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")

@@ -12,7 +12,7 @@ const (
 
 var consensuses = setting.Choice{Of: "sdk: consensus", Names: []string{"admm", "chebyshev"}}
 
-// String returns the name in files: admm or chebyshev.
+// String returns the name used in files: admm or chebyshev.
 func (c Consensus) String() string { return consensuses.Name(int(c)) }
 
 // MarshalText returns the name, or an error if c is unknown.
@@ -21,7 +21,7 @@ func (c Consensus) MarshalText() ([]byte, error) { return consensuses.Text(int(c
 // UnmarshalText parses a name.
 func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse((*int)(c), name) }
 
-// Payload selects what members transmit. The models have the same bits with every payload.
+// Payload selects what members transmit. The models are the same, bit for bit, with every payload.
 type Payload int
 
 const (
@@ -32,7 +32,7 @@ const (
 
 var payloads = setting.Choice{Of: "sdk: payload", Names: []string{"", "message", "release"}}
 
-// String returns the name in files: message, release, or "" for Auto.
+// String returns the name used in files: message, release, or "" for Auto.
 func (p Payload) String() string { return payloads.Name(int(p)) }
 
 // MarshalText returns the name, or an error if p is unknown.

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Setting describes one setting of an sdk.Fleet, for all code that reads, checks, documents or completes it.
+// Setting describes one setting of an sdk.Fleet, for all code that reads, checks, documents or sets it.
 type Setting struct {
 	Name    string        // path in a fleet file: "method.gain"
 	Flag    string        // name on a command line; empty if the value follows from other settings
@@ -22,8 +22,8 @@ type Setting struct {
 	Words   string        // purpose; the word in back quotes stands for its value, as in package flag
 }
 
-// In returns a pointer to the setting's value in a fleet, a *sdk.Fleet: an int, uint64, float64, bool, [admm.Schedule]
-// or text.
+// In returns a pointer to the value of the setting in fleet, which must be an *sdk.Fleet. The value is an int, uint64,
+// float64, bool, [admm.Schedule] or text.
 func (s Setting) In(fleet any) any {
 	at := reflect.ValueOf(fleet)
 	for part := range strings.SplitSeq(s.Name, ".") {
@@ -38,18 +38,18 @@ func (s Setting) In(fleet any) any {
 	return at.Interface()
 }
 
-// MaxPartnered is the largest number of members of a fleet with partners: for larger fleets no useful bound on the
-// remaining noise is known.
+// MaxPartnered is the maximum number of members of a fleet with partners: no useful bound on the remaining noise is
+// known for larger fleets.
 const MaxPartnered = 1024
 
-// Ranges of privacy settings. Package dpmech also bounds sigma, by the clip.
+// Ranges of privacy settings. Package dpmech also limits sigma relative to the clip.
 var (
 	noise   = setting.Range{Max: math.MaxFloat32, OpenMin: true}
 	unset   = setting.Range{Max: math.MaxFloat32, OpenMin: true, Zero: "no noise is shared"}
 	epsilon = setting.Range{Max: 1e6, OpenMin: true, Zero: "no limit"}
 )
 
-// All returns all settings of method, privacy and wire, in the order of a fleet file. Do not change the list.
+// All returns all method, privacy and wire settings, in the order of a fleet file. The caller must not modify the list.
 func All() []Setting { return all }
 
 var all = []Setting{
@@ -129,8 +129,8 @@ var all = []Setting{
 			"payload is given)"},
 }
 
-// Check returns a [setting.FieldError] for each value of the setting that is out of range in a fleet, joined into one
-// error, or nil. rounds is the fleet's number of rounds.
+// Check returns a [setting.FieldError] for each value of the setting that is out of range in fleet, joined into one
+// error. It returns nil if all values are in range. rounds is the fleet's number of rounds.
 func (s Setting) Check(fleet any, rounds int) error {
 	const pkg = "sdk: fleet"
 	switch x := s.In(fleet).(type) {

@@ -22,7 +22,7 @@ type Earlier struct {
 // MaxEarlier is the maximum length in bytes of an [Earlier] that [Earlier.Append] writes.
 const MaxEarlier = len(Scope{}) + Size + dpmech.MaxCheckpoint
 
-// NewCheckpoint returns the checkpoint of a ledger, signed in a scope with the member's key.
+// NewCheckpoint returns the checkpoint of a ledger, signed in scope s with the member's key.
 func NewCheckpoint(key ed25519.PrivateKey, s Scope, epoch uint16, ledger Head, c dpmech.Checkpoint) Earlier {
 	text := c.Encode()
 	e := Earlier{s, Statement{Epoch: epoch, Kind: Checkpoint, Value: sha256.Sum256(text), Ledger: ledger}, text}
@@ -70,9 +70,9 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns the cost of all runs on the data and the limit of the ledger, both according to a checkpoint. The
-// parameter but is the scope of one run: if the checkpoint was signed in this scope, the cost excludes this run. For a
-// release the cost is zero.
+// Spent returns the cost of all runs on the data and the limit of the ledger, both as stated in the checkpoint. If the
+// argument but is the scope of the checkpoint, the cost excludes the checkpoint's own run. For a release the cost is
+// zero.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {
@@ -92,7 +92,7 @@ func (e *Earlier) LedgerID() string {
 	return hex.EncodeToString(e.Ledger.ID[:])
 }
 
-// Relayed is a statement that members pass on, with the member that signed it.
+// Relayed is a statement that members pass on, together with the member that signed it.
 type Relayed struct {
 	Member int // index among the fleet's members
 	Statement
@@ -101,7 +101,7 @@ type Relayed struct {
 // RelayedSize is the length in bytes of a relayed statement that [Relayed.Append] writes.
 const RelayedSize = 4 + Size
 
-// Append appends the member in four bytes, big-endian, and the statement to dst.
+// Append appends the member, as four big-endian bytes, and the statement to dst.
 func (r *Relayed) Append(dst []byte) []byte {
 	return r.Statement.Append(binary.BigEndian.AppendUint32(dst, uint32(r.Member)))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// NewHead converts a [dpmech.Head] to the form that statements carry.
+// NewHead converts a [dpmech.Head] to the form used in statements.
 func NewHead(h dpmech.Head) (Head, error) {
 	id, errID := hex.DecodeString(h.ID)
 	sum, errSum := hex.DecodeString(h.Hash)
@@ -59,7 +59,7 @@ func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statem
 	return c.Verify()
 }
 
-// VerifyCertificate checks that one of keys signed a certificate. The error wraps [ErrSignature].
+// VerifyCertificate checks that one of the given keys signed a certificate. The error wraps [ErrSignature].
 func VerifyCertificate(c *dpmech.Certificate, keys []ed25519.PublicKey) error {
 	signature, errHex := hex.DecodeString(c.Signature)
 	message, err := c.SignedBytes()

@@ -7,7 +7,7 @@ import (
 )
 
 // Chain holds a member's last signed releases, sorted by epoch, then by round. A Chain has at most four releases,
-// enough for two releases of the present device and two of the device that it replaced.
+// enough for two releases of the current device and two of the device that it replaced.
 type Chain []Statement
 
 const maxChain = 4
@@ -30,8 +30,8 @@ func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
 
-// Proving returns the newest release whose number is at least round. If the chain has no such release, it returns the
-// newest release.
+// Proving returns the newest release of the given round or a later round. If there is none, it returns the newest
+// release.
 func (c Chain) Proving(round int) *Statement {
 	if r := c.newest(func(r *Statement) bool { return r.Round >= round }); r != nil {
 		return r
@@ -66,7 +66,7 @@ type Evidence struct {
 	Second Statement `json:"second"`
 }
 
-// NewEvidence returns the evidence of two releases of a member. It does not verify them.
+// NewEvidence returns evidence that consists of two releases of a member. It does not verify them.
 func NewEvidence(member string, first, second *Statement) Evidence {
 	return Evidence{member, first.Round, *first, *second}
 }
@@ -77,7 +77,7 @@ func (e Evidence) String() string {
 		e.Member, e.Round)
 }
 
-// Check rejects evidence that is not about two releases, or whose first release is not of Round.
+// Check returns an error unless the evidence has two releases and the first of them belongs to Round.
 func (e *Evidence) Check() error {
 	if e.First.Kind != Release || e.Second.Kind != Release || e.First.Round != e.Round {
 		return fmt.Errorf("signed: evidence: found %v %d and %v %d, want two releases of round %d", e.First.Kind, e.First.Round,
@@ -86,7 +86,8 @@ func (e *Evidence) Check() error {
 	return nil
 }
 
-// Verify checks both signatures, for a run and a fleet as in [NewScope], and that the releases contradict each other.
+// Verify checks both signatures, and that the releases contradict each other. The arguments run and fleet are as in
+// [NewScope].
 func (e Evidence) Verify(run string, fleet [32]byte, keys []ed25519.PublicKey) error {
 	scope := NewScope(run, fleet, e.Member)
 	if err := errors.Join(e.Check(), e.First.Verify(scope, keys), e.Second.Verify(scope, keys)); err != nil {

@@ -1,7 +1,7 @@
-// Package signed defines what a member of a fleet signs with its key. Each [Statement] has the same layout for every
-// kind: a release, an offer of a public key, an early-stop request, a notice of quarantine, or a checkpoint of the
-// lifetime ledger. At the end of a run a neighbor countersigns a member's last release to confirm that it holds this
-// release.
+// Package signed defines the statements that members of a fleet sign with their keys. A [Statement] is a release, an
+// offer of a public key, an early-stop request, a notice of quarantine, or a checkpoint of the lifetime ledger; all
+// kinds have the same layout. At the end of a run a neighbor countersigns a member's last release to confirm that it
+// holds this release.
 //
 // A member proves each claim about another member with a statement that the other member signed, so nobody can invent a
 // claim. Each release names its predecessor by hash. Two different releases of one round and epoch are evidence of
@@ -10,6 +10,6 @@
 // A signature is Ed25519 (RFC 8032) over a [Scope] and a fixed byte layout; see [Statement.Append]. The scope binds the
 // signature to one run, fleet and member. Both ends know the scope, so it is not transmitted.
 //
-// A statement adds 194 bytes to a frame. On one core of an AMD EPYC, signing takes 16 to 31 us and checking a signature
-// 38 to 56 us ("go test ./sdk/signed -run xxx -bench .").
+// A statement adds 194 bytes to a frame. On one core of an AMD EPYC, signing takes 16 to 31 µs and checking a signature
+// 38 to 56 µs ("go test ./sdk/signed -run xxx -bench .").
 package signed

@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// Scope binds a signature to a run, a fleet and a member: it is a hash of the three. See [NewScope].
+// Scope binds a signature to a run, a fleet and a member: it is a hash of all three. See [NewScope].
 type Scope [sha256.Size]byte
 
 // NewScope returns the scope of a member's statements in a run. fleet is the fleet's hash.
@@ -25,7 +25,7 @@ func NewScope(run string, fleet [32]byte, member string) Scope {
 	return sha256.Sum256(b)
 }
 
-// Head is a [dpmech.Head] in the form that statements carry; zero without a ledger. See [NewHead].
+// Head is a [dpmech.Head] in the form used in statements. It is zero if there is no ledger. See [NewHead].
 type Head struct {
 	ID   [16]byte
 	Seq  uint64
@@ -36,8 +36,9 @@ type Head struct {
 type Kind uint8
 
 const (
-	// Release: Value is its [Digest], and Prev is the [Statement.ID] of the previous release, or zero if no earlier
-	// release is signed. A replacement device signs, in its own epoch, the release after which it takes over.
+	// Release: Value is its [Digest], and Prev is the [Statement.ID] of the previous release, or zero if there is no
+	// earlier signed release. A replacement device signs again, in its own epoch, the release after which it takes
+	// over.
 	Release    Kind = 1 + iota
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Stop            // early-stop request: Round is the last round that uses data
@@ -50,7 +51,7 @@ var kindNames = map[Kind]string{Release: "release", Offer: "offer", Stop: "stop"
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
 
-// Statement is what a member signs. All kinds have one layout.
+// Statement is a message that a member signs. All kinds have the same layout.
 type Statement struct {
 	Epoch     uint16 // number of devices of this name that were lost before this one
 	Kind      Kind
@@ -66,7 +67,7 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
 
-// Limits of one message.
+// Limits for one message.
 const (
 	MaxStops   = 8
 	MaxOffers  = 8
@@ -95,8 +96,8 @@ func UnpackDevice(device uint64) (epoch uint16, incarnation uint64) {
 	return uint16(device >> incarnationBits), device & MaxIncarnation
 }
 
-// appendBody appends all fields but the signature in their order, integers big-endian: epoch (2 bytes), kind (1), round
-// (4), prev, value, then the ledger's ID, Seq (8) and Hash.
+// appendBody appends all fields except the signature, in order and with big-endian integers: epoch (2 bytes), kind (1),
+// round (4), prev, value, then the ledger's ID, Seq (8) and Hash.
 func (r *Statement) appendBody(dst []byte) []byte {
 	dst = append(binary.BigEndian.AppendUint16(dst, r.Epoch), byte(r.Kind))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
@@ -158,7 +159,7 @@ func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	return r, nil
 }
 
-// Prefixes of the bytes that a member signs: of a statement, and of a countersignature.
+// Prefixes of the signed bytes of a statement and of a countersignature.
 const (
 	statementTag = "spade-edge statement 1\n"
 	heldTag      = "spade-edge held 1\n"
@@ -169,7 +170,7 @@ func (r *Statement) message(s Scope) []byte {
 	return r.appendBody(append(append(b, statementTag...), s[:]...))
 }
 
-// Sign signs the statement in a scope with the member's key.
+// Sign signs the statement in scope s with the member's key.
 func (r *Statement) Sign(key ed25519.PrivateKey, s Scope) {
 	copy(r.Signature[:], ed25519.Sign(key, r.message(s)))
 }
@@ -177,12 +178,12 @@ func (r *Statement) Sign(key ed25519.PrivateKey, s Scope) {
 // ErrSignature is wrapped by errors about signatures that match none of a member's keys.
 var ErrSignature = errors.New("the signature matches none of the member's keys")
 
-// Verify checks that one of keys signed the statement in a scope. The error wraps [ErrSignature].
+// Verify checks that one of the given keys signed the statement in scope s. The error wraps [ErrSignature].
 func (r *Statement) Verify(s Scope, keys []ed25519.PublicKey) error {
 	return verify(keys, r.message(s), r.Signature[:], "%v %d", r.Kind, r.Round)
 }
 
-// verify checks that one of keys signed a message. format and args name the message in the error.
+// verify checks that one of the given keys signed a message. format and args name the message in the error.
 func verify(keys []ed25519.PublicKey, message, signature []byte, format string, args ...any) error {
 	for _, key := range keys {
 		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
@@ -197,7 +198,7 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
 // Contradicts reports whether r and o, both verified in one scope, are different releases of one round and epoch. It
-// does not compare their signatures, because a member signs its releases again with a new key.
+// does not compare their signatures, because a member with a new key signs its releases again.
 func (r *Statement) Contradicts(o *Statement) bool {
 	a, b := *r, *o
 	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}
@@ -210,8 +211,8 @@ func (r *Statement) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 	return ed25519.Sign(key, r.held(s))
 }
 
-// VerifyHeld checks that one of keys, the public keys of a neighbor, made a countersignature. s is the scope of the
-// member that made the release. The error wraps [ErrSignature].
+// VerifyHeld checks that one of the given keys, which are the public keys of a neighbor, made a countersignature. s is
+// the scope of the member that made the release. The error wraps [ErrSignature].
 func (r *Statement) VerifyHeld(s Scope, keys []ed25519.PublicKey, signature []byte) error {
 	return verify(keys, r.held(s), signature, "countersignature of release %d", r.Round)
 }

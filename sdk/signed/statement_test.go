@@ -32,7 +32,7 @@ func example() (Statement, Scope) {
 	return r, NewScope("run-1", [32]byte{1, 2, 3}, "ward-1")
 }
 
-// Parse is the inverse of Append, and the signature covers every byte.
+// TestEveryByteIsSigned checks that Parse is the inverse of Append, and that the signature covers every byte.
 func TestEveryByteIsSigned(t *testing.T) {
 	key := testKey(1)
 	r, s := example()
@@ -71,7 +71,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	}
 }
 
-// A signature is valid only for one run, fleet, member, key and kind.
+// TestSignatureIsOfOneScope checks that a signature is valid only for one run, fleet, member, key and kind.
 func TestSignatureIsOfOneScope(t *testing.T) {
 	key, other := testKey(1), testKey(2)
 	r, s := example()
@@ -116,8 +116,8 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 	}
 }
 
-// Parse accepts a statement only if its kind is requested and its round is in the range of this kind. The signature
-// covers the kind, so a statement of one kind cannot pass for another.
+// TestKinds checks that Parse accepts a statement only if its kind is requested and its round is in the range of this
+// kind. The signature covers the kind, so a statement of one kind cannot pass for another.
 func TestKinds(t *testing.T) {
 	key := testKey(1)
 	_, scope := example()
@@ -151,7 +151,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A relayed statement names its member, and nobody can pass it off as a statement of another member.
+// TestRelayed checks that a relayed statement names its member and cannot be passed off as a statement of another
+// member.
 func TestRelayed(t *testing.T) {
 	key := testKey(1)
 	scope := NewScope("run", [32]byte{1}, "a")
@@ -178,8 +179,8 @@ func TestRelayed(t *testing.T) {
 	}
 }
 
-// Two releases of one round and epoch contradict each other if any signed field differs. No other statements contradict
-// each other.
+// TestContradicts checks that two releases of one round and epoch contradict each other if any signed field differs,
+// and that no other statements contradict each other.
 func TestContradicts(t *testing.T) {
 	a, _ := example()
 	b := a
@@ -209,8 +210,8 @@ func TestContradicts(t *testing.T) {
 	}
 }
 
-// Digest equals the hash that a plain loop computes, at lengths around the block size. A vector and a change on the
-// grid never have the same digest.
+// TestDigests checks that Digest equals the hash computed by a plain loop, at lengths around the block size. A vector
+// and a change on the grid never have the same digest.
 func TestDigests(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 1021, 1022, 1023, 1024, 5000} {
 		x, g := make([]float32, n), make([]int32, n)
@@ -232,7 +233,8 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// The layout is fixed: evidence and certificates stay readable for years.
+// TestGoldenStatement checks that the layout does not change, so that evidence and certificates stay readable for
+// years.
 func TestGoldenStatement(t *testing.T) {
 	r, s := example()
 	r.Sign(testKey(1), s)

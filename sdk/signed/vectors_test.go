@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// The verification of releases, offers and ledger states passes Wycheproof's edge cases of Ed25519, among them
-// signatures that were modified without the key, that have a wrong length, or whose S exceeds the order of the group.
+// TestVectorsOfEd25519 checks the verification of releases, offers and ledger states against Wycheproof's edge cases
+// for Ed25519, such as a signature that was modified without the key, has a wrong length, or has an S that exceeds the
+// order of the group.
 func TestVectorsOfEd25519(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/vectors/wycheproof_ed25519.json")
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package sim runs a network of clients in one process and in virtual time. Its results equal, bit for bit, those of
-// nodes that run the same machines and communicate through sockets.
+// Package sim runs a network of clients in one process and in virtual time. Its results are bit-for-bit the same as the
+// results of nodes that run the same machines and communicate through sockets.
 //
 // [New] takes one [Client] for each member, with a configuration from
-// [github.com/spade-dfl/spade-edge/sdk.Fleet.Machines] or made by hand. [Sim.Run] runs all rounds. A [FaultSchedule]
-// drops, duplicates and delays messages; package tinytest has several. A [Transcript] hashes the releases of a
-// simulation, or of nodes, in a fixed order.
+// [github.com/spade-dfl/spade-edge/sdk.Fleet.Machines] or written by hand. [Sim.Run] runs all rounds. A [FaultSchedule]
+// drops, duplicates and delays messages; package tinytest has several schedules. A [Transcript] hashes the releases of
+// a simulation, or of real nodes, in a fixed order.
 package sim

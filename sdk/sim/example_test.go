@@ -9,8 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Two clients that prefer different points agree on a point between the two. Every third message is lost and sent
-// again.
+// Two clients that prefer different points agree on a point between them. Every third message is lost and sent again.
 func Example() {
 	var clients []sim.Client
 	for i, wish := range []float64{-1, 2} {

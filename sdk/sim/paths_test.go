@@ -58,15 +58,16 @@ var kinds = map[string]func(c *admm.Config){
 	"probes":            func(c *admm.Config) { c.Probe = true },
 }
 
-// scale returns a function that measures a message by its kind and by the number of its coordinates.
+// scale returns a function that measures a message by its kind and its number of coordinates.
 func scale() func(m *admm.Message) (int, error) {
 	return func(m *admm.Message) (int, error) {
 		return 1000*int(m.Kind) + 10*len(m.Vector) + len(m.Grid), nil
 	}
 }
 
-// Whether receivers read messages from the sender's memory or receive copies has no effect: the transcript, the
-// messages, their order and their measured size are the same, on one core and on several.
+// TestBothWaysOfMessages checks that it makes no difference whether receivers read messages from the sender's memory or
+// receive copies: the transcript, the messages, their order and their measured size are the same, on one core and on
+// several.
 func TestBothWaysOfMessages(t *testing.T) {
 	for name, change := range kinds {
 		type result struct {
@@ -135,7 +136,8 @@ func TestMeterFails(t *testing.T) {
 	}
 }
 
-// Once warm, a tick does not allocate for each message or client.
+// TestWarmTickAllocates checks that, after warm-up, the allocations of a tick do not depend on the number of messages
+// or clients.
 func TestWarmTickAllocates(t *testing.T) {
 	for name, change := range kinds {
 		const n = 40

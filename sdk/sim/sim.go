@@ -10,10 +10,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its index in the list.
-//
-// A simulation calls the oracles and noise sources of different clients concurrently, but those of one client from one
-// goroutine at a time. Clients must not share an oracle or a noise source whose results depend on the order of calls.
+// Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its index in the list that
+// [New] gets. A simulation calls the oracles and noise sources of different clients concurrently, but calls the oracle
+// and noise source of one client from one goroutine at a time. Clients must not share an oracle or a noise source whose
+// results depend on the order of calls.
 type Client struct {
 	Config admm.Config
 	Oracle zoest.Oracle
@@ -29,22 +29,23 @@ type FaultSchedule func(from, to, seq int) []int
 // arrived and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick after it
 // is sent, so a round without faults takes one tick.
 //
-// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on their number: OnSend, Faults and the
-// transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its fields before
-// Run.
+// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on the number of goroutines: OnSend,
+// Faults and the transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its
+// fields before Run.
 //
-// If Faults, Asleep, Seed and Forge are not set, receivers read a release from its sender's memory, one tick later. The
-// allocations of a tick then do not depend on the number of clients and messages.
+// If none of Faults, Asleep, Seed and Forge is set, receivers read each release from its sender's memory in the next
+// tick. The allocations of a tick then do not depend on the number of clients and messages.
 type Sim struct {
-	// OnSend, if not nil, sees every sent message, including lost ones. The vectors are valid during the call.
+	// OnSend, if not nil, is called with every sent message, including lost messages. The message's vectors are valid
+	// only during the call.
 	OnSend func(admm.Message)
-	// OnRelease, if not nil, sees a client's machine right after each of its releases. Several goroutines call
-	// OnRelease, each for different clients.
+	// OnRelease, if not nil, is called with a client's machine right after each of its releases. Several goroutines
+	// call OnRelease, each for different clients.
 	OnRelease func(client int, m *admm.Machine)
-	// Meter, if not nil, makes a function for each goroutine of a tick. The function measures a sent message, for
-	// example by the bytes of its frame; lost messages count too. [Sim.Weight] returns the sum. A release to all
-	// neighbors is measured once and counts once for each neighbor. The vectors are valid during the call, and an error
-	// ends the run.
+	// Meter, if not nil, returns a measuring function for each goroutine of a tick. That function measures a sent
+	// message, for example by the bytes of its frame; lost messages are measured, too. [Sim.Weight] returns the sum. A
+	// release to all neighbors is measured once and added once for each neighbor. The vectors are valid during the
+	// call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and do not change results.
@@ -55,7 +56,7 @@ type Sim struct {
 	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Messages to the client wait
 	// until it is awake.
 	Asleep func(client, tick int) bool
-	// Seed, if not 0, shuffles the arrivals of a tick. Otherwise messages arrive in the order of sending.
+	// Seed, if not 0, shuffles the arrivals of a tick. Otherwise messages arrive in the order in which they were sent.
 	Seed uint64
 
 	members    []*member
@@ -118,8 +119,8 @@ func New(clients []Client) (*Sim, error) {
 	return s, nil
 }
 
-// Run runs all remaining rounds. each, if not nil, is called after every round; its error ends the run. Run also fails
-// if no client makes a release for 10,000 ticks. Do not call Run again after an error.
+// Run runs all remaining rounds. The function each, if not nil, is called after every round; its error ends the run.
+// Run also fails if no client makes a release for 10,000 ticks. Do not call Run again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over
@@ -135,7 +136,7 @@ func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	return nil
 }
 
-// Round returns the number of complete rounds, in which all clients made their release.
+// Round returns the number of complete rounds. In a complete round, all clients have made their release.
 func (s *Sim) Round() int { return s.over }
 
 // Ticks returns the number of past ticks; without faults it equals the number of rounds.
@@ -163,7 +164,7 @@ func (s *Sim) Models() [][]float32 {
 	return x
 }
 
-// Averages returns a copy of every client's mean of all its releases; nil for a client without Config.Average.
+// Averages returns, for each client, a copy of the mean of all its releases, or nil if Config.Average is not set.
 func (s *Sim) Averages() (x [][]float32) {
 	for _, c := range s.members {
 		x = append(x, c.machine.Averaged())
@@ -171,7 +172,8 @@ func (s *Sim) Averages() (x [][]float32) {
 	return x
 }
 
-// Queries returns how many losses all clients requested and how many of these requests failed.
+// Queries returns the number of losses that all clients together requested, and the number of these requests that
+// failed.
 func (s *Sim) Queries() (asked, failed int64) {
 	for _, c := range s.members {
 		st := c.machine.Status()

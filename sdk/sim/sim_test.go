@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// pair returns two clients that prefer different points; change may alter the second one's configuration.
+// pair returns two clients that prefer different points; change may alter the configuration of the second client.
 func pair(change func(c *admm.Config)) []sim.Client {
 	var clients []sim.Client
 	for i := range 2 {
@@ -35,7 +35,8 @@ func pair(change func(c *admm.Config)) []sim.Client {
 	return clients
 }
 
-// Two equal runs have the same transcript and the same counts, and OnSend sees every message once.
+// TestSimRepeats checks that two identical runs have the same transcript and the same counts, and that OnSend is called
+// once for every message.
 func TestSimRepeats(t *testing.T) {
 	var transcripts []string
 	for range 2 {
@@ -98,7 +99,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// An error of the oracle, the caller or the context ends a run, and Run returns it.
+// TestRunEnds checks that an error from the oracle, the caller or the context ends a run, and that Run returns it.
 func TestRunEnds(t *testing.T) {
 	broken, enough := errors.New("broken"), errors.New("enough")
 	clients := pair(nil)

@@ -221,7 +221,7 @@ func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 	}
 }
 
-// posts reports whether the messages are one release for each neighbor, in the order of the neighbors.
+// posts reports whether send has exactly one release for each neighbor, in the order of the neighbors.
 func (c *member) posts(send []admm.Message, round int) bool {
 	if len(send) != len(c.neighbors) {
 		return false
@@ -235,7 +235,7 @@ func (c *member) posts(send []admm.Message, round int) bool {
 	return true
 }
 
-// keep adds a copy of a message to those that are sent in this tick.
+// keep adds a copy of a message to the messages sent in this tick.
 //
 //go:noinline
 func (c *member) keep(msg admm.Message) {

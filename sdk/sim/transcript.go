@@ -28,13 +28,14 @@ type round struct {
 	models [][]float32
 }
 
-// NewTranscript returns an empty transcript. complete, if not nil, is called with every complete round, in order, while
-// no other release can be added. The function complete may keep the models.
+// NewTranscript returns an empty transcript. The function complete, if not nil, is called with every complete round, in
+// order. It may keep the models, but must not call methods of the transcript.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }
 
-// Add adds the release of a client and keeps x. It ignores a second release of the same number and client.
+// Add adds the release of a client and takes ownership of x. It ignores a second release with the same number and
+// client.
 func (t *Transcript) Add(number, client int, x []float32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// certify returns the certificate of a run with the given number of releases, and its ledger. The ledger has three
-// reservations of another run and then, as the parameter reserved says, those of this run.
+// certify returns the certificate of a run that made the given number of releases, and the ledger of the data set. The
+// ledger has three reservations of another run, followed by the given number of reservations of this run.
 func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
@@ -43,7 +43,8 @@ func cloneCertificate(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 	return c
 }
 
-// A certificate agrees with its ledger, and remains valid while the ledger continues with other runs.
+// TestVerifyCertificate checks that a certificate agrees with its ledger, and remains valid while the ledger continues
+// with other runs.
 func TestVerifyCertificate(t *testing.T) {
 	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
 		c, l := certify(t, x.made, x.reserved)
@@ -62,7 +63,7 @@ func TestVerifyCertificate(t *testing.T) {
 	}
 }
 
-// Verify detects a self-consistent certificate that contradicts the ledger.
+// TestCertificateAgainstLedger checks that Verify detects a self-consistent certificate that contradicts the ledger.
 func TestCertificateAgainstLedger(t *testing.T) {
 	c, l := certify(t, 9, 9)
 	for name, x := range map[string]struct {
@@ -103,8 +104,8 @@ func TestCertificateAgainstLedger(t *testing.T) {
 	}
 }
 
-// If the ledger has later releases of the certificate's run, the error states how many. Later releases of other runs
-// are no error.
+// TestCertificateOlderThanRun checks that the error states how many later releases of the certificate's run are in the
+// ledger. Later releases of other runs cause no error.
 func TestCertificateOlderThanRun(t *testing.T) {
 	c, l := certify(t, 4, 4)
 	reserve(t, l, "another", 1, 2)
@@ -117,8 +118,9 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// Ledger.Verify detects a certificate that understates the spend even if the lifetime in the certificate was rewritten
-// to agree with the understated spend. Verify also detects a certificate that contradicts its own lifetime.
+// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, even if its
+// lifetime was rewritten to agree with the understated cost. Verify also detects a certificate that contradicts its own
+// lifetime.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}

@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// If the first save is interrupted, even several times and in either slot, the store still counts as fresh.
+// TestFirstSaveCutShort checks that a store is still considered fresh if its first save is interrupted, even several
+// times and in either slot.
 func TestFirstSaveCutShort(t *testing.T) {
 	d := newSimDisk(nil)
 	for round := 1; round <= 4; round++ {
@@ -63,7 +64,7 @@ func TestKilledAtEveryByte(t *testing.T) {
 	}
 }
 
-// The store survives a power cut, whichever of the unsynced writes reached the disk.
+// TestPowerCut checks that the store survives a power cut, whichever unsynced writes reached the disk.
 func TestPowerCut(t *testing.T) {
 	coin := rng.New(1, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 4)
@@ -94,8 +95,8 @@ func hasReleases(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// The power may fail again during recovery from the first power cut. The state that was loaded after the first cut must
-// survive the second cut, because the node may have sent it.
+// TestPowerCutTwice cuts the power again during recovery from the first power cut. The state that was loaded after the
+// first cut must survive the second cut, because the node may have sent it.
 func TestPowerCutTwice(t *testing.T) {
 	coin := rng.New(2, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 3)
@@ -113,8 +114,8 @@ func TestPowerCutTwice(t *testing.T) {
 	}
 }
 
-// A process that is killed between write and sync leaves a slot that the next process can read although the slot is not
-// on the disk. The state that the next process loads must survive a power cut.
+// TestLoadedIsDurable checks that a state survives a power cut once a process has loaded it. A process that is killed
+// between write and sync leaves a slot that the next process can read although the slot is not on the disk.
 func TestLoadedIsDurable(t *testing.T) {
 	h := record(t, nil, 3)
 	for n := range h.steps {
@@ -137,9 +138,9 @@ func TestLoadedIsDurable(t *testing.T) {
 	}
 }
 
-// A disk that reports syncs without doing them can roll back the store. If all files are rolled back together, the
-// store is valid but old, and only the neighbors can detect the rollback. If the log is intact, Open never accepts an
-// older state as the newest.
+// TestLyingSync simulates a disk that reports syncs without doing them, and so can roll back the store. If all files
+// are rolled back together, the store is valid but old, and only the neighbors can detect the rollback. If the log is
+// intact, Open never accepts an older state as the newest.
 func TestLyingSync(t *testing.T) {
 	h := record(t, nil, 5)
 	n := len(h.steps)
@@ -174,9 +175,9 @@ func TestLyingSync(t *testing.T) {
 	}
 }
 
-// The test makes each call to the disk fail once, in every possible way. Save returns the error, and all later saves
-// fail. The next process finds the previous state, or the new state if only its log line failed. No later process finds
-// a state whose sync failed.
+// TestEveryStepFails makes each call to the disk fail once, in every possible way. Save returns the error, and all
+// later saves fail. The next process finds the previous state, or the new state if only its log line failed. No later
+// process finds a state whose sync failed.
 func TestEveryStepFails(t *testing.T) {
 	h := record(t, nil, 3)
 	before := h.after(len(h.steps))
@@ -221,7 +222,8 @@ func TestEveryStepFails(t *testing.T) {
 	}
 }
 
-// If the disk fills up while the store is created or grows, the store releases the allocated room and is unchanged.
+// TestFullDisk checks that, if the disk fills up while the store is created or grows, the store releases the allocated
+// space and is unchanged.
 func TestFullDisk(t *testing.T) {
 	for _, n := range []int{0, 3} {
 		files := map[string][]byte{}
@@ -249,7 +251,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		d.files = newSimDisk(files).files
 
-		// Some file systems allocate room only on a sync.
+		// Some file systems allocate space only on a sync, so a full disk may be reported only then.
 		d.fault = func(s step) error {
 			if s.kind == "sync" && len(d.files[s.name]) > room/2 {
 				return syscall.ENOSPC
@@ -265,8 +267,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A corrupt byte in the older slot makes only that slot unusable. A corrupt byte in the newer slot makes Open fail. A
-// corrupt byte in the log never changes which states are loaded.
+// TestEveryByteRots checks that a corrupt byte in the older slot makes only that slot unusable, and that a corrupt byte
+// in the newer slot makes Open fail. A corrupt byte in the log never changes which states are loaded.
 func TestEveryByteRots(t *testing.T) {
 	h := record(t, nil, 4)
 	files := h.after(len(h.steps))
@@ -310,7 +312,7 @@ func TestEveryByteRots(t *testing.T) {
 	}
 }
 
-// An unreadable sector of the disk is reported like a corrupt file.
+// TestUnreadableSector checks that an unreadable sector of the disk is reported like a corrupt file.
 func TestUnreadableSector(t *testing.T) {
 	d := newSimDisk(nil)
 	s := simOpen(t, d)

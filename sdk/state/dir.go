@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// Dir is a [Store] in a directory of four files:
+// Dir is a [Store] in a directory with four files:
 //
 //	slot-0, slot-1   the states of even and of odd rounds, each with its SHA-256
 //	releases.log     a line of JSON for every save; the file only grows
-//	lock             held while the store is open, against a second process
+//	lock             locked while the store is open, so that no second process can open it
 //
 // Keep adds journal.jsonl and secrets.json. Reserve detects a full disk early; later saves overwrite the allocated
 // blocks in place (except on copy-on-write file systems such as btrfs and ZFS).
@@ -63,7 +63,7 @@ func Open(dir string) (*Dir, error) {
 	return d, nil
 }
 
-// openOn is Open on any disk; dir is the name of the directory for messages.
+// openOn does the work of Open on any disk; dir is the directory's name in messages.
 func openOn(on disk, dir string) (*Dir, error) {
 	s, err := scanDir(on, dir, true)
 	if err != nil {
@@ -80,8 +80,8 @@ func openOn(on disk, dir string) (*Dir, error) {
 	return d, nil
 }
 
-// prepare makes the files ready for Save. It prepares the slots before the log, because a log that exists means that
-// the store is complete.
+// prepare makes the files ready for Save. It prepares the slots before the log, because the existence of the log means
+// that the store is complete.
 func (d *Dir) prepare(s *scan) error {
 	var err error
 	for i := range d.slots {
@@ -90,8 +90,8 @@ func (d *Dir) prepare(s *scan) error {
 		}
 		err = allocate(d.slots[i], slotOverhead)
 		if err == nil && d.newest < 0 && s.slots[i].torn() {
-			// The next attempt at a first save may use the other slot and may be torn, too. Open rejects two damaged
-			// slots, so the slot of the torn save is cleared now.
+			// If the next attempt at a first save uses the other slot and is torn, too, both slots are damaged, and
+			// Open rejects them. The slot of the torn save is therefore cleared now.
 			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
 		}
 		if err != nil {
@@ -126,8 +126,8 @@ func (d *Dir) prepare(s *scan) error {
 	return nil
 }
 
-// Reserve allocates slots for states of size bytes, so that a full disk fails now: sdk.New calls it. Slots never
-// shrink. A state longer than size is still accepted and makes its slot grow. On error the slots keep their length.
+// Reserve allocates slots for states of size bytes, so that a full disk is detected early; sdk.New calls it. Slots
+// never shrink. Save still accepts a longer state and extends the slot. On error the slots keep their length.
 func (d *Dir) Reserve(size int) error {
 	if d.err != nil {
 		return d.err
@@ -140,8 +140,8 @@ func (d *Dir) Reserve(size int) error {
 	return nil
 }
 
-// allocate extends a file to at least size bytes of real blocks, so that later writes go in place. On error it restores
-// the old length.
+// allocate extends a file to at least size bytes of real blocks, so that later writes allocate nothing. On error it
+// restores the old length.
 func allocate(f file, size int64) error {
 	old, err := f.size()
 	if err != nil || old >= size {
@@ -160,7 +160,7 @@ func allocate(f file, size int64) error {
 	return nil
 }
 
-// String returns the directory, for messages.
+// String returns the path of the directory.
 func (d *Dir) String() string { return d.dir }
 
 // Remarks returns one sentence for each unexpected but harmless finding of [Open], for the node's log.
@@ -227,9 +227,9 @@ func (d *Dir) save(r Record) error {
 		err = f.sync()
 	}
 	if err != nil {
-		// After a failed sync the system may treat the pages as written: the next process would read a whole slot that
-		// is not on the disk. This write erases the digest, so that the slot counts as torn. Nothing more can be done
-		// if this write fails.
+		// After a failed sync the system may treat the pages as written: the next process would read a complete slot
+		// that is not on the disk. This write erases the digest, so that the slot is considered torn. Nothing more can
+		// be done if this write fails.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
 		return named(err)
 	}

@@ -38,7 +38,7 @@ func mustOpen(t *testing.T, dir string) *Dir {
 	return d
 }
 
-// filled creates a store with the saves of rounds 1 to n, and closes it.
+// filled creates a store, saves rounds 1 to n, and closes the store.
 func filled(t *testing.T, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -54,7 +54,7 @@ func filled(t *testing.T, n int) (dir string) {
 	return dir
 }
 
-// rounds checks that states are whole, and returns their rounds.
+// rounds checks that states are complete, and returns their rounds.
 func rounds(t *testing.T, kept []Record) []int {
 	t.Helper()
 	r := []int{}
@@ -77,8 +77,8 @@ func loaded(t *testing.T, d *Dir) []int {
 	return rounds(t, kept)
 }
 
-// A store has no state at first, one state after the first save, and the last two states after each later save. The
-// next process finds the same states.
+// TestDirStore checks that a store has no state at first, one state after the first save, and the last two states after
+// each later save. The next process finds the same states.
 func TestDirStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on the way")
 	for r := 0; r <= 6; r++ {
@@ -131,7 +131,8 @@ func TestDirStore(t *testing.T) {
 	}
 }
 
-// Reserving a larger size keeps a store's states; reserving a smaller size keeps the length of its slots.
+// TestDirStoreGrows checks that reserving a larger size keeps a store's states, and that reserving a smaller size keeps
+// the length of its slots.
 func TestDirStoreGrows(t *testing.T) {
 	dir := filled(t, 3)
 	big := savedRound(4, 100_000)
@@ -152,7 +153,7 @@ func TestDirStoreGrows(t *testing.T) {
 	}
 }
 
-// A slot has exactly the bytes below, because later builds must be able to read slots of this build.
+// TestSlotLayout pins the bytes of a slot, because later builds must be able to read slots of this build.
 func TestSlotLayout(t *testing.T) {
 	var b writerAt
 	digest, err := writeSlot(&b, Record{Round: 0x0102, State: []byte("state"), Note: "{}"})
@@ -166,7 +167,7 @@ func TestSlotLayout(t *testing.T) {
 	}
 }
 
-// writerAt is a file in memory, written in order.
+// writerAt is an in-memory file for sequential writes.
 type writerAt []byte
 
 func (w *writerAt) WriteAt(b []byte, off int64) (int, error) {
@@ -227,8 +228,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Save makes no copy of a state, and Load makes only one copy, because a state can take much of a small device's
-// memory.
+// TestStateIsNotCopied checks that Save makes no copy of a state and that Load makes only one copy, because a state can
+// take much of a small device's memory.
 func TestStateIsNotCopied(t *testing.T) {
 	const length = 8 << 20
 	d, err := sized(Open(t.TempDir()))(length)
@@ -269,7 +270,7 @@ func TestLock(t *testing.T) {
 	mustOpen(t, dir)
 }
 
-// Errors of the operating system are returned with the file's name and the remedy.
+// TestSystemRefuses checks that errors of the operating system are returned with the file's name and the remedy.
 func TestSystemRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -306,7 +307,8 @@ func logLines(t *testing.T, dir string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// For any file, readSlot accepts only what writeSlot writes, and allocates no more memory than the length of the file.
+// FuzzSlot checks that, for any file, readSlot accepts only what writeSlot writes, and allocates no more memory than
+// the length of the file.
 func FuzzSlot(f *testing.F) {
 	for _, s := range []Record{{}, savedRound(1, 3), savedRound(2, 40), {Round: 1 << 30, Note: `"x"`}} {
 		var b writerAt
@@ -338,8 +340,8 @@ func FuzzSlot(f *testing.F) {
 	})
 }
 
-// The part of an arbitrary log that readLog keeps ends with a complete line, and parsing that part gives the same
-// result.
+// FuzzReleaseLog checks that the part of a log that readLog keeps ends with a complete line, and that parsing this part
+// again gives the same result.
 func FuzzReleaseLog(f *testing.F) {
 	line, err := releaseLine(savedRound(3, 3), sha256.Sum256(nil))
 	if err != nil {

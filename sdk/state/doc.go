@@ -4,16 +4,16 @@
 // certificate.
 //
 // A node makes a release in this order: reserve its line in the ledger, draw its noise, save its state, mark it in the
-// ledger, send it. Each step is durable before the next begins. [dpmech.CheckResume] says what a node may do after a
+// ledger, send it. Each step is durable before the next begins. [dpmech.CheckResume] decides what a node may do after a
 // crash.
 //
-// # Three syncs a round
+// # Three syncs per round
 //
 //	written, in place                  after its sync                      if the power fails before the sync
-//	line of round k, over zeros        k is paid for and may be drawn      torn: it is cut off, k was never drawn
-//	slot of k, over that of k-2        the bytes of k can be sent again    torn: slot k-1 counts, k is drawn anew
+//	ledger line k, over zeros          k is paid for and may be drawn      torn: it is cut off, k was never drawn
+//	slot k, over slot k-2              the bytes of k can be sent again    torn: slot k-1 is used, k is drawn anew
 //	line of releases.log               none: slots restore it              lines are missing
-//	mark of k, over that of k-2        k may be sent                       torn: k-1 counts, k is marked at the start
+//	mark k, over mark k-2              k may be sent                       torn: mark k-1 is used, k is marked at start
 //
 // A round without data writes and syncs only the slot. No file is created or renamed. Only two files grow: the ledger,
 // by a block for about fifteen lines, and the log, which is not synced. The three writes cannot share a sync, because

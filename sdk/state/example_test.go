@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A process saves three rounds and exits. The next process continues with the third state. ReadSnapshot and Inspect
-// may read the directory meanwhile.
+// A process saves three rounds and exits. The next process continues with the third state. In the meantime,
+// ReadSnapshot and Inspect may read the directory.
 func ExampleOpen() {
 	tmp, err := os.MkdirTemp("", "spade")
 	if err != nil {
@@ -62,7 +62,7 @@ func ExampleOpen() {
 	// the newest is of round 3
 }
 
-// Two runs use one data set: the lifetime in the second run's certificate has the cost of both runs.
+// Two runs use one data set: the lifetime in the second run's certificate includes the cost of both runs.
 func ExampleLedger() {
 	dir, err := os.MkdirTemp("", "ledger")
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 
 // disk is the directory that holds the files of a Dir. Tests replace it to inject faults.
 type disk interface {
-	// open opens a file with the flags of os.OpenFile. Without O_CREATE a missing file is fs.ErrNotExist.
+	// open opens a file with the flags of os.OpenFile. If the file is missing and O_CREATE is not set, it returns
+	// fs.ErrNotExist.
 	open(name string, flag int) (file, error)
 	// sync makes the creation of files durable.
 	sync() error
@@ -30,12 +31,12 @@ type file interface {
 	io.Closer
 	size() (int64, error)
 	truncate(size int64) error
-	// sync returns once the content survives a power cut.
+	// sync makes the content durable: after it returns nil, the content survives a power cut.
 	sync() error
 }
 
-// Limits in bytes: mostKept for a file that is read as a whole, and mostState for the file of a state or of the log,
-// whose length is checked again elsewhere.
+// Size limits in bytes: mostKept applies to files that are read as a whole; mostState applies to files of states, to
+// the log and to ledgers, whose lengths are also checked elsewhere.
 const (
 	mostKept  = 1 << 30
 	mostState = 1 << 40
@@ -66,10 +67,10 @@ func (f osFile) size() (int64, error) {
 func (f osFile) truncate(size int64) error { return f.Truncate(size) }
 func (f osFile) sync() error               { return syncFile(f.File) }
 
-// errLocked is the error of lockFile if another process holds the lock.
+// errLocked is returned by lockFile if another process holds the lock.
 var errLocked = errors.New("in use by another process")
 
-// writeSync writes b at an offset of a file, durably.
+// writeSync durably writes b to a file at an offset.
 func writeSync(f file, b []byte, at int64) error {
 	n, err := f.WriteAt(b, at)
 	if err == nil && n < len(b) {
@@ -91,7 +92,7 @@ func closeAll(files ...io.Closer) error {
 	return errors.Join(errs...)
 }
 
-// makeDir creates a directory and its parents, each durable in its parent.
+// makeDir durably creates a directory and its missing parents.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -111,9 +112,9 @@ func makeDir(dir string) error {
 // replaceFile is [Replace] for a file that only its owner may read.
 func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
-// Replace gives a file new content, durably: after a crash the file has the old or the new content. A new file gets
-// mode without the bits of the umask. An existing file gets exactly mode and keeps its owner, because root may edit the
-// files of another user's node.
+// Replace durably replaces the content of a file: after a crash the file has the old or the new content. A new file
+// gets mode without the bits of the umask. An existing file gets exactly mode and keeps its owner, because root may
+// edit the files of another user's node.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"
 	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // a temporary file left by a crash
@@ -142,9 +143,9 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// WriteCertificate writes a certificate to a file, durably. If the file already has a certificate of the same release
-// with more countersignatures, WriteCertificate keeps it: a node that serves a finished run again may collect fewer
-// countersignatures, because neighbors do not sign twice.
+// WriteCertificate durably writes a certificate to a file. If the file already has a certificate of the same release
+// with more countersignatures, WriteCertificate does not replace that certificate: a node that serves a finished run
+// again may collect fewer countersignatures, because neighbors do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if text, err := regular.Read(path, mostKept); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)
@@ -159,7 +160,7 @@ func WriteCertificate(path string, c *dpmech.Certificate) error {
 	return named(replaceFile(path, text))
 }
 
-// readIfThere returns the content of a file, nil for a missing file.
+// readIfThere returns the content of a file, or nil if the file does not exist.
 func readIfThere(path string) ([]byte, error) {
 	text, err := regular.Read(path, mostKept)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,8 +188,8 @@ func exactJSON(line []byte, v any) error {
 	return nil
 }
 
-// checkModes rejects files that anybody but their owner can access, on systems with file modes: a writer could hide
-// spends in a ledger, and a reader could see unreleased parameters in a state. Missing files pass.
+// checkModes rejects files that anyone but their owner can access, on systems with file modes: a writer could hide
+// costs in a ledger, and a reader could see unreleased parameters in a state. Missing files pass.
 func checkModes(paths ...string) error {
 	var errs []error
 	for _, path := range paths {
@@ -209,7 +210,7 @@ func checkMode(path string, loose, want fs.FileMode) error {
 		"file system without modes, mount it with umask=077)", path, info.Mode().Perm(), want)
 }
 
-// checkStore checks the modes of a store's files and rejects a directory that everybody can change.
+// checkStore checks the modes of a store's files and rejects a world-writable directory.
 func checkStore(dir string) error {
 	return errors.Join(checkMode(dir, 0o002, 0o700), checkModes(filepath.Join(dir, slotName(0)), filepath.Join(dir, slotName(1)),
 		filepath.Join(dir, logName), filepath.Join(dir, lockName), filepath.Join(dir, JournalName), filepath.Join(dir, SecretsName)))

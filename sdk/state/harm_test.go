@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// harm is a change of the files in a store's directory.
+// harm is a change to the files in a store's directory.
 type harm func(t *testing.T, dir string)
 
 func remove(names ...string) harm {
@@ -43,7 +43,7 @@ func flip(name string, at int) harm {
 	return edit(name, func(b []byte) []byte { b[at] ^= 1; return b })
 }
 
-// from returns the harm that replaces the named files with the files of another store, which has n rounds.
+// from returns a harm that replaces the named files with files from another store, which has n rounds.
 func from(n int, names ...string) harm {
 	return func(t *testing.T, dir string) {
 		other := filled(t, n)
@@ -65,7 +65,7 @@ func all(harms ...harm) harm {
 	}
 }
 
-// resealed returns the harm that changes a slot and updates its digest to match.
+// resealed returns a harm that changes a slot and updates its digest to match.
 func resealed(name string, change func([]byte)) harm {
 	return edit(name, func(b []byte) []byte {
 		change(b)
@@ -78,8 +78,8 @@ func resealed(name string, change func([]byte)) harm {
 
 var emptyLog = edit(logName, func([]byte) []byte { return nil })
 
-// After every kind of harm to a store of rounds 1 to 6, either Open succeeds and Load returns the listed states, or
-// Open returns an error with the listed words.
+// TestHarm checks that, after every kind of harm to a store of rounds 1 to 6, either Open succeeds and Load returns the
+// listed states, or Open returns an error with the listed words.
 func TestHarm(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    harm

@@ -40,10 +40,11 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// headsOfKey bounds the stored entries of one key. A ledger has up to two entries: a release and a checkpoint.
+// headsOfKey is the maximum number of stored entries per key. A ledger has up to two entries: a release and a
+// checkpoint.
 const headsOfKey = 16
 
-// OpenHeads reads a file of heads. A missing file yields an empty list; a damaged file is an error.
+// OpenHeads reads the file that [Heads.Save] writes. A missing file yields an empty list; a damaged file is an error.
 func OpenHeads(path string) (*Heads, error) {
 	text, err := readIfThere(path)
 	if err != nil {
@@ -64,9 +65,9 @@ func (e *headEntry) check() error {
 	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// Find returns the latest state of a ledger that one of keys signed; nil if there is none or if the latest state equals
-// known. Find also returns a state that is older than known, because a ledger that was rolled back and then continued
-// does not contain that state.
+// Find returns the latest state of a ledger, signed by one of the given keys, or nil if there is none or if the latest
+// state equals known. Find also returns a state that is older than known, because a ledger that was rolled back and
+// then continued does not contain that state.
 func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) *signed.Earlier {
 	e := h.most(keys, func(e, than *signed.Earlier) bool {
 		return bytes.Equal(e.Ledger.ID[:], ledger) && (than == nil || e.Ledger.Seq > than.Ledger.Seq ||
@@ -78,9 +79,9 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head)
 	return e
 }
 
-// Lost returns the checkpoint that one of keys signed for any ledger but the given one, or nil if there is none. Of
-// several checkpoints it returns the one with the largest spend outside the run. The checkpoint shows a member with a
-// new ledger what its lost ledger had spent.
+// Lost returns the checkpoint, signed by one of the given keys, of any ledger other than the given ledger, or nil if
+// there is none. If there are several, it returns the checkpoint with the largest cost outside the run. The checkpoint
+// shows a member with a new ledger what its lost ledger had spent.
 func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
 	return h.most(keys, func(e, than *signed.Earlier) bool {
 		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {
@@ -95,9 +96,9 @@ func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) 
 	})
 }
 
-// most returns the greatest of the entries that one of keys signed, in the order that the function more defines; nil if
-// there is none. more(e, than) reports whether e is greater than the entry named than; more(e, nil) reports whether e
-// may be returned at all.
+// most returns the greatest entry signed by one of the given keys, or nil if there is none. The function more defines
+// the order: more(e, than) reports whether e is greater than the other entry; more(e, nil) reports whether e may be
+// returned at all.
 func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier) bool) (found *signed.Earlier) {
 	if h == nil {
 		return nil
@@ -115,8 +116,8 @@ func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier
 	return found
 }
 
-// Learn keeps a statement that one of keys signed, unless a later state of the same ledger is known. [Heads.Save]
-// writes the kept statements to the file.
+// Learn keeps a statement signed by one of the given keys, unless a later state of the same ledger is known.
+// [Heads.Save] writes the kept statements to the file.
 func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	if h == nil || s.Ledger == (signed.Head{}) {
 		return
@@ -158,7 +159,7 @@ func later(s, old *signed.Earlier) bool {
 		most, _ := old.Spent(signed.Scope{})
 		return have.All > most.All || have.All == most.All && s.Ledger.Seq > old.Ledger.Seq
 	}
-	// A replacement device may continue with an older copy of its ledger.
+	// A replacement device may continue with an older copy of its ledger, so within a run a later epoch is enough.
 	return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
 }
 

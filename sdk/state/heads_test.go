@@ -15,7 +15,7 @@ func memberKey(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name[:1]), ed25519.SeedSize))
 }
 
-// pins returns the valid keys of a member: an old key, and the present key, with which the member signs.
+// pins returns the valid keys of a member: an old key, and the current key, with which the member signs.
 func pins(member string) []ed25519.PublicKey {
 	old, now := memberKey("z").Public(), memberKey(member).Public()
 	return []ed25519.PublicKey{old.(ed25519.PublicKey), now.(ed25519.PublicKey)}

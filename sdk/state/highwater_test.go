@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// marks returns the content of a ledger's mark file, without its id and hash.
+// marks returns the content of a ledger's mark file without the ledger's id and hash.
 func marks(t *testing.T, path string) string {
 	t.Helper()
 	m, err := readMark(path)
@@ -21,9 +21,9 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// Several runs on one ledger crash after they wrote a line and before they wrote its mark. From the ledger, each run
-// learns which of its releases may have been sent. Opening the ledger again does not change the answer. A release that
-// is marked later is removed from the list of unsent releases.
+// TestLedgerMarks simulates several runs on one ledger, each of which crashes after writing a line and before writing
+// its mark. The ledger tells each run which of its releases may have been sent. Opening the ledger again does not
+// change the answer. A release that is marked later is removed from the list of unsent releases.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {
@@ -92,7 +92,8 @@ func markFile(t *testing.T, head dpmech.Head, more string) []byte {
 	return file
 }
 
-// Mark rejects rounds that were not reserved; a call of Mark that changes nothing writes nothing.
+// TestLedgerMarkRefuses checks that Mark rejects rounds that were not reserved, and that a call of Mark that changes
+// nothing writes nothing.
 func TestLedgerMarkRefuses(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 3, 4)
@@ -131,8 +132,8 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	}
 }
 
-// However many reservations follow the mark, only the last reservation may be torn. A ledger that ends before its mark
-// is rejected, even if the releases of the missing lines were never sent.
+// TestLedgerLinesBehindMark checks that only the last reservation may be torn, however many reservations follow the
+// mark. A ledger that ends before its mark is rejected, even if the releases of the missing lines were never sent.
 func TestLedgerLinesBehindMark(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)

@@ -12,7 +12,7 @@ import (
 
 var lostID = strings.Repeat("a", 32)
 
-// certified returns a certificate of three releases of a run, with the ledger's lifetime modified by change.
+// certified returns a certificate for three releases of a run, with the ledger's lifetime modified by change.
 func certified(t *testing.T, l *Ledger, change func(life *dpmech.Lifetime)) (*dpmech.Certificate, error) {
 	t.Helper()
 	f, err := dpmech.NewFilter(nil)
@@ -27,7 +27,8 @@ func certified(t *testing.T, l *Ledger, change func(life *dpmech.Lifetime)) (*dp
 	return dpmech.NewCertificate(dpmech.About{RunID: life.Runs[0].RunID, Sampler: "x"}, 1e-5, f, life)
 }
 
-// A certificate that understates the inherited spend is self-consistent but contradicts the ledger.
+// TestInheritedIsComparedWithTheLedger checks that a certificate that understates the inherited cost is self-consistent
+// but contradicts the ledger.
 func TestInheritedIsComparedWithTheLedger(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	if err := l.Inherit(lostID, "a", dpmech.Amount{Rho: 5, All: 5}, nil); err != nil {
@@ -48,9 +49,9 @@ func TestInheritedIsComparedWithTheLedger(t *testing.T) {
 	}
 }
 
-// An inherited spend may exceed the limit or have a weaker privacy unit: a certificate of the releases made so far is
-// still possible, but further releases are refused. A lost ledger with zero cost is recorded, too, because another
-// neighbor may prove a larger cost.
+// TestInheritedAboveTheLimit checks that an inherited cost may exceed the limit or have a weaker privacy unit: a
+// certificate for the releases made so far is still possible, but further releases are refused. A lost ledger with zero
+// cost is recorded, too, because another neighbor may prove a larger cost.
 func TestInheritedAboveTheLimit(t *testing.T) {
 	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {
 		l, _ := newLedger(t, &dpmech.Limit{Epsilon: 6, Delta: 1e-5, Accounting: dpmech.GDP})
@@ -77,8 +78,8 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 	}
 }
 
-// If a crash tears the line of an inherited spend, at any byte, and whether the old or the new mark is on the disk,
-// the spend is still inherited exactly once.
+// TestTornInheritance checks that a cost is inherited exactly once even if a crash tears its line at any byte, whether
+// the disk has the old or the new mark.
 func TestTornInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before, _ := os.ReadFile(markPath(path))
@@ -130,7 +131,8 @@ func TestTornInheritance(t *testing.T) {
 	}
 }
 
-// An inherited spend that could not be written has no effect: Head does not include it.
+// TestFailedInheritance checks that an inherited cost that could not be written has no effect: Head does not include
+// it.
 func TestFailedInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before := l.Head()
@@ -148,8 +150,8 @@ func TestFailedInheritance(t *testing.T) {
 	l.file = nil
 }
 
-// Neither a later checkpoint nor a copy of a ledger reduces the cost that a neighbor can prove. Sixteen further
-// ledgers do not displace the ledger in use.
+// TestLargestCheckpointIsKept checks that neither a later checkpoint nor a copy of a ledger reduces the cost that a
+// neighbor can prove. Sixteen further ledgers do not displace the ledger in use.
 func TestLargestCheckpointIsKept(t *testing.T) {
 	check := func(id byte, seq uint64, epoch uint16, cost float64) signed.Earlier {
 		return signed.NewCheckpoint(memberKey("b"), signed.NewScope("one", [32]byte{}, "b"), epoch,

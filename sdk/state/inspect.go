@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Report is what [Inspect] found in the directory of a [Dir].
+// Report describes what [Inspect] found in the directory of a [Dir].
 type Report struct {
 	Newest  Record   // newest whole save, with State nil; zero if there is none
 	Journal Journal  // as stored; its signatures are not verified
@@ -96,7 +96,7 @@ func (s *scan) readSlots(on disk, settle bool) error {
 	return nil
 }
 
-// scanDir reads a directory; settle says, as for readSlots, whether to sync the files first.
+// scanDir reads a directory. If settle is set, it first syncs the files, as readSlots does.
 func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	s := &scan{dir: dir}
 	if err := s.readSlots(on, settle); err != nil {
@@ -117,7 +117,8 @@ func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	return s, err
 }
 
-// withFile opens a file, syncs it if settle is set, and closes it after use. A missing file is errMissing.
+// withFile opens a file, syncs it if settle is set, and closes it after use. It returns errMissing if the file does not
+// exist.
 func withFile(on disk, name string, settle bool, use func(f file, size int64) error) error {
 	flag := os.O_RDONLY
 	if settle {
@@ -140,15 +141,15 @@ func withFile(on disk, name string, settle bool, use func(f file, size int64) er
 	return errors.Join(use(f, size), f.Close())
 }
 
-// contents is what validate found in a valid store.
+// contents is the result of validate for a valid store.
 type contents struct {
 	whole   [2]bool
 	newest  int // round of the newest state; -1 in a fresh store
 	remarks []string
 }
 
-// validate returns an error if saves, and crashes during saves, cannot have left these files. It relies on two facts:
-// the log exists before the first slot is written, and a slot is durable before its line is in the log.
+// validate returns an error if no sequence of saves and crashes can have left these files. It relies on two facts: the
+// log exists before the first slot is written, and a slot is durable before its line is in the log.
 func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
 	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }

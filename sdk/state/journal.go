@@ -15,15 +15,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Names for [Store].Keep, under which a node stores data that does not belong to a single release. In a [Dir], each is
+// Names for [Store].Keep. A node uses them for data that does not belong to a single release. In a [Dir], each name is
 // the name of a file.
 const (
 	JournalName = "journal.jsonl" // a [Journal]
 	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
 )
 
-// Journal is what a node stores about other members in a run, as text with one JSON object for each line. The first
-// line identifies the owner; each further line has a piece of evidence, an early-stop request or a quarantine.
+// Journal holds what a node stores about other members in a run, as text with one JSON object per line. The first line
+// identifies the owner; each further line has a piece of evidence, an early-stop request or a quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
@@ -135,7 +135,7 @@ type Frame struct {
 	Start  []byte `json:"start"`  // first bytes, at most MaxFrameKept
 }
 
-// MaxFrameKept bounds the stored part of a frame, in bytes.
+// MaxFrameKept is the maximum length, in bytes, of the stored part of a frame.
 const MaxFrameKept = 256 << 10
 
 // NewFrame returns the stored form of the frame b, with a copy of its first bytes.
@@ -172,7 +172,7 @@ func removeKept(dir, name string) error {
 }
 
 // ForgetSecrets durably removes the secrets of the fleet with the given SHA-256, if there are any, from the directory
-// of a [Dir]. Call it once the run is over. No process may have the store open.
+// of a [Dir]. Call it after the run is over. No process may have the store open.
 func ForgetSecrets(dir string, fleet [32]byte) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -196,10 +196,11 @@ func readSecrets(dir string) (*pair.Kept, error) {
 	return k, nil
 }
 
-// maxLines bounds the lines of a file for [parseLines]. It is far above the number of members of any fleet.
+// maxLines is the maximum number of lines that [parseLines] accepts. It is far above the number of members of any
+// fleet.
 const maxLines = 4096
 
-// parseLines parses and checks one JSON object for each line. Every error names the line.
+// parseLines parses each line as a JSON object and checks it. Every error names the line.
 func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) {
 	for line := range bytes.Lines(text) {
 		var one T

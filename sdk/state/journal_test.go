@@ -29,8 +29,8 @@ func exampleJournal() *Journal {
 	return j
 }
 
-// ReadJournal and Inspect return what a node stored, except that only the start of a long frame is stored. A missing
-// file yields an empty journal.
+// TestJournalIsReadAgain checks that ReadJournal and Inspect return what a node stored. Only the start of a long frame
+// is stored. A missing file yields an empty journal.
 func TestJournalIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
@@ -57,7 +57,8 @@ func TestJournalIsReadAgain(t *testing.T) {
 	}
 }
 
-// ReadJournal and Inspect reject a damaged journal with an error that names the line and the remedy.
+// TestJournalIsRefused checks that ReadJournal and Inspect reject a damaged journal with an error that names the line
+// and the remedy.
 func TestJournalIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir)

@@ -51,9 +51,9 @@ func saveUntilKilled(dir string) error {
 	}
 }
 
-// A real process on a real disk is killed at random moments: SPADE_KILLS times if that variable is set, 20 times with
-// SPADE_LONG, and otherwise 8 times. The newest state is then complete, and its round is the last printed round or the
-// round after it.
+// TestKill kills a real process on a real disk at random moments: SPADE_KILLS times if that variable is set, 20 times
+// with SPADE_LONG, and otherwise 8 times. The newest state is then complete, and its round is the last printed round or
+// the round after it.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("SPADE_KILL_DIR"); dir != "" {
 		t.Fatal(saveUntilKilled(dir))
@@ -139,7 +139,7 @@ func runAndKill(t *testing.T, dir string, chance *rng.Stream) int {
 			t.Errorf("the process said %q %s", in.Text(), &stderr)
 		}
 		if lines++; lines == last {
-			// The real clock affects only the moment of the kill, and the test must pass at every moment.
+			// The real clock affects only the moment of the kill, and the test must pass for every such moment.
 			wait := time.Duration(chance.Float64() * float64(time.Since(then)))
 			time.AfterFunc(wait, func() { cmd.Process.Kill() })
 		}

@@ -17,11 +17,11 @@ import (
 //
 // The file has one JSON object for each line: a header, then reservations, each with the SHA-256 of the previous line,
 // so that any change is detected. Until the ledger is closed, zeros follow as room for further lines. The high-water
-// mark, a small separate file (".mark"), says which releases may have been sent (see [Ledger.Mark]) and holds the
+// mark, a small separate file (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the
 // [dpmech.Head] of the line that was newest when the mark was written. A ledger that was cut off, or restored from an
 // old copy, does not contain that head and is rejected. A crash can only leave one reservation too many. If ledger and
-// mark are restored together, only a later head reveals the rollback, such as the head in the node's state: see
-// [Ledger.CheckHead].
+// mark are restored together, only a later head stored elsewhere, such as in the node's state, reveals the rollback:
+// see [Ledger.CheckHead].
 //
 // One process at a time can open a ledger. A Ledger is safe for concurrent use. After a failed write or sync every
 // further reservation and mark fails until the ledger is opened again.
@@ -78,11 +78,12 @@ func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g
 }
 
 // Reserve counts the release of a round before its noise is drawn, for a member's run in a fleet given by the SHA-256
-// of the fleet file. The reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] hold for
-// each run; for example, a repeated reservation costs nothing. A node calls [dpmech.Filter.Check], Reserve and
-// [dpmech.Filter.Reserve] in this order, so that a refused release is counted neither in the filter nor in the ledger,
-// and a crash can only make the ledger count too much. An error that wraps [dpmech.ErrBudget] means that the lifetime
-// limit does not cover the release. After any error nothing may be released.
+// of the fleet file. The reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] apply to
+// each run; for example, a repeated reservation costs nothing. An error that wraps [dpmech.ErrBudget] means that the
+// lifetime limit does not cover the release. After any error nothing may be released.
+//
+// A node calls [dpmech.Filter.Check], Reserve and [dpmech.Filter.Reserve] in this order, so that a refused release is
+// counted neither in the filter nor in the ledger, and a crash can only make the ledger count too much.
 func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,8 +98,8 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.append(reserved(id, round, g)))
 }
 
-// Mark raises a run's high-water mark to a reserved round, durably: the run's releases up to that round may be sent
-// from now on. Call it once the state of that round is durable, before sending the release. After any error nothing may
+// Mark durably raises a run's high-water mark to a reserved round: the run's releases up to that round may be sent from
+// now on. Call it after the state of that round is durable and before sending the release. After any error nothing may
 // be sent.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
@@ -128,36 +129,36 @@ func (l *Ledger) writable() error {
 	return nil
 }
 
-// Last returns the highest round reserved for a run of one member, 0 if there is none. See [dpmech.CheckResume].
+// Last returns the highest round reserved for a run of one member, or 0 if there is none. See [dpmech.CheckResume].
 func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.spent.Last(runID(run, fleet, member))
 }
 
-// Marked returns the highest round marked for a run of one member, 0 if there is none. See [dpmech.CheckResume].
+// Marked returns the highest round marked for a run of one member, or 0 if there is none. See [dpmech.CheckResume].
 func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.marked(runID(run, fleet, member))
 }
 
-// Head returns the present state of the ledger, to be stored elsewhere as proof against a rollback.
+// Head returns the current state of the ledger, to be stored elsewhere as proof against a rollback.
 func (l *Ledger) Head() dpmech.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.head(l.log.seq())
 }
 
-// Contains returns an error unless h is the present or an earlier state of the ledger.
+// Contains returns an error unless h is the current or an earlier state of the ledger.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. The parameter stored
-// is this text, or empty if the node had no ledger. If stored is not empty, a nil l is an error.
+// CheckHead is [Ledger.Contains] for a [dpmech.Head] that a node stored as text with its state. The parameter stored is
+// this text, or empty if the node had no ledger. If stored is not empty, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil
@@ -172,7 +173,7 @@ func (l *Ledger) CheckHead(stored string) error {
 	return l.Contains(h)
 }
 
-// Lifetime returns the spend of all runs. The epsilons of the result are for the given delta.
+// Lifetime returns the cost of all runs. The epsilons of the result are for the given delta.
 func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +181,7 @@ func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 }
 
 // Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. If the
-// ledger has later releases of the certificate's run, the error states their number. Later releases of other runs are
+// ledger has later releases of the certificate's run, the error states their number. Later releases of other runs cause
 // no error.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
@@ -220,9 +221,9 @@ func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g d
 	return l.log.spent.Plan(runID(run, fleet, member), rounds, g)
 }
 
-// Inherits reports whether the ledger takes over the spend of lost, another ledger of its member. It does so if it has
-// counted no release yet, or has already inherited from lost, and was not declared [NeverUsed]. Otherwise the ledger is
-// for other data and inherits nothing.
+// Inherits reports whether this ledger takes over the cost of the lost ledger with the given id, which belonged to the
+// same member. A ledger that was declared [NeverUsed] inherits nothing. Any other ledger inherits the cost if it has
+// not counted a release yet or has already inherited from the lost ledger; otherwise it is for other data.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,9 +234,9 @@ func (l *Ledger) Inherits(lost string) bool {
 	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
-// Inherit counts, durably, the part of a lost ledger's spend on the same data that is not yet counted here, even above
-// the limit, because those releases were made. The limit then refuses further releases. member is the neighbor that
-// proved the spend.
+// Inherit durably counts the cost of a lost ledger on the same data, except for the part that this ledger already
+// counts. The total may exceed the limit, because those releases were made; the limit then refuses further releases.
+// member is the neighbor that proved the cost.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

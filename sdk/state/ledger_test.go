@@ -18,7 +18,7 @@ var (
 	noisy  = gauss(1, 8)
 )
 
-// zeroRun is the run in the ledger lines that tests forge.
+// zeroRun is the run in ledger lines that tests forge.
 var zeroRun = dpmech.RunID{Run: "run", Fleet: strings.Repeat("0", 64), Member: "a"}
 
 func gauss(clip, sigma float64) dpmech.Gaussian { return dpmech.Gaussian{Clip: clip, Sigma: sigma} }
@@ -88,7 +88,8 @@ func refused(t *testing.T, path string, want ...string) {
 	}
 }
 
-// The spend of a data set is the sum over all of its runs, whatever their names. A repeated reservation costs nothing.
+// TestLedgerSumsRuns checks that the cost of a data set is the sum over all of its runs, whatever their names. A
+// repeated reservation costs nothing.
 func TestLedgerSumsRuns(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)
@@ -211,8 +212,8 @@ func TestLedgerLock(t *testing.T) {
 	reopen(t, path)
 }
 
-// If many goroutines make reservations, no reservation is lost, and a reservation that several goroutines make counts
-// once.
+// TestLedgerConcurrent checks that no reservation is lost if many goroutines make reservations, and that a reservation
+// made by several goroutines counts once.
 func TestLedgerConcurrent(t *testing.T) {
 	l, path := newLedger(t, nil)
 	var wg sync.WaitGroup

@@ -33,15 +33,15 @@ func openNode(d *simDisk) (n simNode, err error) {
 	return n, err
 }
 
-// facts are the last rounds saved, reserved and marked.
+// facts holds the last rounds saved, reserved and marked.
 type facts struct{ saved, reserved, marked int }
 
 func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes release k: it reserves, saves and marks the release in the order of a node, and then calls the function
-// sent, because from then on neighbors may see the release.
+// round makes release k: it reserves, saves and marks the release in the order of a node, and then calls sent, because
+// from then on neighbors may see the release.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
@@ -52,8 +52,8 @@ func (n simNode) round(t *testing.T, k int, sent func()) {
 	sent()
 }
 
-// ledgerFiles returns the files of an open ledger in which another run has reserved as many rounds as the parameter
-// other says and marked none.
+// ledgerFiles returns the files of an open ledger in which another run has reserved the given number of rounds and
+// marked none of them.
 func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	t.Helper()
 	l, path := newLedger(t, nil)
@@ -69,8 +69,8 @@ func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	return files
 }
 
-// runNode makes releases on files up to round last. It returns the disk's steps and, for each release, the number of
-// steps after which neighbors may see the release.
+// runNode opens a node on files and makes its releases up to the round last. It returns the disk's steps and, for each
+// release, the number of steps after which neighbors may see the release.
 func runNode(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
@@ -91,8 +91,8 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 }
 
 // resumes opens the files after a crash and checks that all rounds up to seen, whose releases neighbors may have seen,
-// are saved, reserved and marked, and that two more rounds succeed. The result has the last rounds saved, reserved and
-// marked that it found.
+// are saved, reserved and marked, and that two more rounds succeed. resumes returns the last saved, reserved and marked
+// rounds that it found.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	d := newSimDisk(files)
@@ -119,8 +119,8 @@ func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	return f
 }
 
-// A round syncs its line, its state and its mark, each once and in this order. It creates no file, and it extends the
-// ledger only when the ledger's last block is full.
+// TestLedgerSyncsOfRound checks that a round syncs its line, its state and its mark, each once and in this order. A
+// round creates no file, and extends the ledger only when the ledger's last block is full.
 func TestLedgerSyncsOfRound(t *testing.T) {
 	const rounds = 60
 	h := runNode(t, ledgerFiles(t, 0), rounds)
@@ -166,9 +166,9 @@ func cuts(t *testing.T, steps int) int {
 	return n
 }
 
-// The test cuts the power at every step of a node's rounds, with ledger lines that cross block boundaries. Each
-// unsynced write is then complete, missing or partial. The node must still have every release that a neighbor may have
-// seen.
+// TestLedgerPowerCut cuts the power at every step of a node's rounds, with ledger lines that cross block boundaries.
+// Each unsynced write is then complete, missing or partial. The node must still have every release that a neighbor may
+// have seen.
 func TestLedgerPowerCut(t *testing.T) {
 	coin := rng.New(5, rng.Address{Purpose: rng.Fault})
 	found := map[facts]int{}
@@ -195,8 +195,8 @@ func TestLedgerPowerCut(t *testing.T) {
 	}
 }
 
-// The power fails again during recovery from the first power cut. A round that a process found marked, and whose
-// release that process may therefore have sent, must remain marked.
+// TestLedgerPowerCutTwice cuts the power again during recovery from the first power cut. A round that a process found
+// marked, and whose release that process may therefore have sent, must remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")
@@ -219,8 +219,8 @@ func TestLedgerPowerCutTwice(t *testing.T) {
 	}
 }
 
-// A process that is killed between write and sync leaves a mark that the next process can read although the mark is not
-// on the disk.
+// TestLedgerMarkFoundIsDurable checks that a mark survives a power cut once a process has read it. A process that is
+// killed between write and sync leaves a mark that the next process can read although the mark is not on the disk.
 func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	coin := rng.New(7, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 0), 3)
@@ -239,8 +239,8 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	}
 }
 
-// If, after a power cut, either the state, the lines or the mark is rolled back to any earlier content, then the node
-// refuses to continue, unless nobody has yet seen the release that it would make next.
+// TestLedgerOneFileSetBack rolls back either the state, the lines or the mark to any earlier content after a power cut.
+// The node must then refuse to continue, unless nobody has yet seen the release that it would make next.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 4)
@@ -277,8 +277,8 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 	}
 }
 
-// If any single byte of a mark's file changes, readMark returns the newest mark or the previous mark. If the same byte
-// of both marks changes, readMark fails, except for the bytes after the end of a mark.
+// TestLedgerMarkRots changes each single byte of a mark's file. readMark must then return the newest or the previous
+// mark. If the same byte of both marks is changed, readMark must fail, unless the byte is after the end of a mark.
 func TestLedgerMarkRots(t *testing.T) {
 	h := runNode(t, ledgerFiles(t, 2), 3)
 	files := h.after(len(h.steps))
@@ -299,8 +299,8 @@ func TestLedgerMarkRots(t *testing.T) {
 	}
 }
 
-// If the list of unsent releases outgrows its half of the file, a larger file replaces the old one. When the list
-// becomes shorter again, the larger file stays in use.
+// TestLedgerMarkGrows checks that, if the list of unsent releases outgrows its half of the file, a larger file replaces
+// the old one. When the list becomes shorter again, the larger file stays in use.
 func TestLedgerMarkGrows(t *testing.T) {
 	l, path := newLedger(t, nil)
 	const many = 1500

@@ -43,8 +43,8 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
-// A reservation that fails in any way has no effect, and all later reservations fail. After the crash the ledger opens
-// with every acknowledged reservation and perhaps the failed reservation, but no others.
+// TestLedgerFaults checks that a reservation that fails in any way has no effect, and that all later reservations fail.
+// The next process finds every acknowledged reservation and perhaps the failed reservation, but no others.
 func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string
@@ -105,7 +105,8 @@ func TestLedgerFaults(t *testing.T) {
 	}
 }
 
-// A torn line can have its full length: sectors of the last line that never reached the disk read as zeros.
+// TestLedgerHoleInLastLine checks a torn line of full length: sectors of the last line that never reached the disk read
+// as zeros.
 func TestLedgerHoleInLastLine(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -201,8 +202,9 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 }
 
-// A line after the mark may be in the page cache but not on the disk, because its sync failed. OpenLedger writes and
-// syncs such a line again, and fails if this is not possible. The line stays unmarked.
+// TestLedgerWritesUnmarkedLinesAgain checks that OpenLedger writes and syncs the lines after the mark again, because a
+// line whose sync failed may be in the page cache but not on the disk. OpenLedger fails if it cannot do this. The lines
+// stay unmarked.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -237,8 +239,8 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	}
 }
 
-// If a mark cannot be written, Mark returns the error and the ledger accepts nothing more. After the crash the old
-// mark counts.
+// TestLedgerMarkFails checks that, if a mark cannot be written, Mark returns the error and the ledger accepts nothing
+// more. After the crash the old mark is in effect.
 func TestLedgerMarkFails(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine bounds a line with its newline: two names of 200 bytes, each byte escaped as up to six bytes, and all other
-// fields.
+// maxLine is the maximum length of a line with its newline: two names of 200 bytes, each byte escaped as up to six
+// bytes, and all other fields.
 const maxLine = 4096
 
 // header is the first line of a ledger.
@@ -32,7 +32,7 @@ func (h *header) composition() (*dpmech.Composition, error) {
 	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
 }
 
-// entry is any line of a ledger after the header: a reservation, or the inherited spend of a lost ledger.
+// entry is any line of a ledger after the header: a reservation, or the inherited cost of a lost ledger.
 type entry struct {
 	Seq  int    `json:"seq"`  // 1, 2, 3...
 	Prev string `json:"prev"` // SHA-256 of the previous line, without its newline
@@ -82,7 +82,7 @@ func (l *ledgerLog) head(seq int) dpmech.Head {
 	return dpmech.Head{ID: l.header.ID, Seq: seq, Hash: hex.EncodeToString(l.lines[seq].hash[:])}
 }
 
-// contains returns an error if h is neither an earlier nor the present state of l.
+// contains returns an error unless h is the current or an earlier state of l.
 func (l *ledgerLog) contains(h dpmech.Head) error {
 	switch {
 	case h.ID != l.header.ID:
@@ -105,7 +105,7 @@ func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// start parses the first line of a ledger, which is passed without its newline.
+// start parses the first line of a ledger, passed without its newline.
 func (l *ledgerLog) start(line []byte) error {
 	if err := exactJSON(line, &l.header); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (l *ledgerLog) start(line []byte) error {
 	return err
 }
 
-// add parses and counts a further line of the ledger, which is passed without its newline.
+// add parses and counts a further line of the ledger, passed without its newline.
 func (l *ledgerLog) add(line []byte) error {
 	e := entry{reservation: new(reservation)}
 	if bytes.Contains(line, []byte(`,"inherited":{`)) {
@@ -159,13 +159,13 @@ func (line *ledgerLine) count(spent *dpmech.Composition) error {
 	return spent.Add(line.id, line.round, line.g)
 }
 
-// inheritsFrom reports whether any line inherits the spend of the ledger with the id lost.
+// inheritsFrom reports whether any line inherits the cost of the ledger with the given id.
 func (l *ledgerLog) inheritsFrom(lost string) bool {
 	return slices.ContainsFunc(l.lines, func(line ledgerLine) bool { return line.inherited != nil && line.inherited.Ledger == lost })
 }
 
-// settle sets unsent according to a high-water mark whose head l contains: the reservations that the mark lists as
-// unsent, and all reservations after the mark.
+// settle sets l.unsent to the reservations that the high-water mark m lists as unsent and all reservations after the
+// mark. The ledger must contain the head of m.
 func (l *ledgerLog) settle(m highWater) {
 	l.unsent = slices.Clone(m.Unsent)
 	for seq := m.Seq + 1; seq <= l.seq(); seq++ {
@@ -184,7 +184,7 @@ func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 	return len(l.unsent) < before
 }
 
-// marked returns the highest marked round of a run, 0 for none.
+// marked returns the highest marked round of a run, or 0 if there is none.
 func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 	for seq, line := range l.lines {
 		if _, unsent := slices.BinarySearch(l.unsent, seq); line.id == id && !unsent {
@@ -204,8 +204,8 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 }
 
 // readLedgerLog parses the lines of a ledger. torn is the length of an incomplete reservation that a crash left at the
-// end. mark is the head of the high-water mark, nil if unknown. Every invalid line is an error, with one exception: the
-// last line may be invalid if it is after the mark, because no release that was sent depends on it.
+// end. mark is the head of the high-water mark, or nil if it is unknown. Every invalid line is an error, with one
+// exception: the last line may be invalid if it is after the mark, because no release that was sent depends on it.
 func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
 	for n := 1; n == 1 || len(text) > 0; n++ {

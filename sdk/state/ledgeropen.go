@@ -22,16 +22,18 @@ const mostLedger = 1 << 30
 // Declaration is an operator's statement about a new ledger.
 type Declaration string
 
-// NeverUsed declares that no run has used the data before: any earlier ledger of this member was for other data.
+// NeverUsed declares that no run has used the data before, so that any earlier ledger of this member was for other
+// data.
 const NeverUsed Declaration = "never used"
 
 // neverAfresh ends the text of each error about a missing ledger.
 const neverAfresh = "a new ledger is never started automatically, because it would forget what the data set has spent"
 
-// CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The new ledger starts at
-// cost zero. limit bounds the spend of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts.
-// CreateLedger fails if path has a ledger or a mark. If neighbors hold a checkpoint of another ledger of the member,
-// the new ledger inherits the spend of that ledger (see [Ledger.Inherit]), unless it is declared [NeverUsed].
+// CreateLedger creates the ledger of a data set and leaves it open. dataset is the name of the data set in reports. The
+// new ledger starts at cost zero. limit bounds the cost of all runs (see [dpmech.Limit]); with a nil limit the ledger
+// only counts. CreateLedger fails if path has a ledger or a mark. If neighbors hold a checkpoint of another ledger of
+// the member, the new ledger inherits the cost in that checkpoint (see [Ledger.Inherit]), unless it is declared
+// [NeverUsed].
 func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
 		NeverUsed: len(declared) > 0}
@@ -101,7 +103,7 @@ func OpenLedger(path string) (*Ledger, error) {
 }
 
 // ReadLedger opens a ledger for reading and checks all of it. It changes nothing and works while another process has
-// the ledger open. Reserve and Mark fail.
+// the ledger open. Reserve and Mark fail on the returned ledger.
 func ReadLedger(path string) (*Ledger, error) {
 	m, markErr := readMark(path) // read before the lines: a line written meanwhile is then after the mark
 	text, err := regular.Read(path, mostLedger)
@@ -207,8 +209,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	return l.fault(err)
 }
 
-// withoutRoom cuts off the zeros after the lines: the unused rest of the last block, and a block that was only partly
-// added.
+// withoutRoom returns text without the zeros after its lines: the unused rest of the last block, and any partly added
+// block.
 func withoutRoom(text []byte) []byte {
 	tail := max(0, len(text)-2*block)
 	return text[:tail+len(bytes.TrimRight(text[tail:], "\x00"))]

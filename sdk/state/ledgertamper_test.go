@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// A ledger is never created automatically: OpenLedger does not replace a missing or deleted ledger, and CreateLedger
-// does not overwrite an existing ledger.
+// TestLedgerIsNeverStartedAfresh checks that OpenLedger does not replace a missing or deleted ledger, and that
+// CreateLedger does not overwrite an existing ledger.
 func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
 	refused(t, path, "never started automatically", ErrNoLedger.Error())
@@ -50,8 +50,9 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	}
 }
 
-// OpenLedger refuses an old copy, a ledger without its mark, and a ledger from elsewhere. If an old copy is restored
-// together with its mark, a head of the newer ledger reveals the rollback.
+// TestLedgerRollback checks that OpenLedger refuses an old copy, a ledger without its mark, and a ledger with the mark
+// of another ledger. If an old copy is restored together with its mark, a head of the newer ledger reveals the
+// rollback.
 func TestLedgerRollback(t *testing.T) {
 	l, path := newLedger(t, nil)
 	mark := markPath(path)
@@ -139,7 +140,7 @@ func TestLedgerRollback(t *testing.T) {
 	refused(t, path, "another ledger")
 }
 
-// Changing a byte, removing a line and exchanging two lines are always detected.
+// TestLedgerIsTamperEvident checks that changing a byte, removing a line or exchanging two lines is always detected.
 func TestLedgerIsTamperEvident(t *testing.T) {
 	l, path := newLedger(t, limitOf(1000, 1e-5, dpmech.GDP))
 	reserve(t, l, "run", 1, 4)
@@ -207,8 +208,8 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 }
 
-// A line is accepted only if Reserve would write exactly these bytes at this place. This holds even for lines after the
-// mark.
+// TestLedgerLines checks that a line is accepted only if Reserve would write exactly these bytes at this place, even if
+// the line is after the mark.
 func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)
@@ -253,7 +254,7 @@ var badLines = []string{
 	`{"seq":1,"prev":"x","run":"r","fleet":"","member":"a","round":1e400,"clip":1,"sigma":8}`,
 }
 
-// ReadLedger accepts a file only if this package would write each of its lines.
+// FuzzReadLedger checks that ReadLedger accepts a file only if this package would write each of its lines.
 func FuzzReadLedger(f *testing.F) {
 	l, path := newLedger(f, limitOf(100, 1e-5, dpmech.ZCDP))
 	reserve(f, l, "run", 1, 2)

@@ -12,8 +12,8 @@ import (
 )
 
 // lockFile opens a file for writing, and locks it. create may have the flags O_CREATE and O_EXCL of os.OpenFile. The
-// kernel releases the lock when the process ends; child processes do not inherit it. The error is errLocked if another
-// process holds the lock.
+// kernel releases the lock when the process ends; child processes do not inherit it. If another process holds the lock,
+// lockFile returns errLocked.
 func lockFile(path string, create int) (file, error) {
 	f, err := regular.Open(path, os.O_RDWR|create, 0o600, mostState)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A child process that is just starting shares all open files for a moment. If a locked file is closed at that moment,
-// the child does not keep the lock.
+// TestLockIsNotKeptByAStart checks that a child process that is just starting, and therefore shares all open files for
+// a moment, does not keep the lock of a file that is closed at that moment.
 func TestLockIsNotKeptByAStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := lockFile(path, os.O_CREATE)

@@ -11,8 +11,8 @@ import (
 const errorSharingViolation = syscall.Errno(32)
 
 // lockFile opens a file for writing, so that nobody else can open it for writing. create may have the flags O_CREATE
-// and O_EXCL of os.OpenFile. The system closes the file when the process ends. The error is errLocked if another
-// process has the file open for writing.
+// and O_EXCL of os.OpenFile. The system closes the file when the process ends. If another process has the file open for
+// writing, lockFile returns errLocked.
 func lockFile(path string, create int) (file, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

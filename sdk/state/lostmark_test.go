@@ -11,8 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// A used ledger that lost its mark, or all its files, is not created again, and the error states what is missing, what
-// this means, and what to do. The file of neighbors' statements shows that a ledger existed.
+// TestLostMark checks that a used ledger that lost its mark, or all its files, is not created again, and that the error
+// states what is missing, what this means, and what to do. The file of neighbors' statements shows that a ledger
+// existed.
 func TestLostMark(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines int

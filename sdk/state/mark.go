@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// block is the number of bytes by which a ledger grows, so that later writes go in place. The two places of a mark
-// file are a multiple of block apart, so that an interrupted write damages only one of the two marks.
+// block is the number of bytes by which a ledger grows. Later writes then overwrite these bytes in place. The two
+// places of a mark file are a multiple of block apart, so that an interrupted write damages only one of the two marks.
 const block = 4096
 
 func blocks(n int64) int64 { return (n + block - 1) / block * block }
@@ -26,7 +26,7 @@ func blocks(n int64) int64 { return (n + block - 1) / block * block }
 //
 // The file has two places of equal length, in whole blocks. A mark is written to the place that does not hold the
 // newest mark, as JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark
-// does not match its SHA-256, and the other place still holds the previous mark, which then counts. No release is sent
+// does not match its SHA-256, and the other place still holds the previous mark, which is then used. No release is sent
 // before that sync.
 type highWater struct {
 	dpmech.Head
@@ -38,8 +38,8 @@ type highWater struct {
 
 func markPath(ledger string) string { return ledger + ".mark" }
 
-// readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: if two marks are written
-// during a read, readMark reads again.
+// readMark returns the high-water mark of a ledger, or nil if there is none. The ledger may be in use: if two marks are
+// written during a read, readMark reads again.
 func readMark(ledger string) (*highWater, error) {
 	for try := 1; ; try++ {
 		data, err := regular.Read(markPath(ledger), mostKept)
@@ -113,7 +113,7 @@ func (l *Ledger) acknowledge() error {
 	return l.writeMark(&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
 }
 
-// writeMark writes a mark, durably, to the place that does not hold the newest mark.
+// writeMark durably writes a mark to the place that does not hold the newest mark.
 func (l *Ledger) writeMark(m *highWater) error {
 	record, err := m.record()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Files that other users can access are rejected. The error contains the command that fixes the mode of the files;
-// after this command they can be opened.
+// TestLooseModes checks that files that other users can access are rejected, and that the error contains the command
+// that fixes the mode of the files. After this command the files can be opened.
 func TestLooseModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	ledger := filepath.Join(t.TempDir(), "ledger")

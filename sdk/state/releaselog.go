@@ -31,8 +31,8 @@ type releaseLog struct {
 	unreadable int       // number of unreadable lines
 }
 
-// readLog parses a log. It never fails. A line is written only after its slot is durable. Therefore even a damaged line
-// proves that its round was saved, if the round is readable.
+// readLog parses a log and never fails. A line is written only after its slot is durable, so even a damaged line proves
+// that its round was saved, if the round is readable.
 func readLog(text []byte) releaseLog {
 	l := releaseLog{size: int64(len(text)), newest: -1}
 	for line := range bytes.Lines(text) {

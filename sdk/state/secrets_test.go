@@ -12,9 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Only the owner can read stored secrets, and they survive a restart. A damaged file is rejected, also by Inspect, with
-// an error that states the remedy but not the content. Once the run is over, nothing remains of the secrets, not even a
-// file from an interrupted write.
+// TestSecretsAreKeptAndRemoved checks that only the owner can read stored secrets, and that they survive a restart. A
+// damaged file is rejected, even by Inspect, with an error that states the remedy but not the content. After the run is
+// over, nothing remains of the secrets, not even a file from an interrupted write.
 func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	dir := t.TempDir()
 	d, err := sized(Open(dir))(100)

@@ -12,9 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// simDisk is a disk in memory that records every step, so that a test can reconstruct the files after a failure of the
-// process or the power at any step. The field files is what programs see; the test decides only when it simulates a
-// crash which data the physical disk still has.
+// simDisk is an in-memory disk that records every step, so that a test can reconstruct the files after a failure of the
+// process or the power at any step. The field files holds what programs see. What the physical disk holds is decided
+// only when a test simulates a crash.
 type simDisk struct {
 	files map[string][]byte
 	steps []step
@@ -171,7 +171,7 @@ func (h history) promised(n int) int {
 }
 
 // survives checks that a store opens after a crash, that its newest state is complete and belongs to the promised round
-// or the one after it, and that the store accepts two further rounds. survives returns the round of the newest state
+// or to the next round, and that the store accepts two further rounds. survives returns the round of the newest state
 // found.
 func survives(t *testing.T, files map[string][]byte, promised int) int {
 	t.Helper()
@@ -196,8 +196,8 @@ func survives(t *testing.T, files map[string][]byte, promised int) int {
 	return newest
 }
 
-// powerCut returns the files after a power cut at step n. The files contain every synced write. Of each unsynced write
-// they contain everything, nothing, or a random subset of its 8-byte pieces.
+// powerCut returns the files after a power cut at step n. The files contain every synced write and, of each unsynced
+// write, either everything, nothing, or a random subset of its 8-byte pieces.
 func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	synced := map[string]int{}
 	for i, s := range h.steps[:n] {
@@ -240,7 +240,7 @@ func (h history) after(n int) map[string][]byte {
 	return files
 }
 
-// badDisk is a disk on which reads of the file named in the field bad fail beyond the file's header.
+// badDisk is a disk with one bad file, named in the field bad: reads beyond the header of this file fail.
 type badDisk struct {
 	disk
 	bad string

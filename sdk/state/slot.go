@@ -31,7 +31,7 @@ type slot struct {
 	digest  [sha256.Size]byte
 }
 
-// errEmpty reports a slot that was never saved to.
+// errEmpty is the error for a slot that was never saved to.
 var errEmpty = errors.New("holds nothing yet")
 
 // writeSlot writes s to w, the digest last, and returns the digest. writeSlot does not copy the state.
@@ -57,8 +57,8 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size and allocates no more memory than that size. Callers put the name
-// of the file before the error's text. The error is errEmpty if nothing was ever saved.
+// readSlot reads the slot in a file of the given size and allocates no more memory than that size. Callers prefix the
+// error with the name of the file. If nothing was ever saved, readSlot returns errEmpty.
 func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))

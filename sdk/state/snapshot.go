@@ -25,15 +25,16 @@ type Snapshot struct {
 	Note     string    // note of the save, see [Record]
 }
 
-// ReadSnapshot reads a node's last state from the directory of its store, without the lock and without changes. While
-// the node runs, the result is the state of one of the last two releases. ReadSnapshot makes fewer checks than [Open];
-// to check the whole directory, see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
+// ReadSnapshot reads a node's last state from the directory of its store. It does not take the lock and changes
+// nothing. While the node runs, the result is the state of one of the last two releases. ReadSnapshot makes fewer
+// checks than [Open]; use [Inspect] to check the whole directory. The error wraps fs.ErrNotExist if nothing was ever
+// saved.
 func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
 	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. If only
-	// one slot is whole, it therefore counts only if the other slot stays unchanged; otherwise both slots are read
+	// one slot is complete, it is therefore used only if the other slot stays unchanged; otherwise both slots are read
 	// again, up to a limit.
 	const tries, patience = 5, 2 * time.Second
 	began := time.Now()
@@ -55,7 +56,7 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	}
 }
 
-// fault returns why a slot has no readable state, or nil if the slot has a readable state.
+// fault returns the reason why a slot has no readable state, or nil if it has one.
 func (s *scan) fault(i int) error {
 	switch sl := s.slots[i]; {
 	case sl.fault == errMissing || sl.fault == errEmpty:

@@ -12,31 +12,31 @@ import (
 //
 // A store belongs to one node, and only one goroutine at a time may call its methods. [Dir] is a store in files.
 type Store interface {
-	// Load returns the last two whole saves, newest first. It returns one save if the other save was torn by a crash or
-	// never made, and none in a fresh store. The caller owns the slices. After an error the stored state cannot be
-	// trusted, and the node must not start from nothing.
+	// Load returns the last two complete saves, newest first. It returns one save if the other save was torn by a crash
+	// or never made, and none in a fresh store. The caller owns the slices. After an error the stored state cannot be
+	// trusted, and the node must not start without a state.
 	Load() ([]Record, error)
 
 	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. Save
 	// replaces the older of the two states. r.Round is the round after the newest state; in a fresh store any r.Round
-	// >= 0 is valid. r.State is only read during the call. An error is final: the state may or may not be written,
-	// nothing that depends on it may be sent, and all later calls except Close fail.
+	// >= 0 is valid. Save reads r.State only during the call and does not change it. An error is final: the state may
+	// or may not be written, nothing that depends on it may be sent, and all later calls except Close fail.
 	Save(r Record) error
 
 	// Kept returns what Keep stored under a name, or nil if nothing is stored.
 	Kept(name string) ([]byte, error)
 
-	// Keep stores a few kilobytes under a name, durably, and replaces earlier data: after a crash or an error, either
-	// the old or the new data is stored. If the data is nil, Keep removes the earlier data. After an error the store
-	// remains usable.
+	// Keep durably stores a few kilobytes under a name and replaces earlier data: after a crash or an error, either the
+	// old or the new data is stored. If data is nil, Keep removes the earlier data. After an error the store remains
+	// usable.
 	Keep(name string, data []byte) error
 
 	// Close closes the store. Further calls of Close do nothing and return nil.
 	Close() error
 }
 
-// Serial returns a store that runs Save and Keep of s one at a time, so that several goroutines may call these two
-// methods. All other methods of the result are those of s.
+// Serial wraps s in a store that runs Save and Keep one at a time, so that several goroutines may call these two
+// methods. It passes all other calls to s unchanged.
 func Serial(s Store) Store { return &serial{Store: s} }
 
 type serial struct {
@@ -66,11 +66,11 @@ type Record struct {
 // MaxNote is the maximum length in bytes of the note of a [Record].
 const MaxNote = 4096
 
-// ErrRollback is wrapped by three errors: the state on disk is older than a release that was made, the ledger is older
-// than a line that was signed, or another device has replaced this device. Continuing would repeat a release with
-// different noise, and the two releases together reveal more than the privacy cost covers.
+// ErrRollback is wrapped by the errors for three cases: the state on disk is older than a release that was made, the
+// ledger is older than a line that was signed, or another device has replaced this device. Continuing would repeat a
+// release with different noise, and the two releases together reveal more than the privacy cost covers.
 var ErrRollback = errors.New("the state was rolled back")
 
-// ErrLost is an [ErrRollback] for a state that is missing or old although the ledger or a neighbor knows of later
-// releases. A replacement device, or this device after its state is removed, can take over.
+// ErrLost is an [ErrRollback] for a state that is missing or old although the ledger or a neighbor has a record of
+// later releases. A replacement device, or this device after its state is removed, can take over.
 var ErrLost = fmt.Errorf("%w", ErrRollback)

@@ -12,7 +12,8 @@ import (
 
 var _ zoest.BatchOracle = (*Model)(nil)
 
-// For every model, Losses gives the same bits as single calls of Loss, whatever the number of queries.
+// TestLosses checks that, for every model, Losses returns the same bits as single calls of Loss, whatever the number of
+// queries.
 func TestLosses(t *testing.T) {
 	ctx := context.Background()
 	for i, c := range []struct{ dim, classes, hidden int }{
@@ -59,7 +60,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// A query that has no loss does not affect the other queries. If a model has no losses at all, the error states why.
+// TestLossesThatCannotBe checks that a query without a loss does not affect other queries, and that, if a model has no
+// losses at all, the error gives the reason.
 func TestLossesThatCannotBe(t *testing.T) {
 	ctx, d := context.Background(), random(5, 3, 2, 1)
 	for _, m := range []*Model{NewSoftmax(d), ModelSpec{PerceptronModel, 2}.New(d)} {

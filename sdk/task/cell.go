@@ -14,8 +14,8 @@ var nan = float32(math.NaN()) // a missing number
 
 func isNaN(x float32) bool { return x != x }
 
-// blank reports whether a cell is empty or holds a usual marker of a missing value, in upper or lower case. Markers
-// that could also be the name of a category count as missing only in columns of numbers.
+// blank reports whether a cell is empty or holds a common marker of a missing value, in upper or lower case. A marker
+// that could also be the name of a category is accepted only in columns of numbers.
 func blank(cell string, number bool) bool {
 	switch strings.ToLower(cell) {
 	case "", "na", "n/a", "#n/a", "nan", "null", "?":
@@ -35,7 +35,7 @@ func (r *csvFile) absent(cell string) bool {
 }
 
 // numbers parses the numbers of one file, which all have decimal points or all have decimal commas. A number such as
-// 1,234 is ambiguous; the unambiguous numbers of the file decide whether its comma is decimal.
+// 1,234 is ambiguous; the unambiguous numbers of the file decide whether the comma is decimal.
 type numbers struct {
 	point, comma, either string // the first number with a decimal point, with a decimal comma, and of ambiguous form
 
@@ -45,7 +45,7 @@ type numbers struct {
 
 const eitherFault = "has a decimal comma or a thousands separator"
 
-// parse returns the number in a cell, or a text that says what is wrong with the cell.
+// parse returns the number in a cell, or a description of what is wrong with the cell.
 func (n *numbers) parse(cell string, line int, column string) (_ float32, fault string) {
 	comma, point := strings.IndexByte(cell, ','), strings.IndexByte(cell, '.')
 	text := cell

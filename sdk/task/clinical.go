@@ -13,8 +13,8 @@ const (
 )
 
 // clinicalColumns resemble the records of a cardiology outpatient clinic. step is the precision of a column's values,
-// severity the effect of disease severity on the column, in standard deviations, and risk the weight of the column in
-// the risk of an event.
+// severity is the effect of disease severity on the column, in standard deviations, and risk is the weight of the
+// column in the risk of an event.
 var clinicalColumns = [...]struct {
 	name                 string
 	mean, std, low, high float64
@@ -28,13 +28,13 @@ var clinicalColumns = [...]struct {
 	{name: "hdl_mmol_l", mean: 1.3, std: 0.35, low: 0.4, high: 2.8, step: 0.01, severity: -0.30, risk: -1},
 }
 
-// Clinical generates records of n patients (none if n is negative): age in years, systolic blood pressure in mmHg,
-// body mass index in kg/m², fasting glucose and HDL cholesterol in mmol/l, and whether a cardiovascular event followed
+// Clinical generates records of n patients (none if n is negative): age in years, systolic blood pressure in mmHg, body
+// mass index in kg/m², fasting glucose and HDL cholesterol in mmol/l, and whether a cardiovascular event followed
 // (class 0 no, 1 yes). About half of the patients have an event.
 //
-// Disease severity shifts all columns together a little. The risk of an event is logistic in a weighted sum of the
-// columns; HDL lowers it. A single column classifies two thirds of the patients correctly, and the best linear rule
-// about 90 %. Patient i depends only on seed and i, and describes no real person.
+// Disease severity slightly shifts all columns. The risk of an event is logistic in a weighted sum of the columns; HDL
+// lowers the risk. A single column classifies two thirds of the patients correctly, and the best linear rule nine
+// in ten. Patient i depends only on seed and i, and describes no real person.
 func Clinical(n int, seed uint64) *Data {
 	d := &Data{Dim: len(clinicalColumns), Classes: 2, ClassNames: []string{"no", "yes"}}
 	for _, c := range clinicalColumns {

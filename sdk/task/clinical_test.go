@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// logistic fits a logistic regression with intercept to the given columns by gradient ascent and returns its accuracy.
+// logistic fits a logistic regression with an intercept to the given columns by gradient ascent and returns its
+// accuracy.
 func logistic(d *Data, columns ...int) float64 {
 	w := make([]float64, len(columns)+1)
 	score := func(i int) float64 {

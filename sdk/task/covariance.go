@@ -39,9 +39,9 @@ func (p *projector) project(z []float64, row []float32) {
 	}
 }
 
-// covariance multiplies each of vectors by the covariance matrix of d, whose column means are mean. It never forms the
-// matrix. It uses all processors, but adds the terms of each sum in a fixed order, so the result does not depend on the
-// number of processors.
+// covariance returns the products of the covariance matrix of d with the vectors, without forming the matrix. mean
+// holds the column means of d. The function uses all processors, but adds the terms of each sum in a fixed order, so
+// the result does not depend on the number of processors.
 func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	p, z, out := newProjector(mean, vectors), newMatrix(d.Len(), len(vectors)), newMatrix(d.Dim, len(vectors))
 	share(d.Len(), func(from, to int) {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxFaults is the maximum number of invalid cells of a file that errors describe; further invalid cells are only
+// maxFaults is the maximum number of invalid cells per file that errors describe; further invalid cells are only
 // counted.
 const maxFaults = 10
 
@@ -34,8 +34,8 @@ type column struct {
 	some  []string // up to three different cells among those that are not numbers
 }
 
-// labels makes c a column of categories that begin with known. Further categories that differ only in case are one
-// category. It returns c.
+// labels makes c a column of categories, the first of which are the given known categories. Texts that differ only in
+// case are one category unless both are known. labels returns c.
 func (c *column) labels(known []string) *column {
 	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
 	for i, v := range known {
@@ -44,14 +44,14 @@ func (c *column) labels(known []string) *column {
 	return c
 }
 
-// folded makes the lower-case form of a category an alias of it, unless that form is already a category or an alias.
+// folded makes the lower-case form of a category an alias of the category, unless it already is a category or an alias.
 func (c *column) folded(category string, number int) {
 	if _, ok := c.number[strings.ToLower(category)]; c.fold && !ok {
 		c.number[strings.ToLower(category)] = number
 	}
 }
 
-// category returns the number of the category in a cell, or a text that says what is wrong with the cell.
+// category returns the number of the category in a cell, or a description of what is wrong with the cell.
 func (c *column) category(cell string) (_ int, fault string) {
 	n, ok := c.number[cell]
 	if !ok && c.fold {
@@ -108,7 +108,7 @@ type csvFile struct {
 }
 
 // header reads the names of the columns, up to the last column whose name is not empty. An earlier column without a
-// name is called by its position, such as "column 3".
+// name is named after its position, such as "column 3".
 func (r *csvFile) header(record []string) {
 	r.where = make(map[string]int, len(record))
 	for i, name := range filled(record) {
@@ -141,7 +141,7 @@ func filled(record []string) []string {
 	return record[:last]
 }
 
-// column returns the column with the given name. If the file has no such column, column records the error missing.
+// column returns the column with the given name. If the file has no such column, column records the given error.
 func (r *csvFile) column(name string, missing error) *column {
 	at, there := r.where[name]
 	if !there {
@@ -155,7 +155,7 @@ func (r *csvFile) column(name string, missing error) *column {
 // r.person and r.rule.
 type layout func(r *csvFile) (columns []*column)
 
-// marked returns a layout like l that also sets na as further markers of missing cells.
+// marked returns a layout like l that also treats cells with one of the texts in na as missing.
 func (l layout) marked(na []string) layout {
 	return func(r *csvFile) []*column {
 		r.na = na
@@ -245,8 +245,7 @@ func (r *csvFile) fault(cell int, format string, args ...any) {
 	}
 }
 
-// line returns the number of the line that has the given cell of the current row. The index may be beyond the end of
-// the row.
+// line returns the line number of a cell in the current row. The index of the cell may be beyond the end of the row.
 func (r *csvFile) line(cell int) int {
 	if r.at > 0 {
 		return r.at
@@ -382,8 +381,8 @@ func (r *csvFile) end() {
 	}
 }
 
-// table returns the content of the file. Each category becomes a column, in the recipe's order if there is one, and
-// otherwise sorted.
+// table returns the content of the file. Each category becomes a column. Categories are in the order of the recipe or,
+// without a recipe, sorted.
 func (r *csvFile) table() *table {
 	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread}
 	label, cells, width := r.label(), r.cells, len(r.columns)

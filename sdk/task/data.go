@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets also
-// has a number, its target, for each sample. Its two classes, "low" and "high", then say whether the target is below
+// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. If the data has targets, each
+// sample also has a number, its target. The two classes, "low" and "high", then indicate whether the target is below
 // the middle of the range of targets.
 type Data struct {
 	X       []float32 // the samples one after the other, Len x Dim
@@ -71,7 +71,7 @@ func (d *Data) WithBias() *Data {
 	return b
 }
 
-// mapped returns a copy with rows of dim numbers. For each row, f computes the new row, to, which starts as zeros, from
+// mapped returns a copy with rows of dim numbers. For each row, f computes the new row (to, which starts as zeros) from
 // the old row.
 func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
 	out := d.blank(dim)
@@ -144,8 +144,8 @@ type table struct {
 	fill     func(row []float32, i int) // writes row i into a row of zeros; safe for concurrent use
 }
 
-// data returns the rows whose label is one of the classes, or all rows if there is a target. If rows can be lost, it
-// returns all rows and marks those whose label is not one of the classes as lost.
+// data returns the rows whose label is one of the classes, or all rows if there is a target. If t.lost is set, it
+// returns all rows and marks the rows whose label is not one of the classes as lost.
 func (t *table) data(classes []string) *Data {
 	if t.targets != nil {
 		classes = sides
@@ -186,8 +186,8 @@ func numbered(values []string) map[string]int {
 	return places
 }
 
-// classNames returns the labels of classes 0, 1, ...: wanted or, if wanted is empty, all labels of both tables,
-// sorted. test may be nil.
+// classNames returns the labels of the classes in order: the wanted labels or, if there are none, all labels of both
+// tables, sorted. test may be nil.
 func classNames(wanted []string, train, test *table) ([]string, error) {
 	found := slices.Clone(train.labels)
 	if test != nil {
@@ -224,7 +224,7 @@ func sortValues(values []string) {
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
-// short returns s, text from a file, in quotes for an error, cut to at most 80 characters.
+// short quotes s, a text from a file, for an error. It cuts s to at most 80 characters.
 func short(s string) string {
 	const most = 80
 	if cut := fmt.Sprintf("%.*s", most, s); len(cut) < len(s) {
@@ -233,7 +233,7 @@ func short(s string) string {
 	return strconv.Quote(s)
 }
 
-// quoted returns a list of at most 50 values, in quotes, for an error.
+// quoted returns a list of the values in quotes, at most 50 of them, for an error.
 func quoted(values []string) string {
 	const most = 50
 	if n := len(values) - most; n > 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// random returns n samples whose columns are sums of a few shared numbers, so that they vary together.
+// random returns n samples whose columns are sums of a few shared numbers, so that the columns are correlated.
 func random(n, dim, classes int, seed uint64) *Data {
 	s := testStream(seed)
 	d := &Data{Dim: dim, Classes: classes}

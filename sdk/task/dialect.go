@@ -16,8 +16,8 @@ const (
 
 // openCSV detects the separator of a file and reads its header. It picks the first separator for which the header has
 // all columns of the layout or, if there is none, the separator that yields the most columns. The next record of r is
-// the first row. If rule makes each line a row, the separator depends only on the header, and the reader below
-// continues after the header.
+// the first row. If rule makes each line a row, the separator depends only on the header, and the second result reads
+// the text after the header.
 func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, below *bufio.Reader, err error) {
 	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)

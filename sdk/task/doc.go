@@ -2,7 +2,7 @@
 // a linear model or a perceptron on it, for classes or for a number. A program that embeds the SDK with its own model
 // does not need this package.
 //
-// [Load] prepares a data set as a [Spec] says, in these steps:
+// [Load] prepares a data set as a [Spec] specifies, in these steps:
 //
 //  1. Read IDX files ("idx:DIR"), a CSV file ("csv:FILE") or generated patients ("synthetic:clinical").
 //  2. Keep the classes in Labels, in that order, or scale the number in Target.
@@ -12,9 +12,9 @@
 //  5. Standardize, then project on principal components; both are fitted on the training split.
 //  6. Append a column of ones.
 //
-// What these steps take from the data (means, components, the categories of a column) is outside any privacy guarantee
-// of a run on the result. [Set].Fitted lists it in words for a certificate. A [Recipe] avoids the problem: [Fit] takes
-// everything from public data, and [Recipe.Apply] prepares the data of every device with it.
+// The privacy guarantee of a run on the result does not cover what these steps take from the data: means, components,
+// and the categories of a column. [Set].Fitted lists them for a certificate. A [Recipe] avoids the problem: [Fit]
+// takes everything from public data, and [Recipe.Apply] prepares the data of every device with the recipe.
 //
 // A [Partition] divides samples among clients: iid, or with the label skew common in studies of federated learning. A
 // [ModelSpec] names a built-in model; a [Model] is the oracle of one client.

@@ -16,11 +16,11 @@ const (
 )
 
 // topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
-// eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
+// eigenvalues, largest first. mul returns the products of the matrix with the given vectors, each of length dim.
 //
 // The method is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015). Each
 // round builds an orthonormal basis of V, AV, A²V, ..., diagonalizes the matrix in that space (Rayleigh and Ritz), and
-// takes the best vectors as the next V. It stops when every |Av - λv| is within eigenTol of the largest eigenvalue, or
+// takes the best vectors as the next V. It stops when each |Av - λv| is within eigenTol of the largest eigenvalue, or
 // after eigenRounds; the vectors may then mix eigenvectors with nearly equal eigenvalues. The start vectors are fixed.
 func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)

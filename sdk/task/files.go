@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// ClientFiles returns the files that a source names, one for each client. Such a source is "csv:" and two or more
-// names separated by commas, or names with stars as in [filepath.Match], or both. It returns nil if the source has
-// neither a comma nor a star, or is the name of an existing file.
+// ClientFiles returns the files that a source names, one for each client. Such a source is "csv:" followed by names
+// separated by commas, by one name with stars as in [filepath.Match], or by a mix of both. ClientFiles returns nil if
+// the source has neither a comma nor a star, or is the name of an existing file.
 func ClientFiles(source string) (files []string, err error) {
 	list, isCSV := strings.CutPrefix(source, "csv:")
 	if _, err := os.Lstat(list); !isCSV || err == nil || !strings.ContainsAny(list, ",*?[") {
@@ -45,8 +45,8 @@ func ClientFiles(source string) (files []string, err error) {
 
 // LoadFiles is [Load] for several clients, each with a CSV file; s.Source is not used. Preprocessing is fitted on the
 // training samples of all files together; classes and categories come from all rows. Every file must have all columns
-// except dropped ones, in any order, and is split into its own training and test part. The result all has the samples
-// of all files in sequence, and each[i] those of files[i]. Errors name the file.
+// except dropped ones, in any order, and is split into its own training and test part. The first result has the samples
+// of all files in sequence, and each[i] has the samples of files[i]. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
 	if all, err = Load(s); err != nil {
@@ -131,8 +131,8 @@ func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	return readCSV(f, path, rule, l)
 }
 
-// like returns a layout like l for one of several files. The file must have the same columns as first; for the first of
-// the files, first is nil. The layout may be called several times for one file.
+// like adapts l to one of several files. Each file must have the columns of the first file. The parameter first is nil
+// if this file is the first one. The layout may be called several times for one file.
 func (l layout) like(first *csvFile) layout {
 	return func(r *csvFile) []*column {
 		columns := l(r)

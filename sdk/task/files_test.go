@@ -22,7 +22,7 @@ func hospitals(t *testing.T, texts ...string) (files []string) {
 	return files
 }
 
-// lines returns n rows in the given format, whose two verbs take a number and one of the labels in turn.
+// lines returns n rows, each formatted with its number and a label; the labels take turns.
 func lines(n int, format string, label ...string) string {
 	var b strings.Builder
 	for i := range n {
@@ -31,8 +31,9 @@ func lines(n int, format string, label ...string) string {
 	return b.String()
 }
 
-// Files that differ in separator, decimal mark, order of columns, letter case and categories make the same set as one
-// file with all rows: the same classes, categories and means. Each client has its own test part.
+// TestLoadFiles checks that files that differ in separator, decimal mark, order of columns, letter case and categories
+// yield the same set as one file with all rows: the same classes, categories and means. Each client has its own test
+// part.
 func TestLoadFiles(t *testing.T) {
 	files := hospitals(t,
 		"x,ward,y\n"+lines(20, "%d.5,west,%s", "no", "yes"),
@@ -72,7 +73,7 @@ func TestLoadFiles(t *testing.T) {
 		t.Errorf("x has mean %v over the training samples of all files", mean)
 	}
 
-	// The fitted recipe, applied to the same files, gives the same bits.
+	// The fitted recipe, applied to the same files, produces the same bits.
 	r, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "three files")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestLoadFiles(t *testing.T) {
 	}
 }
 
-// LoadFiles with a single file gives the same set as Load.
+// TestLoadOneOfFiles checks that LoadFiles with a single file returns the same set as Load.
 func TestLoadOneOfFiles(t *testing.T) {
 	file := filepath.FromSlash("../../examples/patients.csv")
 	spec := Spec{Source: "csv:" + file, Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}, Seed: 5}
@@ -147,7 +148,8 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// Separators after the last cell of a line, which spreadsheets write, do not make further columns.
+// TestLoadFilesTrailing checks that separators after the last cell of a line, which spreadsheets write, do not add
+// columns.
 func TestLoadFilesTrailing(t *testing.T) {
 	plain, trailing := "x,y\n"+lines(10, "%d,%s", "a", "b"), "x,y,,\n"+lines(10, "%d,%s,,", "a", "b")
 	for _, texts := range [][]string{{plain, trailing}, {trailing, plain}, {trailing, trailing}} {

@@ -37,7 +37,7 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell makes Apply leave constant columns unchanged, from the column with index first on. These columns mark missing
+// tell makes Apply leave constant columns unchanged if their index is first or higher. These columns mark missing
 // cells; such a column is constant if no cell was missing in the training set.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
@@ -78,7 +78,7 @@ func columnMeans(d *Data) []float64 {
 	return mean
 }
 
-// PCA projects a data set on the directions in which a training set varies most (Pearson 1901; Hotelling 1933).
+// PCA projects a data set onto the directions in which a training set varies most (Pearson 1901; Hotelling 1933).
 type PCA struct {
 	Mean       []float64   `json:"mean"`       // means of the training columns
 	Components [][]float64 `json:"components"` // orthonormal, by decreasing variance; the entry of largest magnitude is positive
@@ -88,7 +88,7 @@ type PCA struct {
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
-// Scale gives the projected training rows a mean squared norm of n and keeps the relative size of the components.
+// The field Scale gives the projected training rows a mean squared norm of n and keeps the relative size of components.
 // FitPCA fails if all rows are equal. Components beyond the directions in which the rows vary are arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {

@@ -51,8 +51,8 @@ func findIDX(dir, name string) string {
 	return ""
 }
 
-// loadIDXPair reads the images and labels whose file names begin with prefix or, if there are none, with other. It
-// returns nil if the folder has no such files.
+// loadIDXPair reads the images and labels whose file names begin with the first prefix or, if there are none, with the
+// other prefix. It returns nil if the folder has no such files.
 func loadIDXPair(dir, prefix, other string) (*table, error) {
 	exists := func(p string) bool {
 		return findIDX(dir, p+"images-idx3-ubyte") != "" || findIDX(dir, p+"labels-idx1-ubyte") != ""

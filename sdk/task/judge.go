@@ -64,8 +64,8 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 
 // Accuracy returns the share of samples, in [0, 1], whose most probable class is the true class. If several classes are
-// equally probable, the first of them counts as predicted; a sample whose output is NaN counts as wrong. Accuracy
-// returns NaN if Loss would fail or the model has a target.
+// equally probable, the first of them is the prediction; a sample whose output is NaN is wrong. Accuracy returns NaN if
+// Loss would fail or the model has a target.
 func (m *Model) Accuracy(x []float32) float64 {
 	if m.goal != nil {
 		return math.NaN()
@@ -89,7 +89,7 @@ func (m *Model) mean(x []float32, f func(x []float32, sample int) float64) float
 	return sum / float64(m.data.Len())
 }
 
-// Majority returns the accuracy of always predicting the most frequent class, in [0, 1]; 0 without classes.
+// Majority returns the accuracy of always predicting the most frequent class, in [0, 1], or 0 if there are no classes.
 func (m *Model) Majority() float64 {
 	if m.err != nil || m.goal != nil {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// For each kind of model, the result of Judge agrees with Accuracy and with the losses.
+// TestJudge checks that, for each kind of model, the result of Judge agrees with Accuracy and with the losses.
 func TestJudge(t *testing.T) {
 	for _, spec := range []ModelSpec{{SoftmaxModel, 0}, {PerceptronModel, 4}} {
 		for classes := 2; classes <= 4; classes++ {

@@ -17,7 +17,7 @@ const (
 	everyLine                // a row is one line below the header; an unreadable line is lost but keeps its place
 )
 
-// rows returns the rule for reading the data that a recipe is fitted on.
+// rows returns the rule by which the text that a recipe is fitted on becomes rows.
 func (s Spec) rows() rowRule {
 	if s.Records {
 		return oneLine
@@ -47,8 +47,8 @@ func (r *csvFile) lines(below *bufio.Reader) {
 	}
 }
 
-// place adds exactly one row for a line, whatever the line contains. fault, if not nil, says why the line is not a
-// valid CSV record.
+// place adds exactly one row for a line, whatever the line contains. fault, if not nil, is the reason why the line is
+// not a valid CSV record.
 func (r *csvFile) place(record []string, fault error) {
 	from := len(r.cells)
 	r.bad = false

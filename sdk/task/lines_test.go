@@ -18,7 +18,8 @@ func ownFile(t *testing.T, text string) string {
 	return "csv:" + path
 }
 
-// If each record is protected, every line of a file remains a record, and a lost line has the loss NaN.
+// TestEveryLine checks that, if each record is protected, every line of a file remains a record and the loss of a lost
+// line is NaN.
 func TestEveryLine(t *testing.T) {
 	public := ownFile(t, "a,c,y\n1,x,no\n2,z,yes\n,x,no\n4,z,yes\n")
 	for _, c := range []struct {
@@ -97,8 +98,8 @@ func TestEveryLine(t *testing.T) {
 	}
 }
 
-// If a file has the same kind of error several times, a date is reported once and any other error up to ten times;
-// every line with an error is lost.
+// TestEveryLineRepeats checks the report of repeated errors of one kind: a date is reported once, any other error up to
+// ten times. Every line with an error is lost.
 func TestEveryLineRepeats(t *testing.T) {
 	recipe, err := Fit(Spec{Source: ownFile(t, "a,y\n1,no\n2,yes\n"), Label: "y", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
 	if err != nil {
@@ -146,8 +147,8 @@ func TestSplitOfRecords(t *testing.T) {
 	}
 }
 
-// With protected records, Apply rejects a recipe with a rule that drops records, and names the rule. Load also rejects
-// such a rule, and rejects training data that has unreadable rows.
+// TestRecordsRefused checks that, if each record is protected, Apply rejects a recipe with a rule that drops records,
+// and names the rule. Load also rejects such a rule, and rejects training data that has unreadable rows.
 func TestRecordsRefused(t *testing.T) {
 	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 4, Classes: []string{"6", "7"}, Subset: true,
 		Model: ModelSpec{Name: SoftmaxModel}}

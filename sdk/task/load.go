@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Spec says which data set to load and how to prepare it.
+// Spec specifies which data set to load and how to prepare it.
 type Spec struct {
 	// Source is "idx:DIR", "csv:FILE" or "synthetic:clinical".
 	//
@@ -17,27 +17,27 @@ type Spec struct {
 	// train-; or only images-idx3-ubyte and labels-idx1-ubyte. Each may be gzipped and may then end in .gz. Pixels are
 	// scaled to [0, 1].
 	//
-	// FILE has a header line. Its categories are read from the whole file; like its columns, they count as public.
+	// FILE has a header line. Its columns are public, and so are its categories, which come from the whole file.
 	Source string `json:"data"`
 
-	// For CSV only, names of columns: Label has the class, Drop is ignored, and OneHot becomes a 0/1 column for each
-	// value.
+	// For CSV only: Label names the column with the class, Drop names columns to ignore, and OneHot names columns that
+	// become a 0/1 column for each value.
 	Label  string   `json:"label"`
 	Drop   []string `json:"drop"`
 	OneHot []string `json:"onehot"`
 
 	// Target is the column of the number to predict, in place of Label. The range of the target comes from all rows:
-	// the mean plus and minus two standard deviations, cut to the minimum and the maximum of the column. Targets
+	// the mean plus and minus two standard deviations, limited to the minimum and the maximum of the column. Targets
 	// outside the range are clipped to it.
 	Target string `json:"target"`
 
-	// Person is the column that identifies the person of a row, if persons have several rows; empty for none.
-	// It is not a feature. All rows of a person go to the same part of a test split.
+	// Person is the column that identifies the person of a row, if persons have several rows; otherwise it is empty. It
+	// is not a feature. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
 
 	// Missing is the Rule of [Missing] for missing cells; if it is empty, missing cells are errors. "indicator:a,b"
-	// also adds the columns that mark missing cells in a and b if this data has none there (the data of other sites may
-	// have some). "indicator:*" adds such columns for all columns.
+	// marks missing cells of a and b in additional columns even if this data has none there (the data of other sites
+	// may have some). "indicator:*" does so for all columns.
 	Missing string `json:"missing"`
 
 	// NA lists further texts that mark a missing cell, such as -9 or 999; the number -9 also matches -9.0. Unlike
@@ -56,8 +56,8 @@ type Spec struct {
 	// come from public knowledge, not from the data.
 	Scale map[string]float64 `json:"scale"`
 
-	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. In both
-	// fields, nil means yes for CSV and synthetic data, and no for IDX.
+	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. For both
+	// fields, nil means true for CSV and synthetic data, and false for IDX.
 	Standardize *bool `json:"standardize"`
 	Bias        *bool `json:"bias"`
 
@@ -67,7 +67,7 @@ type Spec struct {
 	// Whole keeps all samples for training: Test is empty unless the source has a test set.
 	Whole bool `json:"-"`
 
-	// Records says that each record, or each Person, is protected: the content of one record affects neither the other
+	// If Records is set, each record, or each Person, is protected: the content of one record affects neither the other
 	// records nor their number and order. Each line of a CSV file below its header is then a row, and the test split
 	// depends only on the number of rows, or persons, and on Seed. For a row that cannot be read, [Load] fails, and
 	// [Recipe.Apply] keeps an entry whose loss is NaN.
@@ -78,7 +78,7 @@ type Spec struct {
 	files []string // CSV files in place of Source
 }
 
-// FieldError is an invalid field of a [Spec], or an invalid text of a [Partition].
+// FieldError is an invalid field of a [Spec], or invalid text for a [Partition].
 type FieldError struct {
 	Field string // data, label, target, person, drop, onehot, missing, na, labels, pca, scale, test_fraction or partition
 	Fault string // what was found and what was expected; it follows the name of the field
@@ -191,8 +191,8 @@ func (s Spec) kind() string {
 	return kind
 }
 
-// filled returns the Spec with all defaults filled in that do not depend on the data. ownTest says that the source has
-// a test set.
+// filled returns the Spec with its data-independent defaults filled in. ownTest reports whether the source has a test
+// set.
 func (s Spec) filled(ownTest bool) Spec {
 	standardize := s.kind() != "idx"
 	bias := standardize
@@ -212,7 +212,7 @@ type Set struct {
 	// and TestFraction is 0 if the source has a test set. With a recipe, OneHot, Missing and PCA stay empty.
 	Spec Spec
 
-	// Fitted lists what was taken from the data. The privacy guarantee of a run does not cover it.
+	// Fitted describes what was taken from the data. The privacy guarantee of a run does not cover it.
 	Fitted []string
 
 	// Unread has an error for each of the first ten lines that could not be read with Spec.Records, and an error with
@@ -222,8 +222,8 @@ type Set struct {
 	recipe Recipe // the steps that were applied; FittedOn and Model are empty
 }
 
-// Load reads and prepares a data set as the package comment describes. It reports all errors of the Spec together or,
-// if there are none, the errors that one pass over the file finds.
+// Load reads and prepares a data set as the package comment describes. It reports all errors of the Spec at once or, if
+// there are none, the errors that one pass over the file finds.
 func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (set *Set) finish(train *table) error {
 	return set.transform()
 }
 
-// read reads the Source, whose form must be valid. l is for CSV files. test is nil if the source has no test set.
+// read reads the Source, whose form must be valid, using l for CSV files. test is nil if the source has no test set.
 func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 	kind, arg, _ := strings.Cut(s.Source, ":")
 	switch kind {
@@ -358,7 +358,7 @@ func (set *Set) split(train, test *table) error {
 }
 
 // transform turns the training and test parts into the columns of the model. It first fits, on the training part, all
-// steps that the Spec asks for and that the recipe does not have yet.
+// steps that the Spec requests and that the recipe does not have yet.
 func (set *Set) transform() (err error) {
 	s, r, d := &set.Spec, &set.recipe, set.Train
 	if s.Missing != "" && r.Missing == nil {

@@ -25,7 +25,7 @@ func TestLoadCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 17 samples of each of the classes no and yes; a fifth of 17, rounded, is 3.
+	// There are 17 samples of each of the classes "no" and "yes"; a fifth of 17, rounded, is 3.
 	if set.Train.Len() != 28 || set.Test.Len() != 6 || set.Train.Classes != 2 ||
 		!slices.Equal(set.Test.ClassNames, []string{"yes", "no"}) {
 		t.Errorf("%d + %d samples of %q", set.Train.Len(), set.Test.Len(), set.Train.ClassNames)
@@ -51,8 +51,7 @@ func TestLoadCSV(t *testing.T) {
 	if !slices.Equal(set.Spec.Labels, []string{"maybe", "no", "yes"}) || set.Train.Dim != 3 || set.Train.Classes != 3 {
 		t.Errorf("loaded %d columns, %+v", set.Train.Dim, set.Spec)
 	}
-	// Columns are projected without standardization, then the bias is appended: its different scale shows that it was
-	// appended after the projection.
+	// Columns are projected without standardization. The bias column is 1, because it is appended after the projection.
 	square := 0.0
 	for i := range set.Train.Y {
 		r := set.Train.Row(i)

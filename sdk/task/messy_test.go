@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Each of these files, as they occur in practice, gives the expected numbers or one error with its location. Columns a
-// and b have numbers, ward has categories; the label is y.
+// TestMessyFiles reads files as they occur in practice. Each yields the expected numbers or one error with its
+// location. Columns a and b have numbers, ward has categories; the label is y.
 func TestMessyFiles(t *testing.T) {
 	const (
 		clean = "a,b,y\n1,2.5,no\n-3,40,yes\n"
@@ -96,7 +96,7 @@ var numbered21 = func() string {
 	return b.String()
 }()
 
-// rows reads a file like Load and returns the content of its rows, with ? for a missing number.
+// rows reads a file as Load does and returns the content of its rows, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
 	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
 	if err != nil {

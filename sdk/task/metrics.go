@@ -11,15 +11,15 @@ import (
 // quantile is the number q for which a standard normal variable is in [-q, q] with probability 95 %.
 const quantile = 1.959963984540054
 
-// Estimate is a figure with its 95 % confidence interval, Low to High, for independent samples. For shares it is the
-// Wilson interval (1927); the comments of the other figures name the kind of interval.
+// Estimate is a figure with its 95 % confidence interval, Low to High, for independent samples. Shares have the Wilson
+// interval (1927); the comments on all other figures name the kind of interval.
 type Estimate struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 }
 
-// ClassMetrics measures predicted classes. Shares are in [0, 1], and nil if the denominator is zero.
+// ClassMetrics measures predicted classes. A share is in [0, 1], or nil if its denominator is zero.
 type ClassMetrics struct {
 	Samples   int            `json:"samples"`
 	Accuracy  Estimate       `json:"accuracy"`
@@ -43,9 +43,9 @@ type BinaryMetrics struct {
 	Specificity *Estimate `json:"specificity"` // the recall of class 0
 	PPV         *Estimate `json:"ppv"`         // the precision of class 1
 	NPV         *Estimate `json:"npv"`         // the precision of class 0
-	// AUC is the share of pairs, one sample of each class, in which the sample of class 1 has the higher probability;
-	// ties count half. Its interval is that of DeLong et al. (1988) on the logit scale. If their variance estimate is
-	// 0, it is Wilson's interval, with the number of samples of the rarer class as the number of trials.
+	// AUC is the share of pairs of a sample of class 1 and a sample of class 0 in which the former has the higher
+	// probability; ties count half. The interval follows DeLong et al. (1988) on the logit scale or, if their variance
+	// estimate is 0, is Wilson's, with the number of samples of the rarer class as the number of trials.
 	AUC         *Estimate `json:"auc"`
 	Brier       Estimate  `json:"brier"` // the mean of (p - y)²; its interval is that of a mean on the log scale
 	Calibration []Tenth   `json:"calibration"`
@@ -59,8 +59,8 @@ type Tenth struct {
 	Found   *Estimate `json:"observed"` // the share of these samples that are of class 1
 }
 
-// NumberMetrics measures predicted numbers, relative to always predicting the mean of the true numbers, a prediction
-// whose R2 is 0. Each interval is for a mean, or for a ratio of means, on the log scale.
+// NumberMetrics measures predicted numbers, relative to always predicting the mean of the true numbers, which has an R2
+// of 0. Each interval is for a mean, or for a ratio of means, on the log scale.
 type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`
@@ -70,9 +70,9 @@ type NumberMetrics struct {
 	MeanMAE  float64   `json:"mean_mae"`
 }
 
-// JudgeClasses compares the predicted classes said with the true classes is, for 2 or more classes. A sample without a
-// prediction has -1 in said. For two classes, probability may have the probability of class 1 for each sample;
-// otherwise it is nil.
+// JudgeClasses compares the predicted classes (said) with the true classes (is), for 2 or more classes. A sample
+// without a prediction has -1 in said. For two classes, probability may have the probability of class 1 for each
+// sample; otherwise it is nil.
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
@@ -147,8 +147,8 @@ func (b *BinaryMetrics) judge(is []int, probability []float64) error {
 	return nil
 }
 
-// auc sorts both slices, the scores of the samples of class 0 and of class 1, and returns the area under the curve; nil
-// if a slice is empty.
+// auc returns the area under the curve for the scores of class 0 and of class 1, or nil if a slice is empty. It sorts
+// both slices.
 func auc(zeros, ones []float64) *Estimate {
 	if len(zeros) == 0 || len(ones) == 0 {
 		return nil
@@ -170,8 +170,8 @@ func auc(zeros, ones []float64) *Estimate {
 }
 
 // placements compares each score in a with each score in b; both slices are sorted. wins is twice the number of pairs
-// in which the score from a is larger (a tie counts half). For each score in a there is a share of such pairs; variance
-// is the sample variance of these shares, or 0 if a has a single score.
+// in which the score from a is larger (a tie counts half). variance is the sample variance, over the scores in a, of
+// the share of such pairs, or 0 if a has a single score.
 func placements(a, b []float64) (wins uint64, variance float64) {
 	count := make([]float64, len(a))
 	below, upTo := 0, 0
@@ -189,7 +189,7 @@ func placements(a, b []float64) (wins uint64, variance float64) {
 	return wins, float64(sd * sd)
 }
 
-// JudgeNumbers compares the predicted numbers said with the true numbers is. All must be finite.
+// JudgeNumbers compares the predicted numbers (said) with the true numbers (is). All must be finite.
 func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || !finite(is) || !finite(said) {

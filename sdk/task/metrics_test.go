@@ -10,7 +10,7 @@ import (
 )
 
 // judged has samples for all special cases: ties, a single class, classes that are empty or never predicted, samples
-// without a prediction, probabilities at the bounds of a Tenth.
+// without a prediction, and probabilities at the bounds of a Tenth.
 var judged = []struct {
 	name        string
 	classes     int
@@ -207,7 +207,8 @@ func TestMetricsOfNothing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Intervals have about the nominal coverage, in 2,000 draws of 150 samples each, for which the true figures are known.
+// TestIntervalsCover checks that intervals have about the nominal coverage, in 2,000 draws of 150 samples each, for
+// which the true figures are known.
 func TestIntervalsCover(t *testing.T) {
 	const draws, n = 2000, 150
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})

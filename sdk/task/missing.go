@@ -14,20 +14,21 @@ const (
 	dropRows   = "drop"
 )
 
-// Missing says how to handle missing cells of a CSV file. A cell is missing if it is empty or, in upper or lower case,
-// NA, N/A, #N/A, NaN, null or ?; in columns of numbers also none, "-" or ".".
+// Missing specifies how to handle missing cells of a CSV file. A cell is missing if it is empty or has one of these
+// texts, in upper or lower case: "NA", "N/A", "#N/A", "NaN", "null" or "?", and in columns of numbers also "none", "-"
+// or ".".
 type Missing struct {
 	// Rule is "mean" or "median", which fill missing cells; "indicator", which fills them with the mean and marks them
 	// in additional columns of zeros and ones; or "drop", which drops rows with a missing cell. Every rule drops rows
 	// whose label is missing.
 	Rule string `json:"rule"`
 
-	// Fill has a value for each column, after categories became columns of zeros and ones. The value replaces the
+	// Fill has a value for each column, after categories have become columns of zeros and ones. The value replaces the
 	// missing cells of the column. Fill is nil with "drop".
 	Fill []float64 `json:"fill,omitempty"`
 
-	// Columns lists the columns of the file whose missing cells "indicator" marks: those with a missing cell in the
-	// data that the rule was fitted on, and those that the Spec names.
+	// Columns lists the columns of the file whose missing cells "indicator" marks: all columns with a missing cell in
+	// the data that the rule was fitted on, and all columns that the Spec names.
 	Columns []string `json:"columns,omitempty"`
 }
 
@@ -94,8 +95,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	return m, nil
 }
 
-// firstOf returns, for each column of a file, the index in the data of the column that has its number or its first
-// category.
+// firstOf returns, for each column of a file, the index of the first data column made from that column.
 func firstOf(columns []Column) []int {
 	var first []int
 	n := 0

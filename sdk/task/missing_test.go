@@ -153,8 +153,8 @@ func plainFill(t *testing.T, s Spec, rule string) []float64 {
 	return fill
 }
 
-// A member's file may have missing cells in columns in which the public data had none. Rows without a label are
-// dropped.
+// TestMissingAtAMember checks that a member's file may have missing cells in columns in which the public data had none.
+// Rows without a label are dropped.
 func TestMissingAtAMember(t *testing.T) {
 	r := handmade()
 	r.Missing = &Missing{Rule: indicate, Fill: []float64{7, 0.25, 0.75, -1}, Columns: []string{"ward"}}
@@ -184,8 +184,8 @@ func TestMissingAtAMember(t *testing.T) {
 	}
 }
 
-// A recipe that was fitted on one of the four hospitals prepares the data of all four hospitals, including missing
-// cells.
+// TestMissingInHospitals checks that a recipe fitted on one of the four hospitals prepares the data of all four
+// hospitals, including missing cells.
 func TestMissingInHospitals(t *testing.T) {
 	dir := realData(t, "heart-four-hospitals")
 	for rule, kept := range map[string][]int{

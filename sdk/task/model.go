@@ -39,8 +39,8 @@ const leak = 0.125 // the slope of a hidden unit's output for negative input
 // The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class (softmax, linear) or
 // hidden unit (perceptron); V has, for each class, a weight for each unit and a constant. For two classes or a target,
 // the last matrix (V of a perceptron, else W) has a single row. For two classes the row has the weights of class 1
-// minus those of class 0: with p the sigmoid of its product with the layer's input, the loss above equals (p - y)² for
-// y = 0 or 1.
+// minus the weights of class 0: with p the sigmoid of its product with the layer's input, the loss above equals
+// (p - y)² for y = 0 or 1.
 //
 // Hidden units have a constant term only if the data has a column of ones ([Data.WithBias]). The leaky rectifier
 // (Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on
@@ -118,7 +118,7 @@ func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	return x
 }
 
-// Model is a built-in model over one client's samples: its oracle. It is safe for concurrent use.
+// Model is the oracle of one client: a built-in model and the client's samples. It is safe for concurrent use.
 type Model struct {
 	spec ModelSpec
 	data *Data
@@ -129,7 +129,7 @@ type Model struct {
 	place []int // sample at each place, or -1 for an empty place; nil if sample i is at place i; see InPlaces
 }
 
-// New returns the model over a data set. It keeps the data set, which must not change. If the spec or the data set is
+// New returns the model for a data set. It keeps the data set, which must not change. If the spec or the data set is
 // invalid, Loss returns the error.
 func (m ModelSpec) New(d *Data) *Model {
 	if err := cmp.Or(d.check(), m.Validate()); err != nil {
@@ -140,7 +140,7 @@ func (m ModelSpec) New(d *Data) *Model {
 	return &Model{spec: m, data: d, head: m.head(d.Dim, d.Classes), goal: d.Range.scaled(d.Target)}
 }
 
-// NewSoftmax returns the softmax model over a data set, see [ModelSpec.New].
+// NewSoftmax returns the softmax model for a data set; see [ModelSpec.New].
 func NewSoftmax(d *Data) *Model { return ModelSpec{Name: SoftmaxModel}.New(d) }
 
 // Dim returns the number of parameters.
@@ -175,7 +175,7 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 	return m.loss(x, sample), nil
 }
 
-// at returns the sample at a place, or -1 if the place has none.
+// at returns the sample at a place (see [Model.InPlaces]), or -1 if the place has no sample.
 func (m *Model) at(place int) int {
 	if m.place != nil {
 		return m.place[place]
@@ -202,7 +202,7 @@ func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []floa
 	return m.err
 }
 
-// linearLosses does the same as Losses for up to sixteen queries to a linear model of two classes or a target. If Loss
+// linearLosses does the same as Losses for up to sixteen queries to a linear model for two classes or a target. If Loss
 // would fail for any of the queries, it stores no loss and returns false.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 	var points [16][]float32
@@ -286,8 +286,8 @@ func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	return x[m.inner():], u[:m.spec.Hidden+1]
 }
 
-// linear is the last layer of every built-in model, a classifier: one row of dim weights for each class, or, for two
-// classes, only the weights of class 1 against class 0.
+// linear is the last layer of every built-in model, a classifier. It has one row of dim weights for each class or, for
+// two classes, a single row: the weights of class 1 minus the weights of class 0.
 type linear struct{ classes, dim int }
 
 func (l linear) parameters() int {

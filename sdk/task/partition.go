@@ -44,13 +44,13 @@ const (
 	maxShards = 1000000
 )
 
-// UnmarshalText is [ParsePartition] for decoders.
+// UnmarshalText parses text with [ParsePartition].
 func (p *Partition) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePartition(string(text))
 	return err
 }
 
-// ParsePartition reads a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
+// ParsePartition parses a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
 	fault := func(format string, args ...any) (Partition, error) {
 		return Partition{}, fieldError("partition", format, args...)
@@ -267,7 +267,7 @@ func cut(v []int, pieces int) [][]int {
 	return out
 }
 
-// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalized Gamma draws. A
+// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution, by normalizing Gamma draws. A
 // Gamma draw of shape alpha is a draw of shape 1+alpha times U^(1/alpha), with U uniform. Each Gamma draw is computed
 // as its logarithm, which cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
@@ -279,9 +279,9 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	return shares
 }
 
-// fitMargins alternately scales the rows and columns of a table until its row sums are sizes and its column sums are
-// totals (iterative proportional fitting; Deming and Stephan 1940). sizes and totals must have equal sums. The table is
-// overwritten. Row sums are exact up to rounding, and so are column sums, unless 2000 iterations are not enough.
+// fitMargins alternately scales the rows and columns of a table until its row sums equal sizes and its column sums
+// equal totals (iterative proportional fitting; Deming and Stephan 1940). Both must have the same sum. The table
+// is overwritten. Row sums are exact up to rounding, and so are column sums, unless 2000 iterations are not enough.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 	const floor, rounds, enough = 1e-9, 2000, 1e-9 // floor replaces zeros, which scaling would never change
 	for _, row := range table {
@@ -322,7 +322,7 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 
 // wholeTable rounds a table to whole numbers with exactly the given row and column sums. It first rounds each entry
 // down. Then it increases entries whose row and column sums are still too small, beginning with the entries that lost
-// most by rounding.
+// the most by rounding.
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	type entry struct {
 		i, c int

@@ -66,7 +66,7 @@ func FuzzParsePartition(f *testing.F) {
 	})
 }
 
-// Every rule uses each sample once, leaves no client empty, and depends on the seed.
+// TestAssign checks that every rule uses each sample once, leaves no client empty, and depends on the seed.
 func TestAssign(t *testing.T) {
 	for _, text := range allPartitions {
 		p := mustPartition(t, text)
@@ -116,8 +116,8 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// skew is the mean over clients of the distance between a client's label shares and the label shares of all samples, in
-// [0, 1].
+// skew returns the mean, over all clients, of the distance between a client's label shares and the label shares of all
+// samples. It is in [0, 1].
 func skew(y []int, classes int, parts [][]int) float64 {
 	shares := func(part []int) []float64 {
 		s := make([]float64, classes)
@@ -183,7 +183,8 @@ func TestPathologicalShards(t *testing.T) {
 	}
 }
 
-// The draws have the mean and variance of a symmetric Dirichlet distribution: 1/n and (n-1)/(n²(nA+1)).
+// TestDirichletMoments checks that the draws have the mean and variance of a symmetric Dirichlet distribution: 1/n and
+// (n-1)/(n²(nA+1)).
 func TestDirichletMoments(t *testing.T) {
 	const n, draws = 4, 20000
 	for _, alpha := range []float64{0.001, 0.3, 1, 20} {
@@ -202,8 +203,8 @@ func TestDirichletMoments(t *testing.T) {
 			square += shares[0] * shares[0] / draws
 		}
 		variance := float64(n-1) / (n * n * (n*alpha + 1))
-		// Five standard errors of the mean; for the mean of the squares, the bound is the standard error of any
-		// variable in [0, 1] with the same mean.
+		// The bounds are five standard errors. For the mean of the squares, the standard error is replaced by its upper
+		// bound for variables in [0, 1] with the same mean.
 		meanError := 5 * math.Sqrt(variance/draws)
 		squareError := 5 * math.Sqrt((variance+1.0/n/n)/draws)
 		if math.Abs(mean-1.0/n) > meanError || math.Abs(square-variance-1.0/n/n) > squareError {

@@ -81,8 +81,8 @@ func TestJacobi(t *testing.T) {
 }
 
 func TestPCAAgainstBruteForce(t *testing.T) {
-	// The cases have fewer columns than a Krylov basis has vectors, about as many, and more; more columns than rows; or
-	// many zeros.
+	// The cases cover fewer columns than a Krylov basis has vectors, about as many, and more columns. They also cover
+	// more columns than rows, and many zeros.
 	for _, c := range []struct{ rows, dim, n int }{{50, 3, 3}, {200, 30, 5}, {150, 100, 4}, {40, 90, 7}, {60, 20, 20}} {
 		d := random(c.rows, c.dim, 2, 7)
 		for i := range d.X {
@@ -148,7 +148,7 @@ func TestPCAProjection(t *testing.T) {
 	if math.Abs(total-n) > 1e-5 {
 		t.Errorf("mean squared norm %v, want %v", total, n)
 	}
-	// For a new row, Apply gives the result of the textbook formula.
+	// For a new row, Apply returns the result of the textbook formula.
 	row := random(1, 12, 2, 99)
 	got, err := p.Apply(row)
 	if err != nil {
@@ -250,7 +250,7 @@ func TestPCAEdges(t *testing.T) {
 	}
 }
 
-// Even if the eigenvalues are nearly equal, the components have the largest variances.
+// TestPCAFlatSpectrum checks that the components have the largest variances even if the eigenvalues are nearly equal.
 func TestPCAFlatSpectrum(t *testing.T) {
 	s := testStream(5)
 	d := &Data{Dim: 100, Classes: 2}

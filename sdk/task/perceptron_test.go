@@ -62,7 +62,8 @@ func TestPerceptronLoss(t *testing.T) {
 	}
 }
 
-// With two classes, the measured slope of the loss along a weight of either layer agrees with the chain rule.
+// TestPerceptronSlope checks that, with two classes, the measured slope of the loss along a weight of either layer
+// agrees with the chain rule.
 func TestPerceptronSlope(t *testing.T) {
 	const hidden = 3
 	d := random(20, 4, 2, 6)
@@ -109,9 +110,9 @@ func TestPerceptronSlope(t *testing.T) {
 	}
 }
 
-// At the zero vector only the constant terms, whose effect is the same for all samples, change the loss. At the vector
-// that Start returns, all weights change the loss. That vector depends only on sizes and seed, and has the same bits on
-// every processor.
+// TestPerceptronInit checks that at the zero vector only the constant terms, whose effect is the same for all samples,
+// change the loss, and that all weights change the loss at the vector that Start returns. That vector depends only on
+// sizes and seed, and has the same bits on every processor.
 func TestPerceptronInit(t *testing.T) {
 	d := random(50, 6, 2, 3)
 	p := perceptron(d, 8)

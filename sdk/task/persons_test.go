@@ -33,7 +33,8 @@ func visits(t *testing.T, persons int) string {
 	return "csv:" + path
 }
 
-// All rows of a person go to one part of the test split and to one client, and the column of persons is not a feature.
+// TestPersonsStayTogether checks that all rows of a person go to one part of the test split and to one client, and that
+// the column of persons is not a feature.
 func TestPersonsStayTogether(t *testing.T) {
 	set, err := Load(Spec{Source: visits(t, 40), Label: "ill", Person: "who", Seed: 3})
 	if err != nil {
@@ -87,8 +88,9 @@ func TestPersonsByRecipe(t *testing.T) {
 	}
 }
 
-// The places of a person are adjacent. A place without a row has loss 0 at all parameters. If a person has more rows
-// than places, the further rows are never queried. Single queries and batches give the same bits.
+// TestPlaces checks that the places of a person are adjacent, that a place without a row has loss 0 for all parameters,
+// and that rows of a person beyond the number of places are never queried. Single queries and batches return the same
+// bits.
 func TestPlaces(t *testing.T) {
 	set, err := Load(Spec{Source: visits(t, 9), Label: "ill", Person: "who", Whole: true})
 	if err != nil {

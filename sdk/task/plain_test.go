@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The original implementation of principal components, which handles one row and one vector at a time. The
-// implementation in this package must give the same bits, because recipes fitted earlier remain in use.
+// This file is the original implementation of principal components, which handles one row and one vector at a time. The
+// implementation in this package must produce the same bits, because recipes fitted earlier remain in use.
 
 func TestPCAAgainstPlainOne(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -75,8 +75,8 @@ func plainApply(p *PCA, d *Data) (x []float32) {
 	return x
 }
 
-// plainProduct returns the products of the covariance matrix of a data set with vectors; mean holds the column means.
-// It never forms the matrix, and pixels that are zero take no time.
+// plainProduct returns the products of the covariance matrix of a data set with vectors, without forming the matrix.
+// mean holds the column means. Pixels that are zero take no time.
 func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newPlainProjector(mean, vectors)

@@ -23,8 +23,8 @@ type Predictor struct {
 	Raw func(*Data)
 	NA  []string // markers of missing cells, as in [Spec]
 
-	// Threshold, if not nil, returns the probability of class 1 from which on Evaluate, for two classes, predicts class
-	// 1. Its arguments are the true class and the probability of class 1 of each sample.
+	// Threshold, if not nil, returns the lowest probability of class 1 at which Evaluate, for two classes, predicts
+	// class 1. Its arguments are the true class and the probability of class 1 of each sample.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
@@ -44,15 +44,16 @@ type Prediction struct {
 	Probability []float64 // probability of each class; nil if the recipe has a target
 	Number      float64   // the predicted target, in the target's unit; 0 if the recipe has classes
 	// Contribution has a number for each of Recipe.Columns: the score minus the score that the sample would have with
-	// this column at its mean in the data that the recipe was fitted on (at zero if the recipe has neither
-	// standardization nor PCA). The score is Number for a target, the log odds of class 1 for two classes, and for more
-	// classes the logit of Class minus the mean of all logits. For softmax the contribution is the weight times the
-	// standardized value, summed over all model columns that the column becomes: its categories and the marker of its
-	// missing cells. Contribution is nil for images.
+	// this column at its mean in the data that the recipe was fitted on (or at zero if the recipe has neither
+	// standardization nor PCA). The score is Number for a target and the log odds of class 1 for two classes. For more
+	// classes the score is the logit of Class minus the mean of all logits. Contribution is nil for images.
+	//
+	// For softmax the contribution is the weight times the standardized value, summed over all model columns made from
+	// the column: its categories and the marker of its missing cells.
 	Contribution []float64
 }
 
-// Predictor returns the Predictor of a model of Recipe.Dim parameters. It keeps both the recipe and the model, which
+// Predictor returns a Predictor for a model with Recipe.Dim parameters. It keeps both the recipe and the model, which
 // must not change.
 func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	if err := r.Validate(); err != nil {
@@ -82,10 +83,10 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	return p, nil
 }
 
-// Predict applies the model to each sample of a source of the recipe's kind, named as in [Spec].Source; "csv:-" reads
-// stdin. From a CSV file it reads only the recipe's columns. The label may be missing, and so may cells if the recipe
-// has a rule for missing cells. For images it uses the test set if there is one. seed generates the patients of a
-// synthetic source. Predict reports errors in the data as [Recipe.Apply] does.
+// Predict applies the model to each sample of a source, which is named as in [Spec].Source and must be of the recipe's
+// kind; "csv:-" reads stdin. From a CSV file, Predict reads only the recipe's columns. The label may be missing; other
+// cells may be missing only if the recipe has a rule for missing cells. From images, Predict uses the test set if there
+// is one. seed generates the patients of a synthetic source. Predict reports errors in the data as [Recipe.Apply] does.
 func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Prediction, error) {
 	t, err := p.read(source, stdin, seed, false)
 	if err != nil {

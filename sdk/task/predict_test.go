@@ -73,7 +73,7 @@ func predictors(t *testing.T) map[string]predictor {
 	return all
 }
 
-// The predictions agree with the losses and the accuracy that the model has in training.
+// TestPredictorIsTheModel checks that the predictions agree with the losses and the accuracy of the model in training.
 func TestPredictorIsTheModel(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// All samples, without a test split, read in the same way as on a device.
+			// This data has all samples, without a test split, as a device reads them.
 			d := table.data(p.recipe.Classes)
 			is := d.Y
 			set.Train, set.Test = d, d
@@ -145,7 +145,8 @@ func TestPredictorIsTheModel(t *testing.T) {
 	}
 }
 
-// A column's contribution is the decrease of the score when the column, before PCA, is set to its mean.
+// TestContributions checks that a column's contribution is the decrease of the score when the column, before PCA, is
+// set to its mean.
 func TestContributions(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestContributions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// logits (this function) computes the logits from the definitions of the steps, in float64 throughout.
+			// The function logits computes the logits from the definitions of the steps, entirely in float64.
 			logits := func(row []float64) []float64 {
 				if r.PCA != nil {
 					var projected []float64

@@ -15,8 +15,9 @@ const (
 	maxParameters = 1 << 28 // maximum number of parameters of a fleet's model
 )
 
-// Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
-// columns of a fleet's model. It is public: all members have it in their fleet file.
+// Recipe is the preprocessing that [Fit] fitted once, on public data. It turns a device's data, which must have the
+// form of the public data, into the columns of a fleet's model. The recipe is public: all members have it in their
+// fleet file.
 type Recipe struct {
 	FittedOn string `json:"fitted_on"` // name of the public data, for a certificate: 1 to 200 printable bytes
 
@@ -69,7 +70,7 @@ func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	return &r, r.Validate()
 }
 
-// raw returns the number of columns that the columns of the file become, not counting columns that mark missing cells.
+// raw returns the number of data columns made from the columns of the file, without columns that mark missing cells.
 func (r *Recipe) raw() int {
 	n := r.Pixels
 	for _, c := range r.Columns {
@@ -78,7 +79,7 @@ func (r *Recipe) raw() int {
 	return n
 }
 
-// full returns the number of columns before PCA, including those that mark missing cells.
+// full returns the number of columns before PCA, including columns that mark missing cells.
 func (r *Recipe) full() int {
 	if r.Missing != nil {
 		return r.raw() + len(r.Missing.Columns)
@@ -115,7 +116,7 @@ func (r *Recipe) Start(seed uint64) []float32 {
 
 // Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, TestFraction, NA,
 // Whole, Records and Seed of s. A device need not have samples of all classes. For the data that the recipe was fitted
-// on, the result has the same bits as that of [Load]. Errors name the file, line and column. Apply reports all errors
+// on, the result has the same bits as with [Load]. Errors name the file, line and column. Apply reports all errors
 // in a header, or the first ten in the cells.
 //
 // With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends
@@ -245,7 +246,7 @@ func (r *Recipe) checkTable(t *table) error {
 	return nil
 }
 
-// layout is a layout (see the type of that name). It finds the columns of the recipe anywhere in the file.
+// layout finds the columns of the recipe anywhere in the file. The method value r.layout is a layout.
 func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	find := func(name, as string) *column {
 		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
@@ -283,7 +284,7 @@ func CheckFittedOn(s string) error {
 	return nil
 }
 
-// Validate reports all errors of the recipe together. It names fields as the fleet file does.
+// Validate reports all errors of the recipe at once. It names fields as in the fleet file.
 func (r *Recipe) Validate() error {
 	faults := []error{CheckFittedOn(r.FittedOn), r.Model.Validate()}
 	want := func(ok bool, format string, args ...any) {
@@ -370,8 +371,8 @@ func trimmed(texts ...string) bool {
 // recipe are at least this.
 const leastDivisor = 0x1p-126
 
-// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls want with ok
-// true or, for the first number that is too large, with ok false and an error. field is the name of v.
+// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls the
+// function want: with false and an error for the first number that is too large, otherwise with true. v is named field.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
 	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
 	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)
@@ -389,8 +390,7 @@ func finite(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// distinct reports whether the elements of values are all different and their number is between the parameter least and
-// maxValues.
+// distinct reports whether all values are different and their number is between the given minimum and maxValues.
 func distinct(values []string, least int) bool {
 	return len(values) >= least && len(values) <= maxValues && len(numbered(values)) == len(values)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Applied to the data that it was fitted on, a recipe gives the same bits as Load.
+// TestRecipeIsLoad checks that a recipe, applied to the data that it was fitted on, produces the same bits as Load.
 func TestRecipeIsLoad(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class,b\n")
@@ -239,8 +239,8 @@ func TestRecipeApplyFaults(t *testing.T) {
 	}
 }
 
-// Every error in a recipe is reported. Package builtin tests the errors that a JSON file can have; the errors here
-// need numbers that JSON cannot express.
+// TestRecipeFaults checks that every error in a recipe is reported. Package builtin tests the errors that a JSON file
+// can have; the errors here need numbers that JSON cannot express.
 func TestRecipeFaults(t *testing.T) {
 	nan := math.NaN()
 	for want, change := range map[string]func(r *Recipe){

@@ -95,8 +95,8 @@ func TestTargetLoss(t *testing.T) {
 	}
 }
 
-// If a target takes only the two ends of its range, the loss of the linear model equals the loss of a model for two
-// classes.
+// TestTargetOfTwoValues checks that, if a target takes only the two ends of its range, the loss of the linear model
+// equals the loss of a model for two classes.
 func TestTargetOfTwoValues(t *testing.T) {
 	d := random(40, 5, 2, 1)
 	two := *d
@@ -114,7 +114,8 @@ func TestTargetOfTwoValues(t *testing.T) {
 	}
 }
 
-// The losses have the same bits on every processor, from generated data to the last sum, and never change.
+// TestTargetGolden pins the losses and errors on generated data, which must have the same bits on every processor and
+// in every version.
 func TestTargetGolden(t *testing.T) {
 	d := targets(200, 33, 11)
 	for i, want := range []uint64{0x43250e26b3fddea2, 0x7a1c242832de518f, 0x22cbda12fc77edd3} {
@@ -193,8 +194,8 @@ func TestRangeOf(t *testing.T) {
 	}
 }
 
-// Load reads, scales and splits data with a target. The recipe gives the same results, even for the file of a member
-// that has further columns and another decimal mark.
+// TestTargetRecipe checks that Load reads, scales and splits data with a target, and that the recipe produces the same
+// results, even for a member's file with further columns and another decimal mark.
 func TestTargetRecipe(t *testing.T) {
 	source := func(name string) string {
 		return "csv:" + filepath.Join(realData(t, "heart-four-hospitals"), name+".csv")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The smallest and largest factors of a column.
+// The smallest and largest valid factors of a column.
 const (
 	leastScale = 1e-3
 	mostScale  = 1e3

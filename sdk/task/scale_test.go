@@ -32,7 +32,7 @@ func TestScale(t *testing.T) {
 	for i := range plain.Train.Len() {
 		for j, x := range plain.Train.Row(i) {
 			for of, by := range map[*Set]float64{set: want[j], rest: map[bool]float64{true: 0.5, false: want[j]}[j == 4]} {
-				// the factor is applied before the rounding to float32
+				// The factor is applied before the rounding to float32.
 				if got := of.Train.Row(i)[j]; math.Abs(float64(got)-by*float64(x)) > 1e-6*math.Abs(by*float64(x)) {
 					t.Errorf("row %d, column %d: %v, want %v times %v", i, j, got, by, x)
 				}
@@ -42,7 +42,7 @@ func TestScale(t *testing.T) {
 	if !slices.ContainsFunc(set.Fitted, func(s string) bool { return strings.Contains(s, "public knowledge: age 2, ward 0.25") }) {
 		t.Errorf("not declared: %q", set.Fitted)
 	}
-	// The recipe has the scale and gives the same bits. If no scale is declared, the recipe has none.
+	// The recipe has the scale and produces the same bits. If no scale is declared, the recipe has none.
 	r, err := set.Recipe(ModelSpec{Name: SoftmaxModel}, "x")
 	if err != nil {
 		t.Fatal(err)

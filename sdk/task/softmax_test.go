@@ -125,7 +125,7 @@ func TestSoftmaxExtremes(t *testing.T) {
 			t.Errorf("%s: loss %v, %v; want %v", name, got, err, c.want)
 		}
 	}
-	// Near certainty the loss keeps its relative precision.
+	// The loss keeps its relative precision when the prediction is nearly certain.
 	p := 1 / (1 + math.Exp(20))
 	if got, _ := NewSoftmax(two).Loss(t.Context(), []float32{10, 10}, 0); math.Abs(got/(p*p)-1) > 1e-12 {
 		t.Errorf("loss %v, want %v", got, p*p)

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Contradiction is the error of a frame that proves a neighbor's equivocation.
+// Contradiction is the error for a frame that proves a neighbor's equivocation.
 type Contradiction struct{ signed.Evidence }
 
 func (e *Contradiction) Error() string {
@@ -57,7 +57,7 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Release checks the signature of the release in m. outdated reports that the device that made the release was
+// Release checks the signature of the release in m. outdated reports whether the device that made the release has been
 // replaced.
 func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	if len(m.Signed.Own) == 0 {
@@ -86,8 +86,8 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof parses and checks the proof in m that the sender holds a release of this node: the release with this node's
-// signature. The parameter held is the release that the sender claims to hold. Proof returns nil if m has no proof and
+// Proof parses and checks the proof in m that the sender holds a release of this node: that release with this node's
+// signature. held is the number of the release that the sender claims to hold. Proof returns nil if m has no proof and
 // held is 0. The caller compares the round of the proof with held.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if len(m.Signed.Proof) == 0 {
@@ -108,10 +108,9 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands compares the sender's claims with the sender's own signed release that m shows. The claims are how many
-// releases the sender has made, its epoch (if the parameter epoch is true), and its model (if the model is not on a
-// grid, because on a grid the sender signs only the change; see PROOF.md, "One story"). Stands returns the release that
-// m shows.
+// Stands compares the sender's claims with the sender's own signed release in m, and returns this release. The claims
+// are the number of releases that the sender has made, its model and, if epoch is true, its epoch. A model on a grid is
+// not compared, because the sender signs only the change; see PROOF.md, "One story".
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is at epoch %d and has made release %d, but shows no "+

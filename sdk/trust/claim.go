@@ -28,11 +28,11 @@ func (p *Peer) First(what Once) bool {
 	return first
 }
 
-// Again permits sending the given messages once more.
+// Again allows the given messages to be sent once more.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
 // Notice returns a message of kind Conflict: this member continues without the neighbor from the given release on. The
-// string why is the reason: Notice sends at most 200 bytes of it, and the signature does not cover it.
+// argument why states the reason. Notice cuts it to 200 bytes, and the signature does not cover it.
 func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
 	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
 	if l.Signing() {
@@ -48,7 +48,7 @@ func IsNotice(m *admm.Message) bool {
 	return m.Kind == admm.Conflict && err == nil
 }
 
-// CheckNotice checks a neighbor's notice. The parameter last is the number of the run's last release.
+// CheckNotice checks a neighbor's notice. last is the number of the run's last release.
 func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.Statement, err error) {
 	n, err = signed.Parse(m.Signed.Proof, signed.Notice)
 	switch {
@@ -94,17 +94,17 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	return -1, e, err
 }
 
-// Stops holds the early-stop requests that count, one for each member. The zero value accepts none. Changes of a copy
-// do not affect the original.
+// Stops holds the effective early-stop requests, at most one for each member. The zero value accepts no requests.
+// Changes to a copy do not affect the original.
 type Stops struct {
 	Enough int              // how many members must ask; 0 if no member can ask
 	Known  []signed.Relayed // sorted by round, then by member; never changed in place
 	Text   []byte           // encoding of Known; never changed in place
 }
 
-// Take adds a request if it counts, and reports whether the request counts. A request counts if its member has not
-// already asked for the same round or an earlier one, and if the request is among the first st.Enough requests, sorted
-// by round, then by member.
+// Take adds a request if it is effective, and reports whether it is. A request is effective if its member has not
+// already asked for the same or an earlier round, and if the request is among the first st.Enough requests, sorted by
+// round, then by member.
 func (st *Stops) Take(s signed.Relayed) bool {
 	next := slices.Clone(st.Known)
 	if i := slices.IndexFunc(next, func(k signed.Relayed) bool { return k.Member == s.Member }); i >= 0 {
@@ -127,8 +127,8 @@ func (st *Stops) Take(s signed.Relayed) bool {
 	return true
 }
 
-// Agreed returns the round with which the run ends: the latest round in st.Known, once st.Known has st.Enough requests.
-// Agreed returns 0 if fewer members have asked.
+// Agreed returns the last round of the run: the latest round in st.Known, once st.Known has st.Enough requests. Agreed
+// returns 0 if fewer members have asked.
 func (st *Stops) Agreed() int {
 	if st.Enough == 0 || len(st.Known) < st.Enough {
 		return 0

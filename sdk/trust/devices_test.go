@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// ParseDevices is the inverse of PackDevices and accepts nothing else.
+// FuzzDevices checks that ParseDevices is the inverse of PackDevices and accepts nothing else.
 func FuzzDevices(f *testing.F) {
 	f.Add([]byte{0xe4, 1}, 5)
 	f.Add([]byte{0xe4, 4}, 5)

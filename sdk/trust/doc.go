@@ -1,11 +1,11 @@
-// Package trust tracks the signed statements that one member knows. The [Log] holds the member's own releases and those
-// of its neighbors. A node calls [Log.Sign] when it makes a release, [Log.Attach] for an outgoing message, and one
-// check for each kind of incoming message. The package does no input or output and makes no decisions: its errors say
-// what a message shows.
+// Package trust tracks the signed statements that one member has. The [Log] holds the member's own releases and the
+// releases of its neighbors. A node calls [Log.Sign] when it makes a release, [Log.Attach] for an outgoing message, and
+// one check for each kind of incoming message. The package does no input or output and makes no decisions: its errors
+// report what a message shows.
 //
 // A neighbor proves claims about this member's releases with a statement that this member signed ([Log.Proof]), and
 // claims about itself with a statement of its own ([Log.Stands]). Two statements that contradict each other are a
 // [Contradiction]: evidence that anybody with the public key can check. [Gossip] finds such statements even if
-// different neighbors hold them. [Stops] holds the early-stop requests that count, and [Secrets] the keys of pairwise
+// different neighbors hold them. [Stops] holds the effective early-stop requests, and [Secrets] the keys of pairwise
 // noise.
 package trust

@@ -24,7 +24,7 @@ import (
 //
 // What a member compares, sends and answers depends only on questions and on the releases that it held when it began
 // the work on its release in progress. Releases that arrive during this work wait until the work on the next release
-// begins, because what has arrived at a given point of the work depends on data.
+// begins, because the time that the work takes depends on data, and so does what arrives meanwhile.
 type Gossip struct {
 	log     *Log
 	members []string
@@ -38,7 +38,7 @@ type Gossip struct {
 	digests [2]carried     // of the last two releases, by release number mod 2
 }
 
-// Slot identifies one release statement.
+// Slot identifies one signed release by member, epoch and round.
 type Slot struct {
 	Member int // index among the fleet's members
 	Epoch  uint16
@@ -103,8 +103,8 @@ func (l *Log) Compare(run string, fleet [32]byte, members []string, self int) {
 	l.Gossip = g
 }
 
-// compared reports whether statements of a slot are compared: one in g.every releases of each member, except those of
-// convicted epochs.
+// compared reports whether statements of a slot are compared: one in g.every releases of each member, except releases
+// of convicted epochs.
 func (g *Gossip) compared(s Slot) bool {
 	return (s.Round+int(uint32(s.Member)*2654435761>>8))%g.every == 0 && g.bad[s.Member] <= s.Epoch
 }
@@ -117,8 +117,8 @@ type Question struct {
 }
 
 // duties returns what must still be sent to all neighbors about a slot in question: first the question without a
-// statement, then the statement, each only once. Whether this member receives the statement or the question first
-// affects only when it passes them on.
+// statement, then the question with the statement, each only once. Whether this member receives the statement or the
+// question first affects only when it passes them on.
 func (c *claim) duties(s Slot) (list []Question) {
 	if !c.asked {
 		return nil
@@ -149,7 +149,7 @@ func appendDigest(dst []byte, s Slot, release int, d digest) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, s.Epoch<<lagBits|uint16(release-s.Round)), d[:]...)
 }
 
-// About returns the [admm.Signed].Digests of a message about a member and an epoch: a slot without a digest.
+// About returns the Digests field of [admm.Signed] for a message about a member and an epoch: a slot without a digest.
 func About(member int, epoch uint16) []byte {
 	return appendDigest(nil, Slot{Member: member, Epoch: epoch}, 0, digest{})
 }
@@ -195,7 +195,7 @@ func (g *Gossip) check(m *admm.Message) error {
 	return nil
 }
 
-// of returns the claim of a slot, and creates it if necessary.
+// of returns the claim about a slot, and creates it if necessary.
 func (g *Gossip) of(s Slot) *claim {
 	c := g.claims[s]
 	if c == nil {
@@ -213,8 +213,8 @@ type Used struct {
 	Digests   []byte
 }
 
-// Take records a neighbor's release that the machine accepted, with its digests. If several releases have the same
-// number and epoch, the first one counts.
+// Take records a neighbor's release that the machine accepted, with its digests. Of several releases with the same
+// number and epoch, it keeps the first.
 func (p *Peer) Take(m *admm.Message) {
 	st, err := signed.Parse(m.Signed.Own, signed.Release) // already checked
 	if at := &p.taken[st.Round%2]; err == nil && (at.Statement.Round != st.Round || at.Statement.Epoch < st.Epoch) {
@@ -307,7 +307,7 @@ func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	return list
 }
 
-// Of returns the digests to send with a release of this member, one of the last two; nil for an older release.
+// Of returns the digests to send with one of this member's last two releases, or nil for an older release.
 func (g *Gossip) Of(release int) []byte {
 	if g == nil || g.digests[release%2].round != release {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// From release q on, malicious members sign different releases for their neighbors a and b. They send wrong digests,
-// invent digests of future slots, do not answer, and ask without a reason. Let dist be the distance in the graph of
-// honest members. If a path of honest members connects a and b, both must hold evidence once they have used the
-// releases q+ceil(dist(a, b)/2).
+// TestTwoStoriesAreFound simulates malicious members that, from release q on, sign different releases for their
+// neighbors a and b. They send wrong digests, invent digests of future slots, do not answer, and ask without a reason.
+// Let dist be the distance in the graph of honest members. If a path of honest members connects a and b, both must hold
+// evidence once they have used the releases q+ceil(dist(a, b)/2).
 func TestTwoStoriesAreFound(t *testing.T) {
 	t.Parallel()
 	found, apart := 0, map[int]int{}
@@ -50,8 +50,8 @@ func TestTwoStoriesAreFound(t *testing.T) {
 	}
 }
 
-// No honest member is accused, and without equivocation no member is accused, even if edges are dropped, devices are
-// replaced, members restart, or a question takes one round to cross an edge.
+// TestDigestsAccuseNobody checks that no honest member is accused, and that without equivocation no member is accused,
+// even if edges are dropped, devices are replaced, members restart, or a question takes one round to cross an edge.
 func TestDigestsAccuseNobody(t *testing.T) {
 	t.Parallel()
 	asked, accused := 0, 0
@@ -80,8 +80,8 @@ func TestDigestsAccuseNobody(t *testing.T) {
 	}
 }
 
-// Honest members ask nothing. A release carries one digest for each other member whose digest can already have arrived,
-// and no other digests.
+// TestHonestAskNothing checks that honest members ask no questions. A release carries one digest for each other member
+// whose digest can already have arrived, and no other digests.
 func TestHonestAskNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		g, name := graphOf(t, seed)
@@ -104,8 +104,8 @@ func TestHonestAskNothing(t *testing.T) {
 	}
 }
 
-// A large fleet compares only some of the releases, so a frame carries few digests, and equivocation is found some
-// releases later.
+// TestFewDigestsOfManyMembers checks that a large fleet compares only some of the releases, so that a frame carries few
+// digests, and equivocation is found some releases later.
 func TestFewDigestsOfManyMembers(t *testing.T) {
 	const n, rounds = 60, 24
 	g, err := graph.Parse("er:0.1", n, 5)
@@ -143,7 +143,7 @@ func TestFewDigestsOfManyMembers(t *testing.T) {
 	}
 }
 
-// Question relays each question once, and the statement that answers it once. Question rejects an invalid question,
+// Question relays each question, and the statement that answers it, only once. Question rejects an invalid question,
 // which then has no effect.
 func TestWrongQuestions(t *testing.T) {
 	g, _ := graphOf(t, 0)
@@ -180,8 +180,8 @@ func TestWrongQuestions(t *testing.T) {
 	if list, double, err := l.Gossip.Question(ask(0, 2, 0, nil)); list != nil || double != nil || err != nil {
 		t.Errorf("about the member itself: %v, %v, %v", list, double, err)
 	}
-	// Member 0 holds the statement of release 2. It takes in the statement of release 3 only when it begins the work on
-	// its next release.
+	// Member 0 holds the statement of release 2. It starts to use the statement of release 3 only with its next
+	// release.
 	for i, want := range []int{2, 0} {
 		if list, _, err := l.Gossip.Question(ask(1, 2, 0, nil)); err != nil || len(list) != want || want > 0 && list[0].Statement != nil ||
 			want > 0 && list[1].Statement.Round != 2 {
@@ -228,8 +228,8 @@ func TestUnawareNeighbors(t *testing.T) {
 	}
 }
 
-// Arbitrary digests and questions are rejected or have no effect: they create a bounded number of slots, and yield no
-// evidence.
+// FuzzDigests checks that arbitrary digests and questions are rejected or have no effect: they create a bounded number
+// of slots, and yield no evidence.
 func FuzzDigests(f *testing.F) {
 	g, _ := graphOf(f, 0)
 	w := newWorld(f, 1, g, 0)

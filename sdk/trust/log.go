@@ -35,7 +35,7 @@ type Log struct {
 	Gossip      *Gossip // nil unless releases are compared
 }
 
-// Peer is what a member holds of one neighbor.
+// Peer is a member's record of one neighbor.
 type Peer struct {
 	Name         string
 	Scope        signed.Scope
@@ -65,7 +65,8 @@ func (l *Lost) Includes(id string) bool {
 	return err == nil && slices.Contains(c.From, id)
 }
 
-// Loses records a verified checkpoint of another ledger. It keeps the largest cost and the weakest unit of each ledger.
+// Loses records a verified checkpoint of another ledger, and the name of the neighbor that showed it. It keeps the
+// largest cost and the weakest unit of each ledger.
 func (l *Log) Loses(e signed.Earlier, by string) {
 	cost, _ := e.Spent(l.Scope)
 	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
@@ -79,7 +80,7 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 	l.Lost[e.LedgerID()] = one
 }
 
-// NewLog returns the log of a node at its start. names maps the neighbors' numbers to their names.
+// NewLog returns an empty log for a node that starts. names maps the neighbors' numbers to their names.
 func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
 	l := &Log{Name: name, Run: run, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
 		Peers: map[int]*Peer{}}
@@ -92,7 +93,7 @@ func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log 
 // Signing reports whether releases are signed and claims need proof.
 func (l *Log) Signing() bool { return l.Key != nil }
 
-// Present returns a list of one public key: the key that the node signs with.
+// Present returns the public key that the node signs with, as a list of one key.
 func (l *Log) Present() []ed25519.PublicKey {
 	return []ed25519.PublicKey{l.Key.Public().(ed25519.PublicKey)}
 }
@@ -155,7 +156,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 	return nil
 }
 
-// Record adds to a snapshot the last signed release of this member and the last two of each neighbor.
+// Record adds to a snapshot the last signed release of this member and the last two signed releases of each neighbor.
 func (l *Log) Record(snap *wire.Snapshot) {
 	snap.Signed = Encoded(l.Own.Last())
 	for i := range snap.Peers {

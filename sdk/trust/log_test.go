@@ -223,7 +223,7 @@ func TestLedgersAreShown(t *testing.T) {
 	}
 }
 
-// Sequence numbers of different ledgers are not compared.
+// TestNumbersOfLedgersAreApart checks that sequence numbers of different ledgers are not compared.
 func TestNumbersOfLedgersAreApart(t *testing.T) {
 	a, b := members()
 	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))

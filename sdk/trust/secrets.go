@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets holds a member's key pair and the offers of other members. From the keys and the offers both members of a
-// pair derive the same noise. Store Secrets whenever Changed is set.
+// Secrets holds a member's key pair and the offers of other members. Both members of a pair derive the same noise from
+// the keys and the offers. Store Secrets whenever Changed is set.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
 	Offer   []byte     // the member's own offer, encoded; nil exactly if Kept is nil
@@ -18,7 +18,7 @@ type Secrets struct {
 	Relays  bool       // members relay offers: a device's first offer is final, because other members may have used it
 }
 
-// Set restores stored secrets, and signs the offer with the member's present key.
+// Set restores stored secrets, and signs the offer with the member's current key.
 func (s *Secrets) Set(l *Log, k *pair.Kept) {
 	o := k.Offer()
 	if l.Signing() {
@@ -27,7 +27,8 @@ func (s *Secrets) Set(l *Log, k *pair.Kept) {
 	s.Kept, s.Offer = k, o.Append(nil)
 }
 
-// New makes a key pair for the releases starting with from. Store it before sending it to a neighbor.
+// New creates a key pair for all releases from the given release on. Store the Secrets before sending the offer to a
+// neighbor.
 func (s *Secrets) New(l *Log, fleet [32]byte, from int) error {
 	private, err := pair.NewPrivate()
 	if err != nil {
@@ -44,9 +45,9 @@ func Offers(kind admm.Kind) bool {
 	return kind == admm.Probe || kind == admm.ProbeReply || kind == admm.Start
 }
 
-// Check returns a neighbor's offer, or nil if it is not new. m is a Probe or Start of the neighbor's present epoch, or
-// an answer to a Probe of this incarnation. release is the latest release of either end that the other end knows, or 0
-// if there is none. If release is above 0, or s.Relays is true, a second key of one device is a [Fork].
+// Check returns a neighbor's offer, or nil if it is not new. m is a Probe or Start of the neighbor's current epoch, or
+// an answer to a Probe of this incarnation. release is the latest release of either end that has reached the other end,
+// or 0 if there is none. If release is above 0, or s.Relays is true, a second key of one device is a [Fork].
 func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*signed.Statement, error) {
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
@@ -69,9 +70,9 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 	return &o, nil
 }
 
-// Relayed records another member's offer that a neighbor relays, and reports whether the offer is new. The parameter
-// last is the number of the run's last release. A second key of one device is a [Fork], for which the relaying neighbor
-// is not to blame.
+// Relayed records another member's offer that a neighbor relays, and reports whether the offer is new. last is the
+// number of the run's last release. A second key of one device is a [Fork], for which the relaying neighbor is not to
+// blame.
 func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (fresh bool, err error) {
 	if member == l.Name || s.replaced(member, o) || slices.Contains(s.Kept.Peers[member], o) {
 		return false, nil
@@ -94,7 +95,7 @@ func (s *Secrets) replaced(member string, o signed.Statement) bool {
 }
 
 // admit reports whether an offer is new and valid. A first device's offer starts with release 1. A replacement device's
-// offer starts with the release after the takeover, which is at least 2 and at most the parameter most. If fixed is
+// offer starts with the release after the takeover, which must be at least 2 and at most the given maximum. If fixed is
 // true, only a device's first offer is valid, and a different offer is a [Fork].
 func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fixed bool) (fresh bool, err error) {
 	least, known := 2, s.Kept.Peers[member]
@@ -123,8 +124,8 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 	return err == nil, err
 }
 
-// Holds returns the latest offer that this member holds of a member, and the number of the device that made the offer,
-// counted from 1. If there is no offer, device is 0.
+// Holds returns the latest stored offer of a member, and the number, counted from 1, of the device that made the offer.
+// If there is no offer, device is 0.
 func (s *Secrets) Holds(l *Log, member string) (device uint8, o signed.Statement) {
 	if s.Kept == nil {
 		return 0, o

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// The first relayed offer of each device counts if its member signed the offer for this run. Another signature of the
-// same offer replaces the first signature; any other offer changes nothing.
+// TestRelayedOffers checks that the first relayed offer of each device is accepted if its member signed the offer for
+// this run. Another signature of the same offer replaces the first signature; any other offer changes nothing.
 func TestRelayedOffers(t *testing.T) {
 	const last = 20
 	fleet := [32]byte{1}

@@ -110,7 +110,7 @@ func (w *world) hops(a, b int) int {
 // second reports whether a malicious member sends a neighbor releases of its second chain.
 func (w *world) second(i, to int) bool { return (i*31+to*17)%3 == 1 }
 
-// say queues questions to all neighbors.
+// say queues questions for all neighbors.
 func (w *world) say(from int, list []trust.Question) {
 	w.asked += len(list)
 	for i := range list {
@@ -122,7 +122,7 @@ func (w *world) say(from int, list []trust.Question) {
 	}
 }
 
-// learn takes in evidence, which the node sends to all neighbors.
+// learn processes evidence, which the node sends to all neighbors.
 func (w *world) learn(at int, e *signed.Evidence) {
 	of := slices.Index(w.names, e.Member)
 	if !w.bad[of] {
@@ -205,7 +205,7 @@ func (w *world) release(i, to, round int, x []float32) *admm.Message {
 	return m
 }
 
-// lies changes digests and adds invented digests: of future slots, of other epochs, and random ones.
+// lies changes digests and adds invented digests: for future slots, for other epochs, and random ones.
 func (w *world) lies(i, round int, list []byte) []byte {
 	list = bytes.Clone(list)
 	for b := range slices.Chunk(list, trust.DigestSize) {
@@ -296,7 +296,7 @@ func (w *world) round(round int, churn bool) {
 	}
 }
 
-// graphOf returns the graph, of 5 to 12 members, that belongs to a world's seed.
+// graphOf returns the graph for a world's seed. It has 5 to 12 members.
 func graphOf(t testing.TB, seed uint64) (*graph.Graph, string) {
 	n := 5 + int(seed/4%8)
 	var g *graph.Graph
@@ -324,7 +324,7 @@ func graphOf(t testing.TB, seed uint64) (*graph.Graph, string) {
 	return g, name
 }
 
-// worldsWanted returns the number of worlds to run, and the first seed.
+// worldsWanted returns the first seed and the number of worlds to run.
 func worldsWanted(t *testing.T, usual int) (first, count int) {
 	count = usual
 	for name, to := range map[string]*int{"SPADE_STORIES": &count, "SPADE_STORY_SEED": &first} {

@@ -46,8 +46,8 @@ const (
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
-// MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four bytes
-// for each coordinate, four for each block of 65,536 coordinates and 9095 for everything else.
+// MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 9095 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -115,7 +115,7 @@ var rules = [...]struct{ must, may fields }{
 	admm.Relay:       {hasKnown, hasRelayed},
 }
 
-// check reports a field that is out of range or not allowed in a frame of this kind.
+// check returns an error if a field is out of range or not allowed in a frame of this kind.
 func (f *frame) check(kind admm.Kind) error {
 	must, may := rules[kind].must, rules[kind].may
 	has := f.has()
@@ -150,7 +150,7 @@ func (f *frame) has() (set fields) {
 	return set
 }
 
-// checkSigned reports a signed field that is too long.
+// checkSigned returns an error if a signed field is too long.
 func (f *frame) checkSigned() error {
 	total := 0
 	for i, b := range [][]byte{f.Own, f.Proof, f.Other, f.Countersign} {
@@ -199,8 +199,8 @@ func NewCodec(dim int) (*Codec, error) {
 }
 
 // Append appends the encoding of m, without its From and To, to dst and returns the extended slice. The encoding takes
-// at most [MaxFrame] bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst
-// unchanged.
+// at most [MaxFrame] bytes. Append allocates only if dst is too small, and keeps no reference to m. On error it returns
+// dst unchanged.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	f, err := c.frame(m)
 	if err == nil {

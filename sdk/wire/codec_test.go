@@ -72,8 +72,8 @@ func sameFrame(a, b *admm.Message) bool {
 		sameBits(a.Vector, b.Vector) && slices.Equal(a.Grid, b.Grid)
 }
 
-// Every frame survives a round trip bit by bit and is no longer than MaxFrame, whatever frames the codec encoded or
-// decoded earlier.
+// TestRoundTrip checks that every frame survives a round trip bit by bit and is no longer than MaxFrame, whatever
+// frames the codec encoded or decoded earlier.
 func TestRoundTrip(t *testing.T) {
 	vectors := map[string][]float32{
 		"specials":           specials,
@@ -148,7 +148,8 @@ func TestFramesAreIndependent(t *testing.T) {
 	}
 }
 
-// Compression shortens vectors as much as the package comment says, and adds at most 0.1 % to incompressible vectors.
+// TestPlanesSize checks that compression shortens vectors as much as the package comment claims, and adds at most 0.1 %
+// to incompressible vectors.
 func TestPlanesSize(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -35,8 +35,8 @@ func Example() {
 	// wire: frame: unexpected EOF
 }
 
-// A release consists of numbers of steps of the run's grid. All neighbors get the same frame. Most numbers are noise of
-// a few steps.
+// A release consists of integers that count steps of the run's grid. All neighbors get the same frame. Most of the
+// integers are noise of a few steps.
 func Example_release() {
 	codec, err := wire.NewCodec(10)
 	if err != nil {

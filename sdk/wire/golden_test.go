@@ -42,8 +42,8 @@ func golden(t *testing.T, name string, b []byte) []byte {
 	return want
 }
 
-// The frames below have the bytes in testdata on every processor and with every release of the compressor, because
-// different builds exchange frames.
+// TestGoldenFrames checks that frames have the bytes in testdata on every processor and with every version of the
+// compressor, because different builds exchange frames.
 func TestGoldenFrames(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -8,9 +8,9 @@ import (
 	"math/bits"
 )
 
-// A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z>>k in unary, as that many ones and a
-// zero, and then the low k bits of z. Here riceEscape ones without a zero announce the plain 32 bits of z, so a number
-// takes at most riceEscape+32 bits, fewer than a filled bitReader holds.
+// A Rice code (R. F. Rice, JPL Publication 79-22, 1979) with parameter k writes z>>k in unary, as z>>k ones and a zero,
+// and then the low k bits of z. Here riceEscape ones without a zero announce the plain 32 bits of z, so a number takes
+// at most riceEscape+32 bits, fewer than a filled bitReader holds.
 const (
 	riceMax    = 30
 	riceEscape = 20
@@ -20,7 +20,7 @@ const (
 // of the block's Rice code.
 const gridPlain = 32
 
-// grid returns g in packed form, nil for no numbers. The result is valid until the next call.
+// grid returns g in packed form, or nil if g is empty. The result is valid until the next call.
 func (p *packer) grid(g []int32) []byte {
 	if len(g) == 0 {
 		return nil
@@ -79,8 +79,8 @@ func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
-// riceParameter returns the lowest parameter with the shortest code of g, and the length of that code in bits. It first
-// tries a parameter that fits the mean, so that riceBits stops early for most of the other parameters.
+// riceParameter returns the lowest parameter with the shortest code for g, and the length of that code in bits. It
+// first tries a parameter that fits the mean, so that riceBits stops early for most of the other parameters.
 func riceParameter(g []int32) (k uint, least int) {
 	var sum uint64
 	for _, x := range g {
@@ -96,8 +96,8 @@ func riceParameter(g []int32) (k uint, least int) {
 	return k, least
 }
 
-// riceBits returns the length of g in bits with parameter k, or some number above the parameter most if the length
-// exceeds that parameter.
+// riceBits returns the length in bits of the Rice code of g with parameter k. If that length exceeds the limit most,
+// the result is an arbitrary number above the limit.
 func riceBits(g []int32, k uint, most int) int {
 	n := len(g) * int(k+1)
 	for i := 0; i < len(g) && n <= most; i++ {
@@ -110,7 +110,7 @@ func riceBits(g []int32, k uint, most int) int {
 	return n
 }
 
-// appendRice appends g in the Rice code of parameter k, padded with zero bits to a whole byte.
+// appendRice appends g in the Rice code with parameter k, padded with zero bits to a whole byte.
 func appendRice(dst []byte, g []int32, k uint) []byte {
 	w := bitWriter{dst: dst}
 	for _, x := range g {
@@ -184,7 +184,7 @@ type bitReader struct {
 	n   uint // bits in acc
 }
 
-// fill fills acc to at least 56 bits.
+// fill loads bits into acc until it has at least 56 bits.
 func (r *bitReader) fill() {
 	if r.at+8 <= len(r.b) {
 		r.acc |= binary.LittleEndian.Uint64(r.b[r.at:]) << r.n

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxHello bounds the length in bytes of an encoded [Hello].
+// maxHello is the maximum length in bytes of an encoded [Hello].
 const maxHello = 384
 
-// maxSections bounds the number of sections in a [Hello].
+// maxSections is the maximum number of sections in a [Hello].
 const maxSections = 16
 
-// MaxName bounds the run's id and the members' names, in bytes.
+// MaxName is the maximum length in bytes of a run's id and of a member's name.
 const MaxName = 64
 
 // Hello is the first frame from each end of a connection. It binds the connection to one run, fleet file, direction and
@@ -30,8 +30,8 @@ type Hello struct {
 
 	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; "" without an adapter
 
-	// Sections shows which section of two fleet files differs: up to maxSections, in the same order for all members. A
-	// section that the file lacks has a Sum of zeros, or is omitted at the end.
+	// Sections shows in which sections two fleet files differ. It has up to maxSections entries, in the same order for
+	// all members. A section that the file lacks has a Sum of zeros, or is omitted at the end.
 	Sections []Section
 }
 

@@ -27,7 +27,7 @@ func sampleSections() Hello {
 	return h
 }
 
-// sameHello compares the transmitted fields of two hellos.
+// sameHello reports whether the transmitted fields of two hellos are equal.
 func sameHello(a, b Hello) bool {
 	same := slices.EqualFunc(a.Sections, b.Sections, func(x, y Section) bool { return x.Sum == y.Sum })
 	a.Sections, b.Sections = nil, nil
@@ -238,7 +238,8 @@ func TestDecodeHelloRefuses(t *testing.T) {
 	}
 }
 
-// DecodeHello does not panic, and an accepted hello survives another round trip unchanged.
+// FuzzDecodeHello checks that DecodeHello does not panic, and that an accepted hello survives another round trip
+// unchanged.
 func FuzzDecodeHello(f *testing.F) {
 	for _, m := range malformedHellos {
 		f.Add(m.hello)

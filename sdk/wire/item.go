@@ -71,7 +71,7 @@ func (v numbers[T]) MarshalBinary() ([]byte, error) {
 	return binary.Append(make([]byte, 0, 4*len(v)), binary.LittleEndian, []T(v))
 }
 
-// UnmarshalBinary parses the output of MarshalBinary; v is nil for no bytes.
+// UnmarshalBinary parses the output of MarshalBinary. For empty input, v becomes nil.
 func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	if len(b)%4 != 0 {
 		return fmt.Errorf("found %d bytes, wanted a multiple of 4", len(b))
@@ -98,7 +98,7 @@ func (n *wide) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// sized returns n elements with arbitrary content, nil for none. It reuses v's storage if that is large enough.
+// sized returns n elements with arbitrary content, or nil if n is 0. It reuses v's storage if that is large enough.
 func sized[S ~[]T, T any](v S, n int) S {
 	if n == 0 {
 		return nil
@@ -109,7 +109,7 @@ func sized[S ~[]T, T any](v S, n int) S {
 	return v[:n]
 }
 
-// checkFinite reports the first coordinate that is not finite.
+// checkFinite returns an error for the first coordinate that is not finite.
 func checkFinite(name string, v []float32) error {
 	for i, x := range v {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {

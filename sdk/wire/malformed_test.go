@@ -309,7 +309,8 @@ var frameFields = []struct {
 	{19, "digests", []byte{6}, func(m *admm.Message) { m.Signed.Digests = []byte{6} }},
 }
 
-// For each kind, Append and Decode allow exactly the fields that the table in FORMAT.md lists.
+// TestFieldsOfKinds checks that, for each kind, Append and Decode allow exactly the fields that the table in FORMAT.md
+// lists.
 func TestFieldsOfKinds(t *testing.T) {
 	for _, kind := range []struct {
 		kind      admm.Kind
@@ -417,7 +418,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 	}
 }
 
-// After a rejected frame, a codec decodes and encodes the next frame correctly.
+// TestCodecSurvivesFaults checks that, after a rejected frame, a codec decodes and encodes the next frame correctly.
 func TestCodecSurvivesFaults(t *testing.T) {
 	const dim = 1000
 	c, f := newCodec(t, dim), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}
@@ -436,7 +437,7 @@ func TestCodecSurvivesFaults(t *testing.T) {
 	}
 }
 
-// Decode does not panic, and an accepted frame survives a second round trip unchanged.
+// FuzzDecode checks that Decode does not panic, and that an accepted frame survives a second round trip unchanged.
 func FuzzDecode(f *testing.F) {
 	for _, m := range malformedFrames {
 		f.Add(m.frame, 2)

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// blockSize is the maximum number of bytes or numbers compressed together, and part of the format. It keeps the work
+// blockSize is the maximum number of bytes or numbers compressed together. It is part of the format. It keeps the work
 // space small, a block's compressed length within two bytes, and the block far below huff0's limit.
 const blockSize = 1 << 16
 
@@ -29,7 +29,7 @@ type packer struct {
 	out   []byte
 }
 
-// planes returns v as planes of its bytes, nil for no numbers. The result is valid until the next call.
+// planes returns v as byte planes, or nil if v is empty. The result is valid until the next call.
 func (p *packer) planes(v []float32) []byte {
 	if len(v) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (p *packer) planes(v []float32) []byte {
 
 // appendBlock appends the block to out in its shortest form.
 func (p *packer) appendBlock() {
-	// No frame may reuse the Huffman table of an earlier frame, because frames may get lost.
+	// No frame may reuse the Huffman table of an earlier frame, because frames may be lost.
 	p.huff.Reuse = huff0.ReusePolicyNone
 	packed, _, err := huff0.Compress4X(p.block, &p.huff)
 	switch {
@@ -124,7 +124,7 @@ func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("compressed block: %w", err)
 		}
-		// huff0 fills the capacity of its destination exactly, or fails.
+		// huff0 fails unless the block exactly fills the capacity of the destination, so the capacity must be n.
 		u.block = sized(u.block, n)
 		block, err = u.huff.Decoder().Decompress4X(u.block[:0:n], data)
 		if err != nil {

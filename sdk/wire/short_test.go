@@ -16,8 +16,9 @@ func trials() int {
 	return 1
 }
 
-// All frames with the same payload have the same length, whatever their receiver and whatever was encoded earlier. The
-// length of a release's frame to one neighbor is therefore its length to all neighbors.
+// TestLengthOfRelease checks that all frames with the same payload have the same length, whatever their receiver and
+// whatever was encoded earlier. The length of a release's frame to one neighbor is therefore its length to all
+// neighbors.
 func TestLengthOfRelease(t *testing.T) {
 	for _, dim := range []int{1, 6, 10, 14, 15, 31, 110, 5000} {
 		c := newCodec(t, dim)

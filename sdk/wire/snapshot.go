@@ -18,17 +18,17 @@ const (
 	maxLedger = 256
 )
 
-// Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round depend
-// on. All floats are finite. Vectors of State that are not computed are nil; all other vectors, except Last, have the
-// length of X.
+// Snapshot is the durable state of a node after a release: its owner, and everything that determines the bits of the
+// next round. All floats are finite. Vectors of State that are not computed are nil; all other vectors, except Last,
+// have the length of X.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
 	Build  string   // version of the arithmetic that computed the state: 1 to 64 bytes of UTF-8
 
-	// State is the machine's state. Peers stores names in place of the numbers of its neighbors, and DecodeSnapshot
-	// sets these numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in
-	// epoch 0.
+	// State is the machine's state. Its edges store no neighbor numbers: Peers has the names instead, and
+	// DecodeSnapshot sets the numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered
+	// is 0 in epoch 0.
 	State admm.State
 	Peers []Peer // peers of the edges of State, in the same order; nil if there are none
 
@@ -44,8 +44,8 @@ type Peer struct {
 	Signed []byte // its latest signed releases that this node received, up to 2*maxField bytes, opaque; nil for none
 }
 
-// snapshot is the encoded form of a [Snapshot]. Every field is always present, so its length depends only on the
-// lengths of its vectors and strings.
+// snapshot is the encoded form of a [Snapshot]. Every field is always present, so the length of the encoding depends
+// only on the lengths of the vectors and strings.
 type snapshot struct {
 	Version   wide       `cbor:"1,keyasint"`
 	Fleet     []byte     `cbor:"2,keyasint"`
@@ -89,7 +89,7 @@ type neighbor struct {
 // maxCut is the bit pattern of the largest float32. The bit patterns of non-negative numbers increase with the numbers.
 const maxCut = 0x7f7fffff
 
-// Bounds of a snapshot's bytes without the numbers of vectors.
+// Bounds on the size of a snapshot in bytes, without the numbers in its vectors.
 const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
@@ -100,9 +100,9 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot with dim coordinates, the given number of edges, and
-// samples numbers in Last, for dim and samples in 0..MaxDim. MaxSnapshot returns the highest int if the bound
-// overflows.
+// MaxSnapshot returns an upper bound on the length, in bytes, of every snapshot with dim coordinates, the given number
+// of edges, and samples numbers in Last, for dim and samples in 0..MaxDim. MaxSnapshot returns the largest int if the
+// bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))

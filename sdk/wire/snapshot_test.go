@@ -75,7 +75,7 @@ func mustSnapshot(t testing.TB, c *Snapshot) []byte {
 	return b
 }
 
-// A generic decoder reads a snapshot and finds what the package comment says.
+// TestSnapshotIsCBOR checks that a generic decoder reads a snapshot and finds what the package comment describes.
 func TestSnapshotIsCBOR(t *testing.T) {
 	number := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 	ints := func(v []int32) []byte { b, _ := integers(v).MarshalBinary(); return b }
@@ -147,8 +147,8 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	}
 }
 
-// The longest snapshot is only a few bytes of heads shorter than MaxSnapshot. MaxSnapshot returns the highest int if
-// its bound does not fit an int.
+// TestMaxSnapshot checks that MaxSnapshot exceeds the length of the longest snapshot by only a few bytes, and that it
+// returns the largest int if its bound does not fit an int.
 func TestMaxSnapshot(t *testing.T) {
 	c := largeSnapshot(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
@@ -398,7 +398,8 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 	}
 }
 
-// DecodeSnapshot does not panic. AppendSnapshot encodes an accepted snapshot to the bytes from which it was decoded.
+// FuzzDecodeSnapshot checks that DecodeSnapshot does not panic, and that AppendSnapshot encodes an accepted snapshot to
+// the bytes from which it was decoded.
 func FuzzDecodeSnapshot(f *testing.F) {
 	for _, m := range malformedSnapshots {
 		f.Add(m.b)

@@ -13,9 +13,9 @@ import (
 
 const window = endpoint.Window
 
-// Net is a network inside one process. It and its nodes are safe for concurrent use.
+// Net is a network inside one process. Net and its nodes are safe for concurrent use.
 type Net struct {
-	// MaxFrame is the maximum length of a frame in bytes; 0 means 16 MiB. Set it before the first node is opened.
+	// MaxFrame is the maximum length of a frame, in bytes; 0 means 16 MiB. Set it before opening the first node.
 	MaxFrame int
 
 	mu     sync.Mutex
@@ -28,7 +28,7 @@ var (
 	_ transport.Notifier  = (*node)(nil)
 )
 
-// New returns a network with the given members, all of them closed.
+// New returns a network with the given members. Initially all members are closed.
 func New(members ...string) *Net {
 	n := &Net{nodes: make(map[string]*node, len(members)), missed: make(map[string]map[string]bool)}
 	for _, name := range members {
@@ -37,10 +37,10 @@ func New(members ...string) *Net {
 	return n
 }
 
-// Node opens a member's end of the network. A member can be open only once at a time. After Close it can be opened
-// again, with an empty inbox. Frames to a closed member are lost; when the member opens, each sender of such a frame
-// learns that, because every node is a [transport.Notifier]. Node fails if the name is unknown, if the member is open,
-// and if MaxFrame is negative.
+// Node opens a member and returns its transport. Only one transport of a member can be open at a time. After Close, the
+// member can be opened again, with an empty inbox. Frames to a closed member are lost; when the member opens, the
+// senders of these frames are notified, because every node is a [transport.Notifier]. Node fails if the name is
+// unknown, if the member is already open, or if MaxFrame is negative.
 func (n *Net) Node(name string) (transport.Transport, error) {
 	if n.MaxFrame < 0 {
 		return nil, fmt.Errorf("mem: MaxFrame is %d, want at least 0", n.MaxFrame)
@@ -73,8 +73,8 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	return e, nil
 }
 
-// miss records that the member to, which is not open, missed or may have missed a frame of the member from. The caller
-// holds the network's lock.
+// miss records that a closed member may have missed a frame. The parameters are the names of that member and of the
+// sender. The caller must hold the network's lock.
 func (n *Net) miss(to, from string) {
 	if n.missed[to] == nil {
 		n.missed[to] = make(map[string]bool)
@@ -95,7 +95,8 @@ type node struct {
 	room map[string]chan struct{} // per sender, one token for each of its frames in inbox
 }
 
-// roomFor returns a channel that holds one token for each frame of the sender in the inbox, at most window.
+// roomFor returns a channel that contains one token for each frame of the sender in the inbox. The channel's capacity
+// is window.
 func (e *node) roomFor(sender string) chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// open opens members of a network and closes them at the end of the test.
+// open opens the named members of a network and closes them at the end of the test.
 func open(t *testing.T, n *Net, names ...string) []transport.Transport {
 	t.Helper()
 	nodes := make([]transport.Transport, len(names))
@@ -101,7 +101,8 @@ func TestNodeErrors(t *testing.T) {
 	}
 }
 
-// A slow receiver delays only members that send to it, and each of them only when the queue for its own frames is full.
+// TestBackPressureIsPerPair checks that a slow receiver delays only the members that send to it, and each of these
+// members only while the queue for its own frames is full.
 func TestBackPressureIsPerPair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, New("a", "b", "c"), "a", "b", "c")
@@ -174,7 +175,8 @@ func TestCloseEndsWaiting(t *testing.T) {
 	})
 }
 
-// When a member closes, the frames that it has not received are lost, and a Send that waits for the member returns.
+// TestMemberReturns checks that when a member closes, the frames that it has not received are lost, and a Send that
+// waits for the member returns.
 func TestMemberReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New("a", "b")
@@ -196,7 +198,8 @@ func TestMemberReturns(t *testing.T) {
 	})
 }
 
-// All members send to all others while several goroutines receive: no frame is lost or duplicated.
+// TestManyAtOnce checks that no frame is lost or duplicated when all members send to each other while several
+// goroutines receive.
 func TestManyAtOnce(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	const each = 200
@@ -245,8 +248,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// When a member opens, the members whose frames it missed are informed, whether it opens for the first time or again.
-// Other members are not.
+// TestOpened checks that when a member opens, for the first time or again, exactly the members whose frames it missed
+// are notified.
 func TestOpened(t *testing.T) {
 	n := New("a", "b", "c")
 	e := open(t, n, "a", "c")
@@ -278,7 +281,8 @@ func TestOpened(t *testing.T) {
 	opened(b)
 }
 
-// If a member closes and opens while another member sends to it, the sender is informed of every lost frame.
+// TestOpenedWhileSending checks that if a member closes and reopens while another member sends to it, the sender is
+// notified of every lost frame.
 func TestOpenedWhileSending(t *testing.T) {
 	for range 200 {
 		n := New("a", "b")

@@ -14,66 +14,67 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// defaultMaxAge is how long the broker keeps a frame unless [Config.MaxAge] overrides it.
+// defaultMaxAge is the default of [Config.MaxAge].
 const defaultMaxAge = 7 * 24 * time.Hour
 
-// Config describes a node, its neighbors, and their broker.
+// Config describes a node, its neighbors and its broker.
 type Config struct {
-	// Name is the member's own name.
+	// Name is the node's own name.
 	Name string
 
-	// Key is the member's own secret key. Peers pin the public key that belongs to it.
+	// Key is the node's own secret key. The peers pin the corresponding public key.
 	Key ed25519.PrivateKey
 
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Run is the name by which the members of a run find each other at the broker. Never use a name again: the second
-	// run would read the stored frames of the first.
+	// Run is the name of the run, by which its members find each other at the broker. Never reuse a name: the second
+	// run would read the stored frames of the first run.
 	Run string
 
-	// Fleet is a hash of the settings on which all members must agree. The node refuses a frame that carries a different
-	// hash.
+	// Fleet is a hash of the settings on which all members must agree. The node refuses frames with a different hash.
 	Fleet [32]byte
 
-	// URL is the address of the broker: "tls://host:port", or "wss://host:port/path" for its websocket listener. Without
-	// TLS, the schemes are "mqtt" and "ws". The default ports of tls, wss, mqtt and ws are 8883, 443, 1883 and 80.
+	// URL is the address of the broker: "tls://host:port", or "wss://host:port/path" for its websocket listener. The
+	// schemes without TLS are "mqtt" and "ws". The default ports are 8883 for tls, 443 for wss, 1883 for mqtt and 80
+	// for ws.
 	URL string
 
-	// Proxy is the proxy through which the broker is dialed, see [transport.CheckProxy]. Nil means no proxy. For a wss
-	// URL, nil means HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy is the proxy through which the node dials the broker (see [transport.CheckProxy]). Nil means no proxy,
+	// except that for a wss URL it means the proxy from the environment variables HTTPS_PROXY and NO_PROXY.
 	Proxy *url.URL
 
-	// Login returns the user and the password for a connection. A nil Login or an empty user means that there are none.
-	// TLS returns the TLS configuration of a connection, whose ServerName may be empty; a nil TLS means the system's
-	// authorities. Both are called before each connection, so files that they read can be replaced. If one fails, so
-	// does the attempt to connect.
+	// Login returns the user and password for a connection. An empty user or password is not sent; a nil Login means
+	// that both are empty. TLS returns the TLS configuration for a connection, whose ServerName may be empty; a nil TLS
+	// means the default configuration, with the system's certificate authorities. Both functions are called before each
+	// connection, so the files that they read can be replaced. If either function fails, the attempt to connect fails.
 	Login func() (user, password string, err error)
 	TLS   func() (*tls.Config, error)
 
-	// Hello returns the message that this node sends to a peer when it starts, at most 64 KiB; a nil Hello means an
-	// empty message. CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If CheckHello fails,
-	// Peers reports the error, but frames are not refused for it: they carry Fleet. Both are called from several
-	// goroutines.
+	// Hello returns the message that this node sends to a peer when it starts, of at most 64 KiB; a nil Hello means an
+	// empty message. CheckHello checks a hello from a peer; a nil CheckHello accepts every hello. If CheckHello fails,
+	// Peers reports the error, but the peer's frames are still accepted: they are checked against Fleet. Both functions
+	// may be called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
-	// MaxFrame is the maximum length in bytes of frames to send and to accept, at most 1 GiB; 0 means 16 MiB. Neighbors
-	// should agree on it. For each peer the node holds up to four frames for Recv, and two that are still arriving.
+	// MaxFrame is the maximum length of sent and received frames, in bytes. It is at most 1 GiB; 0 means 16 MiB.
+	// Neighbors should use the same value. For each peer, the node holds up to four frames for Recv and two frames that
+	// are still arriving.
 	MaxFrame int
 
-	// MaxAge is how long the broker keeps this node's session while the node is away, and the frames that the node sent,
-	// in whole seconds; 0 means a week. A broker may have a lower limit.
+	// MaxAge is how long the broker keeps this node's session while the node is disconnected, and how long it keeps
+	// frames that the node sent. It must be a whole number of seconds; 0 means a week. A broker may have a lower limit.
 	MaxAge time.Duration
 
-	// Logger receives lines about connections to the broker and refused messages; nil is silent.
+	// Logger receives log lines about broker connections and refused messages; nil disables logging.
 	Logger *slog.Logger
 
 	timing timing                                                                        // for tests; zero means defaultTiming
 	direct func(ctx context.Context, network, address string) (conn net.Conn, err error) // for tests; nil means net.Dialer
 }
 
-// Peer is a neighbor. Addresses are ignored: all members connect to the broker.
+// Peer is a neighbor. Its Addresses field is ignored, because all members connect to the broker.
 type Peer = transport.Peer
 
 type timing struct {
@@ -124,5 +125,5 @@ func (c *Config) sealed() sealed.Config {
 
 var schemes = sealed.Schemes{Prefix: "mqtt", Plain: "mqtt"}
 
-// CheckURL returns an error if s is not valid as [Config.URL]. The error contains no password.
+// CheckURL returns an error if s is not a valid value for [Config.URL]. The error contains no password.
 func CheckURL(s string) error { return schemes.Check(s) }

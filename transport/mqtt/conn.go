@@ -23,7 +23,7 @@ var errLeft = errors.New("this node ended the connection")
 
 var errSilent = errors.New("the broker did not answer in time")
 
-// conn is one connection to a broker that has admitted this node.
+// conn is a connection on which the broker has admitted this node.
 type conn struct {
 	net    net.Conn
 	timing *timing
@@ -51,13 +51,13 @@ type conn struct {
 	ended chan struct{} // closed when all goroutines have ended
 }
 
-// waiting is a packet that was sent and that the broker must answer.
+// waiting describes a packet that the broker has not answered yet.
 type waiting struct {
 	answer chan reply
 	bytes  int // size of a message; 0 for a packet of another kind, which takes no slot
 }
 
-// hello has the fields of the CONNECT packet with which a client introduces itself.
+// hello contains the fields of a CONNECT packet, the first packet that a client sends.
 type hello struct {
 	client         string
 	user, password string // empty means none
@@ -95,15 +95,16 @@ func (h *hello) packet(keepAlive time.Duration) []byte {
 	return appendPacket(nil, kindConnect<<4, b, 0)
 }
 
-// connect opens an MQTT connection to a broker over the network connection c, within t.connect. It closes c on failure.
+// connect opens an MQTT connection over the network connection c, within the time limit t.connect. If it fails, it
+// closes c.
 func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topic string, payload []byte)) (*conn, error) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	in := &patient{c, t.connect}
 	r := bufio.NewReader(in)
 	_ = c.SetWriteDeadline(time.Now().Add(t.connect))
-	// In TLS 1.3 a broker refuses a certificate only after this end has finished its handshake, and then closes the
-	// connection. So this write may fail, but the reason is in the input that waits to be read.
+	// In TLS 1.3, a broker refuses a certificate only after this end has finished its handshake, and then closes the
+	// connection. So this write may fail even though the reason is already waiting to be read.
 	_, wrong := c.Write(h.packet(t.keepAlive))
 	p, err := readPacket(r, h.maxPacket)
 	var a reply
@@ -188,7 +189,7 @@ func (n *conn) writeLocked(parts ...[]byte) error {
 	return nil
 }
 
-// patient is a connection whose read deadline moves with every byte, because a long packet may take long.
+// patient is a connection that extends its read deadline before every read, because a long packet may take a long time.
 type patient struct {
 	net.Conn
 	limit time.Duration
@@ -204,7 +205,7 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// read processes packets until an error occurs, and returns the error.
+// read reads and handles packets until an error occurs, and returns that error.
 func (n *conn) read(r *bufio.Reader, h hello) error {
 	topics := make(map[uint16]string)
 	for {
@@ -250,7 +251,8 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 	}
 }
 
-// answered passes a reply to the goroutine that waits for it, and frees the slot of the answered message.
+// answered passes a reply to the goroutine that is waiting for it. If the reply answers a message, answered frees the
+// message's slot.
 func (n *conn) answered(a reply) {
 	n.mu.Lock()
 	w, known := n.waiting[a.id]
@@ -266,8 +268,8 @@ func (n *conn) answered(a reply) {
 	w.answer <- a
 }
 
-// await registers a packet that the broker must answer. bytes is the size of a message, or 0 for a packet of another
-// kind. It returns the packet's identifier, the channel for the answer, and how long to wait for it.
+// await registers a packet that the broker must answer. bytes is the size of a message, or 0 for any other packet.
+// await returns the packet's identifier, the channel that receives the answer, and how long to wait for it.
 func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -281,8 +283,8 @@ func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Durati
 	return n.last, answer, n.timing.answer + time.Duration(n.bytes/slowest)*time.Second
 }
 
-// result waits for an answer until limit. If none arrives, it ends the connection, because MQTT allows sending a
-// message again only on a new connection.
+// result waits for an answer until the time limit. If no answer arrives, it ends the connection, because MQTT allows a
+// message to be sent again only on a new connection.
 func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duration) (reply, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -300,7 +302,7 @@ func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duratio
 }
 
 // publish sends a message and waits until the broker confirms it. The broker may discard the message after expiry
-// seconds. payload must have at least one byte.
+// seconds. payload must not be empty.
 func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload []byte) error {
 	if longest := n.maxPacket - maxHeader; len(payload) > longest {
 		return fmt.Errorf("the message has %d bytes, but the broker accepts at most %d: %w",
@@ -321,7 +323,8 @@ func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload
 	return err
 }
 
-// writeMessage writes a PUBLISH. If the topic already has an alias, it sends the alias in place of the topic.
+// writeMessage writes a PUBLISH packet. If the topic already has an alias, the packet contains the alias instead of the
+// topic.
 func (n *conn) writeMessage(topic string, id uint16, expiry uint32, payload []byte) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()
@@ -342,7 +345,7 @@ func (n *conn) writeMessage(topic string, id uint16, expiry uint32, payload []by
 	return n.writeLocked(appendPacket(nil, kindPublish<<4|1<<1, body, len(payload)), payload)
 }
 
-// subscribe requests the messages on a topic filter, at QoS 1, without retained messages.
+// subscribe subscribes to a topic filter at QoS 1, without retained messages.
 func (n *conn) subscribe(ctx context.Context, filter string) error {
 	id, answer, limit := n.await(0)
 	body := append(binary.BigEndian.AppendUint16(nil, id), 0)

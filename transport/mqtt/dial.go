@@ -20,7 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// dialer connects to the broker, directly or through a proxy. With TLS, the encrypted connection ends at the broker.
+// dialer connects to the broker, directly or through a proxy. With TLS, the connection is encrypted all the way to the
+// broker.
 type dialer struct {
 	*proxy.Dialer
 	cfg *Config
@@ -29,13 +30,13 @@ type dialer struct {
 func newDialer(cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, cfg.direct), cfg: cfg}
 	if u, _, _ := sealed.Split(cfg.URL); u.Scheme != "wss" {
-		// Ignore HTTPS_PROXY for schemes other than wss: a proxy for HTTPS rarely allows other ports.
+		// Ignore HTTPS_PROXY unless the scheme is wss: an HTTPS proxy rarely allows connections to other ports.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d
 }
 
-// dial connects to the broker. via is the proxy that it used, without credentials, or empty.
+// dial connects to the broker. via names the proxy that it used, without credentials, or is empty.
 func (d *dialer) dial(ctx context.Context) (conn net.Conn, via string, err error) {
 	u, web, _ := sealed.Split(d.cfg.URL)
 	secure := new(tls.Config)
@@ -63,7 +64,7 @@ func (d *dialer) dial(ctx context.Context) (conn net.Conn, via string, err error
 	return over, via, nil
 }
 
-// upgrade connects to the broker through a websocket (MQTT 5, section 6).
+// upgrade connects to the broker over a websocket (MQTT 5, section 6).
 func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (conn net.Conn, via string, err error) {
 	to := *u
 	var proxied atomic.Value // the dial that sets it may outlast the request

@@ -21,7 +21,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// All errors of a configuration are reported together. No error contains a password.
+// TestConfigFaults checks that all errors in a configuration are reported at once and that no error contains a
+// password.
 func TestConfigFaults(t *testing.T) {
 	_, err := New(Config{URL: "mqtt://joe:hidden@x", MaxFrame: -1, MaxAge: -1, Proxy: &url.URL{Scheme: "ftp"},
 		Peers: []Peer{{Name: "a"}}})
@@ -50,8 +51,8 @@ func grant(id byte, bytes int, value uint32) []byte {
 	return append([]byte{id}, b[4-bytes:]...)
 }
 
-// The node respects the limits that the broker announces: the length of a packet, the number of unconfirmed messages,
-// and the number of aliases. It cuts frames into pieces that fit into a packet.
+// TestLimits checks that a node respects the limits that its broker announces: the packet length, the number of
+// unconfirmed messages, and the number of topic aliases. The node must split frames into pieces that fit into a packet.
 func TestLimits(t *testing.T) {
 	const packet = 1000
 	b := newToy(t, bytes.Join([][]byte{grant(propMaxPacket, 4, packet), grant(propReceiveMax, 2, 1), grant(propAliasMax, 2, 1)},
@@ -80,7 +81,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The probe tells apart a broker with a small packet limit, a broker with invalid answers, and an absent broker.
+// TestProbe checks that Probe distinguishes a broker with a small packet limit, a broker with invalid answers, and a
+// broker that does not answer.
 func TestProbe(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}, MaxFrame: 1 << 20}
 	ask := func(b *toy) *Answer {
@@ -128,8 +130,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// replay starts a broker that reads a node's CONNECT packet and then sends the bytes in the parameter after. replay
-// returns the broker's URL.
+// replay starts a broker and returns its URL. The broker reads the CONNECT packet of a node and then sends the bytes in
+// the parameter after.
 func replay(t *testing.T, after ...[]byte) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -157,8 +159,8 @@ func replay(t *testing.T, after ...[]byte) string {
 	return "mqtt://" + l.Addr().String()
 }
 
-// Whatever bytes a broker sends, the node reports the error and retries. It allocates no memory for data that the
-// broker announces and never sends.
+// TestMalformed checks that a node reports an error and retries, whatever bytes a broker sends. The node must not
+// allocate memory for data that the broker announces but never sends.
 func TestMalformed(t *testing.T) {
 	in := []byte{kindConnack << 4, 3, 0, 0, 0}
 	granted := []byte{kindSuback << 4, 4, 0, 1, 0, 1}
@@ -194,8 +196,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// A connection ends if the broker is silent for one and a half keepalive intervals, but not if the broker answers
-// pings.
+// TestKeepAlive checks that a connection ends if the broker is silent for one and a half keepalive intervals, but stays
+// open if the broker answers pings.
 func TestKeepAlive(t *testing.T) {
 	b := newToy(t, grant(propKeepAlive, 2, 1)...).honest()
 	a := open(t, b.of(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}))
@@ -213,7 +215,8 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// If a broker never confirms a message, the connection ends, and the message is sent again on a new connection.
+// TestUnconfirmed checks that if a broker never confirms a message, the node ends the connection and sends the message
+// again on a new connection.
 func TestUnconfirmed(t *testing.T) {
 	cfg := configure(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}, replay(t, []byte{kindConnack << 4, 3, 0, 0, 0},
 		[]byte{kindSuback << 4, 4, 0, 1, 0, 1}))
@@ -229,8 +232,8 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
-// FuzzPackets reads arbitrary bytes from a broker. The reading functions must neither panic nor allocate memory for
-// data that is absent.
+// FuzzPackets checks that the functions that read packets neither panic nor allocate memory for missing data, whatever
+// bytes a broker sends.
 func FuzzPackets(f *testing.F) {
 	f.Add([]byte{kindConnack << 4, 9, 0, 0, 6, propReceiveMax, 0, 1, propAliasMax, 0, 1})
 	f.Add([]byte{kindPublish<<4 | 2, 9, 0, 1, 'x', 0, 1, 3, propAlias, 0, 1, 'p'})
@@ -258,7 +261,8 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// The package can read the packets that it writes, including lengths at the limits of their encoding.
+// TestPackets checks that the package can read the packets that it writes, including lengths at the limits of the
+// encoding.
 func TestPackets(t *testing.T) {
 	for _, n := range []int{0, 1, 127 - 20, 127, 128, 16383, 16384, 2097151 - 30} {
 		payload := bytes.Repeat([]byte{1}, n)
@@ -280,7 +284,8 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// If a server does not answer with a websocket, the node reports the answer. It does not follow a redirection.
+// TestNoWebsocket checks that a node reports the answer of a server that refuses to open a websocket, and does not
+// follow redirects.
 func TestNoWebsocket(t *testing.T) {
 	reached := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))

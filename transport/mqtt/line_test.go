@@ -17,9 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// line is a proxy that delays and loses data as a bad link below TCP does. Each segment arrives after the time in the
-// field delay. A lost segment and all data behind it take two round trips more, about as long as TCP needs to
-// retransmit.
+// line is a TCP proxy that simulates a bad network link. Each segment arrives after a delay. A lost segment, and all
+// data after it, is delayed by another two round trips, which is about the time that TCP needs to retransmit.
 type line struct {
 	net.Listener
 	to          string
@@ -62,7 +61,7 @@ func newLine(t testing.TB, to string, delay time.Duration, loss float64) *line {
 	return n
 }
 
-// carry forwards segments in one direction.
+// carry forwards the segments of one direction.
 func (n *line) carry(to, from net.Conn) {
 	type piece struct {
 		b  []byte
@@ -103,8 +102,8 @@ func (n *line) carry(to, from net.Conn) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// A frame takes as many bytes on the network as the command plan estimates, minus the headers of TCP and IP, which this
-// test cannot see.
+// TestMosquittoBytes checks that a frame takes as many bytes on the network as spade-edge plan estimates, except for
+// TCP and IP headers, which the test cannot see.
 func TestMosquittoBytes(t *testing.T) {
 	b := newMosquitto(t, "tls")
 	l := newLine(t, strings.TrimPrefix(b.url(), "tls://"), 0, 0)
@@ -134,9 +133,10 @@ func TestMosquittoBytes(t *testing.T) {
 	}
 }
 
-// With the environment variable SPADE_LINE, the test measures rounds per minute over bad links, through a broker and
-// with websockets. Every device has a link with a round trip of 500 ms that loses one segment in a hundred. Between two
-// devices that connect directly there are two such links; between a device and a broker there is one such link.
+// TestRoundsOverBadLine measures the rounds per minute over bad links, with a broker and with websockets. It runs only
+// if the environment variable SPADE_LINE is set. Every device has a link with a round-trip time of 500 ms that loses 1%
+// of the segments. A direct connection between two devices crosses two such links; a connection to the broker crosses
+// one.
 func TestRoundsOverBadLine(t *testing.T) {
 	if os.Getenv("SPADE_LINE") == "" {
 		t.Skip("takes two minutes: SPADE_LINE=1")

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// link keeps a connection to the broker. Whenever the connection ends, link makes a new one.
+// link maintains a connection to the broker. When the connection ends, link opens a new one.
 type link struct {
 	*sealed.Watch
 	cfg       *Config
@@ -28,12 +28,12 @@ type link struct {
 	served bool       // there has been a connection
 }
 
-// filter is the topic filter of the messages for this node.
+// filter returns the topic filter for the messages to this node.
 func (l *link) filter() string { return topic(l.run, "+", l.self) }
 
 func topic(run, from, to string) string { return "spade/" + run + "/" + from + "/" + to }
 
-// hello returns the fields of the CONNECT packet for a client id.
+// hello returns the fields of a CONNECT packet with the given client id.
 func (l *link) hello(client string) (h hello, err error) {
 	h = hello{client: client, expiry: uint32(l.cfg.MaxAge / time.Second), peers: len(l.cfg.Peers), maxPacket: sealed.MaxPiece +
 		sealed.Overhead + maxHeader}
@@ -81,7 +81,7 @@ func (l *link) backoff(attempts int) time.Duration {
 	return sealed.Backoff(l.cfg.timing.backoffMin, l.cfg.timing.backoffMax, attempts)
 }
 
-// connect returns a connection that the broker has admitted and that is subscribed to the messages for this node.
+// connect opens a connection to the broker and subscribes to the messages for this node.
 func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.timing.connect)
 	defer cancel()
@@ -104,11 +104,11 @@ func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 	return n, via, nil
 }
 
-// explain adds the likely cause to an error, and the proxy via if that is not empty.
+// explain adds the likely cause to an error and, if via is not empty, the name of the proxy.
 func explain(err error, via string) error { return proxy.Explain(err, via, late(err)) }
 
-// receive passes on a message that arrived on the topic in the parameter at. The topic names the sender;
-// [sealed.End.Take] checks that claim.
+// receive passes on a message that arrived on the given topic. The topic names the sender, whose signature
+// [sealed.End.Take] verifies.
 func (l *link) receive(at string, payload []byte) {
 	parts := strings.Split(at, "/")
 	if len(parts) == 4 && at == topic(l.run, parts[2], l.self) {
@@ -137,7 +137,7 @@ func (l *link) leave(why error) {
 	}
 }
 
-// pieceSize returns how many bytes of a frame fit into a packet of packet bytes.
+// pieceSize returns the number of bytes of a frame that fit into a packet with the given number of bytes.
 func pieceSize(packet int) int { return min(sealed.MaxPiece, packet-sealed.Overhead-maxHeader) }
 
 func (l *link) await(ctx context.Context) (*conn, error) {
@@ -169,8 +169,8 @@ func (l *link) Ready(ctx context.Context) (int, error) {
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	expiry := l.cfg.MaxAge
 	if m.Again > 0 {
-		// Let this message expire when the next repeat is due. A sleeping device then finds two copies of a frame, not
-		// one copy per repeat.
+		// Let each message expire when the next repeat may be sent. A sleeping device then finds two copies of a frame
+		// instead of one copy per repeat.
 		expiry = min(expiry, max(10*l.cfg.timing.repeatMin, 2*m.Again))
 	}
 	for attempts := 0; ; attempts++ {

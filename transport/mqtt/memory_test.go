@@ -22,16 +22,17 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// maxResident is the limit, in bytes, of an idle node's resident memory. It counts the mapped pages of the program's
-// file, as .ci/footprint does.
+// maxResident is the maximum resident memory of an idle node, in bytes. Like .ci/footprint, it includes the mapped
+// pages of the program file.
 const maxResident = 12 << 20
 
-// guest is the address where the emulator maps the program's address space of 4 GiB.
+// guest is the address at which the emulator maps the 4 GiB address space of the program.
 const guest = 0x10000000000
 
-// An idle node on linux/arm/6 needs at most maxResident bytes of memory. A program with a node runs in an emulator,
-// over TLS, with four neighbors at d = 1,000. Three neighbors keep up; the fourth never finishes its first query, so
-// the node waits. The test counts the program's memory, not the emulator's.
+// TestMosquittoIdleMemory checks that an idle node on linux/arm/6 uses at most maxResident bytes of memory. It runs a
+// program with one node in an emulator, over TLS, with four neighbors and models of 1,000 numbers. Three neighbors keep
+// up; the fourth never finishes its first query, so the node waits. The test measures only the program's memory, not
+// the emulator's.
 func TestMosquittoIdleMemory(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-arm")
 	if err != nil || testing.Short() {
@@ -107,7 +108,7 @@ func TestMosquittoIdleMemory(t *testing.T) {
 	}
 }
 
-// residentOf returns the resident memory, in bytes, of the emulated program.
+// residentOf returns the resident memory of the emulated program, in bytes.
 func residentOf(t *testing.T, pid int) (sum int64) {
 	t.Helper()
 	text, err := os.Open(fmt.Sprintf("/proc/%d/smaps", pid))
@@ -130,8 +131,7 @@ func residentOf(t *testing.T, pid int) (sum int64) {
 	return sum
 }
 
-// compile builds the program in testdata/idle for linux/arm/6. It returns the path of the program and its size in
-// bytes.
+// compile builds the program in testdata/idle for linux/arm/6. It returns the program's path and its size in bytes.
 func compile(t *testing.T, dir, tags string) (path string, size int64) {
 	t.Helper()
 	path = filepath.Join(dir, "idle"+tags)

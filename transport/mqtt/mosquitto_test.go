@@ -27,7 +27,7 @@ import (
 
 const secret = "s3cr3t" // a password
 
-// mosquitto is Debian's Mosquitto broker in a separate process.
+// mosquitto runs Debian's Mosquitto broker in a separate process.
 type mosquitto struct {
 	t       testing.TB
 	program string
@@ -44,7 +44,7 @@ type mosquitto struct {
 	before  func(cfg *Config) // changes the configuration of each new end; may be nil
 }
 
-// newMosquitto starts a broker with conf as further lines of its configuration. If the first line has "tls", its
+// newMosquitto starts a broker with the lines of conf added to its configuration. If the first line is "tls", its
 // listeners use TLS.
 func newMosquitto(t testing.TB, conf ...string) *mosquitto {
 	t.Helper()
@@ -82,7 +82,7 @@ func (b *mosquitto) write(name, text string) string {
 	return b.path(name)
 }
 
-// authority creates a self-signed certificate. The method sign creates a certificate that another certificate signs.
+// authority creates a self-signed certificate with the given name.
 func (b *mosquitto) authority(name string) { b.sign(name, name, time.Hour) }
 
 func (b *mosquitto) certificate(name, by string, lasts time.Duration) { b.sign(name, by, lasts) }
@@ -127,7 +127,7 @@ func (b *mosquitto) password(user, password string) (line string) {
 	return "password_file " + path
 }
 
-// Start starts the process and waits until it listens.
+// Start starts the broker process and waits until it accepts connections.
 func (b *mosquitto) Start() {
 	b.t.Helper()
 	secure := ""
@@ -153,7 +153,7 @@ func (b *mosquitto) Start() {
 	brokertest.Listens(b.t, net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)))
 }
 
-// Stop kills the process, as a power failure would.
+// Stop kills the broker process, which simulates a power failure.
 func (b *mosquitto) Stop() {
 	_ = b.proc.Process.Kill()
 	_ = b.proc.Wait()
@@ -161,7 +161,7 @@ func (b *mosquitto) Stop() {
 
 func (b *mosquitto) restart() { b.Stop(); b.Start() }
 
-// HangUp does nothing, because there is no tunnel to close.
+// HangUp does nothing, because there are no connections through a tunnel to close.
 func (b *mosquitto) HangUp() {}
 
 func (b *mosquitto) url() string {
@@ -176,8 +176,8 @@ func (b *mosquitto) url() string {
 	return fmt.Sprintf("%s://%s:%d", scheme, host, port)
 }
 
-// trusting returns a TLS configuration that trusts the authority ca. If own is not empty, the client presents the
-// certificate own.
+// trusting returns a TLS configuration that trusts the certificate authority ca. If own is not empty, the client
+// presents the certificate with that name.
 func (b *mosquitto) trusting(ca, own string) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		text, err := os.ReadFile(b.path(ca + ".pem"))
@@ -222,7 +222,7 @@ func open(t testing.TB, cfg Config) *Transport {
 	return tr
 }
 
-// says waits until the status of a member's connection contains the words.
+// says waits until the error in the status of a connection contains all the given words.
 func says(t *testing.T, tr brokertest.End, words ...string) {
 	t.Helper()
 	var last error
@@ -251,8 +251,8 @@ func TestMosquittoConformance(t *testing.T) {
 	}
 }
 
-// Five private members run while members are killed, networks cut and brokers killed. The broker stores messages on
-// disk in one subtest and only in memory in the other subtest.
+// TestMosquittoKills checks that five private members compute the correct models while members and brokers are killed
+// and networks are cut. In one subtest the broker stores messages on disk, in the other only in memory.
 func TestMosquittoKills(t *testing.T) {
 	for name, conf := range map[string]func(dir string) string{
 		"with persistence": func(dir string) string {
@@ -268,7 +268,8 @@ func TestMosquittoKills(t *testing.T) {
 	}
 }
 
-// Members reach the broker by websockets over TLS, through a proxy that sometimes closes all connections.
+// TestMosquittoBehindProxy checks that the members compute the correct models if they connect to the broker by
+// websockets over TLS, through a proxy that sometimes closes all connections.
 func TestMosquittoBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 6),
 		func(run string) *brokertest.Network { return brokertest.Ring(run, 5, true, 16) },
@@ -287,11 +288,11 @@ type behind struct {
 
 func (b behind) HangUp() { b.tunnel.HangUp() }
 
-// The connection to the broker is cut for a second.
+// TestMosquittoLongCut cuts members off from the broker for a second each.
 func TestMosquittoLongCut(t *testing.T) { brokertest.LongCut(t, time.Second, newMosquitto(t)) }
 
-// same runs five private members over ends that the function open returns. Their releases must equal those of the quiet
-// run.
+// same runs five private members over the ends that open returns, and checks that their releases equal those of a
+// fault-free run.
 func same(t *testing.T, name string, open brokertest.Opener, released func(member, round int)) {
 	t.Helper()
 	n := brokertest.Ring(name, 5, true, 16)
@@ -305,7 +306,8 @@ func same(t *testing.T, name string, open brokertest.Opener, released func(membe
 	}
 }
 
-// A broker that queues at most two messages for an absent member drops frames. The sender sends them again.
+// TestMosquittoFullQueue checks that a sender repeats the frames that the broker drops if more than two messages wait
+// for an absent member.
 func TestMosquittoFullQueue(t *testing.T) {
 	b := newMosquitto(t, "max_queued_messages 2", "max_inflight_messages 1")
 	var way brokertest.Way
@@ -325,7 +327,7 @@ func TestMosquittoFullQueue(t *testing.T) {
 		t.Errorf("the queue was never full:\n%s", b.said)
 	}
 
-	// While the receiver is away, the sender sends frames with more pieces than the queue holds.
+	// While the receiver is disconnected, send frames with more pieces than the queue can hold.
 	c := open(t, b.of(brokertest.Setup{Run: "long", Name: "c", Peers: []string{"a"}}))
 	brokertest.Eventually(t, "c is known", func() bool { return c.Peers()[0].Connected })
 	_ = c.Close()
@@ -336,8 +338,8 @@ func TestMosquittoFullQueue(t *testing.T) {
 	brokertest.Pass(t, a, "a", c, "c", frame)
 }
 
-// When the broker restricts what a node may do, the node reports one clear error. It continues once the restriction is
-// lifted.
+// TestMosquittoRefusals checks that a node reports one clear error when the broker restricts the node, and continues
+// once the restriction is lifted.
 func TestMosquittoRefusals(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}
 	with := func(t *testing.T, b *mosquitto, change func(cfg *Config)) *Transport {
@@ -409,8 +411,8 @@ func TestMosquittoRefusals(t *testing.T) {
 	})
 }
 
-// Another client repeatedly connects with a member's client id and takes the messages for that member: the node reports
-// one clear error, and the models equal those of the quiet run.
+// TestMosquittoSameClient lets another client repeatedly connect with a member's client id and take the member's
+// messages. The node must report one clear error, and the models must equal those of a fault-free run.
 func TestMosquittoSameClient(t *testing.T) {
 	b := newMosquitto(t)
 	h := hello{client: ClientID("twins", "a"), expiry: 60, peers: 4, maxPacket: 1 << 20}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kinds of packets (MQTT 5, section 2.1.2) that a client with QoS 1 sends and receives.
+// These are the packet types (MQTT 5, section 2.1.2) that a client sends and receives at QoS 1.
 const (
 	kindConnect    = 1
 	kindConnack    = 2
@@ -22,7 +22,7 @@ const (
 	kindDisconnect = 14
 )
 
-// Properties of packets (section 2.2.2.2).
+// These are packet properties (section 2.2.2.2).
 const (
 	propExpiry        = 0x02
 	propSessionExpiry = 0x11
@@ -35,7 +35,7 @@ const (
 	propMaxPacket     = 0x27
 )
 
-// Reason codes (section 2.4) that are handled individually.
+// These are the reason codes (section 2.4) with special handling.
 const (
 	reasonNobody        = 0x10 // no session subscribes to the topic
 	reasonProtocol      = 0x82
@@ -44,18 +44,18 @@ const (
 	reasonTooLarge      = 0x95
 )
 
-// longestPacket is the largest length that the four bytes of a variable byte integer can encode.
+// longestPacket is the largest length that a variable byte integer can encode in four bytes.
 const longestPacket = 1<<28 - 1
 
 var errMalformed = errors.New("the broker sent a packet that is not MQTT 5")
 
-// packet is a packet as it was read. Its body is not checked yet.
+// packet is a packet whose body has not been parsed yet.
 type packet struct {
 	kind, flags byte
 	body        []byte
 }
 
-// readPacket reads a packet. It fails if the length field announces more bytes than the parameter most.
+// readPacket reads a packet. It fails if the length of the packet's body exceeds most.
 func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	first, err := r.ReadByte()
 	if err != nil {
@@ -83,7 +83,7 @@ func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	return p, unexpected(err)
 }
 
-// unexpected turns io.EOF in the middle of a packet into io.ErrUnexpectedEOF.
+// unexpected replaces io.EOF in the middle of a packet with io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -91,15 +91,15 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendPacket appends a packet without the end of its body. The parameter more is the length of that end in bytes,
-// which the caller writes afterwards. The caller can then send a long payload without copying it.
+// appendPacket appends a packet without the end of its body, so that the caller can send a long payload without copying
+// it. The parameter more is the length of the missing end, in bytes.
 func appendPacket(b []byte, first byte, body []byte, more int) []byte {
 	b = append(b, first)
 	b = appendLength(b, len(body)+more)
 	return append(b, body...)
 }
 
-// appendLength appends a variable byte integer (section 1.5.5).
+// appendLength appends n as a variable byte integer (section 1.5.5).
 func appendLength(b []byte, n int) []byte {
 	for ; n > 127; n >>= 7 {
 		b = append(b, byte(n)|128)
@@ -107,12 +107,12 @@ func appendLength(b []byte, n int) []byte {
 	return append(b, byte(n))
 }
 
-// appendText appends a string or binary data of at most 65,535 bytes.
+// appendText appends a string, or binary data, of at most 65,535 bytes.
 func appendText(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...)
 }
 
-// cursor reads the fields of a packet's body. After an error it returns only zeros.
+// cursor reads the fields of a packet's body one by one. After an error, it returns only zero values.
 type cursor struct {
 	b   []byte
 	bad bool
@@ -154,14 +154,14 @@ func (c *cursor) length() (n int) {
 	return 0
 }
 
-// properties are the numeric properties of a packet, and its reason string.
+// properties contains the numeric properties and the reason string of a packet.
 type properties struct {
 	has    uint64 // bit set of the properties present
 	number [64]uint32
 	reason string
 }
 
-// get returns the property with the identifier id, or absent if the packet does not have it.
+// get returns the property with the given identifier. If the packet does not have that property, get returns absent.
 func (p *properties) get(id byte, absent uint32) uint32 {
 	if p.has>>id&1 == 0 {
 		return absent
@@ -169,7 +169,7 @@ func (p *properties) get(id byte, absent uint32) uint32 {
 	return p.number[id]
 }
 
-// properties reads all properties of a packet. No property but a user property may occur twice.
+// properties reads all properties of a packet. Only user properties may occur more than once.
 func (c *cursor) properties() (p properties) {
 	inner := cursor{b: c.take(c.length())}
 	for len(inner.b) > 0 && !inner.bad {
@@ -205,7 +205,7 @@ func (c *cursor) properties() (p properties) {
 	return p
 }
 
-// reply is a CONNACK, PUBACK, SUBACK or DISCONNECT packet.
+// reply is a packet with which the broker reports a result: CONNACK, PUBACK, SUBACK or DISCONNECT.
 type reply struct {
 	id      uint16 // identifier of the answered packet; 0 for none
 	session bool   // in a CONNACK: the broker has a session of this client
@@ -213,7 +213,7 @@ type reply struct {
 	properties
 }
 
-// parseReply parses a packet that reports a result.
+// parseReply parses a CONNACK, PUBACK, SUBACK or DISCONNECT packet.
 func parseReply(p packet) (r reply, err error) {
 	c := cursor{b: p.body}
 	switch p.kind {
@@ -248,7 +248,7 @@ func parseReply(p packet) (r reply, err error) {
 	return r, nil
 }
 
-// delivery is a PUBLISH from the broker.
+// delivery is a PUBLISH packet from the broker.
 type delivery struct {
 	topic   string // empty if the packet has an alias in place of the topic
 	alias   uint16 // 0 for none
@@ -271,7 +271,7 @@ func parseDelivery(p packet) (d delivery, err error) {
 	return d, nil
 }
 
-// refusal is an error for a reason code of 0x80 or more from the broker.
+// refusal is the error for a reason code of 0x80 or more that the broker sent.
 type refusal struct {
 	code byte
 	text string // the broker's own text, if any
@@ -288,7 +288,7 @@ func (r *refusal) Error() string {
 	return s
 }
 
-// reasons has a text for each reason code of 0x80 or more that this client can receive.
+// reasons contains a text for each reason code of 0x80 or more that this client can receive.
 var reasons = map[byte]string{
 	0x80: "unspecified error", 0x81: "malformed packet", 0x82: "protocol error", 0x83: "the broker's own error",
 	0x84: "the broker does not speak MQTT 5", 0x85: "client id not valid", 0x86: "bad user name or password",
@@ -302,7 +302,7 @@ var reasons = map[byte]string{
 	0xa0: "maximum connect time", 0xa2: "wildcard subscriptions not supported",
 }
 
-// err returns a refusal if the reason code is 0x80 or more, otherwise nil.
+// err returns a refusal if the reason code is 0x80 or more, and nil otherwise.
 func (r *reply) err() error {
 	if r.code < 0x80 {
 		return nil

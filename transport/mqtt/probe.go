@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Answer is what [Probe] learned about a broker.
+// Answer is the result of [Probe].
 type Answer struct {
 	Proxy   string // the proxy that was used, without credentials; empty if none
 	Took    time.Duration
@@ -19,17 +19,20 @@ type Answer struct {
 	Pieces  int // messages for a frame of the maximum length
 	Aliases int // topic aliases that the broker accepts
 
-	// Err is the reason why the broker could not be reached or does not serve this node; nil if it does. Refused means
-	// that waiting does not help: the broker does not admit this node, or is not the broker that the URL names.
+	// Err is the reason why the node could not use the broker, or nil if it could. Refused is true if waiting cannot
+	// help: the broker does not admit this node, or the server at the URL is not the expected broker.
 	Err     error
 	Refused bool
 }
 
-// Probe connects once to the broker and reports what the broker allows. It uses its own connection and its own client
-// id, and leaves nothing at the broker, so it does not disturb a running node. To test access lists and limits, it
-// publishes a message of the size of a piece on a topic that only this node reads, and reads it back. An access list by
-// client id, rather than by user, must include the probe's id, which is the node's id followed by "check". The error
-// concerns cfg alone. A broker that does not answer within 20 s, or until ctx ends, counts as absent.
+// Probe connects once to the broker and reports what the broker allows. It does not disturb a running node: it uses its
+// own connection and its own client id, and leaves nothing at the broker. To test access lists and limits, it publishes
+// a message with the length of a piece, on a topic that only this node reads, and reads the message back. If the
+// broker's access list is based on client ids rather than users, it must include the probe's id, which is the node's id
+// followed by "check".
+//
+// Probe returns an error only if cfg is invalid. If the broker does not answer within 20 s, or before ctx ends,
+// Answer.Err is not nil.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)

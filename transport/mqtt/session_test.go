@@ -12,9 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// A device wakes 24 times, executes a round each time, and sleeps. In one subtest the device is suspended; in the other
-// subtest a new process starts at each wake-up. The device receives few frames when it wakes, although its neighbors
-// repeat their frames while it sleeps.
+// TestMosquittoWakes simulates a device that wakes 24 times, executes a round each time, and sleeps. In one subtest the
+// device is suspended; in the other a new process starts each time it wakes. The device must receive few frames when it
+// wakes, although its neighbors repeat their frames while it sleeps.
 func TestMosquittoWakes(t *testing.T) {
 	for name, restart := range map[string]bool{"suspended": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -28,8 +28,8 @@ func TestMosquittoWakes(t *testing.T) {
 	}
 }
 
-// The repeats of a frame for a sleeping member expire one by one, each when the next repeat is due. So the broker keeps
-// the first copy, for MaxAge, and only the latest repeat.
+// TestMosquittoRepeats checks that each repeat of a frame for a sleeping member expires when the next repeat may be
+// sent. The broker must keep only the first copy, until MaxAge, and the latest repeat.
 func TestMosquittoRepeats(t *testing.T) {
 	b := newMosquitto(t)
 	setup := brokertest.Setup{Run: "run", Name: "c", Peers: []string{"a"}}
@@ -42,7 +42,7 @@ func TestMosquittoRepeats(t *testing.T) {
 	for began := time.Now(); time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
 		brokertest.Send(t, a, "c", nil)
 	}
-	// The gaps between repeats double from repeatMin, so repeats are due after 0.1, 0.3 and 0.7 seconds.
+	// The intervals between repeats start at repeatMin and double, so repeats are sent after 0.1, 0.3 and 0.7 seconds.
 	if again := a.Peers()[0].Sent/size - 2; again > 4 || again < 2 {
 		t.Errorf("%d times in a second, want 3", again)
 	}
@@ -55,8 +55,8 @@ func TestMosquittoRepeats(t *testing.T) {
 	}
 }
 
-// If the session of a member ends at the broker, the member creates a new session, and the member and its peers are
-// informed.
+// TestMosquittoSessionEnds checks that if the broker ends a member's session, the member creates a new session, and
+// Opened notifies the member and its peers.
 func TestMosquittoSessionEnds(t *testing.T) {
 	b := newMosquitto(t, "log_type all")
 	b.before = func(cfg *Config) { cfg.MaxAge = time.Second }
@@ -78,7 +78,7 @@ func TestMosquittoSessionEnds(t *testing.T) {
 	brokertest.Pass(t, c, "c", a, "a", []byte("two"))
 }
 
-// middle is a proxy in front of a broker. It drops some messages from members, although it confirms them, and delivers
+// middle is a proxy in front of a broker. It confirms some messages from members and then drops them, and it delivers
 // some messages to members twice.
 type middle struct {
 	to    string
@@ -172,7 +172,8 @@ func (m *middle) serve(member net.Conn) {
 	}
 }
 
-// A broker drops every tenth message and delivers every tenth message twice.
+// TestMosquittoDropsAndRepeats runs members over a broker that drops every tenth message and delivers every tenth
+// message twice.
 func TestMosquittoDropsAndRepeats(t *testing.T) {
 	b := newMosquitto(t)
 	m, url := newMiddle(t, strings.TrimPrefix(b.url(), "mqtt://"), 0.1, 0.1)

@@ -13,15 +13,15 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// quick is a timing for a broker on the same machine.
+// quick is the timing for tests with a broker on the same machine.
 var quick = timing{
 	connect: 5 * time.Second, keepAlive: 5 * time.Second, answer: 5 * time.Second, steady: 100 * time.Millisecond,
 	backoffMin: 10 * time.Millisecond, backoffMax: 200 * time.Millisecond, repeatMin: 100 * time.Millisecond,
 	repeatMax: time.Second,
 }
 
-// toy is a broker under the control of the test: it confirms each message that a member publishes, and passes the
-// message to the function in the field do.
+// toy is a broker that the test controls. It confirms each message that a member publishes and passes the message to
+// the function do.
 type toy struct {
 	t        testing.TB
 	listener net.Listener
@@ -187,7 +187,7 @@ func (b *toy) serve(c net.Conn) {
 	}
 }
 
-// Give passes a message to its receiver.
+// Give delivers a message to its receiver.
 func (b *toy) Give(m brokertest.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,7 +206,7 @@ func (b *toy) Give(m brokertest.Message) {
 	}
 }
 
-// send publishes a message to a client. If the topic has an alias, it sends the alias.
+// send sends a message to a client in a PUBLISH packet. If the topic has an alias, the packet contains the alias.
 func (b *toy) send(c *toyClient, m brokertest.Message) {
 	c.id = max(1, c.id+1)
 	if c.pending++; c.pending > c.most {
@@ -248,7 +248,7 @@ func (b *toy) of(s brokertest.Setup) Config { return configure(s, b.url()) }
 
 func (b *toy) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
-// configure returns the configuration of an end for the setup s.
+// configure returns a transport configuration with the settings in s.
 func configure(s brokertest.Setup, url string) Config {
 	cfg := Config{Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run, URL: url, Fleet: s.Fleet, Hello: s.Hello,
 		CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger, timing: quick}
@@ -260,7 +260,7 @@ func configure(s brokertest.Setup, url string) Config {
 
 type hostile struct{ *toy }
 
-// End opens an end that repeats frames often, because the hostile broker drops many.
+// End opens an end that repeats frames often, because the hostile broker drops many of them.
 func (h hostile) End(s brokertest.Setup) (brokertest.End, error) {
 	cfg := h.of(s)
 	cfg.timing.repeatMax = 200 * time.Millisecond

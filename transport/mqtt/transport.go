@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Transport is a node's part of its connections to all peers. It implements [transport.Transport] and
-// [transport.Notifier]. Peers returns the state of every peer, sorted by name. Update replaces the keys of all peers;
-// the set of peers is fixed.
+// Transport is a node's end of the connections to all its peers. It implements [transport.Transport] and
+// [transport.Notifier]. Its method Peers returns the status of every peer, sorted by name. Its method Update replaces
+// the keys of all peers; the set of peers cannot change.
 type Transport struct {
 	*sealed.End
 	cfg  Config // including defaults
@@ -21,8 +21,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration and reports all errors together. It then connects in the background, so the broker
-// need not be up. New copies the slices in cfg.
+// New returns a transport that connects to the broker in the background, so the broker need not be running yet. If the
+// configuration is invalid, New returns all errors at once. It copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -32,7 +32,7 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// build returns a transport that does not connect until it is started.
+// build returns a transport that does not connect to the broker yet.
 func build(cfg Config) (*Transport, error) {
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
 	if err := cfg.validate(); err != nil {
@@ -52,12 +52,13 @@ func build(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// ClientID returns a member's client id at the broker, 16 hexadecimal digits. A broker ends a connection when another
+// ClientID returns a member's client id at the broker: 16 hexadecimal digits. A broker ends a connection when another
 // client connects with the same id.
 func ClientID(run, member string) string { _, self := sealed.Tags(run, member); return self }
 
-// Topics returns the topic filters that a broker's access list needs for a member of a run. The member publishes on
-// topics that match the filter publish, and no other member does. It subscribes to the filter read.
+// Topics returns the two topic filters that a broker's access list needs for a member of a run. The filter publish
+// matches the topics on which this member, and no other member, publishes. The filter read matches the topics to which
+// this member subscribes.
 func Topics(run, member string) (publish, read string) {
 	ofRun, self := sealed.Tags(run, member)
 	return topic(ofRun, self, "+"), topic(ofRun, "+", self)

@@ -14,11 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// wakes simulates, in compressed time, a device that wakes, executes a round and sleeps. Member "a" of five private
-// members is cut off as soon as the broker has its messages of a round, and returns after a while. If restart is true,
-// the process of "a" ends when "a" is cut off, and a new process begins. The new process may wait in vain for a final
-// message that the old process received. The models must equal those of the quiet run. wakes returns how often the
-// device woke, and the largest number of bytes that it received in one waking period.
+// wakes simulates, in compressed time, a device that wakes, executes a round and sleeps. The device is member "a" of
+// five private members. Once the broker has the device's messages for a round, the device is cut off from the broker
+// for a while. If restart is true, the device's process also ends, and a new process starts. The new process may wait
+// in vain for a final message that the old process has already received. The models must equal those of a fault-free
+// run. wakes returns how many times the device woke, and the maximum number of bytes that it received while awake.
 func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Opener) (woken int, most int64) {
 	n := brokertest.Ring("wakes", 5, true, 16) // plus 8 cool-down rounds
 	_, want := n.Quiet(t)
@@ -116,7 +116,7 @@ func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Open
 	return woken, most
 }
 
-// dozing is an end that delivers nothing while mu is held, as for a device that sleeps after its round.
+// dozing is an end that delivers no frames while mu is held, which simulates a device that sleeps after its round.
 type dozing struct {
 	brokertest.End
 	mu sync.Mutex

@@ -14,72 +14,73 @@ import (
 )
 
 const (
-	// defaultMaxAge is how long the broker keeps a frame unless [Config.MaxAge] overrides it.
+	// defaultMaxAge is the default of [Config.MaxAge].
 	defaultMaxAge = 7 * 24 * time.Hour
 
-	// maxPiece is the maximum length in bytes of the piece of a frame in one message.
+	// maxPiece is the maximum length, in bytes, of the piece of a frame that one message carries.
 	maxPiece = sealed.MaxPiece
 
-	// spare is the room, in bytes, for everything except the piece in a message of the broker's maximum length.
+	// spare is the number of bytes reserved in a message for everything except the piece.
 	spare = 1 << 10
 )
 
-// Config describes a node, its neighbors, and their broker.
+// Config describes a node, its neighbors and its broker.
 type Config struct {
-	// Name is the member's own name.
+	// Name is the node's own name.
 	Name string
 
-	// Key is the member's own secret key. Peers pin the public key that belongs to it.
+	// Key is the node's own secret key. The peers pin the corresponding public key.
 	Key ed25519.PrivateKey
 
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Run is the name by which the members of a run find each other at the broker. Never use a name again: the second
-	// run would read the stored frames of the first.
+	// Run is the name of the run, by which its members find each other at the broker. Never reuse a name: the second
+	// run would read the stored frames of the first run.
 	Run string
 
-	// Fleet is a hash of the settings on which all members must agree. The node refuses a frame that carries a different
-	// hash.
+	// Fleet is a hash of the settings on which all members must agree. The node refuses frames with a different hash.
 	Fleet [32]byte
 
-	// URLs are the servers of one broker: "tls://host:port", or "wss://host:port/path" for its websocket listener, with
-	// user and password if required. Without TLS, the schemes are "nats" and "ws". The default ports are 4222 for tls
-	// and nats, 443 for wss and 80 for ws. Websocket URLs must have the same path and cannot be mixed with others. The
-	// node connects to these servers only, even if they announce further ones.
+	// URLs are the addresses of one broker's servers: "tls://host:port", or "wss://host:port/path" for the websocket
+	// listener, with a user and password if required. The schemes without TLS are "nats" and "ws". The default ports
+	// are 4222 for tls and nats, 443 for wss and 80 for ws. Websocket URLs cannot be mixed with other URLs, and must
+	// all have the same path. The node connects only to these servers, even if they announce further servers.
 	URLs []string
 
-	// Proxy is the proxy through which the servers are dialed, see [transport.CheckProxy]. Nil means no proxy. For wss
-	// URLs, nil means HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy is the proxy through which the node dials the servers (see [transport.CheckProxy]). Nil means no proxy,
+	// except that for wss URLs it means the proxy from the environment variables HTTPS_PROXY and NO_PROXY.
 	Proxy *url.URL
 
-	// Options are further options for the broker's client, such as client.UserCredentials or client.RootCAs. They must
-	// not change what happens when a connection ends.
+	// Options are additional options for the NATS client, such as client.UserCredentials or client.RootCAs. They must
+	// not change how the client handles the end of a connection.
 	Options []client.Option
 
-	// Hello returns the message that this node sends to a peer when it starts, at most 64 KiB; a nil Hello means an
-	// empty message. CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If CheckHello fails,
-	// [Transport.Peers] reports the error, but frames are not refused for it: they carry Fleet. Both are called from
-	// several goroutines.
+	// Hello returns the message that this node sends to a peer when it starts, of at most 64 KiB; a nil Hello means an
+	// empty message. CheckHello checks a hello from a peer; a nil CheckHello accepts every hello. If CheckHello fails,
+	// [Transport.Peers] reports the error, but the peer's frames are still accepted: they are checked against Fleet.
+	// Both functions may be called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
-	// MaxFrame is the maximum length in bytes of frames to send and to accept, at most 1 GiB; 0 means 16 MiB. Neighbors
-	// should agree on it. For each peer the node holds up to four frames for Recv, and two that are still arriving.
+	// MaxFrame is the maximum length of sent and received frames, in bytes. It is at most 1 GiB; 0 means 16 MiB.
+	// Neighbors should use the same value. For each peer, the node holds up to four frames for Recv and two frames that
+	// are still arriving.
 	MaxFrame int
 
-	// MaxAge is how long the broker keeps a frame; 0 means a week. MaxBytes is how many bytes of a run the broker
-	// keeps; 0 means no limit. If the run's stream already exists, the values of the member that created it apply.
+	// MaxAge is how long the broker keeps a frame; 0 means a week. MaxBytes is the maximum number of bytes that the
+	// broker keeps for a run; 0 means no limit. Both apply only if this node creates the run's stream; otherwise the
+	// values of the member that created it apply.
 	MaxAge   time.Duration
 	MaxBytes int64
 
-	// Logger receives lines about connections to the broker and refused messages; nil is silent.
+	// Logger receives log lines about broker connections and refused messages; nil disables logging.
 	Logger *slog.Logger
 
 	timing timing // for tests; zero means defaultTiming
 }
 
-// Peer is a neighbor. Addresses are ignored: all members connect to the broker.
+// Peer is a neighbor. Its Addresses field is ignored, because all members connect to the broker.
 type Peer = transport.Peer
 
 type timing struct {
@@ -138,10 +139,10 @@ func (c *Config) sealed() sealed.Config {
 
 var schemes = sealed.Schemes{Prefix: "nats", Plain: "nats"}
 
-// CheckURL returns an error if s is not valid in [Config.URLs]. The error contains no password.
+// CheckURL returns an error if s is not a valid element of [Config.URLs]. The error contains no password.
 func CheckURL(s string) error { return schemes.Check(s) }
 
 func (c *Config) web() bool { _, web, _ := sealed.Split(c.URLs[0]); return web }
 
-// path returns the path of the broker's websocket URLs; empty for other URLs.
+// path returns the path in the broker's websocket URLs. For other URLs it returns "".
 func (c *Config) path() string { _, _, path := sealed.Split(c.URLs[0]); return path }

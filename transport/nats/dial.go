@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// dialer connects the broker's client, directly or through a proxy. With TLS, the encrypted connection ends at the
-// broker.
+// dialer opens connections for the NATS client, directly or through a proxy. With TLS, the connection is encrypted all
+// the way to the broker.
 type dialer struct {
 	*proxy.Dialer
 	ctx     context.Context // ends an attempt
@@ -28,7 +28,7 @@ func newDialer(ctx context.Context, cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, nil), ctx: ctx, timeout: cfg.timing.connect}
 	d.via.Store("")
 	if u, web, _ := sealed.Split(cfg.URLs[0]); !web || u.Scheme != "wss" {
-		// Ignore HTTPS_PROXY for schemes other than wss: a proxy for HTTPS rarely allows other ports.
+		// Ignore HTTPS_PROXY unless the scheme is wss: an HTTPS proxy rarely allows connections to other ports.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d
@@ -43,15 +43,15 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without a deadline, the client could wait indefinitely for TLS below a websocket. The client removes the deadline
-	// when the broker has admitted it.
+	// Without a deadline, the client could wait indefinitely for the TLS handshake of a websocket. The client removes
+	// the deadline once the broker has admitted the client.
 	return &doorstep{Conn: conn}, conn.SetDeadline(time.Now().Add(d.timeout))
 }
 
-// doorstep is a connection that the broker may not have admitted yet. In TLS 1.3 a broker refuses a certificate only
-// after the client has finished its handshake, and then closes the connection. The client would give up when its next
-// write fails, although the reason waits to be read. So doorstep hides the error of a write; the client then reads, and
-// that fails with the reason.
+// doorstep is a connection on which the broker may not have admitted the client yet. In TLS 1.3, a broker refuses a
+// certificate only after the client has finished its handshake, and then closes the connection. The client's next write
+// then fails, and the client would give up without reading the reason. So doorstep hides write errors: the client goes
+// on to read, and the read returns the reason.
 type doorstep struct {
 	net.Conn
 	in atomic.Bool
@@ -66,16 +66,16 @@ func (c *doorstep) Write(b []byte) (int, error) {
 	return len(b), nil // the next read reports the end of the connection, or the deadline of Dial
 }
 
-// SetDeadline notes the client's signal that the broker has admitted it: a call with a zero time.
+// SetDeadline records that the broker has admitted the client. The client signals this by setting a zero deadline.
 func (c *doorstep) SetDeadline(t time.Time) error {
 	c.in.Store(t.IsZero())
 	return c.Conn.SetDeadline(t)
 }
 
-// proxyName returns the proxy of the last attempt, or "" if there was none.
+// proxyName returns the name of the proxy used in the last attempt, or "" for none.
 func (d *dialer) proxyName() string { return d.via.Load().(string) }
 
-// explain adds to an attempt's error its likely cause and the proxy, if there was one.
+// explain adds the likely cause to the error of an attempt to connect, and the name of the proxy if there was one.
 func (d *dialer) explain(err error) error {
 	return proxy.Explain(err, d.proxyName(), errors.Is(err, client.ErrTimeout))
 }

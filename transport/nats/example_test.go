@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/nats"
 )
 
-// Two members exchange a frame, although they are never connected at the same time. A local server acts as the broker.
+// In this example, two members exchange a frame although they are never connected at the same time. A local server acts
+// as the broker.
 func Example() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// quick is a timing for a broker on the same machine.
+// quick is the timing for tests with a broker on the same machine.
 var quick = timing{
 	connect: 5 * time.Second, ping: 5 * time.Second, answer: 5 * time.Second, backoffMin: 10 * time.Millisecond,
 	backoffMax: 200 * time.Millisecond,
 	repeatMin:  100 * time.Millisecond, repeatMax: time.Second, heartbeat: time.Second,
 }
 
-// broker is a NATS server. It runs in this process or, if it has an estate, in a process of its own.
+// broker is a NATS server. It runs in the test process or, if it has an estate, in a separate process.
 type broker struct {
 	t       testing.TB
 	options server.Options
@@ -31,7 +31,7 @@ type broker struct {
 	tunnel  *brokertest.Tunnel // if not nil, leads to the broker's websockets
 }
 
-// newBroker starts a server with JetStream on disk.
+// newBroker starts a server whose JetStream data is on disk.
 func newBroker(t testing.TB) *broker {
 	t.Helper()
 	b := &broker{t: t, options: server.Options{
@@ -105,7 +105,7 @@ func (b *broker) of(s brokertest.Setup) Config {
 	return cfg
 }
 
-// way dials the broker for a client over a network that can be cut, through a proxy if there is one.
+// way dials the broker for a client, through a proxy if there is one. A test can cut the network in between.
 type way struct {
 	*brokertest.Way
 	dialer *dialer
@@ -118,7 +118,7 @@ func (w way) Dial(network, address string) (net.Conn, error) {
 
 func (b *broker) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
-// HangUp closes the connections through the tunnel.
+// HangUp closes all connections through the tunnel.
 func (b *broker) HangUp() {
 	if b.tunnel != nil {
 		b.tunnel.HangUp()

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// hostile is a malicious broker. Messages that members publish go into a separate stream, which confirms them. The test
-// puts the messages that members should read into the stream from which they read.
+// hostile is a malicious broker. Messages that members publish go into one stream, and members read from another
+// stream. The test decides which messages go into the second stream.
 type hostile struct {
 	*broker
 	tag string
@@ -26,7 +26,7 @@ type hostile struct {
 	do  func(m brokertest.Message)
 }
 
-// newHostile prepares a server for a run. The broker forwards nothing until the field do is set.
+// newHostile prepares a server for a run. The broker forwards no messages until the field do is set.
 func newHostile(t *testing.T, run string) *hostile {
 	t.Helper()
 	h := &hostile{broker: newBroker(t)}

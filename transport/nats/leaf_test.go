@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// configuration returns a server configuration from the README. The parameter words has pairs of a text in that
-// configuration and its replacement.
+// configuration returns a server configuration from the README after replacing some words in it. The parameter words
+// alternates between an old word and its replacement.
 func configuration(t *testing.T, name string, words ...string) *server.Options {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
@@ -60,9 +60,9 @@ func ports(t *testing.T, n int) (all []string) {
 	return all
 }
 
-// Half of a fleet connects to a server at its site, a leaf node, which dials the hub through a proxy. The other half
-// connects to the hub. The link between leaf and hub is cut twice, and the models equal those of the quiet run. The
-// servers have the configurations of the README.
+// TestLeaf connects half of a fleet to the hub and half to a leaf node, a server that dials the hub through a proxy. It
+// uses the server configurations in the README. The link between the leaf node and the hub is cut twice, and the models
+// must equal those of a fault-free run.
 func TestLeaf(t *testing.T) {
 	e := newEstate(t)
 	e.Stop() // the test needs only its certificate
@@ -98,8 +98,8 @@ func TestLeaf(t *testing.T) {
 	}
 }
 
-// A frame passes through Debian's tinyproxy, if it is installed. If tinyproxy filters the broker's host, the error
-// names tinyproxy.
+// TestTinyproxy sends a frame through Debian's tinyproxy, if it is installed. If tinyproxy blocks the broker's host,
+// the error must name tinyproxy.
 func TestTinyproxy(t *testing.T) {
 	program, err := exec.LookPath("tinyproxy")
 	if err != nil {

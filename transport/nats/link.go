@@ -16,7 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// link is the connection to the broker, made again whenever it ends, and the run's stream at the broker.
+// link maintains the connection to the broker and the run's stream at the broker. It restores the connection whenever
+// the connection ends.
 type link struct {
 	*sealed.Watch
 	conn   *client.Conn
@@ -37,7 +38,7 @@ type link struct {
 	making sync.Mutex // held while looking for the stream
 }
 
-// connect starts connecting in the background. It returns no error if a server is unreachable.
+// connect starts connecting in the background. An unreachable server is not an error.
 func (l *link) connect(cfg *Config, name string) error {
 	options := append(l.options(cfg, name),
 		client.RetryOnFailedConnect(true),
@@ -114,10 +115,10 @@ func (l *link) Ready(ctx context.Context) (piece int, err error) {
 	return l.pieceSize(), err
 }
 
-// pieceSize returns how many bytes of a frame fit into one message of the broker.
+// pieceSize returns the number of bytes of a frame that fit into one message.
 func (l *link) pieceSize() int { return max(1, min(maxPiece, int(l.conn.MaxPayload())-spare)) }
 
-// find looks up the stream of the run, and creates it if it does not exist.
+// find returns the run's stream, and creates it if it does not exist.
 func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	l.making.Lock()
 	defer l.making.Unlock()
@@ -160,14 +161,15 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// forget makes link look up the stream again before the next request.
+// forget makes the link look up the stream again before its next request.
 func (l *link) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stream = nil
 }
 
-// Publish implements [sealed.Line]: it sends a message to the broker until the broker confirms that it stored it.
+// Publish implements [sealed.Line]. It sends a message repeatedly until the broker confirms that it has stored the
+// message.
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	subject := fmt.Sprintf("spade.%s.%s.%s.%s", l.run, m.From, m.To, m.Place)
 	for attempts := 0; ; attempts++ {
@@ -199,12 +201,12 @@ func (l *link) publishOnce(ctx context.Context, subject string, data []byte) err
 }
 
 // request returns a context for a request to the broker. The context also ends when the connection ends, because no
-// answer can arrive after the connection has ended.
+// answer can arrive after that.
 func (l *link) request(ctx, period context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
 	stop := context.AfterFunc(period, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// pause waits before another attempt. It returns early if the connection changes.
+// pause waits before the next attempt. It returns early if the connection changes.
 func (l *link) pause(ctx context.Context, attempts int) { l.Pause(ctx, l.backoff(attempts)) }

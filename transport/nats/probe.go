@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Answer is what [Probe] learned about a broker.
+// Answer is the result of [Probe].
 type Answer struct {
 	Where  string // the server that answered
 	Proxy  string // the proxy that was used, without credentials; empty if none
@@ -23,22 +23,22 @@ type Answer struct {
 	Stream bool // the run has a stream, so a member has connected before
 	Peers  []PeerAnswer
 
-	// Err is the reason why the broker could not be reached or does not serve this node; nil if it does. Refused means
-	// that waiting does not help: the broker does not admit this node, or is not the broker that the URL names.
+	// Err is the reason why the node could not use the broker, or nil if it could. Refused is true if waiting cannot
+	// help: the broker does not admit this node, or the server at the URL is not the expected broker.
 	Err     error
 	Refused bool
 }
 
-// PeerAnswer is what [Probe] learned about a peer from the messages that the broker stores.
+// PeerAnswer describes what [Probe] learned about a peer from the messages that the broker stores.
 type PeerAnswer struct {
 	Name    string
 	Here    time.Time // when the last process of the peer started; zero if none did
 	Refused error     // why the peer's hello is refused; nil if it is accepted
 }
 
-// Probe connects once to the broker, on its own connection, and reports what it finds. It changes nothing at the
-// broker, so it does not disturb a running node. The error concerns cfg alone. A broker that does not answer within 15
-// s, or until ctx ends, counts as absent.
+// Probe connects once to the broker and reports what it finds. It does not disturb a running node: it uses its own
+// connection and changes nothing at the broker. Probe returns an error only if cfg is invalid. If the broker does not
+// answer within 15 s, or before ctx ends, Answer.Err is not nil.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)
@@ -96,7 +96,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	return nil
 }
 
-// readHello reads the latest hello of a peer, and returns when the broker stored it.
+// readHello checks the latest hello of a peer and returns the time when the broker stored it.
 func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer string) (at time.Time, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1,

@@ -15,7 +15,7 @@ var (
 	errMoved = errors.New("the connection has changed")
 )
 
-// reader is a node's position in the stream.
+// reader records how far a node has read the stream.
 type reader struct {
 	created time.Time // when the stream with these message numbers was created
 	server  string    // the server process that assigned the message numbers
@@ -23,7 +23,7 @@ type reader struct {
 	old     uint64    // number of the last message stored before this node started
 }
 
-// receiveAll reads the messages for this node until the transport is closed.
+// receiveAll receives messages for this node until the transport is closed.
 func (t *Transport) receiveAll() {
 	var r reader
 	for attempts := 0; t.Context().Err() == nil; attempts++ {
@@ -43,9 +43,9 @@ func (t *Transport) receiveAll() {
 	}
 }
 
-// receive reads messages through one consumer until an error occurs. It acknowledges nothing, so a message stays in its
-// place until another message replaces it. A node that died before it could save the content of a frame can read the
-// frame again.
+// receive reads messages through one consumer until an error occurs. It acknowledges no messages, so the broker keeps a
+// message until a newer message replaces it. A node that died before saving the content of a frame can therefore read
+// the frame again.
 func (t *Transport) receive(r *reader) error {
 	stream, err := t.link.ready(t.Context())
 	if err != nil {
@@ -61,8 +61,8 @@ func (t *Transport) receive(r *reader) error {
 		}
 	}
 	if id := t.link.conn.ConnectedServerId(); id != r.server {
-		// Start again at the first message if the server process is another: after a crash, a server may have lost its
-		// last messages and reuse their numbers.
+		// Start again at the first message if the server has restarted: after a crash, a server may have lost its last
+		// messages and may reuse their numbers.
 		r.server, r.next = id, 1
 	}
 	consumer, err := t.consume(period, stream, r.next)
@@ -78,7 +78,8 @@ func (t *Transport) receive(r *reader) error {
 		return fmt.Errorf("nats: reading: %w", err)
 	}
 	defer messages.Stop()
-	// Stop when the connection ends: a new connection may lead to another server, where this consumer does not exist.
+	// Stop when the connection ends: the next connection may be to another server, on which this consumer does not
+	// exist.
 	defer context.AfterFunc(period, messages.Stop)()
 	t.link.Worked()
 	for count := uint64(1); ; count++ {
@@ -101,7 +102,7 @@ func (t *Transport) receive(r *reader) error {
 	}
 }
 
-// consume makes the broker send this node's messages, beginning with the number next.
+// consume creates a consumer for this node's messages, starting at the message with the number next.
 func (t *Transport) consume(period context.Context, stream jetstream.Stream, next uint64) (jetstream.Consumer, error) {
 	ctx, cancel := t.link.request(t.Context(), period)
 	defer cancel()
@@ -119,7 +120,7 @@ func (t *Transport) consume(period context.Context, stream jetstream.Stream, nex
 	return consumer, nil
 }
 
-// take passes on a message. live means that the broker stored it after this node started.
+// take passes on a message. live reports whether the broker stored the message after this node started.
 func (t *Transport) take(m jetstream.Msg, live bool) {
 	if parts := strings.Split(m.Subject(), "."); len(parts) == 5 {
 		t.Take(parts[2], m.Data(), live)

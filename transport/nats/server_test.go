@@ -25,8 +25,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// asServer, if set in the environment, makes the test binary act as a server. Its value is an estate's folder and a
-// port.
+// asServer is an environment variable that makes the test binary act as a server. Its value is the folder of an estate
+// and a port.
 const asServer = "SPADE_EDGE_NATS_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -34,15 +34,15 @@ func TestMain(m *testing.M) {
 		n, _ := strconv.Atoi(port)
 		serve(dir, n)
 	}
-	// Set these variables now, because Go reads them only once. They do not affect loopback addresses, which are always
-	// dialed directly.
+	// Set these variables here, because Go reads them only once. They do not affect loopback addresses, which are
+	// always dialed directly.
 	os.Setenv("HTTPS_PROXY", "http://joe:"+secret+"@127.0.0.1:1")
 	os.Setenv("NO_PROXY", excepted)
 	os.Exit(m.Run())
 }
 
-// estate is a broker as in production: a process of its own, behind TLS, with a NATS operator, an account of the
-// operator, and a user of the account. The files of the broker and of its members are in dir.
+// estate is a broker set up as in production: it runs in a separate process with TLS, and has a NATS operator, an
+// account and a user. The folder dir contains the files of the broker and its members.
 type estate struct {
 	dir  string
 	port int // the websocket port is port+1
@@ -51,7 +51,7 @@ type estate struct {
 
 func (e *estate) path(name string) string { return filepath.Join(e.dir, name) }
 
-// newEstate creates the files of an estate and returns it as a broker.
+// newEstate creates an estate with all its files and returns it as a broker.
 func newEstate(t *testing.T) *broker {
 	t.Helper()
 	e := &estate{dir: t.TempDir()}
@@ -118,7 +118,7 @@ func newEstate(t *testing.T) *broker {
 	return b
 }
 
-// start starts the process and waits until it answers.
+// start starts the server process and waits until it answers.
 func (e *estate) start(t testing.TB) {
 	t.Helper()
 	e.proc = exec.Command(os.Args[0])
@@ -139,7 +139,7 @@ func (e *estate) start(t testing.TB) {
 	}
 }
 
-// kill kills the process, as a power failure would.
+// kill kills the server process, which simulates a power failure.
 func (e *estate) kill() {
 	_ = e.proc.Process.Kill()
 	_ = e.proc.Wait()
@@ -186,8 +186,9 @@ func serve(dir string, port int) {
 	os.Exit(0)
 }
 
-// An estate does not admit a client that presents no credentials or trusts another authority. A run over it continues
-// when the estate's process, which has unwritten data, and nodes are killed: the models equal those of the quiet run.
+// TestKilledServer checks that an estate does not admit a client that presents no credentials or trusts another
+// certificate authority. It then kills nodes and the server process, which has unwritten data; the models must equal
+// those of a fault-free run.
 func TestKilledServer(t *testing.T) {
 	b := newEstate(t)
 	for what, options := range map[string][]client.Option{

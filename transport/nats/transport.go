@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Transport is a node's part of its connections to all peers. It implements [transport.Transport] and
-// [transport.Notifier]. Peers returns the state of every peer, sorted by name. Update replaces the keys of all peers;
-// the set of peers is fixed.
+// Transport is a node's end of the connections to all its peers. It implements [transport.Transport] and
+// [transport.Notifier]. Its method Peers returns the status of every peer, sorted by name. Its method Update replaces
+// the keys of all peers; the set of peers cannot change.
 type Transport struct {
 	*sealed.End
 	cfg  Config // including defaults
@@ -25,8 +25,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration and reports all errors together. It then connects in the background, so the broker
-// need not be up. New copies the slices in cfg.
+// New returns a transport that connects to the broker in the background, so the broker need not be running yet. If the
+// configuration is invalid, New returns all errors at once. It copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -41,7 +41,7 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// build returns a transport that does not connect until it is started.
+// build returns a transport that does not connect to the broker yet.
 func build(cfg Config) (*Transport, error) {
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
 	if err := cfg.validate(); err != nil {
@@ -69,15 +69,15 @@ func build(cfg Config) (*Transport, error) {
 // Stream returns the name of a run's stream at the broker.
 func Stream(run string) string { tag, _ := sealed.Tags(run, ""); return "SPADE-" + tag }
 
-// Subjects returns a pattern of subjects, for the broker's permissions. Only this member of the run publishes on such
-// subjects.
+// Subjects returns a subject pattern for the broker's permissions. It matches all subjects on which this member
+// publishes in the run, and no subject on which another member publishes.
 func Subjects(run, member string) string {
 	ofRun, self := sealed.Tags(run, member)
 	return fmt.Sprintf("spade.%s.%s.*.*", ofRun, self)
 }
 
-// subject returns the subject under which the broker stores one message of an edge. The places of an edge have
-// different subjects, so that several of its messages can be stored at the same time.
+// subject returns the subject for one place of an edge. Different places have different subjects, so that the broker
+// can store several messages of an edge at the same time.
 func subject(run, from, to, place string) string {
 	ofRun, sender := sealed.Tags(run, from)
 	_, receiver := sealed.Tags(run, to)

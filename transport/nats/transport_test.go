@@ -19,7 +19,8 @@ func TestConformance(t *testing.T) { brokertest.Conformance(t, newBroker(t).End)
 func TestCutOff(t *testing.T)      { brokertest.CutOff(t, newBroker(t).End) }
 func TestOtherFleet(t *testing.T)  { brokertest.OtherFleet(t, newBroker(t).End) }
 
-// All errors of a configuration are reported together. No error contains a password.
+// TestConfigFaults checks that all errors in a configuration are reported at once and that no error contains a
+// password.
 func TestConfigFaults(t *testing.T) {
 	_, err := New(Config{
 		Key: make(ed25519.PrivateKey, 3), URLs: []string{"tls://broker:4222", "http://joe:hidden@x", "nats://",
@@ -45,8 +46,9 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// Members exchange a frame although they are never connected at the same time: the frame waits at the broker, even
-// while the server restarts. A member that died before it could save the content of a frame finds the frame again.
+// TestStoreAndForward checks that members exchange a frame although they are never connected at the same time: the
+// frame stays at the broker, even while the server restarts. A member that died before saving the content of a frame
+// must receive the frame again.
 func TestStoreAndForward(t *testing.T) {
 	b := newBroker(t)
 	early := open(t, b.config("run", "a", "b"))
@@ -68,7 +70,8 @@ func TestStoreAndForward(t *testing.T) {
 	}
 }
 
-// A frame that is repeated while the peer sleeps displaces no other frame. Not every repeat is sent to the broker.
+// TestRepeats checks that a frame that is repeated while the peer sleeps displaces no other frame, and that some
+// repeats are not sent to the broker.
 func TestRepeats(t *testing.T) {
 	b := newBroker(t)
 	a := open(t, b.config("run", "a", "b"))
@@ -80,7 +83,7 @@ func TestRepeats(t *testing.T) {
 		brokertest.Send(t, a, "b", []byte("last"))
 	}
 	took := time.Since(begin)
-	// The gaps between repeats double from repeatMin up to repeatMax.
+	// The intervals between repeats double from repeatMin up to repeatMax.
 	if n, most := (a.Peers()[0].Sent-sent)/sent, 2+int64(took/quick.repeatMin); n > most {
 		t.Errorf("%d times in %v, want at most %d", n, took, most)
 	}
@@ -93,8 +96,8 @@ func TestRepeats(t *testing.T) {
 	brokertest.Receive(t, late, "a", []byte("last"))
 }
 
-// The server stops and returns, once with its data and once without. The members reconnect, and are informed if data
-// was lost.
+// TestServerRestarts restarts the server, once with its data and once without. The members must reconnect, and the
+// channel that Opened returns must notify them if data was lost.
 func TestServerRestarts(t *testing.T) {
 	b := newBroker(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
@@ -133,7 +136,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// An outdated message that the broker still stores does not make a node accuse the message's sender.
+// TestOldWord checks that a node does not accuse a member because of an outdated message that the broker still stores.
 func TestOldWord(t *testing.T) {
 	b := newBroker(t)
 	config := func(name, peer, fleet string) Config {
@@ -151,7 +154,8 @@ func TestOldWord(t *testing.T) {
 	}
 }
 
-// If an operator created the stream with too little room, the error names the stream.
+// TestNarrowStream checks that the error names the stream if an operator created the stream with limits that are too
+// low.
 func TestNarrowStream(t *testing.T) {
 	b := newBroker(t)
 	nc, err := client.Connect(b.url())

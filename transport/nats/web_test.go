@@ -31,7 +31,7 @@ const (
 	excepted = "direct.invalid" // host that NO_PROXY excludes from the environment's proxy
 )
 
-// newFar creates an estate whose websockets members reach through a proxy.
+// newFar creates an estate whose members use websockets and reach it only through a proxy.
 func newFar(t *testing.T) *broker {
 	t.Helper()
 	b := newEstate(t)
@@ -39,8 +39,8 @@ func newFar(t *testing.T) *broker {
 	return b
 }
 
-// A frame passes over websockets with TLS and credentials, through a proxy. The client asks the proxy for the broker by
-// name, and the transport reports the proxy.
+// TestProxy sends a frame over websockets with TLS and credentials, through a proxy. The client must pass the broker's
+// host name to the proxy, and the transport must report the proxy.
 func TestProxy(t *testing.T) {
 	b := newFar(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
@@ -63,14 +63,14 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// Servers, networks and nodes fail as in TestKills, but members use websockets, through a proxy that sometimes closes
-// all connections. The models equal those of the quiet run.
+// TestKillsBehindProxy causes the same faults as TestKills, but the members use websockets through a proxy that
+// sometimes closes all connections. The models must equal those of a fault-free run.
 func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
 
-// Whatever goes wrong at a proxy, the node reports one clear error, without credentials. It retries until the proxy
-// works.
+// TestBrokenProxy checks that, for each failure at a proxy, the node reports one clear error without credentials and
+// retries until the proxy works.
 func TestBrokenProxy(t *testing.T) {
 	b := newFar(t)
 	p := b.tunnel
@@ -163,7 +163,8 @@ func TestBrokenProxy(t *testing.T) {
 	}
 }
 
-// HTTPS_PROXY applies only to wss URLs, and NO_PROXY excludes hosts. TestMain sets both variables.
+// TestProxyOfTheEnvironment checks that HTTPS_PROXY applies only to wss URLs and that NO_PROXY excludes hosts. TestMain
+// sets both variables.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	for url, want := range map[string]string{
 		"wss://" + nowhere:  "http://127.0.0.1:1",
@@ -178,8 +179,8 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// A proxy in front of the broker terminates TLS and serves the broker under a path. That works, because frames are
-// sealed independently of TLS.
+// TestPath connects to a broker through a proxy that terminates TLS and serves the broker under a path. This must work,
+// because frames are sealed independently of TLS.
 func TestPath(t *testing.T) {
 	b := &broker{t: t, options: server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
@@ -217,7 +218,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// A probe reports what a broker stores of the peers, and changes nothing.
+// TestProbe checks that a probe reports what the broker stores for the peers and changes nothing.
 func TestProbe(t *testing.T) {
 	b := newBroker(t)
 	n := brokertest.Ring("run", 8, false, 2)
@@ -254,8 +255,9 @@ func TestProbe(t *testing.T) {
 	b.Start()
 }
 
-// In TLS 1.3 a broker refuses a certificate after the client has finished its handshake, and may have closed when the
-// client writes. The error still states the reason for the refusal, not only that the connection broke.
+// TestRefusedCertificate checks that the error states why the broker refused a certificate, not only that the
+// connection broke. In TLS 1.3, a broker refuses a certificate after the client has finished its handshake, and may
+// then close the connection. So the client's next write may fail before the client has read the reason.
 func TestRefusedCertificate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("what has arrived on a connection that is reset cannot be read here")

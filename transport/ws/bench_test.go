@@ -12,21 +12,22 @@ import (
 	"time"
 )
 
-// clique is the number of nodes in the benchmarks. Each node has the other four as neighbors.
+// clique is the number of nodes in the benchmarks. Every node has all other nodes as neighbors.
 const clique = 5
 
-// ways are the connections that BenchmarkRound compares: those of this package, of bare TLS and of bare TCP.
+// ways lists the kinds of connections that BenchmarkRound compares: this package, bare TLS and bare TCP.
 var ways = []struct {
 	name string
 	mesh func(b *testing.B, size int) mesh
 }{{"ws", wsMesh}, {"tls", rawMesh(true)}, {"tcp", rawMesh(false)}}
 
-// cpuTime returns the process's user and system time. It is nil on platforms where that is not available.
+// cpuTime returns the process's user and system time. It is nil on platforms without this information.
 var cpuTime func() time.Duration
 
 // BenchmarkRound measures the network cost of a round. Each of five nodes sends a frame of d float32 values to its four
-// neighbors and waits for their frames, over loopback in one process: with this package, with bare TLS 1.3, and with
-// bare TCP. It also reports the overhead on the network: the bytes written to TCP beyond the numbers themselves.
+// neighbors and waits for their frames. All nodes run in one process and communicate over loopback: with this package,
+// with bare TLS 1.3, or with bare TCP. The benchmark also reports the overhead on the network, which is the number of
+// bytes written to TCP in addition to the float32 values.
 //
 //	go test -run xxx -bench Round -benchtime 3s ./transport/ws
 func BenchmarkRound(b *testing.B) {
@@ -50,9 +51,9 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// BenchmarkAgainst alternates the rounds of BenchmarkRound between this package, TLS and TCP, so that other load on the
-// machine affects all of them equally. It reports the speed of this package as a fraction of the speed of TLS and of
-// TCP, by wall clock and, where available, by processor time.
+// BenchmarkAgainst runs the rounds of BenchmarkRound with this package, TLS and TCP in turn, so that other load on the
+// machine affects all three equally. It reports the speed of this package as a fraction of the speeds of TLS and TCP,
+// in wall-clock time and, where available, in processor time.
 //
 //	go test -run xxx -bench Against -benchtime 3s -count 5 ./transport/ws
 func BenchmarkAgainst(b *testing.B) {
@@ -167,7 +168,7 @@ func (m *transports) written() (n int64) {
 	return n
 }
 
-// streams connects each pair of nodes with one bare connection.
+// streams connects every pair of nodes with a bare TLS or TCP connection.
 type streams struct {
 	ends  [clique][clique]net.Conn
 	in    [clique][clique][]byte
@@ -202,7 +203,7 @@ func rawMesh(secure bool) func(b *testing.B, size int) mesh {
 	}
 }
 
-// tcpPair returns the two ends of a connection over loopback. They are closed when the test ends.
+// tcpPair returns the two ends of a loopback connection and closes them when the test ends.
 func tcpPair(t testing.TB) (near, far net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

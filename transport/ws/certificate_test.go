@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A member's certificate equals, byte for byte, the certificate that the standard library makes for the same key. It
-// contains the public key and has a valid signature.
+// TestCertificate checks that a member's certificate is byte for byte the certificate that the standard library creates
+// for the same key. The certificate must contain the public key and have a valid signature.
 func TestCertificate(t *testing.T) {
 	for i := range 4 {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(77 * i)}, ed25519.SeedSize))

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// sink is a connection that records the bytes written to it. It fails after limit bytes, unless limit is 0.
+// sink is a connection that records the bytes written to it. If limit is not 0, it fails after limit bytes.
 type sink struct {
 	net.Conn
 	writes [][]byte
@@ -30,8 +30,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A coalescer passes on data that is written in pieces of any size, complete and in order, whether or not the coalescer
-// is held. A held coalescer passes data on in full blocks.
+// TestCoalescerKeepsEverything checks that a coalescer, held or not, passes on all data in order, whatever the sizes of
+// the writes. A held coalescer must pass data on in full blocks.
 func TestCoalescerKeepsEverything(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink
@@ -83,7 +83,8 @@ func TestCoalescerKeepsEverything(t *testing.T) {
 	}
 }
 
-// The error of a deferred write is returned at the end of the message, and by every later write.
+// TestCoalescerReportsErrors checks that the error of a deferred write is returned at the end of the message and by
+// every later write.
 func TestCoalescerReportsErrors(t *testing.T) {
 	for _, size := range []int{1, 20_000, 3 * chunk} {
 		below := &sink{limit: size, total: 1} // fails one byte before the end
@@ -110,7 +111,8 @@ func TestCoalescerReportsErrors(t *testing.T) {
 	}
 }
 
-// The library answers pings from the reading goroutine, while another goroutine writes a frame in several writes.
+// TestPingsBetweenFrames checks that frames stay intact when the library answers pings from the reading goroutine while
+// another goroutine sends a frame in several writes.
 func TestPingsBetweenFrames(t *testing.T) {
 	const frames = 30
 	b := start(t, "b", nil, peerOf("a"))
@@ -160,7 +162,8 @@ func TestPingsBetweenFrames(t *testing.T) {
 	}
 }
 
-// Both ends count the same number of bytes, which is only a little more than the length of the frame.
+// TestBytesAreCounted checks that both ends count the same number of bytes, only slightly more than the length of the
+// frame.
 func TestBytesAreCounted(t *testing.T) {
 	slow := func(c *Config) { c.timing = defaultTiming } // so slow that no keepalive is sent in the meantime
 	a, b := pair(t, slow, slow)

@@ -12,48 +12,50 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// window is how many received frames of one peer may wait until Recv returns them.
+// window is the maximum number of received frames from one peer that wait for Recv.
 const window = endpoint.Window
 
 // Config describes a node and its neighbors.
 type Config struct {
-	// Name is the member's own name.
+	// Name is the node's own name.
 	Name string
 
-	// Key is the member's own secret key. Peers pin the public key that belongs to it.
+	// Key is the node's own secret key. The peers pin the corresponding public key.
 	Key ed25519.PrivateKey
 
-	// Listen is the TCP address to listen on, "host:port"; port 0 lets the system choose (see [Transport.Addr]). If
-	// empty, this end dials every peer.
+	// Listen is the TCP address to listen on, "host:port". With port 0, the system chooses the port (see
+	// [Transport.Addr]). If Listen is empty, the node does not listen, but dials every peer.
 	Listen string
 
-	// Proxy is the HTTP CONNECT proxy through which peers are dialed, "http://host:port" or "https://host:port", with
-	// user and password if required. Nil means HTTPS_PROXY and NO_PROXY, as [http.ProxyFromEnvironment] reads them.
+	// Proxy is the HTTP proxy through which the node dials its peers with CONNECT: "http://host:port" or
+	// "https://host:port", with a user and password if required. Nil means the proxy from the environment variables
+	// HTTPS_PROXY and NO_PROXY, as in [http.ProxyFromEnvironment].
 	Proxy *url.URL
 
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Hello returns the first message to a peer on a new connection, at most 64 KiB; a nil Hello means an empty
-	// message. CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If CheckHello fails, the
-	// connection is refused, and the peer receives the first 120 bytes of the error's text. Both are called from
-	// several goroutines.
+	// Hello returns the first message to send to a peer on a new connection, of at most 64 KiB; a nil Hello means an
+	// empty message. CheckHello checks a hello from a peer; a nil CheckHello accepts every hello. If CheckHello fails,
+	// the node refuses the connection and sends the first 120 bytes of the error text to the peer. Both functions may
+	// be called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
-	// MaxFrame is the maximum length in bytes of frames to send and to accept, at most 1 GiB; 0 means 16 MiB. A longer
-	// frame ends the connection. For each peer up to four such frames wait for Recv, and one is being sent.
+	// MaxFrame is the maximum length of sent and received frames, in bytes. It is at most 1 GiB; 0 means 16 MiB. A
+	// longer frame ends the connection. For each peer, the node holds up to four received frames for Recv and one frame
+	// that is being sent.
 	MaxFrame int
 
-	// Logger receives lines about connections that were made, lost or refused; nil is silent.
+	// Logger receives log lines about new, lost and refused connections; nil disables logging.
 	Logger *slog.Logger
 
-	// For tests only. A zero timing means defaultTiming, a nil dial a net.Dialer.
+	// These fields are for tests only. A zero timing means defaultTiming, and a nil dial means that a net.Dialer dials.
 	timing timing
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Fleet provides the keys and addresses of a fleet's members. The type fleetfile.File implements it.
+// Fleet provides the keys and addresses of a fleet's members. It is implemented by the type fleetfile.File.
 type Fleet interface {
 	Peers(member string) []Peer
 	MaxFrame() int
@@ -61,15 +63,16 @@ type Fleet interface {
 	CheckHello(member string) func(peer string, hello []byte) error
 }
 
-// ConfigOf returns the configuration of a fleet's member, for [New] and [Probe]. The caller may set further fields.
+// ConfigOf returns a configuration for a member of a fleet, to pass to [New] or [Probe]. The caller may set further
+// fields.
 func ConfigOf(fleet Fleet, name string, key ed25519.PrivateKey, listen string) Config {
 	return Config{Name: name, Key: key, Listen: listen, Peers: fleet.Peers(name), MaxFrame: fleet.MaxFrame(),
 		Hello: fleet.Hello(name), CheckHello: fleet.CheckHello(name)}
 }
 
-// Peer is a neighbor. An address is "wss://host:port/path", by default with port 443, or "host:port". While there is no
-// connection, this end tries the addresses in order, and resolves names each time. A peer without addresses must dial
-// this end.
+// Peer is a neighbor. Its addresses have the form "wss://host:port/path" or "host:port"; the default port is 443. While
+// there is no connection, the node tries the addresses in order and resolves host names each time. A peer without
+// addresses must dial this node.
 type Peer = transport.Peer
 
 type timing struct {
@@ -107,7 +110,7 @@ func (c *Config) validate() error {
 	return faults.Err()
 }
 
-// checkPeers adds the errors of peers to faults. own is the node's public key, or nil if unknown.
+// checkPeers adds all errors in peers to faults. own is the node's public key, or nil if it is unknown.
 func checkPeers(faults *endpoint.Faults, name string, own ed25519.PublicKey, peers []Peer) {
 	faults.CheckPeers(name, own, peers, transport.CheckKey)
 	for _, p := range peers {

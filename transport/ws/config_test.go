@@ -120,7 +120,8 @@ func (two) CheckHello(member string) func(string, []byte) error {
 	}
 }
 
-// ConfigOf needs only a fleet and a key to make a working configuration, even if the address has no scheme.
+// TestConfigOfAFleet checks that ConfigOf returns a working configuration from a fleet and a key alone, even if the
+// address has no scheme.
 func TestConfigOfAFleet(t *testing.T) {
 	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
 	if err != nil {
@@ -150,8 +151,8 @@ func TestConfigOfAFleet(t *testing.T) {
 	}
 }
 
-// If a peer has no address and has not dialed, the peer's status states both facts as the reason why it is not
-// connected.
+// TestNoAddressIsSaid checks that the status of an unconnected peer states that the peer has no address and has not
+// dialed.
 func TestNoAddressIsSaid(t *testing.T) {
 	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
 	if err != nil {

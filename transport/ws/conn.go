@@ -21,11 +21,12 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// subprotocol is the websocket subprotocol of this package's framing. A future framing that is incompatible with this
-// one must get a different name.
+// subprotocol is the name of the websocket subprotocol with this package's framing. If the framing changes
+// incompatibly, the name must change.
 const subprotocol = "spade-edge.1"
 
-// kind is the type of a message. Each message is one binary websocket message: kind, number (big-endian), body.
+// kind is the type of a message. Each message is one binary websocket message that consists of the kind, a big-endian
+// number and a body.
 type kind byte
 
 const (
@@ -36,7 +37,8 @@ const (
 
 const (
 	headerLen = 5
-	// chunk is the maximum length of one write in bytes. It bounds how long a control frame waits for a write to finish.
+	// chunk is the maximum length of one write, in bytes. It limits how long a control frame waits for a write to
+	// finish.
 	chunk     = 64 << 10
 	maxReason = 123
 )
@@ -47,7 +49,7 @@ func putHeader(k kind, number int) [headerLen]byte {
 	return h
 }
 
-// parseHeader parses a header and checks that the number is within the limit of its kind.
+// parseHeader parses a message header and checks that the number does not exceed the limit for the kind.
 func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error) {
 	k = kind(h[0])
 	n := binary.BigEndian.Uint32(h[1:])
@@ -68,17 +70,17 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 	return k, int(n), nil
 }
 
-// conn is a websocket that carries messages. One goroutine may read while another writes. Methods take no context: to
-// end a call, set a deadline or close the field tcp.
+// conn is a websocket that carries messages. One goroutine may read while another goroutine writes. The methods have no
+// context parameter: to interrupt a call, set a deadline or close the TCP connection.
 type conn struct {
 	ws *websocket.Conn
 	link
 	dialed   string // the address that this end dialed; empty if the other end dialed
 	maxFrame int
 
-	// The field in holds the first bytes of the message being read. The field rest is the part of these bytes that
-	// readBody has not returned yet. A call into the library takes as long as reading a small message, so one call
-	// reads both the header and a small message.
+	// in holds the first bytes of the message being read, and rest is the part of these bytes that readBody has not
+	// returned yet. One call into the library takes as long as reading a small message, so each call reads the header
+	// together with the start of the body.
 	in   [512]byte
 	rest []byte
 }
@@ -131,7 +133,7 @@ type message struct {
 	body   []byte
 }
 
-// write sends the messages in one flush. After an error the connection is unusable.
+// write sends the messages and flushes once. After an error, the connection is unusable.
 func (c *conn) write(messages ...message) (err error) {
 	c.secure.hold()
 	for i := 0; i < len(messages) && err == nil; i++ {
@@ -140,7 +142,7 @@ func (c *conn) write(messages ...message) (err error) {
 	return cmp.Or(err, c.secure.release())
 }
 
-// put encodes a message as websocket frames: a short message as one frame, a longer one in pieces of at most a chunk.
+// put sends a message as one websocket frame if it is short, and otherwise in pieces of at most chunk bytes.
 func (c *conn) put(m message) error {
 	h := putHeader(m.kind, m.number)
 	if headerLen+len(m.body) <= chunk {
@@ -182,8 +184,8 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	return k, number, r, nil
 }
 
-// readBody fills b with the rest of a message. If a connection ends between two websocket frames of a message, the
-// library reports the end of the message; readBody notices that bytes are missing, because the header has the length.
+// readBody reads the rest of a message into b. If a connection ends between two websocket frames of a message, the
+// library reports the end of the message; readBody detects the missing bytes, because the header contains the length.
 func (c *conn) readBody(r io.Reader, b []byte) error {
 	n, long := copy(b, c.rest), len(b) < len(c.rest)
 	c.tcp.meter.count(-n)
@@ -204,24 +206,24 @@ func (c *conn) readBody(r io.Reader, b []byte) error {
 	return nil
 }
 
-// closedError is the reason that the other end gave when it closed the connection.
+// closedError contains the reason that the other end gave for closing the connection.
 type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
-// Is reports whether target is errHello or errCrossed and the other end's reason has its text. It compares texts
-// because an end sends only the text of its reason.
+// Is reports whether target is errHello or errCrossed and the reason from the other end has the text of target. Only
+// the text of an error is sent, so Is compares texts.
 func (e closedError) Is(target error) bool {
 	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ") ||
 		target == errCrossed && e.reason == errCrossed.Error()
 }
 
-// refusal is an error whose cause is the other end. Its text is sent to the other end.
+// refusal is an error that the other end caused. The text of the error is sent to the other end.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// readError returns the reason that the other end gave for closing, if err contains such a reason, or else err itself.
+// readError returns the other end's reason for closing the connection if err contains one. Otherwise it returns err.
 func (c *conn) readError(err error) error {
 	var ce websocket.CloseError
 	if errors.As(err, &ce) {
@@ -230,9 +232,9 @@ func (c *conn) readError(err error) error {
 	return err
 }
 
-// stop ends the connection because of err. If err is a refusal or [transport.ErrClosed], stop sends its text to the
-// other end and waits for the answer, for at most linger. If the other end answers, it has received everything that was
-// written.
+// stop ends the connection because of err. If err is a refusal or [transport.ErrClosed], stop sends a reason to the
+// other end and waits for an answer, but no longer than linger. An answer means that the other end has received
+// everything that was written.
 func (c *conn) stop(err error, linger time.Duration) {
 	defer c.tcp.Close()
 	status, reason := websocket.StatusGoingAway, "going away"
@@ -245,7 +247,7 @@ func (c *conn) stop(err error, linger time.Duration) {
 	c.ws.Close(status, shorten(reason, maxReason))
 }
 
-// abort ends the connection at once, without a close frame. It waits until the library's goroutine has ended.
+// abort ends the connection immediately, without a close frame, and waits until the library's goroutine has ended.
 func (c *conn) abort() {
 	c.tcp.Close()
 	c.ws.CloseNow()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// connectProxy starts an HTTP proxy and returns its URL. The proxy passes each connection to the function that the
-// parameter does holds. While does holds nil, the proxy works correctly.
+// connectProxy starts an HTTP proxy and returns its URL. If a function is stored in the parameter does, the proxy calls
+// this function for each connection instead of answering correctly.
 func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *url.URL {
 	t.Helper()
 	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
@@ -34,8 +34,8 @@ func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *
 	return &url.URL{Scheme: "http", Host: at, User: url.UserPassword("ward", "secret")}
 }
 
-// Whatever goes wrong at a proxy, the node reports one clear error and logs it once as a warning. It retries, and
-// connects as soon as the proxy works.
+// TestProxyThatRefuses checks that, for each failure at a proxy, the node reports one clear error and logs one warning.
+// The node must retry and connect as soon as the proxy works.
 func TestProxyThatRefuses(t *testing.T) {
 	says := func(text string) func(net.Conn) error {
 		return func(in net.Conn) error {
@@ -89,7 +89,8 @@ func TestProxyThatRefuses(t *testing.T) {
 	}
 }
 
-// A node connects to its neighbor through a proxy although nobody can dial the node and its name sorts higher.
+// TestHigherNameDialsThroughProxy checks that a node connects to its neighbor through a proxy even if nobody can dial
+// the node and its name sorts after the neighbor's.
 func TestHigherNameDialsThroughProxy(t *testing.T) {
 	var does atomic.Pointer[func(in net.Conn) error]
 	a := start(t, "a", nil, peerOf("b"))
@@ -103,8 +104,8 @@ func TestHigherNameDialsThroughProxy(t *testing.T) {
 	}
 }
 
-// A node connects over IPv6. It also connects to a host name with an IPv4 and an IPv6 address if only one of the two
-// addresses answers.
+// TestDualStack checks that a node connects over IPv6, and that it connects to a host name with an IPv4 and an IPv6
+// address if only one of the two answers.
 func TestDualStack(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {

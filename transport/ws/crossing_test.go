@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// many returns how often a test repeats its steps: the value of the environment variable with the given name, or the
-// parameter few if the variable is not set.
+// many returns how often a test repeats its steps: the parameter few, unless the named environment variable sets
+// another number.
 func many(t *testing.T, variable string, few int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -33,14 +33,14 @@ func many(t *testing.T, variable string, few int) int {
 	return n
 }
 
-// descriptors returns how many files this process has open, or 0 if the system does not tell.
+// descriptors returns the number of files that this process has open, or 0 if the number is unknown.
 func descriptors() int {
 	all, _ := os.ReadDir("/proc/self/fd")
 	return len(all)
 }
 
-// steady waits until the process has at most the given numbers of goroutines and open files, plus a few that the
-// runtime may need.
+// steady waits until the process has at most two more goroutines and at most two more open files than the given
+// numbers.
 func steady(t *testing.T, goroutines, files int) {
 	t.Helper()
 	for range 400 {
@@ -53,7 +53,7 @@ func steady(t *testing.T, goroutines, files int) {
 		runtime.NumGoroutine(), descriptors(), goroutines, files)
 }
 
-// places returns two addresses at which no process listens yet.
+// places returns two addresses on which no process is listening.
 func places(t *testing.T) (at [2]string) {
 	t.Helper()
 	for i := range at {
@@ -67,7 +67,7 @@ func places(t *testing.T) (at [2]string) {
 	return at
 }
 
-// endOf creates a transport that the caller must close.
+// endOf creates a transport with one peer. The caller must close it.
 func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport, error) {
 	p := peerOf(peer)
 	if peerAt != "" {
@@ -80,14 +80,14 @@ func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport,
 	return New(cfg)
 }
 
-// couple returns the names of two members. Names and keys differ for each i and each process: another process may take
-// a port that is free for a moment, and must then not be mistaken for the peer.
+// couple returns the names of two members. The names, and thus the keys, are different for each i and each process,
+// because another process may take a port that is briefly free and must not be mistaken for the peer.
 func couple(i int) []string {
 	id := fmt.Sprint(os.Getpid(), "-", i)
 	return []string{"a" + id, "b" + id}
 }
 
-// stream sends numbered frames to a peer, and checks that the frames that the peer sends arrive once and in order.
+// stream sends numbered frames to a peer and checks that the peer's frames arrive exactly once and in order.
 func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 	sent := make(chan error, 1)
 	go func() {
@@ -111,9 +111,9 @@ func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 	return <-sent
 }
 
-// TestCrossing starts two nodes that dial each other at once: one connection remains, no frame is lost or duplicated,
-// and the connection is never replaced. A long run by hand: SPADE_CROSSINGS=100000 go test ./transport/ws -run
-// TestCrossing -timeout 0
+// TestCrossing starts two nodes that dial each other at the same time. It checks that one connection remains and is
+// never replaced, and that no frame is lost or duplicated. For a long run: SPADE_CROSSINGS=100000 go test
+// ./transport/ws -run TestCrossing -timeout 0
 func TestCrossing(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	crossed := 0
@@ -183,9 +183,9 @@ func TestCrossing(t *testing.T) {
 	steady(t, goroutines, files)
 }
 
-// TestLateStart starts one node some time after the other. Either both nodes have the address of their peer, or only
-// one node has it. By hand, with up to 30 s between the starts: SPADE_LATE=200 SPADE_LATE_MS=30000 go test
-// ./transport/ws -run TestLateStart -timeout 0
+// TestLateStart starts one node some time after the other and checks that they connect and exchange frames. Either both
+// nodes know the address of their peer, or only one does. To wait up to 30 s between the starts: SPADE_LATE=200
+// SPADE_LATE_MS=30000 go test ./transport/ws -run TestLateStart -timeout 0
 func TestLateStart(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	few := 400 // milliseconds between the starts: long enough for one or two failed attempts
@@ -232,7 +232,7 @@ func TestLateStart(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
-			// The time limit holds only on a machine without other load.
+			// This time limit requires an otherwise idle machine, so it applies only if SPADE_LATE is set.
 			if took := time.Since(listens); took > 1500*time.Millisecond && os.Getenv("SPADE_LATE") != "" {
 				t.Errorf("%v, address of %d, %v apart: connected after %v", names, has, gap, took)
 			}
@@ -256,7 +256,8 @@ func TestLateStart(t *testing.T) {
 	steady(t, goroutines, files)
 }
 
-// TestRestartIsMet restarts the two ends in turn while the end that keeps running still has the old connection.
+// TestRestartIsMet restarts the two nodes in turn while the node that keeps running still has the old connection. After
+// each restart, frames must flow again.
 func TestRestartIsMet(t *testing.T) {
 	at := places(t)
 	var ends [2]*Transport
@@ -292,8 +293,9 @@ func TestRestartIsMet(t *testing.T) {
 	}
 }
 
-// TestRestartReplacesDeadConnection restarts one end while the other end still has a connection that nobody will ever
-// close, as after a power failure. A new connection replaces the dead connection at once, whichever end dials.
+// TestRestartReplacesDeadConnection restarts one node while the other node still has a dead connection that nobody will
+// close, as after a power failure. It checks that a new connection replaces the dead one immediately, whichever node
+// dials.
 func TestRestartReplacesDeadConnection(t *testing.T) {
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		stays := start(t, names[0], nil, peerOf(names[1]))
@@ -318,7 +320,7 @@ func TestRestartReplacesDeadConnection(t *testing.T) {
 	}
 }
 
-// deaf is a connection that reports late that it has ended.
+// deaf is a connection that reports its end only after release is closed.
 type deaf struct {
 	net.Conn
 	release chan struct{}
@@ -332,8 +334,9 @@ func (d deaf) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestOneSidedEnds connects a node to programs that dial from one side only. One program always dials and sends the
-// first hello. The other program answers every call with a refusal.
+// TestOneSidedEnds connects a node to two simple programs, one at a time. The first dials and sends the first hello.
+// The second accepts connections but answers each request with a refusal; the node must still connect to a real peer
+// afterwards.
 func TestOneSidedEnds(t *testing.T) {
 	t.Run("dials", func(t *testing.T) {
 		b := start(t, "b", nil, peerOf("a"))

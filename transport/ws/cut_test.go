@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// numbered returns the frame with number i. All of its content follows from the number, so a test can verify the frame.
+// numbered returns the frame with number i. The number determines the whole content, so that a test can verify the
+// frame.
 func numbered(i uint64) []byte {
 	draw := rand.NewPCG(i, 7)
 	b := binary.BigEndian.AppendUint64(nil, i)
@@ -22,7 +23,7 @@ func numbered(i uint64) []byte {
 	return b
 }
 
-// cutter is a connection that breaks after a given number of bytes in both directions together.
+// cutter is a connection that breaks after a given total number of bytes in both directions.
 type cutter struct {
 	net.Conn
 	left *atomic.Int64
@@ -40,8 +41,9 @@ func (c cutter) Read(p []byte) (int, error) {
 	return max(0, n-over), net.ErrClosed
 }
 
-// While frames flow in both directions, the connection is cut repeatedly at random points: in handshakes, between
-// frames and inside them. A frame may be lost or arrive twice. No frame arrives three times, out of order or modified.
+// TestCutsAnywhere repeatedly cuts the connection while frames flow in both directions. It cuts at random points: in
+// handshakes, between frames and inside frames. A frame may be lost or arrive twice, but no frame may arrive three
+// times, out of order or modified.
 func TestCutsAnywhere(t *testing.T) {
 	cuts := int64(300)
 	switch {

@@ -19,10 +19,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
-// keepDialing dials p while there is no connection to it, until the transport is closed. The wait after all addresses
-// have failed doubles each time, until a connection has lasted longer than the wait. For some time after a loss the
-// wait stays short, so that a peer that starts late is reached soon. The wait does not stay short if the peer or a
-// proxy answers and refuses, because a proxy may lock an account after some failed attempts.
+// keepDialing dials p whenever there is no connection to p, until the transport is closed. The wait between attempts
+// doubles each time all addresses have failed, and is reset once a connection has lasted longer than the wait. For some
+// time after a connection is lost, the wait stays short, so that a peer that starts late is reached soon. The wait does
+// not stay short if the peer or a proxy refuses, because a proxy may lock an account after several failed attempts.
 func (t *Transport) keepDialing(p *peer) {
 	wait, lost := t.cfg.timing.backoffMin, time.Now()
 	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }
@@ -75,7 +75,7 @@ func (t *Transport) keepDialing(p *peer) {
 	}
 }
 
-// answered reports whether an attempt failed because the peer, or something on the path, refused it.
+// answered reports whether an attempt failed because the peer, or something between the two, refused the connection.
 func answered(err error) bool {
 	return errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.Is(err, errStatus) ||
 		errors.Is(err, proxy.ErrRefused)
@@ -104,7 +104,7 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 }
 
 // connect returns a connection to a peer on which both ends have proved their keys. If connect fails, the returned link
-// contains only the name of the proxy, if there was one.
+// contains only the name of the proxy, if any.
 func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
 	host, hostPort, err := transport.ParseAddress(address)
 	if err != nil {
@@ -136,16 +136,16 @@ func newLink(p *peer, secure *tls.Conn, tcp *tcpConn) link {
 	return link{secure: &coalescer{Conn: secure}, tcp: tcp, key: key}
 }
 
-// upgrade is an http.RoundTripper that sends one request over an existing connection. The answer's body is the
+// upgrade is an http.RoundTripper that sends one request over an existing connection. The body of the response is the
 // connection.
 type upgrade struct{ conn net.Conn }
 
 const maxHTTP = 16<<10 + endpoint.MaxHello
 
-// errStatus begins the error for an answer with a status other than the expected one.
+// errStatus is the error for an answer with an unexpected status.
 var errStatus = errors.New("the other end answers")
 
-// ask sends a request and reads the header of the answer. It fails unless the answer has the given status.
+// ask sends a request and reads the header of the response. It fails unless the response has the given status.
 func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufio.Reader, error) {
 	if err := r.Write(conn); err != nil {
 		return nil, nil, err

@@ -31,7 +31,7 @@ func Example() {
 		return
 	}
 	defer south.Close()
-	// It suffices that one of the two nodes listens.
+	// Only one of the two nodes needs to listen.
 	north, err := ws.New(ws.Config{
 		Name:  "north",
 		Key:   northKey,

@@ -19,7 +19,7 @@ func TestReconnectAfterCut(t *testing.T) {
 		a.send(t, "b", []byte{i})
 		b.expect(t, "a", []byte{i})
 		between.cut()
-		// Wait until both ends have detected the cut, because a frame sent earlier may be lost.
+		// Wait until both ends have detected the cut: a frame sent before that may be lost.
 		a.awaitCount(t, "msg=disconnected", int(i)+1)
 		b.awaitCount(t, "msg=disconnected", int(i)+1)
 	}
@@ -45,8 +45,8 @@ func (n node) awaitCount(t *testing.T, word string, want int) {
 	}
 }
 
-// If the connection breaks while a frame is sent, the frame is sent again on the next connection. If that connection
-// breaks too, the frame is lost.
+// TestBrokenFrameIsSentAgain checks that if the connection breaks while a frame is being sent, the frame is sent again
+// on the next connection, and that the frame is lost if that connection breaks too.
 func TestBrokenFrameIsSentAgain(t *testing.T) {
 	frame := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB, more than the sockets on the path hold
 	for _, c := range []struct {
@@ -70,8 +70,8 @@ func TestBrokenFrameIsSentAgain(t *testing.T) {
 	}
 }
 
-// If a connection ends between two websocket frames of a message, the library reports a regular end of the message. The
-// node does not deliver such a message.
+// TestTruncatedMessageIsNoFrame checks that a node does not deliver a message if the connection ends between two of its
+// websocket frames. In this case the library reports a regular end of the message.
 func TestTruncatedMessageIsNoFrame(t *testing.T) {
 	const announced = 1000
 	b := start(t, "b", nil, peerOf("a"))
@@ -88,7 +88,7 @@ func TestTruncatedMessageIsNoFrame(t *testing.T) {
 			r := settledRaw(t, b, "a")
 			h := putHeader(kindFrame, announced)
 			payload := append(h[:], make([]byte, announced)...)[:headerLen+c.body]
-			// A binary fragment that is not the last (RFC 6455, section 5.2), masked with zeros.
+			// This is the first binary fragment of a longer message (RFC 6455, section 5.2), masked with zeros.
 			wire := []byte{0x02, 0x80 | 126}
 			wire = binary.BigEndian.AppendUint16(wire, uint16(headerLen+c.length))
 			wire = append(append(wire, 0, 0, 0, 0), payload...)
@@ -107,7 +107,7 @@ func TestTruncatedMessageIsNoFrame(t *testing.T) {
 	}
 }
 
-// If a peer violates the protocol, the connection ends, and both ends learn the reason.
+// TestProtocolFaults checks that if a peer violates the protocol, the connection ends and both ends report the reason.
 func TestProtocolFaults(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -128,7 +128,7 @@ func TestProtocolFaults(t *testing.T) {
 			}
 		}, "more than the 4 frames"},
 		{"text", func(t *testing.T, r *raw) {
-			// A text message of no bytes (RFC 6455, section 5.2), masked with zeros.
+			// This is an empty text message (RFC 6455, section 5.2), masked with zeros.
 			if _, err := r.tls.Write([]byte{0x81, 0x80, 0, 0, 0, 0}); err != nil {
 				t.Fatal(err)
 			}
@@ -159,8 +159,8 @@ func TestFirstMessageMustBeHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "first message is of kind 'f'")
 }
 
-// If a peer lost its connection and this node did not notice, the old connection does not keep the peer from connecting
-// again.
+// TestNewerConnectionReplacesOlder checks that a peer that lost its connection can connect again even if this node
+// still has the old connection.
 func TestNewerConnectionReplacesOlder(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	old := settledRaw(t, b, "a")
@@ -176,7 +176,7 @@ func TestNewerConnectionReplacesOlder(t *testing.T) {
 	if _, body := again.get(t, kindFrame); string(body) != "answer" {
 		t.Errorf("the new connection got %q", body)
 	}
-	// The frame on the old connection may be lost, but not the frame on the new one.
+	// The frame on the old connection may be lost, but the frame on the new connection must arrive.
 	from, frame, err := b.Recv(patient(t))
 	if err == nil && string(frame) == "old" {
 		from, frame, err = b.Recv(patient(t))
@@ -186,8 +186,8 @@ func TestNewerConnectionReplacesOlder(t *testing.T) {
 	}
 }
 
-// Frames that Recv has not returned reduce the credit on a new connection: a peer cannot occupy more memory by
-// reconnecting.
+// TestCreditOutlivesConnection checks that frames waiting for Recv reduce the credit on a new connection, so that a
+// peer cannot use more memory by reconnecting.
 func TestCreditOutlivesConnection(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	first := settledRaw(t, b, "a")
@@ -227,7 +227,8 @@ func TestTooLongForPeer(t *testing.T) {
 	a.awaitCount(t, "msg=connected", 2)
 }
 
-// Opened reports every new connection. If nobody reads the channel, no connection is delayed.
+// TestOpened checks that Opened reports every new connection, and that connections are not delayed if nobody reads the
+// channel.
 func TestOpened(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
 	a := start(t, "a", nil, peerOf("b"))

@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// long is true if the environment variable SPADE_LONG is set, as in the full check .ci/run. Tests then run all their
-// cases.
+// long reports whether the environment variable SPADE_LONG is set, as in the full check .ci/run. If so, tests run all
+// their cases.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// fast is a timing with short waits, and with time limits that even a slow machine can meet.
+// fast is a timing with short waits, and with time limits that tests meet even on a slow machine.
 var fast = timing{
 	handshake:  patience,
 	keepalive:  10 * time.Millisecond,
@@ -32,7 +32,7 @@ var fast = timing{
 	backoffMax: 20 * time.Millisecond,
 }
 
-// patience is the time limit of every wait in a test.
+// patience is the time limit for every wait in a test.
 const patience = time.Minute
 
 func patient(t *testing.T) context.Context {
@@ -49,8 +49,8 @@ func keyOf(name string) ed25519.PrivateKey {
 
 func publicOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
 
-// peerOf returns the peer with the given name. Its keys are those of the members named in keys or, if keys is empty,
-// the key of the member name.
+// peerOf returns a peer with the given name and the keys of the members listed in keys. If keys is empty, the peer has
+// the key of the member with its own name.
 func peerOf(name string, keys ...string) Peer {
 	p := Peer{Name: name}
 	if len(keys) == 0 {
@@ -79,7 +79,7 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// await waits until a line contains all the words.
+// await waits until a log line contains all the given words, and returns the line.
 func (l *logbook) await(t *testing.T, words ...string) string {
 	t.Helper()
 	deadline := time.After(patience)
@@ -110,7 +110,7 @@ func (l *logbook) count(word string) int {
 	return strings.Count(l.text.String(), word)
 }
 
-// running is the number of open nodes. Tests of this package do not run in parallel.
+// running is the number of open nodes. The tests in this package do not run in parallel.
 var running int
 
 type node struct {
@@ -118,8 +118,8 @@ type node struct {
 	log *logbook
 }
 
-// start runs a node that listens on loopback. When the test ends, start closes the node and checks that no goroutine is
-// left.
+// start starts a node that listens on the loopback interface. When the test ends, it closes the node and checks that no
+// goroutine is left.
 func start(t *testing.T, name string, change func(*Config), peers ...Peer) node {
 	t.Helper()
 	book := newLogbook()
@@ -150,7 +150,7 @@ func start(t *testing.T, name string, change func(*Config), peers ...Peer) node 
 	return node{tr, book}
 }
 
-// pair runs two nodes: "a" dials and "b" listens. changeA and changeB, if not nil, change their configurations.
+// pair starts two nodes: "a" dials and "b" listens. If changeA and changeB are not nil, they change the configurations.
 func pair(t *testing.T, changeA, changeB func(*Config)) (a, b node) {
 	t.Helper()
 	b = start(t, "b", changeB, peerOf("a"))
@@ -196,8 +196,8 @@ func (n node) expect(t *testing.T, from string, frame []byte) {
 	}
 }
 
-// noGoroutines checks that no goroutine of a transport is left. It retries: Close waits for all goroutines, but a
-// goroutine still exists for a moment after its last statement.
+// noGoroutines checks that no goroutine of a transport is left. It retries because, although Close waits for all
+// goroutines, a goroutine still exists for a moment after its last statement.
 func noGoroutines(t *testing.T) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
@@ -218,13 +218,14 @@ func noGoroutines(t *testing.T) {
 	t.Errorf("goroutines left:\n%s", left)
 }
 
-// raw is the test's end of a connection to a node. It can send what a correct peer would not send.
+// raw is a test's end of a connection to a node. It can send data that a correct peer would not send.
 type raw struct {
 	*conn
 	tls *tls.Conn
 }
 
-// dialTLS opens a TLS connection to a node with the key of keyName. If keyName is empty, it presents no certificate.
+// dialTLS opens a TLS connection to a node and presents the certificate of the member keyName, or no certificate if
+// keyName is empty.
 func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*tls.Conn, link, error) {
 	t.Helper()
 	c, err := net.Dial("tcp", to.listener.Addr().String())
@@ -246,7 +247,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	return secure, link{secure: &coalescer{Conn: secure}, tcp: tcp}, secure.Handshake()
 }
 
-// dialRaw opens a websocket to a node. The caller must send the hello.
+// dialRaw opens a websocket to a node with the key of the member keyName. The caller must send the hello.
 func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	t.Helper()
 	secure, l, err := dialTLS(t, to, keyName, nil)
@@ -261,7 +262,7 @@ func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	return &raw{c, secure}, nil
 }
 
-// settledRaw opens a connection to a node and completes its opening, so that frames can flow.
+// settledRaw opens a connection to a node and exchanges hellos and credits, so that frames can flow.
 func settledRaw(t *testing.T, to node, keyName string) *raw {
 	t.Helper()
 	r, err := dialRaw(t, to, keyName)
@@ -300,7 +301,7 @@ func (r *raw) get(t *testing.T, want kind) (number int, body []byte) {
 	return n, body
 }
 
-// farewell reads until the other end closes the connection, and returns the other end's reason.
+// farewell reads until the other end closes the connection, and returns the reason from the other end.
 func (r *raw) farewell() error {
 	for {
 		_, _, rd, err := r.next()
@@ -315,7 +316,7 @@ func (r *raw) farewell() error {
 
 const cutAfter = 1 << 20
 
-// relay is a TCP proxy between a dialer and a node.
+// relay is a TCP proxy in front of a node. A test can cut its connections.
 type relay struct {
 	addr string
 

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// script is a peer's end of a connection. It sends prepared data and reads nothing.
+// script is a connection to a simulated peer that sends prepared data and ignores everything it receives.
 type script struct {
 	mu     sync.Mutex
 	closed bool
@@ -65,7 +65,7 @@ func (s *script) SetDeadline(time.Time) error      { return nil }
 func (s *script) SetReadDeadline(time.Time) error  { return nil }
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
-// request is the request of RFC 6455, section 1.2, for this package's subprotocol.
+// request is the example request of RFC 6455, section 1.2, with this package's subprotocol.
 const request = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " +
 	subprotocol + "\r\n\r\n"
@@ -82,7 +82,8 @@ const (
 	pong         = 10
 )
 
-// wsFrame appends a websocket frame (RFC 6455, section 5.2) that claims to have length bytes, masked with zeros.
+// wsFrame appends a websocket frame (RFC 6455, section 5.2) that is masked with zeros. The frame's header states the
+// given length, even if the payload has a different length.
 func wsFrame(b []byte, first byte, length uint64, payload []byte) []byte {
 	b = append(b, first, masked|127)
 	b = binary.BigEndian.AppendUint64(b, length)
@@ -94,12 +95,12 @@ func whole(b []byte, k kind, number uint32, body []byte) []byte {
 	return wsFrame(b, fin|binaryFrame, uint64(len(p)), p)
 }
 
-// opening returns what a correct peer sends before frames may flow.
+// opening returns the bytes that a correct peer sends before frames may flow.
 func opening() []byte {
 	return whole(whole([]byte(request), kindHello, 0, nil), kindCredit, window, nil)
 }
 
-// play sends the bytes text to the node n on one connection from the given peer, and returns the error with which the
+// play sends the bytes in text to the node on one connection from the given peer, and returns the error with which the
 // connection ended.
 func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
@@ -113,8 +114,8 @@ func (n node) play(peer string, text []byte) error {
 	return err
 }
 
-// odd has functions that append messages to b. No node sends such messages, but every node tolerates them. draw is a
-// source of randomness.
+// odd contains functions that append an unusual message to b, with draw as the source of randomness. A node never sends
+// these messages but must tolerate them.
 var odd = []func(b []byte, draw *rand.Rand) []byte{
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|ping, 125, make([]byte, 125)) },
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|pong, 3, []byte("???")) },
@@ -132,8 +133,8 @@ var odd = []func(b []byte, draw *rand.Rand) []byte{
 	},
 }
 
-// malformed has functions that append messages to b. Each message makes a node end the connection, and want is part of
-// the expected reason.
+// malformed contains functions that append invalid messages to b. A node must end the connection when it receives such
+// a message, with an error that contains the text in want.
 var malformed = []struct {
 	want string
 	add  func(b []byte, draw *rand.Rand) []byte
@@ -210,8 +211,8 @@ var malformed = []struct {
 	}},
 }
 
-// exchangeFrames makes two nodes send each other frames until stop is called. stop then checks that all frames have
-// arrived, and that the nodes used a single connection.
+// exchangeFrames makes two nodes send frames to each other until stop is called. stop then checks that all frames have
+// arrived on a single connection.
 func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	t.Helper()
 	end := make(chan struct{})
@@ -255,14 +256,15 @@ func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	}
 }
 
-// quiet discards a node's log, which would otherwise count as memory.
+// quiet discards the node's log, which would otherwise be included in memory measurements, and limits frames to 1 MB.
 func quiet(c *Config) {
 	c.Logger = slog.New(slog.DiscardHandler)
 	c.MaxFrame = 1_000_000
 }
 
-// A peer sends all kinds of malformed messages. The node refuses the connection each time, with the reason. Its memory
-// does not grow, and its other peers are not affected. For a million messages:
+// TestMalformedMessages checks a node whose peer sends all kinds of malformed messages. The node must end each
+// connection and return the reason. Its memory must not grow, and its other peers must not be affected. To send a
+// million messages:
 //
 //	SPADE_HOSTILE=1000000 go test -run MalformedMessages -v -timeout 10m ./transport/ws
 func TestMalformedMessages(t *testing.T) {
@@ -294,8 +296,8 @@ func TestMalformedMessages(t *testing.T) {
 		m := malformed[connections%len(malformed)]
 		err := c.play("a", m.add(script, draw))
 		said++
-		// A connection may also end because its peer exceeds its credit: frames of the previous connection may still
-		// wait for Recv, and reduce the credit of the new connection.
+		// A connection may also end because the peer exceeds its credit: frames from the previous connection that still
+		// wait for Recv reduce the credit of the new connection.
 		if err == nil || !strings.Contains(err.Error(), m.want) && !strings.Contains(err.Error(), "more than the 4 frames") {
 			t.Fatalf("connection %d ended with %v, want %q", connections, err, m.want)
 		}
@@ -305,15 +307,16 @@ func TestMalformedMessages(t *testing.T) {
 	}
 	stop()
 	t.Logf("%d connections, memory at most %d bytes more than before", connections, most)
-	// Memory may grow by the frames that wait for Recv, the frame that is being read, and the frames in the pool.
+	// Memory may grow by the size of the frames that wait for Recv, the frame being read, and the frames in the pool.
 	if want := int64((window + 1 + len(c.peers)) * c.cfg.MaxFrame); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d", most, want)
 	}
 }
 
-// Many strangers send nothing, half a message or nonsense, or have a key of their own. Together they cost a bounded
-// amount of memory, and do not affect connected peers. The following command runs 100,000 strangers. In addition, 1,000
-// callers a second complete the handshake with a key that is not pinned for any peer:
+// TestFloodOfStrangers checks a node to which many strangers connect. They send nothing, half a message or nonsense, or
+// use keys of their own. Together they must cost a bounded amount of memory, and must not affect connected peers. The
+// following command runs 100,000 strangers, and also 1,000 callers per second that complete the handshake with a key
+// that is not pinned for any peer:
 //
 //	SPADE_STRANGERS=100000 go test -run FloodOfStrangers -v -timeout 10m ./transport/ws
 func TestFloodOfStrangers(t *testing.T) {
@@ -350,7 +353,7 @@ func TestFloodOfStrangers(t *testing.T) {
 			conns[0].Close()
 			conns = conns[1:]
 		}
-		// Ignore errors, because the node closes callers beyond its limit.
+		// Ignore errors: the node closes callers that exceed its limit.
 		switch i % 5 {
 		case 0:
 		case 1:
@@ -396,15 +399,16 @@ func TestFloodOfStrangers(t *testing.T) {
 	}
 }
 
-// wrongKeys makes callers with wrong keys connect one after another, at most 1,000 a second and in total half as many
-// as strangers. stop ends the calls and returns how many callers there were.
+// wrongKeys makes callers with wrong keys connect, at most 1,000 per second, until strangers/2 calls have been made.
+// The function stop ends the calls and returns the number of calls made.
 func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	const callers = 4
 	var over atomic.Bool
 	var tried atomic.Int64
 	var wg sync.WaitGroup
 	for i := range callers {
-		// The node has pinned neither of these keys for a peer: its own key, and the key of a stranger.
+		// One caller uses the node's own key, another uses a stranger's key. The node has not pinned either key for a
+		// peer.
 		cert := certificateOf(keyOf([]string{"b", "c"}[i%2]))
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
 		wg.Go(func() {
@@ -427,7 +431,7 @@ func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	return func() int { over.Store(true); wg.Wait(); return int(tried.Load()) }
 }
 
-// recorder is a connection that only records writes.
+// recorder is a connection that passes everything written to it to a writer.
 type recorder struct {
 	script
 	io.Writer
@@ -435,7 +439,7 @@ type recorder struct {
 
 func (r *recorder) Write(p []byte) (int, error) { return r.Writer.Write(p) }
 
-// A stranger cannot make TLS buffer a long certificate.
+// TestStrangerWithLongCertificate checks that a stranger cannot make the TLS library buffer a long certificate.
 func TestStrangerWithLongCertificate(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	cert := certificateOf(keyOf("stranger"))
@@ -449,7 +453,7 @@ func TestStrangerWithLongCertificate(t *testing.T) {
 	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes from a caller without a known key", unknownLimit))
 }
 
-// FuzzConnection makes a peer send any data after the TLS handshake.
+// FuzzConnection checks a node with a peer that sends arbitrary data after the TLS handshake.
 func FuzzConnection(f *testing.F) {
 	draw := rand.New(rand.NewPCG(1, 1))
 	for _, m := range malformed {

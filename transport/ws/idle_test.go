@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// The tests of this file run on a fake clock (testing/synctest), which advances when all goroutines wait. A pipe
+// The tests in this file use a fake clock (testing/synctest) that advances when all goroutines are waiting. A pipe
 // replaces TCP and TLS.
 
-// pipedPair returns two nodes that do not dial each other, and the two ends of a websocket between them, with the
-// default timing.
+// pipedPair returns two nodes that do not dial each other and have the default timing. ca and cb are the two ends of a
+// websocket between them.
 func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
 	t.Helper()
 	pa, pb := net.Pipe()
@@ -52,7 +52,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 	return a, b, ca, cb
 }
 
-// serving runs a connection and returns a channel that receives the error with which it ended.
+// serving runs a connection and returns a channel that receives the error with which the connection ends.
 func (n node) serving(peer string, c *conn) <-chan error {
 	end := make(chan error, 1)
 	go func() {
@@ -118,7 +118,7 @@ func TestSilenceEndsConnection(t *testing.T) {
 	}
 }
 
-// slowLink returns the two ends of a link that carries rate bytes a second in each direction. wait returns when both
+// slowLink returns the two ends of a link that transfers rate bytes per second in each direction. wait waits until both
 // ends are closed.
 func slowLink(rate int) (pa, pb net.Conn, wait func()) {
 	pa, ra := net.Pipe()
@@ -144,8 +144,8 @@ func slowLink(rate int) (pa, pb net.Conn, wait func()) {
 	return pa, pb, wg.Wait
 }
 
-// A frame may take longer than the idle timeout, as long as some bytes move. Meanwhile frames pass in the other
-// direction.
+// TestSlowLink checks that sending a frame may take longer than the idle timeout as long as some bytes are transferred,
+// and that meanwhile frames pass in the other direction.
 func TestSlowLink(t *testing.T) {
 	for _, rate := range []int{64_000 / 8, 4_000 / 8} {
 		synctest.Test(t, func(t *testing.T) {
@@ -197,7 +197,8 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// Bytes that a caller sends right after its HTTP request are not lost when the connection becomes a websocket.
+// TestEarlyBytesAreKept checks that bytes sent right after an HTTP request are not lost when the connection becomes a
+// websocket.
 func TestEarlyBytesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pa, pb := net.Pipe()

@@ -9,33 +9,34 @@ import (
 )
 
 const (
-	// handshakeLimit is the maximum number of unauthenticated callers at a time.
+	// handshakeLimit is the maximum number of unauthenticated callers at any time.
 	handshakeLimit = 64
-	// peerLimit is the maximum number of connections of one peer whose hello has not been accepted yet.
+	// peerLimit is the maximum number of connections from one peer whose hellos have not been accepted yet.
 	peerLimit = 4
-	// keptPlaces is how many pending callers of one source are safe from being closed, if a peer has connected from that
-	// source.
+	// keptPlaces applies to a source from which a peer has connected before or in which a peer has an address. While at
+	// most this many callers from that source are pending, the limiter closes callers from other sources first.
 	keptPlaces = 8
 )
 
-// errCrowded is why the limiter closes a caller that has not proved anything yet.
+// errCrowded is the error for a caller whose connection the limiter closed to make room for others.
 var errCrowded = errors.New("too many callers at the same time")
 
-// handshakeLimiter tracks the connections whose hello has not been accepted yet. Half of the places are for callers
-// that have not sent anything. When one half is full, the limiter closes a random caller in that half, from the source
-// with the most callers, so a flood from one source takes no place from other sources. A caller that has proved to be a
-// peer, by a token or in TLS, counts only against the places of that peer.
+// handshakeLimiter tracks the accepted connections whose hellos have not been accepted yet. Half of the places are for
+// callers whose handshake has not begun, and half for other callers. When one half is full, the limiter closes a random
+// caller in that half, from the source with the most callers, so that a flood from one source does not take places from
+// other sources. A caller that has proved to be a peer, by a token or in TLS, instead uses one of that peer's own
+// places.
 type handshakeLimiter struct {
 	mu      sync.Mutex
 	pending map[*peer][]*caller        // by peer, nil for strangers; oldest caller first
 	tokens  [seenTokens][tokenLen]byte // the tokens that were accepted last
 	next    int                        // where to store the next token in tokens
 
-	// slots has a token for each connection that still has a goroutine, even if the connection is closed.
+	// slots holds one token per connection that still has a goroutine, even if the connection is already closed.
 	slots chan struct{}
 }
 
-// caller is a connection that this end accepted. The limiter's mutex guards all fields but conn.
+// caller is a connection that this node accepted. The limiter's mutex guards all fields except conn.
 type caller struct {
 	conn    net.Conn
 	source  source
@@ -45,8 +46,8 @@ type caller struct {
 	crowded bool  // the limiter closed the caller because there were too many
 }
 
-// source identifies a set of addresses that count as one caller: an IPv4 address, or an IPv6 /64 network. It is empty
-// for a caller without an IP address.
+// source identifies the addresses that the limiter treats as one: a single IPv4 address, or an IPv6 /64 network. It is
+// empty for a caller without an IP address.
 type source string
 
 func sourceOf(a net.Addr) source {
@@ -73,8 +74,8 @@ func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
 	return c
 }
 
-// makeRoom checks the half of the places to which the stranger newest belongs. If that half is over its limit, makeRoom
-// closes another stranger in it.
+// makeRoom checks the half of the places that the new caller uses. If that half is over its limit, makeRoom closes
+// another caller in it.
 func (d *handshakeLimiter) makeRoom(newest *caller) {
 	var total int
 	count := make(map[source]int)
@@ -108,7 +109,8 @@ func (d *handshakeLimiter) crowd(of *peer, i int) {
 	d.remove(c)
 }
 
-// begin records that a caller's handshake has begun. p is the peer whose valid token it sent, or nil.
+// begin records that a caller's handshake has begun. p is the peer whose valid token the caller sent, or nil if the
+// caller sent no valid token.
 func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +130,7 @@ func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	}
 }
 
-// first remembers a valid token. It returns false if the token was used before.
+// first records that a valid token was used. It returns false if the token was used before.
 func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,12 +142,12 @@ func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 	return true
 }
 
-// remove removes a caller from the counts.
+// remove removes a caller from the pending callers.
 func (d *handshakeLimiter) remove(c *caller) {
 	d.pending[c.peer] = slices.DeleteFunc(d.pending[c.peer], func(o *caller) bool { return o == c })
 }
 
-// leave records that a caller has disconnected or has become a session.
+// leave records that a caller has disconnected or that its session has begun.
 func (d *handshakeLimiter) leave(c *caller) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +155,8 @@ func (d *handshakeLimiter) leave(c *caller) {
 	<-d.slots
 }
 
-// reason returns why a caller's handshake failed, where err is the error of its connection.
+// reason returns why a caller's handshake failed: errCrowded if the limiter closed the connection, and otherwise err,
+// the error of the connection.
 func (d *handshakeLimiter) reason(c *caller, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

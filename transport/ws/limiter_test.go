@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// slowLine is a proxy that forwards connections to a node and delays data in each direction.
+// slowLine starts a proxy that forwards connections to a node and delays data in each direction. It returns the proxy's
+// address.
 func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,9 +83,8 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	return l.Addr().String()
 }
 
-// flood opens bare TCP connections to a node, rate per second, until stop is called. They come from the loopback
-// address in the parameter from. On each connection flood sends the bytes in the parameter say. stop returns how many
-// connections were made.
+// flood opens bare TCP connections from the given loopback address to a node, at the given rate per second, until stop
+// is called. It sends the bytes in say on each connection. The function stop returns the number of connections made.
 func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func() (made int64)) {
 	t.Helper()
 	var made atomic.Int64
@@ -130,9 +130,9 @@ func helloOf(cfg *tls.Config) []byte {
 	return hello.Bytes()
 }
 
-// A flood from one source does not lock out a peer that is 100 ms away: neither a peer with a token that connects from
-// the same source, nor a peer without a token that connects from another source. The following command makes each peer
-// connect ten times, each time within two seconds:
+// TestLimiterUnderFlood checks that a flood from one source does not lock out a peer that is 100 ms away. The peer has
+// a token and connects from the same source, or has no token and connects from another source. The following command
+// makes each peer connect ten times, each time within two seconds:
 //
 //	SPADE_FLOOD=10 go test -run LimiterUnderFlood -v ./transport/ws
 func TestLimiterUnderFlood(t *testing.T) {
@@ -199,14 +199,16 @@ func TestLimiterUnderFlood(t *testing.T) {
 	}
 }
 
-// Both ends of an edge derive the same secret. That relies on the map from Ed25519 to X25519 keys.
+// TestTokenSecret checks that both ends of an edge derive the same secret, which relies on converting Ed25519 keys to
+// X25519 keys.
 func TestTokenSecret(t *testing.T) {
 	a, b := keyOf("a"), keyOf("b")
 	one, other := tokenSecret(a, publicOf("b")), tokenSecret(b, publicOf("a"))
 	if len(one) != 32 || !bytes.Equal(one, other) {
 		t.Errorf("secrets %x and %x, want the same 32 bytes", one, other)
 	}
-	// X25519 of the private key gives the same public key as the map of the Ed25519 public key.
+	// Converting the Ed25519 public key must yield the same X25519 public key as deriving it from the converted private
+	// key.
 	hash := sha512.Sum512(b.Seed())
 	theirs, _ := ecdh.X25519().NewPrivateKey(hash[:32])
 	hash = sha512.Sum512(a.Seed())
@@ -222,7 +224,8 @@ func TestTokenSecret(t *testing.T) {
 	}
 }
 
-// A token is accepted once, for its own peer and direction, and only while the key is pinned.
+// TestToken checks that a token is accepted only once, only for its own peer and direction, and only while its key is
+// pinned.
 func TestToken(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a", "older", "a"), peerOf("c"))
 	a := start(t, "a", nil, peerOf("b"))
@@ -262,8 +265,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// The limiter first closes the callers that have proved the least. Among such callers it closes one from the source
-// with the most callers.
+// TestLimiter checks that the limiter first closes the callers that have proved the least, and among these callers one
+// from the source with the most callers.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
 	from := func(i int) source { return sourceOfIP(net.IPv4(10, 0, 0, byte(i))) }

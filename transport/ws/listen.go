@@ -33,7 +33,7 @@ func (t *Transport) acceptAll() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		// Most likely the process has no file descriptor left, which is temporary.
+		// The process has probably run out of file descriptors, which is temporary.
 		t.cfg.Logger.Warn("cannot accept", "err", err)
 		select {
 		case <-time.After(t.cfg.timing.backoffMin):
@@ -43,7 +43,7 @@ func (t *Transport) acceptAll() {
 	}
 }
 
-// meets reports whether a peer has connected from a source before, or has an address there.
+// meets reports whether a peer has connected from the given source before, or has an address in that source.
 func (t *Transport) meets(from source) bool {
 	for _, p := range t.sorted {
 		if at := p.met.Load(); at != nil && *at == from {
@@ -109,8 +109,8 @@ func (t *Transport) receive(by *caller) {
 	}
 }
 
-// drain reads what the caller still sends, so that the caller can read why it was refused. If unread data were left,
-// closing would reset the connection, and the reset could overtake the alert.
+// drain reads the data that the caller is still sending, so that the caller can read why it was refused. Closing a
+// connection with unread data would reset it, and the reset could arrive before the alert.
 func drain(raw net.Conn) {
 	raw.SetDeadline(time.Now().Add(time.Second))
 	if w, ok := raw.(interface{ CloseWrite() error }); ok {
@@ -119,8 +119,8 @@ func drain(raw net.Conn) {
 	}
 }
 
-// answer reads the one HTTP request of a connection and upgrades the connection to a websocket. It does not use an HTTP
-// server, which would set its own deadlines and keep other connections open.
+// answer reads the only HTTP request on a connection. It answers a probe, or upgrades the connection to a websocket. An
+// HTTP server would set its own deadlines and keep other connections open, so answer does not use one.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	// The websocket keeps both buffers. They are small because longer reads and writes bypass them.
 	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)
@@ -144,7 +144,7 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	return c, err
 }
 
-// reply is an http.ResponseWriter for the only request on a connection.
+// reply is the http.ResponseWriter for the only request on a connection.
 type reply struct {
 	conn   net.Conn
 	rw     *bufio.ReadWriter

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// memory returns the bytes in use on the heap and on goroutine stacks, after emptying all pools.
+// memory returns the number of bytes in use on the heap and on goroutine stacks. It first empties all pools.
 func memory() int64 {
 	for range 3 {
 		runtime.GC()
@@ -16,8 +16,8 @@ func memory() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// An idle edge costs each end at most the memory that the documentation of Transport states, before and after a large
-// frame.
+// TestMemoryOfIdleEdges checks that an idle connection uses no more memory at each end than the documentation of
+// Transport states, both before and after a large frame.
 func TestMemoryOfIdleEdges(t *testing.T) {
 	const (
 		nodes = 15

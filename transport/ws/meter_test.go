@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// evilPeer connects a misbehaving peer to a node, as dialer or as listener, and returns its connection. Later
-// connections use the same path until the test ends.
+// evilPeer connects a misbehaving peer to a node and returns the peer's connection. The peer dials if dials is true,
+// and listens otherwise. It reconnects in the same way until the test ends.
 func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	t.Helper()
 	evil := start(t, name, quiet, peerOf(to.cfg.Name))
@@ -82,8 +82,8 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	}
 }
 
-// A member that fills the link with data other than frames loses the connection, whichever end dialed. The member
-// receives the reason, and its next connection works.
+// TestUselessTraffic checks that a member that fills the link with data other than frames loses its connection,
+// whichever end dialed. The member must receive the reason, and its next connection must work.
 func TestUselessTraffic(t *testing.T) {
 	ping := wsFrame(nil, fin|ping, 0, nil)
 	piece := func(n int) []byte { return wsFrame(nil, continuation, uint64(n), make([]byte, n)) }
@@ -128,7 +128,7 @@ func TestUselessTraffic(t *testing.T) {
 	}
 }
 
-// A new connection does not restore a peer's allowance. The allowance recovers with time.
+// TestUselessTrafficIsForgotten checks that a peer's allowance recovers with time, but not by opening a new connection.
 func TestUselessTrafficIsForgotten(t *testing.T) {
 	if !strings.Contains(errUseless.Error(), fmt.Sprint(uselessLimit)) {
 		t.Errorf("%v, with a limit of %d", errUseless, uselessLimit)
@@ -164,8 +164,8 @@ func (m *meter) used() int {
 	return max(0, int((m.free-time.Since(began))*uselessRate/time.Second))
 }
 
-// A correct peer uses little of its allowance, whether it sends short frames in one direction, sends long frames of
-// which some are cut off, opens many connections, or sends many probes.
+// TestProperTrafficIsNotUseless checks that a correct peer uses little of its allowance, whether it sends short frames
+// in one direction, sends long frames of which some are cut off, opens many connections, or sends many probes.
 func TestProperTrafficIsNotUseless(t *testing.T) {
 	hello := func(c *Config) {
 		c.Hello = func(string) []byte { return make([]byte, 60<<10) }

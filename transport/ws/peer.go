@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// peer is the transport's state for a neighbor, connected or not.
+// peer is the transport's state for one neighbor, whether connected or not.
 type peer struct {
 	name    string
 	own     ed25519.PrivateKey       // this node's key
@@ -33,7 +33,7 @@ type peer struct {
 	status   transport.PeerStatus
 	reported map[string]bool // errors already logged as warnings
 
-	// Only the writer of the current session uses the fields below.
+	// The fields below are used only by the writer of the current session.
 	frame  []byte // the frame being sent
 	resend bool   // the last connection broke while it carried that frame
 }
@@ -71,7 +71,7 @@ func (p *peer) current() *session {
 	return p.session
 }
 
-// enqueue reserves a place in the inbox for a frame of the peer. It returns false if the peer has no place left.
+// enqueue reserves a place in the inbox for a frame from the peer. It returns false if no place is left.
 func (p *peer) enqueue() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +82,8 @@ func (p *peer) enqueue() bool {
 	return true
 }
 
-// dequeue frees the place of a frame in the inbox. handedOut means that Recv returned the frame, so that the peer gets
-// credit for another one.
+// dequeue frees the place of a frame in the inbox. handedOut reports whether Recv returned the frame; if so, the peer
+// gets credit for another frame.
 func (p *peer) dequeue(handedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *peer) dequeue(handedOut bool) {
 	}
 }
 
-// Peers returns the state of every peer, sorted by name.
+// Peers returns the status of every peer, sorted by name.
 func (t *Transport) Peers() []transport.PeerStatus {
 	var all []transport.PeerStatus
 	for _, p := range t.sorted {
@@ -120,7 +120,7 @@ func (p *peer) state() string {
 	return s.State()
 }
 
-// connected records that a connection's opening is complete and frames can flow.
+// connected records that frames can now flow on a connection.
 func (t *Transport) connected(p *peer, c *conn, where string) {
 	how := "accepted"
 	if c.dialed != "" {
@@ -138,7 +138,7 @@ func (t *Transport) connected(p *peer, c *conn, where string) {
 	endpoint.Offer(t.opened, p.name)
 }
 
-// disconnected records the end of a connection whose opening was complete.
+// disconnected records the end of a connection on which frames could flow.
 func (t *Transport) disconnected(p *peer, err error) {
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Err = false, time.Now(), "", err
@@ -149,15 +149,16 @@ func (t *Transport) disconnected(p *peer, err error) {
 	t.cfg.Logger.Info("disconnected", "peer", p.name, "reason", err)
 }
 
-// brief shortens an error that may quote data from a peer, so that a peer cannot fill the log or its status.
+// brief shortens the text of an error that may quote data from a peer, so that a peer cannot fill the log or the
+// status.
 type brief struct{ error }
 
 func (b brief) Error() string { return shorten(b.error.Error(), 1000) }
 
 func (b brief) Unwrap() error { return b.error }
 
-// failed records a failed attempt to connect, unless there is another connection by now. It logs the same reason as a
-// warning only once until a connection succeeds.
+// failed records a failed attempt to connect, unless another connection exists by now. It logs each reason as a warning
+// only once until the next successful connection.
 func (t *Transport) failed(p *peer, where string, err error) {
 	if t.ctx.Err() != nil {
 		return

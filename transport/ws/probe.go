@@ -23,21 +23,20 @@ type Answer struct {
 	Took  time.Duration // from dialing to the answer
 	Proxy string        // the proxy that was used; empty if none
 
-	// Err is the reason why no connection to the peer can be made now. It is nil if both ends accept each other's key
-	// and hello.
+	// Err is why no connection to the peer can be made now. It is nil if both ends accept each other's key and hello.
 	Err error
-	// Refused means that waiting does not help: one end refuses the other's key or hello, or something other than a node
-	// answers. If Err is not nil and Refused is false, the peer may not be running yet.
+	// Refused is true if waiting cannot help: one end refuses the key or hello of the other end, or the server at the
+	// address is not a node. If Err is not nil and Refused is false, the peer may not be running yet.
 	Refused bool
 }
 
-// Probe asks every peer that has an address, once and in parallel, whether a connection to it could be made. It returns
-// the answers sorted by name. It does not disturb a connection between the peer and this node, even if another process
-// of the node holds that connection. A peer that does not answer within 15 s, or until ctx ends, counts as absent.
-// Probe does not listen; its error concerns cfg alone.
+// Probe asks every peer that has an address whether a connection could be made. It asks each peer once, all in
+// parallel, and returns the answers sorted by name. It does not disturb an existing connection between the peer and
+// this node, even if another process of the node has that connection. If a peer does not answer within 15 s, or before
+// ctx ends, its Answer.Err is not nil. Probe does not listen. It returns an error only if cfg is invalid.
 //
-// A probe is an HTTP request in place of the request for a websocket: POST with the hello as its body. The answer is
-// 200 with the peer's hello, or 409 with the reason why it refuses the hello.
+// A probe is an HTTP POST request with the hello as its body, in place of the request for a websocket. The answer has
+// status 200 and contains the peer's hello, or status 409 and the reason why the peer refuses the hello.
 func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -67,7 +66,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	return answers, nil
 }
 
-// probe asks the peer at one address. via is the proxy that it used, or empty.
+// probe asks the peer at one address. via names the proxy that was used, or is empty.
 func (t *Transport) probe(ctx context.Context, p *peer, address string) (via string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.handshake)
 	defer cancel()
@@ -84,7 +83,7 @@ func (t *Transport) probe(ctx context.Context, p *peer, address string) (via str
 	return l.via, err
 }
 
-// exchange exchanges hellos over an authenticated connection.
+// exchange exchanges hellos with a peer over an authenticated connection.
 func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	hello, err := t.hellos.For(p.name)
 	if err != nil {
@@ -113,10 +112,10 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	return nil
 }
 
-// errProbed means that a connection was only a probe, which is complete.
+// errProbed is the error of a connection that was only a probe, now answered.
 var errProbed = errors.New("a probe")
 
-// answerProbe answers whether a connection from p would be accepted. It changes nothing but the count of bytes.
+// answerProbe answers whether this node would accept a connection from p. It changes no state except the byte counts.
 func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, endpoint.MaxHello+1))
 	if err != nil || len(body) > endpoint.MaxHello {

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// asking returns the configuration of a node that only probes: it has no listener.
+// asking returns the configuration of a node that does not listen and only sends probes.
 func asking(name string, peers ...Peer) Config {
 	return Config{Name: name, Key: keyOf(name), Listen: "127.0.0.1:0", Peers: peers, timing: fast}
 }
@@ -29,8 +29,8 @@ func probe(t *testing.T, cfg Config) []Answer {
 	return answers
 }
 
-// Running peers answer a probe, whichever of the two ends would dial. Hellos are exchanged in both directions, and the
-// probe leaves no state at the other end.
+// TestProbe checks that running peers answer a probe, whichever end would dial. Hellos must be exchanged in both
+// directions, and the probe must leave no state at the other end.
 func TestProbe(t *testing.T) {
 	heard := make(chan string, 2)
 	says := func(c *Config) {
@@ -64,7 +64,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// While a node runs, another process with the same key probes its peers. The node's connections stay open.
+// TestProbeDisturbsNothing checks that a running node's connections stay open while another process with the same key
+// probes the node's peers.
 func TestProbeDisturbsNothing(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("one"))
@@ -83,7 +84,8 @@ func TestProbeDisturbsNothing(t *testing.T) {
 	}
 }
 
-// A probe reports each obstacle to a connection, and whether waiting may help.
+// TestProbeFindsFaults checks that a probe reports each problem that prevents a connection, and whether waiting may
+// help.
 func TestProbeFindsFaults(t *testing.T) {
 	refusing := start(t, "a", func(c *Config) {
 		c.CheckHello = func(string, []byte) error { return errors.New("another fleet") }
@@ -167,7 +169,7 @@ func TestProbeFindsFaults(t *testing.T) {
 	}
 }
 
-// The hello in a probe has the same maximum length as on a connection.
+// TestProbeLengths checks that a hello has the same maximum length in a probe as on a connection.
 func TestProbeLengths(t *testing.T) {
 	long := bytes.Repeat([]byte("h"), endpoint.MaxHello)
 	a := start(t, "a", func(c *Config) { c.Hello = func(string) []byte { return long } }, peerOf("b"))

@@ -19,8 +19,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// serve accepts connections on a loopback port until the test ends, and passes each to handle. It closes a connection
-// when handle returns or the test ends, and waits at the end for all calls of handle.
+// serve accepts connections on a loopback port until the test ends. It calls handle for each connection, and closes the
+// connection when handle returns or the test ends. At the end of the test it waits until all calls of handle have
+// returned.
 func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,9 +49,8 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// forward accepts connections on its own port. For each connection it calls open and copies data between the two
-// connections that open returns. open may read from the connection in. The connection near is in itself, or a
-// replacement for it.
+// forward starts a TCP proxy and returns its address. For each connection it calls open and copies data between near
+// and far, the connections that open returns. The function open may read from in; near must be in or a wrapper of in.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	return serve(t, func(in net.Conn) {
@@ -94,7 +94,8 @@ func TestThroughTCPProxy(t *testing.T) {
 	}
 }
 
-// serverName returns the server name in a TLS client's first message, and a connection that repeats that message.
+// serverName reads the first message of a TLS client. It returns the server name in that message, and a connection from
+// which the message can be read again.
 func serverName(in net.Conn) (name string, again net.Conn) {
 	var seen bytes.Buffer
 	tls.Server(peek{Conn: in, r: io.TeeReader(in, &seen)}, &tls.Config{
@@ -106,7 +107,7 @@ func serverName(in net.Conn) (name string, again net.Conn) {
 	return name, peek{Conn: in, r: io.MultiReader(&seen, in), speaks: true}
 }
 
-// peek is a connection that reads from another reader. It discards writes unless speaks is set.
+// peek is a connection that reads from r instead of the network. It discards writes unless speaks is true.
 type peek struct {
 	net.Conn
 	r      io.Reader
@@ -122,7 +123,8 @@ func (c peek) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Two members share a port, behind a proxy that routes by server name and passes TLS through.
+// TestThroughServerNameProxy checks that two members can share a port behind a proxy that chooses the member by server
+// name and passes TLS through.
 func TestThroughServerNameProxy(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	c := start(t, "c", nil, peerOf("a"))
@@ -150,8 +152,8 @@ func TestThroughServerNameProxy(t *testing.T) {
 	exchange(t, a, c)
 }
 
-// A connection through a proxy that terminates TLS fails, whatever key the proxy holds. Both members report that there
-// may be such a proxy.
+// TestProxyThatEndsTLS checks that a connection through a proxy that terminates TLS fails, whatever key the proxy has.
+// Both members must report that such a proxy may be the cause.
 func TestProxyThatEndsTLS(t *testing.T) {
 	cert := certificateOf(keyOf("proxy"))
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// The dialer has pinned a key for the listener, but the listener holds another key.
+// TestListenerWithWrongKey checks that a dialer refuses a listener whose key is not the key that the dialer has pinned.
 func TestListenerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b", "b of old", "b to come"))
@@ -35,7 +35,8 @@ func TestListenerWithWrongKey(t *testing.T) {
 	}
 }
 
-// The listener has pinned a key for the dialer, but the dialer holds another key.
+// TestDiallerWithWrongKey checks that a listener refuses a dialer whose key is not the key that the listener has
+// pinned.
 func TestDiallerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a", "a of old"))
 	a := start(t, "a", nil, peerOf("b"))
@@ -45,7 +46,7 @@ func TestDiallerWithWrongKey(t *testing.T) {
 	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+transport.FormatKey(publicOf("a"))+" is not pinned there")
 }
 
-// A key is valid only for the peer for which it is pinned.
+// TestPeerInAnothersPlace checks that a key is valid only for the peer for which it is pinned.
 func TestPeerInAnothersPlace(t *testing.T) {
 	c := start(t, "c", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b"), peerOf("c"))
@@ -70,7 +71,8 @@ func TestSecondPinIsAccepted(t *testing.T) {
 	b.expect(t, "a", []byte("new key"))
 }
 
-// No stranger can open a websocket. After the strangers' attempts, a peer still can.
+// TestStrangersAreRefused checks that strangers cannot open a websocket, and that a peer can still connect after their
+// attempts.
 func TestStrangersAreRefused(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 
@@ -98,8 +100,8 @@ func TestStrangersAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			secure, _, err := dialTLS(t, b, c.key, c.change)
 			if err == nil {
-				// Read, because in TLS 1.3 the caller's handshake finishes before the listener has checked the caller's
-				// certificate.
+				// Read from the connection: in TLS 1.3 the caller's handshake finishes before the listener has checked
+				// the caller's certificate.
 				_, err = secure.Read(make([]byte, 1))
 			}
 			if err == nil || !strings.Contains(err.Error(), "remote error: tls:") {
@@ -122,7 +124,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	b.expect(t, "a", []byte("hello"))
 }
 
-// Sessions cannot be resumed, because a session ticket would admit a key that is no longer pinned.
+// TestNoSessionIsResumed checks that TLS sessions cannot be resumed, because a session ticket would admit a key that is
+// no longer pinned.
 func TestNoSessionIsResumed(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	cache := tls.NewLRUClientSessionCache(4)
@@ -134,7 +137,7 @@ func TestNoSessionIsResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// If the listener sent a ticket, it would arrive before the answer to this request.
+		// If the listener sent a session ticket, it would arrive before the answer to this request.
 		fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\n\r\n")
 		if _, err := io.ReadAll(secure); err != nil {
 			t.Fatal(err)
@@ -162,15 +165,15 @@ func TestNoWebsocketAsked(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "does not contain Upgrade")
 }
 
-// Framings that are incompatible have different subprotocol names. If the two ends have no name in common, both report
-// that.
+// TestOtherSubprotocol checks that two ends without a common subprotocol both report this. Incompatible framings have
+// different subprotocols.
 func TestOtherSubprotocol(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	secure, _, err := dialTLS(t, b, "a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The request of RFC 6455, section 1.2.
+	// This is the example request of RFC 6455, section 1.2.
 	fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: chat\r\n\r\n")
 	want := `websocket subprotocol is "", want "spade-edge.1"`
@@ -227,7 +230,7 @@ func TestHelloIsRefused(t *testing.T) {
 				t.Errorf("refused: %v, want the reason at both ends", err)
 			}
 		}
-		// Further attempts fail for the same reason and log no further warning.
+		// Further attempts that fail for the same reason must not log further warnings.
 		for range 3 {
 			<-tries
 		}
@@ -250,7 +253,8 @@ func TestHelloTooLong(t *testing.T) {
 	a.log.await(t, "WARN", "this node's hello has 65537 bytes, want at most 65536")
 }
 
-// The dialer retries after a refusal. It connects when the reason for the refusal is gone.
+// TestDiallerKeepsTrying checks that a dialer retries after a refusal and connects once the reason for the refusal is
+// gone.
 func TestDiallerKeepsTrying(t *testing.T) {
 	tries := make(chan struct{}, 100)
 	a, b := pair(t, nil, func(c *Config) {
@@ -275,7 +279,8 @@ func TestDiallerKeepsTrying(t *testing.T) {
 	}
 }
 
-// Strangers that connect and then send nothing do not lock out a peer, whether or not they complete the TLS handshake.
+// TestSilentStrangers checks that strangers that connect and then send nothing do not lock out a peer, whether or not
+// they complete the TLS handshake.
 func TestSilentStrangers(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
 	for i := range handshakeLimit + 20 {
@@ -302,7 +307,7 @@ func TestSilentStrangers(t *testing.T) {
 	}
 }
 
-// If a peer has several addresses, the first one that works is used.
+// TestSecondAddress checks that, if a peer's first address does not work, a node uses the second.
 func TestSecondAddress(t *testing.T) {
 	gone := start(t, "b", nil, peerOf("a"))
 	nowhere := gone.Addr()
@@ -315,7 +320,7 @@ func TestSecondAddress(t *testing.T) {
 	a.log.await(t, "WARN", nowhere, "refused")
 }
 
-// A member that sends a long invalid HTTP header cannot fill the log or its status.
+// TestLongHeads checks that a member cannot fill the log or its status by sending a long invalid HTTP header.
 func TestLongHeads(t *testing.T) {
 	long := strings.Repeat("long", 10_000)
 	short := func(t *testing.T, n node) {

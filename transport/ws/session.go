@@ -12,28 +12,29 @@ import (
 )
 
 var (
-	// errHello means that a hello was refused. The end that sent the hello recognizes the refusal by the error's text.
+	// errHello is the error for a refused hello. The end that sent the hello recognizes the refusal by this text.
 	errHello = errors.New("hello refused")
 
 	errReplaced = errors.New("replaced by a newer connection of the same peer")
 	errUnpinned = errors.New("the key of this connection is no longer pinned")
 	errMoved    = errors.New("the peer has another address now")
 
-	// errCrossed is the reason to close one of two connections that were made at the same time. As with errHello, the
+	// errCrossed is the error for closing one of two connections that were made at the same time. As with errHello, the
 	// other end recognizes it by its text.
 	errCrossed = errors.New("another connection between the two exists")
 )
 
-// The writer tells the peer when there is new room for frames: room for at least grantWith frames together with the
-// next frame that it sends, room for at least grantAt frames at once, and less room with the next keepalive.
+// These constants determine when the writer grants the peer room for more frames: with the next frame that it sends if
+// there is room for at least grantWith frames, immediately if there is room for at least grantAt frames, and otherwise
+// with the next keepalive.
 const (
 	grantWith = window / 2
 	grantAt   = window - 1
 )
 
-// session is one connection to a peer. An end may send as many frames as the other end has granted to it (its credit).
-// So the reader never has to wait for Recv, notices the end of the connection at once, and always sees the peer's
-// keepalives.
+// session is one connection to a peer. Each end may send only as many frames as the other end has granted (its credit).
+// So the reader never has to wait for Recv: it always receives keepalives, and it detects the end of the connection
+// immediately.
 type session struct {
 	t      *Transport
 	p      *peer
@@ -46,8 +47,8 @@ type session struct {
 	cause  error         // why the session ends; guarded by peer.mu
 }
 
-// serve runs an authenticated connection from the hello to its end. It calls settled when frames can flow. It returns
-// for how long frames could flow (0 if never), and why the connection ended.
+// serve runs an authenticated connection, from the hello until the connection ends. It calls settled when frames can
+// flow. It returns how long frames could flow (0 if never) and why the connection ended.
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()
@@ -93,16 +94,15 @@ func (s *session) receiveHello() error {
 	return nil
 }
 
-// open executes the steps of an opening in order. The two ends write alternately: if both wrote at the same time, each
-// could wait indefinitely for the other to read. The first credit means that the hello was accepted.
+// open performs the steps that open a session, in order. The two ends take turns writing: if both wrote at the same
+// time, each could wait indefinitely for the other to read. The first credit confirms that the hello was accepted.
 //
-// Both ends may dial, so two connections can be opened at the same time. The end with the lower name decides alone
-// which connection is used, and begins one connection at a time. For the higher end, a connection begins when the first
-// credit tells it of that decision. If the lower end dialed, it closes the new connection if another connection has
-// begun in the meantime. If the higher end dialed, the lower end sends its hello only when no other connection is about
-// to begin. The higher end then confirms that it still has no session, because the two ends may have lost their old
-// connection at different moments. So a connection on which frames flow is replaced only if one of its ends has lost
-// it.
+// Both ends may dial, so two connections can be opened at the same time. Only the end whose name sorts lower (the lower
+// end) decides which connection to use, and it begins one connection at a time. The higher end learns of the decision
+// from the first credit. If the lower end dialed, it closes the new connection if another connection has begun in the
+// meantime. If the higher end dialed, the lower end sends its hello only when no other connection is about to begin.
+// The higher end then confirms that it still has no session, because the two ends may detect the loss of their old
+// connection at different times. So a connection on which frames flow is replaced only if one of its ends has lost it.
 func (s *session) open() error {
 	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
 	for _, step := range []struct {
@@ -129,7 +129,7 @@ func (s *session) open() error {
 	return nil
 }
 
-// turn waits until no other connection of the peer is about to begin.
+// turn waits until no other connection to the peer is about to begin.
 func (s *session) turn() error {
 	late := time.NewTimer(s.t.cfg.timing.handshake)
 	defer late.Stop()
@@ -151,7 +151,7 @@ func (s *session) yield() {
 	}
 }
 
-// confirm returns an error, which refuses the connection, if the peer already has a session.
+// confirm refuses the connection with an error if the peer already has a session.
 func (s *session) confirm() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -161,8 +161,8 @@ func (s *session) confirm() error {
 	return nil
 }
 
-// begin makes s the session of its peer, after ending the peer's previous session, if any. It fails if the pinned keys
-// have changed since the hello. After begin has returned, [Transport.Update] finds the session.
+// begin ends the peer's previous session, if any, and makes s the current session. It fails if the key of this
+// connection is no longer pinned. After begin has returned, [Transport.Update] can end the session.
 func (s *session) begin() error {
 	for {
 		s.p.mu.Lock()
@@ -183,7 +183,7 @@ func (s *session) begin() error {
 	}
 }
 
-// detach ends the connection, and allows another session of the peer to begin.
+// detach ends the connection and allows another session with the peer to begin.
 func (s *session) detach() {
 	s.c.abort()
 	s.p.mu.Lock()
@@ -202,7 +202,8 @@ func (s *session) firstCredit() error {
 	return s.takeCredit(n, r)
 }
 
-// expect reads the header of the next message of the opening. It fails unless the message has the kind want.
+// expect reads the header of the next message while the session is being opened. It fails unless the message has the
+// given kind.
 func (s *session) expect(which string, want kind) (number int, body io.Reader, err error) {
 	k, number, body, err := s.c.next()
 	if err == nil && k != want {
@@ -211,7 +212,7 @@ func (s *session) expect(which string, want kind) (number int, body io.Reader, e
 	return number, body, err
 }
 
-// sendCredit tells the peer how many more frames it may send. If there is no new room, it sends 0, which is a
+// sendCredit tells the peer how many more frames it may send. If there is no new room, it sends 0, which serves as a
 // keepalive.
 func (s *session) sendCredit() error {
 	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
@@ -279,7 +280,7 @@ func (s *session) takeFrame(n int, r io.Reader) error {
 	return nil
 }
 
-// write sends frames, grants and keepalives until the connection ends. It returns nil if the reader reports the error.
+// write sends frames, credits and keepalives until the connection ends. It returns nil if the reader reports the error.
 func (s *session) write(readOver <-chan struct{}) (err error) {
 	keepalive := time.NewTicker(s.t.cfg.timing.keepalive)
 	defer keepalive.Stop()
@@ -315,8 +316,8 @@ func (s *session) write(readOver <-chan struct{}) (err error) {
 	return err
 }
 
-// writeFrame sends the current frame. If there is room for at least grantWith more frames of the peer, writeFrame also
-// grants that room.
+// writeFrame sends the current frame. If there is room for at least grantWith more frames from the peer, it also grants
+// this room.
 func (s *session) writeFrame() error {
 	s.credit.Add(-1)
 	messages := []message{{kindCredit, 0, nil}, {kindFrame, len(s.p.frame), s.p.frame}}
@@ -338,8 +339,8 @@ func (s *session) end(cause error) {
 	s.c.tcp.Close()
 }
 
-// noteCause records why the session ends. It keeps the first reason, except that a deliberate decision of either end
-// replaces a reason that is only a consequence.
+// noteCause records why the session ends. It keeps the first cause, except that a deliberate decision of either end
+// replaces an error such as a broken connection, which may only be a consequence of that decision.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// traffic counts bytes as TCP carries them: encrypted, and including TLS handshakes.
+// traffic counts the bytes that TCP carries, including the overhead of encryption and TLS handshakes.
 type traffic struct{ sent, received atomic.Int64 }
 
-// tcpConn is the connection below TLS. It counts bytes, and fails when no byte moves for too long.
+// tcpConn is the TCP connection below TLS. It counts bytes, and it fails if no bytes are transferred for the idle
+// timeout.
 type tcpConn struct {
 	net.Conn
 	idle    atomic.Int64 // idle timeout, a time.Duration; 0 before keepAlive is called
@@ -24,21 +25,22 @@ type tcpConn struct {
 	meter   *meter // the peer's meter; nil until TLS has proved the peer's key
 }
 
-// unknownLimit is the maximum number of bytes read from an unknown caller. A handshake takes about 2 KiB; TLS alone
-// would accept a certificate of 256 KiB.
+// unknownLimit is the maximum number of bytes to read from an unknown caller. A handshake takes about 2 KiB, but TLS
+// itself would accept a certificate of 256 KiB.
 const unknownLimit = 16 << 10
 
 func newTCP(raw net.Conn) *tcpConn { return &tcpConn{Conn: raw, traffic: new(traffic)} }
 
-// countFor adds the bytes counted so far to t, the traffic of a known peer, and counts later bytes there. Nothing else
-// may use the connection during the call.
+// countFor adds the bytes counted so far to t, the traffic of a known peer, and counts all further bytes in t. The
+// connection must not be used by others during the call.
 func (c *tcpConn) countFor(t *traffic) {
 	t.sent.Add(c.traffic.sent.Load())
 	t.received.Add(c.traffic.received.Load())
 	c.traffic, c.unknown = t, false
 }
 
-// keepAlive replaces the deadline of the handshake by an idle timeout: within d, a byte must arrive or be written.
+// keepAlive replaces the handshake deadline with an idle timeout: reads and writes fail if no byte is transferred for
+// the duration d.
 func (c *tcpConn) keepAlive(d time.Duration) {
 	c.idle.Store(int64(d))
 	c.SetDeadline(time.Now().Add(d))
@@ -63,7 +65,8 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write extends its deadline as long as some bytes move, because a slow link may take longer than one idle timeout.
+// Write extends its deadline whenever some bytes have been written, because a slow link may need more than one idle
+// timeout.
 func (c *tcpConn) Write(p []byte) (int, error) {
 	for total := 0; ; {
 		d := c.idle.Load()
@@ -79,8 +82,8 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 	}
 }
 
-// The limits of what a peer may send in addition to its frames. The keepalives of a correct peer take two bytes a
-// second.
+// These constants limit the data that a peer may send in addition to frames. The keepalives of a correct peer take two
+// bytes per second.
 const (
 	uselessRate  = 1000      // bytes a second
 	uselessLimit = 256 << 10 // burst in bytes: more than arrives of a frame before its bytes are taken back
@@ -90,9 +93,9 @@ const (
 
 var errUseless = refusal{fmt.Errorf("more than %d bytes outside frames", uselessLimit)}
 
-// meter counts what a peer sends in addition to frames, on all of its connections. Without a limit a peer could keep
-// this end busy: the websocket library answers pings and skips empty fragments as fast as they arrive, and TLS skips
-// empty records and key updates as fast.
+// meter counts the bytes that a peer sends in addition to frames, over all its connections. Without a limit, a peer
+// could keep this node busy: the websocket library processes pings and empty fragments as fast as they arrive, and TLS
+// processes empty records and key updates as fast as they arrive.
 type meter struct {
 	mu   sync.Mutex
 	free time.Duration // time, since began, at which the count will have decayed to 0
@@ -100,8 +103,8 @@ type meter struct {
 
 var began = time.Now()
 
-// count adds bytes that were received. A negative number takes back bytes that belong to a frame. count fails if the
-// total exceeds uselessLimit. A nil meter counts nothing.
+// count adds received bytes. A negative number subtracts bytes that turned out to belong to a frame. count fails if the
+// total exceeds uselessLimit. A nil meter does nothing.
 func (m *meter) count(bytes int) error {
 	if m == nil {
 		return nil
@@ -117,9 +120,10 @@ func (m *meter) count(bytes int) error {
 	return nil
 }
 
-// coalescer is a connection above TLS. While it is held, it collects writes and passes them on in blocks of a chunk,
-// which are full TLS records; the websocket library writes only 4 KiB at a time. Control frames, which the library
-// writes from any goroutine, stay in order with other writes. After an error, every write fails with that error.
+// coalescer is a connection above TLS that can collect writes. While it is held, it passes writes on in blocks of chunk
+// bytes, which fill whole TLS records; the websocket library itself writes only 4 KiB at a time. Control frames, which
+// the library writes from any goroutine, stay in order with other writes. After an error, every write fails with that
+// error.
 type coalescer struct {
 	net.Conn
 
@@ -128,7 +132,7 @@ type coalescer struct {
 	err error         // error of an earlier write
 }
 
-// blocks is a pool of buffers for coalescers that are held.
+// blocks is a pool of buffers for held coalescers.
 var blocks = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, chunk) }}
 
 func (c *coalescer) hold() {
@@ -138,7 +142,7 @@ func (c *coalescer) hold() {
 	c.buf.Reset(c.Conn)
 }
 
-// release writes what was collected, and stops collecting.
+// release writes the collected data and stops collecting.
 func (c *coalescer) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestThroughTinyproxy connects two nodes over loopback through tinyproxy, if it is installed. examples/fleet/hosts.sh
-// does so between hosts.
+// TestThroughTinyproxy connects two nodes on the loopback interface through tinyproxy, if it is installed. The script
+// examples/fleet/hosts.sh connects nodes on different hosts through tinyproxy.
 func TestThroughTinyproxy(t *testing.T) {
 	program, err := exec.LookPath("tinyproxy")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// tls returns the TLS configuration of an end that admits the peers that verify accepts. Because keys are pinned, it
-// checks no chains, names or dates, and resumes no sessions.
+// tls returns a TLS configuration that admits the other end if verify returns nil. Because keys are pinned, it checks
+// no certificate chains, names or dates, and does not resume sessions.
 func (t *Transport) tls(verify func(tls.ConnectionState) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -45,7 +45,7 @@ func (t *Transport) verifyPeer(p *peer, via string, cs tls.ConnectionState) erro
 	return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s; %s", p.name, err, p.formatKeys(), hint, brokerHint)}
 }
 
-// pinError means that an end presented a key other than those that the opposite end has pinned for it.
+// pinError is the error for an end that presented a key that is not pinned for it.
 type pinError struct{ error }
 
 func (e pinError) Unwrap() error { return e.error }
@@ -55,7 +55,7 @@ const brokerHint = "if TLS must end on the way, use a broker: see the topic netw
 const proxyHint = "either a pin is out of date, or the address leads elsewhere, " +
 	"or a proxy in between terminates TLS (it must pass TLS through)"
 
-// caller returns the peer whose pinned key an incoming connection proved.
+// caller returns the peer whose pinned key the caller proved.
 func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
 	key, err := presentedKey(cs)
 	if err == nil {
@@ -93,7 +93,7 @@ func (t *Transport) describeKey(key ed25519.PublicKey) string {
 	return text
 }
 
-// owner returns the peer for which the key is pinned, or nil if there is none.
+// owner returns the peer for which key is pinned, or nil if there is no such peer.
 func (t *Transport) owner(key ed25519.PublicKey) *peer {
 	for _, p := range t.sorted {
 		if p.pins(key) {
@@ -111,8 +111,8 @@ func (p *peer) formatKeys() string {
 	return strings.Join(text, " or ")
 }
 
-// explainRefusal adds the likely reason to the error of a failed handshake. An alert from the other end means that it
-// has not pinned this node's key; a caller without a certificate may be a proxy that terminates TLS.
+// explainRefusal adds the likely reason to the error of a failed handshake. An alert from the other end means that the
+// other end has not pinned this node's key. A caller without a certificate may be a proxy that terminates TLS.
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
@@ -125,8 +125,8 @@ func (t *Transport) explainRefusal(err error) error {
 	return err
 }
 
-// selfSigned returns a certificate for a key, because TLS requires one. Peers check only the key in it, so the
-// certificate has no names and no expiry (RFC 5280, section 4.1.2.5). The same key always gives the same certificate.
+// selfSigned returns a self-signed certificate for a key. TLS requires a certificate, but peers check only its key, so
+// it has no names and no expiry date (RFC 5280, section 4.1.2.5). The same key always produces the same certificate.
 func selfSigned(key ed25519.PrivateKey) (tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),

@@ -13,10 +13,10 @@ import (
 )
 
 // A caller sends a pre-authentication token as one of the protocols that it offers in its first TLS message (RFC 7301).
-// A token is a nonce and its HMAC under a secret that only the two ends know, the X25519 secret of their Ed25519 keys.
-// The token shows, before the expensive part of the handshake, that the caller holds a pinned key. So it reserves one
-// of the peer's places; TLS still proves the key. A caller without a token counts as a stranger until TLS has proved
-// its key.
+// A token consists of a nonce and its HMAC under a secret that only the two ends know: the X25519 shared secret of
+// their Ed25519 keys. The token shows that the caller has a pinned key before the expensive part of the handshake, and
+// reserves one of the peer's places. TLS must still prove the key. Without a token, a caller is treated as a stranger
+// until TLS has proved its key.
 const (
 	tokenPrefix = "spade-edge.1/"
 	nonceLen    = 8
@@ -24,11 +24,11 @@ const (
 	maxTokens   = 4             // tokens checked in one handshake; a peer sends one or two
 )
 
-// seenTokens is how many accepted tokens an end remembers. It accepts each token once, so an intercepted token is
-// useless.
+// seenTokens is the number of accepted tokens that a node remembers. Each token is accepted only once, so an
+// intercepted token is useless.
 const seenTokens = 1024
 
-// tokenSecret returns the secret that the owners of the two keys share, or nil if the key other is unsuitable.
+// tokenSecret returns the secret that the owners of the two keys share, or nil if one of the keys is invalid.
 func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
 	private, err := endpoint.ExchangePrivate(own)
 	if err != nil {
@@ -45,8 +45,8 @@ func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
 	return secret
 }
 
-// tokenOf returns a token for a caller with the key from: nonce and its HMAC. The HMAC covers the keys of both ends,
-// the caller's key first, so the end that receives the token cannot use it as a caller.
+// tokenOf returns a caller's token: the nonce followed by its HMAC. The HMAC also covers the keys of both ends, the
+// caller's first, so the end that receives a token cannot use it to call.
 func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte("spade-edge token"), from, to, nonce} {
@@ -55,8 +55,9 @@ func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	return mac.Sum(slices.Clone(nonce))[:tokenLen]
 }
 
-// tokens returns the protocols to offer when dialing a peer: tokens, and a common protocol. A proxy that terminates TLS
-// knows the common protocol, so the handshake proceeds until this end sees the proxy's key and can report it.
+// tokens returns the protocols to offer when dialing a peer: the tokens, and a well-known protocol. A proxy that
+// terminates TLS accepts the well-known protocol, so the handshake continues until this node sees the proxy's key and
+// can report it.
 func (t *Transport) tokens(p *peer) []string {
 	all := []string{"http/1.1"}
 	c := p.config.Load()
@@ -71,7 +72,7 @@ func (t *Transport) tokens(p *peer) []string {
 	return all
 }
 
-// tokenOwner returns the peer that made one of the tokens among the offered protocols, or nil if no token is valid.
+// tokenOwner returns the peer that made one of the offered tokens, or nil if no token is valid.
 func (t *Transport) tokenOwner(offered []string) *peer {
 	var looked int
 	for _, text := range offered {

@@ -19,11 +19,11 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
-// Transport is a node's part of its connections to all peers. It implements [transport.Transport].
+// Transport is a node's end of the connections to all its peers. It implements [transport.Transport].
 //
-// A frame is sent without a copy, and is received into the memory that Recv returns. On 64-bit machines an idle
-// connection costs each end about 40 KB, or 80 KB after a frame longer than a TLS record has arrived, and up to 128 KiB
-// more while a message is written. TLS and websockets add 0.2 % to the length of a frame of 40 KB.
+// Transport does not copy the frames that it sends or receives. On 64-bit machines an idle connection costs each end
+// about 40 KB, or about 80 KB once a frame longer than a TLS record has arrived, and up to 128 KiB more while a message
+// is being written. TLS and websockets add 0.2% to the length of a 40 KB frame.
 type Transport struct {
 	cfg    Config // including defaults
 	public ed25519.PublicKey
@@ -50,8 +50,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration and reports all errors together. It then listens, and connects in the background.
-// New copies the slices in cfg.
+// New returns a transport that listens and that connects to its peers in the background. If the configuration is
+// invalid, New returns all errors at once. It copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -72,7 +72,7 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// build returns a transport that neither listens nor dials.
+// build returns a transport that does not listen or dial yet.
 func build(cfg Config) (*Transport, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func build(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Addr returns the address on which the transport listens, "wss://host:port/", or "" if it does not listen.
+// Addr returns the address on which the transport listens, as "wss://host:port/", or "" if it does not listen.
 func (t *Transport) Addr() string {
 	if t.listener == nil {
 		return ""
@@ -129,14 +129,14 @@ func (t *Transport) Addr() string {
 // Opened implements [transport.Notifier].
 func (t *Transport) Opened() <-chan string { return t.opened }
 
-// Update replaces the keys and addresses of all peers. peers must be those given to [New], each once, in any order. If
-// there are errors, Update reports them together and changes nothing. It copies the slices.
+// Update replaces the keys and addresses of all peers. peers must contain exactly the peers passed to [New], in any
+// order. If peers contains errors, Update returns all errors and changes nothing. Update copies the slices.
 //
-// Afterwards no frame is read from, or written to, a connection whose key is not among the new keys: if it is open, it
-// is closed at once, and if it is being opened, it is refused. Recv still returns frames that had arrived completely. A
-// connection that this end dialed is also closed if its address is not among the new addresses. A connection that this
-// end accepted is also closed if an address of the peer was replaced. All other connections stay open. For a peer
-// without a connection, the new addresses are tried at once.
+// After Update, no frame is read from or written to a connection whose key is not among the new keys: an open
+// connection is closed immediately, and a connection that is being opened is refused. Recv still returns frames that
+// had arrived completely. A connection that this node dialed is also closed if its address is not among the new
+// addresses, and a connection that this node accepted is also closed if an address of the peer was replaced. All other
+// connections stay open. If there is no connection to a peer, the peer's new addresses are tried immediately.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
@@ -166,8 +166,8 @@ func (t *Transport) Update(peers []Peer) error {
 }
 
 // Send implements [transport.Transport]. A nil error means that there was a connection on which the peer had room for
-// the frame. If this connection breaks before the frame is sent, the frame is sent again on the next connection. If
-// that connection breaks as well, the frame is lost.
+// the frame. If this connection breaks before the frame has been sent, the frame is sent again on the next connection.
+// If that connection also breaks, the frame is lost.
 func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	p := t.peers[to]
 	switch {
@@ -203,13 +203,13 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 // MaxFrame implements [transport.Transport].
 func (t *Transport) MaxFrame() int { return t.cfg.MaxFrame }
 
-// Close implements [transport.Transport]. Connections have two seconds to deliver frames for which Send has returned.
+// Close implements [transport.Transport]. It allows two seconds for the delivery of frames for which Send has returned.
 func (t *Transport) Close() error {
 	t.cancel()
 	if t.listener != nil {
 		t.listener.Close()
 	}
-	// A session that is sending a frame can close in an orderly way only after that frame, so end it by force after
+	// A session that is sending a frame can close properly only after that frame, so force it to end after the time
 	// linger.
 	timer := time.AfterFunc(t.cfg.timing.linger, func() {
 		for _, p := range t.sorted {

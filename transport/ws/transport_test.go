@@ -31,7 +31,8 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// Both ends send at the same time, each more bytes than the sockets between them can hold.
+// TestBigFrame checks that both ends can send frames at the same time even if the frames are too large for the socket
+// buffers between them.
 func TestBigFrame(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	big := make([]byte, 8<<20)
@@ -126,7 +127,8 @@ func TestSendErrors(t *testing.T) {
 	}
 }
 
-// If a receiver does not call Recv, only the members that send to it wait, and its connections stay open.
+// TestBackPressureIsPerPeer checks that if a receiver does not call Recv, only the members that send to it wait, and
+// its connections stay open.
 func TestBackPressureIsPerPeer(t *testing.T) {
 	slow := start(t, "b", nil, peerOf("a"))
 	c := start(t, "c", nil, peerOf("a"))
@@ -151,7 +153,7 @@ func TestBackPressureIsPerPeer(t *testing.T) {
 		c.send(t, "a", nil)
 		a.expect(t, "c", nil)
 	}
-	// This works only if the slow receiver still reads the credits that node a grants: without them it could not send
+	// This works only if the slow receiver still reads the credits that node a grants: without them, it could not send
 	// so many frames.
 	for i := range 5 * window {
 		slow.send(t, "a", fmt.Append(nil, i))
@@ -229,7 +231,8 @@ func TestCloseEndsWaiting(t *testing.T) {
 	}
 }
 
-// Frames for which Send has returned are delivered even if Close follows at once.
+// TestCloseDelivers checks that frames for which Send has returned are delivered even if Close is called immediately
+// afterwards.
 func TestCloseDelivers(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	last := bytes.Repeat([]byte("last"), 1<<19)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// BenchmarkTrip sends a frame of d float32 values to a peer, which sends it back, and waits for its return. It
-// alternates between this package and bare TLS 1.3, so that other load on the machine affects both equally. It reports
-// the duration of a round trip with this package, and the speed as a fraction of the speed of TLS, by wall clock and,
-// where available, by processor time.
+// BenchmarkTrip sends a frame of d float32 values to a peer and waits until the peer has sent it back. It uses this
+// package and bare TLS 1.3 in turn, so that other load on the machine affects both equally. It reports the duration of
+// a round trip with this package, and the speed as a fraction of the speed of TLS, in wall-clock time and, where
+// available, in processor time.
 //
 //	go test -run xxx -bench Trip -benchtime 1s -count 5 ./transport/ws
 func BenchmarkTrip(b *testing.B) {
@@ -48,7 +48,7 @@ func BenchmarkTrip(b *testing.B) {
 	}
 }
 
-// wsTrip returns a function that makes one round trip with a frame of size bytes between two nodes of this package.
+// wsTrip returns a function that sends a frame of size bytes from one node of this package to another and back.
 func wsTrip(b *testing.B, size int) func() {
 	node := func(name, peer string) *Transport {
 		t, err := New(Config{Name: name, Key: keyOf(name), Listen: "127.0.0.1:0", MaxFrame: size,
@@ -71,7 +71,8 @@ func wsTrip(b *testing.B, size int) func() {
 			if err != nil || far.Send(ctx, "a", frame) != nil {
 				return
 			}
-			// The transport owns the sent frame until the near end has received it, which the near end waits for.
+			// The transport uses the sent frame until the near end has received it. The near end does not send the next
+			// frame before that.
 		}
 	}()
 	out := make([]byte, size)
@@ -88,7 +89,7 @@ func wsTrip(b *testing.B, size int) func() {
 	return trip
 }
 
-// tlsTrip is like wsTrip, but over a bare TLS connection.
+// tlsTrip is like wsTrip but uses a bare TLS connection.
 func tlsTrip(b *testing.B, size int) func() {
 	near, far := tcpPair(b)
 	near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,

@@ -24,7 +24,7 @@ func (n node) update(t *testing.T, peers ...Peer) {
 	}
 }
 
-// An invalid update is refused as a whole and changes nothing.
+// TestUpdateErrors checks that an invalid update is refused as a whole and changes nothing.
 func TestUpdateErrors(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("c"))
 	a := start(t, "a", nil, peerOf("b"), peerOf("d"))
@@ -72,8 +72,9 @@ func TestUpdateErrors(t *testing.T) {
 	}
 }
 
-// A connection stays open if a pin or an address is added, or if a peer that dialed gets another address. Removing a
-// pin ends the connection that used it, and the error states the reason.
+// TestUpdateEndsWhatIsUnpinned checks that a connection stays open if a pin or an address is added, or if the only
+// address of a peer that dialed is removed. Removing a pin must end the connection that used it, with an error that
+// states the reason.
 func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.log.await(t, "INFO", "connected", "peer=b")
@@ -91,8 +92,8 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	b.log.await(t, "caller refused", "not pinned for any peer")
 }
 
-// A peer has moved to another address. An update with that address replaces the connection to the old address, although
-// that connection is still open.
+// TestUpdateFollowsAPeerThatMoved checks that an update with a peer's new address replaces the connection to the old
+// address, even if that connection is still open.
 func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old place"))
@@ -104,7 +105,8 @@ func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	moved.expect(t, "a", []byte("new place"))
 }
 
-// b changes its key and address while a sends to it. a first pins both keys, and then only the new key.
+// TestRotation changes the key and address of b: a first pins both keys, and then only the new key. Frames from a must
+// reach b before and after the change.
 func TestRotation(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old"))
@@ -116,14 +118,15 @@ func TestRotation(t *testing.T) {
 	a.send(t, "b", []byte("new"))
 	next.expect(t, "a", []byte("new"))
 
-	// The holder of the old key is now a stranger, even at b's old address.
+	// The holder of the old key is now a stranger, even at the old address of b.
 	impostor := start(t, "b", nil, peerOf("a"))
 	a.update(t, at(peerOf("b", "b2"), impostor.Addr()))
 	next.Close()
 	a.log.await(t, "no connection", "peer=b", "presents the key "+transport.FormatKey(publicOf("b"))+";")
 }
 
-// The key of a caller is unpinned after the caller has proved it and before its hello is complete. No frame passes.
+// TestUpdateBetweenHandshakeAndHello checks that no frame passes if a caller's key is unpinned after the caller has
+// proved it and before its hello is complete.
 func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	r, err := dialRaw(t, b, "a")
@@ -138,8 +141,8 @@ func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", errUnpinned.Error())
 }
 
-// Frames flow in both directions while pins change. Every received frame was sent, and frames arrive in order, except
-// that one may arrive twice. When the changes stop, all frames arrive.
+// TestUpdateUnderLoad changes pins while frames flow in both directions. Frames must arrive in order, except that a
+// frame may arrive twice, and every received frame must have been sent. After the changes stop, all frames must arrive.
 func TestUpdateUnderLoad(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	ctx, cancel := context.WithCancel(patient(t))

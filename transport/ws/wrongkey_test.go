@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// farConn is a connection to a distant node: it delays this end's second write by a round trip.
+// farConn simulates a connection to a distant node by delaying the first read by one round-trip time.
 type farConn struct {
 	net.Conn
 	trip time.Duration
@@ -28,11 +28,12 @@ func (c *farConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wrongCallers is an environment variable with parameters for the process that runs TestWrongKeyCallers.
+// wrongCallers is the environment variable with the parameters for TestWrongKeyCallers, which runs in a separate
+// process.
 const wrongCallers = "SPADE_TEST_WRONG_KEYS"
 
-// callers have a wrong key, or have the right key and misbehave. They run in a separate process, so that the processor
-// time of the test's process is only the node's.
+// callers describes callers that have a wrong key, or that have the right key and misbehave. They run in a separate
+// process, so that the processor time of the test process includes only the node's work.
 type callers struct {
 	key   string
 	token bool          // they send a token of "c", a neighbor
@@ -40,8 +41,8 @@ type callers struct {
 	trip  time.Duration // round-trip time to the node
 }
 
-// TestWrongKeyCallers is not a test, but the program of the calling process. It runs until its input ends, and prints
-// how many calls it made and how many were answered.
+// TestWrongKeyCallers is not a test: it is the main function of the process that makes the calls. It runs until its
+// standard input ends, and prints how many calls it made and how many of them were answered.
 func TestWrongKeyCallers(t *testing.T) {
 	var address, key string
 	var rate int
@@ -66,7 +67,7 @@ func TestWrongKeyCallers(t *testing.T) {
 		defer raw.Close()
 		raw.(*net.TCPConn).SetLinger(0) // reset on close, otherwise the machine runs out of ports
 		raw.SetDeadline(time.Now().Add(patience))
-		// Use the cheapest key exchange, because these callers and the node share the processors.
+		// Use the cheapest key exchange, because the callers and the node share the processors.
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert},
 			CurvePreferences: []tls.CurveID{tls.X25519}}
 		if token {
@@ -131,9 +132,10 @@ func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, ans
 	}
 }
 
-// Callers that complete the handshake with a wrong key, and a malicious neighbor that misbehaves after a valid token,
-// cost little memory and time. They do not lock out another neighbor that is 100 ms away, which must connect within two
-// seconds. The following command runs a thousand callers a second of each kind, for ten seconds:
+// TestWrongKeys checks that two kinds of misbehaving callers cost little memory and time: callers that complete the
+// handshake with a wrong key, and a malicious neighbor that misbehaves after sending a valid token. They must not lock
+// out another neighbor that is 100 ms away, which must connect within two seconds. The following command runs a
+// thousand callers of each kind per second, for ten seconds:
 //
 //	SPADE_WRONG_KEYS=1000 go test -run WrongKeys -v ./transport/ws
 func TestWrongKeys(t *testing.T) {

@@ -7,7 +7,7 @@ const (
 	few   = 2 // up to this many blocks are faster in Go than a group in assembly
 )
 
-// run does the work of runGo, in assembly where that is faster.
+// run has the same result as runGo but uses assembly where that is faster.
 func run(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	if n := len(dst) / (2 * group); n > 0 && vector {
 		runAsm(&dst[0], n, c0, c1, c2, c3, k0, k1)
@@ -22,7 +22,7 @@ func run(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	copy(dst, last[:])
 }
 
-// rows does the work of rowsGo, in assembly where that is faster.
+// rows has the same result as rowsGo but uses assembly where that is faster.
 func rows(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	dst = dst[:2*len(components)]
 	if wide && vector && len(components) > few {
@@ -44,12 +44,12 @@ func rows(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	copy(dst, last[:])
 }
 
-// runAsm does the work of runGo for n groups of blocks; n must be at least 1.
+// runAsm has the same result as runGo for n groups of blocks. n must be at least 1.
 //
 //go:noescape
 func runAsm(dst *uint64, n int, c0, c1, c2, c3, k0, k1 uint32)
 
-// rowsAsm does the work of rowsGo for n groups of components; n must be at least 1.
+// rowsAsm has the same result as rowsGo for n groups of components. n must be at least 1.
 //
 //go:noescape
 func rowsAsm(dst *uint64, components *int, n int, c0, c2, c3, k0, k1 uint32)

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// The assembly stores the words of the definition and nothing beyond them, for every number of groups, around the wrap
-// of the counter's first word and with all bits in use.
+// TestPhiloxAsm checks that the assembly stores the same words as the Go code and nothing beyond them. It tries every
+// number of groups, counters whose first word wraps around, and values with all bits in use.
 func TestPhiloxAsm(t *testing.T) {
 	if !vector {
 		t.Skip("this processor runs the Go")
@@ -42,8 +42,7 @@ func TestPhiloxAsm(t *testing.T) {
 	}
 }
 
-// paths returns the variants that this processor can run: the assembly with AVX-512, the assembly without AVX-512, and
-// Go.
+// paths returns the variants that this processor can run: assembly with AVX-512, assembly without AVX-512, and Go.
 func paths() (all []path) {
 	if wide {
 		all = append(all, path{true, true})
@@ -56,7 +55,8 @@ func paths() (all []path) {
 
 type path struct{ vector, wide bool }
 
-// The variant chosen for a number of blocks writes exactly the words of the definition, with and without assembly.
+// TestPhiloxEveryPath checks that run and rows write exactly the words of the Go code for any number of blocks, with
+// and without assembly.
 func TestPhiloxEveryPath(t *testing.T) {
 	defer func(v, w bool) { vector, wide = v, w }(vector, wide)
 	for _, path := range paths() {
@@ -83,8 +83,8 @@ func TestPhiloxEveryPath(t *testing.T) {
 	}
 }
 
-// Streams and families run the assembly where it is available, and otherwise the Go code: writing to unmapped memory
-// reveals the function that writes.
+// TestPhiloxRunsWhatItSays checks that streams and families run the assembly if it is available, and otherwise the Go
+// code. To find out which function writes, it makes the function write to unmapped memory.
 func TestPhiloxRunsWhatItSays(t *testing.T) {
 	defer func(v, w bool) { vector, wide = v, w }(vector, wide)
 	nowhere := *(*[]uint64)(unsafe.Pointer(&struct {
@@ -108,8 +108,8 @@ func TestPhiloxRunsWhatItSays(t *testing.T) {
 	}
 }
 
-// whoFaults runs f, which must write to unmapped memory, and returns the functions of this package on the stack at that
-// moment.
+// whoFaults calls f, which must write to unmapped memory, and returns the functions of this package that are on the
+// stack at the fault.
 func whoFaults(f func()) (names []string) {
 	defer func() {
 		if recover() == nil {

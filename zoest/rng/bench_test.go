@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkFill measures how fast the words of directions are drawn: many short rows, and long ones.
+// BenchmarkFill measures how fast the words of directions are drawn, for many short rows and for long rows.
 func BenchmarkFill(b *testing.B) {
 	components := []int{3, 9, 2, 7, 1, 0, 5, 4}
 	f := NewFamily(1, Step, 2)

@@ -2,7 +2,8 @@ package rng
 
 import "math"
 
-// chiSquare returns the statistic of observed counts against the probabilities of their cells (nil if they are equal).
+// chiSquare returns the chi-square statistic of the counts in cells with the probabilities p. A nil p means equal
+// probabilities.
 func chiSquare(count []int, p []float64) float64 {
 	n := 0
 	for _, c := range count {
@@ -19,8 +20,9 @@ func chiSquare(count []int, p []float64) float64 {
 	return sum
 }
 
-// chiLimit returns the number that a chi-square statistic with df degrees of freedom exceeds with a probability of
-// about 1e-6 (Wilson and Hilferty's cube of a normal quantile, 4.75). All seeds are fixed, so tests are deterministic.
+// chiLimit returns a limit that a chi-square statistic with df degrees of freedom exceeds with a probability of about
+// 1e-6. It uses the approximation of Wilson and Hilferty, with the normal quantile 4.75. All seeds are fixed, so the
+// tests are deterministic.
 func chiLimit(df int) float64 {
 	v := 2 / (9 * float64(df))
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// intN is Lemire's method in its simplest form: of the 2^32 words, reject those whose product with n has a low half
-// below 2^32 mod n; then every result has equally many words.
+// intN implements Lemire's method in its simplest form. Of the 2^32 words, it rejects those whose product with n has a
+// low half below 2^32 mod n. Each result then corresponds to the same number of words.
 func intN(s *Stream, n uint64) uint64 {
 	for {
 		p := uint64(s.Uint32()) * n
@@ -55,7 +55,7 @@ func TestIntNBounds(t *testing.T) {
 			t.Fatalf("IntN(1) is %d", got)
 		}
 	}
-	// The largest n: the draws reach both ends of the range.
+	// With the largest n, the draws must come close to both ends of the range.
 	n := slices.Max(sizes(1<<31-1, 1<<32-1))
 	least, most := n, 0
 	for range 100000 {
@@ -67,9 +67,9 @@ func TestIntNBounds(t *testing.T) {
 	}
 }
 
-// For small n all results are equally frequent. Larger n are those for which a method without rejection is far off: 3/8
-// of 2^32, where the remainders mod 3 would have the ratio 3:3:2, and 3/4 of 2^32, where it would be 2:1:1. The last
-// check shows that the test detects such a method.
+// TestIntNUnbiased checks that all results are equally frequent for small n. It also checks large n for which a method
+// without rejection has a large bias: 3/8 of 2^32, where the remainders mod 3 would have the ratio 3:3:2, and 3/4 of
+// 2^32, where the ratio would be 2:1:1. The last check shows that the test detects such a method.
 func TestIntNUnbiased(t *testing.T) {
 	const draws = 1000000
 	for _, n := range []int{2, 3, 7, 10, 100} {
@@ -115,7 +115,7 @@ func TestFloat64(t *testing.T) {
 	if got := chiSquare(count, nil); got > chiLimit(cells-1) {
 		t.Errorf("chi-square is %.1f, limit %.1f", got, chiLimit(cells-1))
 	}
-	// The ends of the range: all bits clear and all bits set.
+	// Check the ends of the range: all bits clear and all bits set.
 	if s := (&Stream{n: 4}); s.Float64() != 0 {
 		t.Error("the least value is not 0")
 	}
@@ -125,7 +125,8 @@ func TestFloat64(t *testing.T) {
 	}
 }
 
-// cells returns how many of the draws, each multiplied by scale, fall into each cell, given the inner edges.
+// cells multiplies each draw by scale and returns the number of draws in each cell. edges contains the inner edges of
+// the cells.
 func cells(draws, edges []float64, scale float64) []int {
 	count := make([]int, len(edges)+1)
 	for _, x := range draws {
@@ -134,7 +135,8 @@ func cells(draws, edges []float64, scale float64) []int {
 	return count
 }
 
-// quantiles are the inner edges of n cells of equal probability under an increasing distribution function.
+// quantiles returns the inner edges of n cells of equal probability for the distribution function cdf. It searches
+// between lo and hi.
 func quantiles(n int, lo, hi float64, cdf func(float64) float64) []float64 {
 	edges := make([]float64, n-1)
 	for i := range edges {
@@ -153,8 +155,8 @@ func quantiles(n int, lo, hi float64, cdf func(float64) float64) []float64 {
 
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// The test sorts 3e6 draws into 40 cells. A scale that is off by 0.5 % adds 3e6 * 2 * 0.005^2 = 150 to a statistic of
-// about 39 with a limit of 92, and the same draws with such a scale fail the test.
+// TestNormalChiSquare sorts 3e6 draws into 40 cells. A scale that is off by 0.5% would add 3e6 * 2 * 0.005^2 = 150 to a
+// statistic of about 39 with a limit of 92. The test also checks that draws with such a scale fail.
 func TestNormalChiSquare(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three million normal draws are left out in short mode")
@@ -174,7 +176,7 @@ func TestNormalChiSquare(t *testing.T) {
 			t.Errorf("scale %v passes with chi-square %.1f: the test has no power", scale, got)
 		}
 	}
-	// The expected number of draws beyond 4 is 3e6 * 6.334e-5 = 190, on each side; the limits are five standard
+	// On each side, the expected number of draws beyond 4 is 3e6 * 6.334e-5 = 190. The limits are five standard
 	// deviations.
 	var above, below float64
 	for _, x := range draws {
@@ -189,8 +191,8 @@ func TestNormalChiSquare(t *testing.T) {
 	}
 }
 
-// The first four moments are right, and the two draws of a pair and successive pairs are independent. Each mean over n
-// draws may deviate by five of its standard deviations.
+// TestNormalMoments checks the first four moments, and that the two draws of a pair, and successive pairs, are
+// independent. Each mean over n draws may deviate by five of its standard deviations.
 func TestNormalMoments(t *testing.T) {
 	const n = 400000
 	s := at(16)
@@ -218,14 +220,15 @@ func TestNormalMoments(t *testing.T) {
 		for i := range n {
 			sum += c.f(i)
 		}
-		// Adjacent terms of the second moments share factors, which at most doubles their variance.
+		// Adjacent terms of the second moments have common factors, which at most doubles the variance.
 		if got, limit := sum/n, 5*math.Sqrt2*c.sd/math.Sqrt(n); math.Abs(got-c.mean) > limit {
 			t.Errorf("mean of %s is %.5f, want %v within %.5f", c.name, got, c.mean, limit)
 		}
 	}
 }
 
-// gammaCDF is the distribution function of the Gamma law with scale 1, by the series of the incomplete gamma function.
+// gammaCDF is the distribution function of the gamma distribution with scale 1. It uses the series of the incomplete
+// gamma function.
 func gammaCDF(shape, x float64) float64 {
 	if x <= 0 {
 		return 0
@@ -244,8 +247,9 @@ func lgamma(x float64) float64 {
 	return y
 }
 
-// Mean and variance both equal the shape; the whole law is compared in 30 cells of equal probability, the last of which
-// is the tail, and the far tail separately. Draws for a shape 5 % too large fail the test.
+// TestGamma checks that the mean and the variance both equal the shape. It also compares the frequencies of 30
+// intervals of equal probability, the last of which is the tail, and the frequency of the far tail. Draws with a shape
+// that is 5% too large must fail.
 func TestGamma(t *testing.T) {
 	n := 200000
 	if testing.Short() {
@@ -297,7 +301,7 @@ func TestGamma(t *testing.T) {
 	}
 }
 
-// The reference for Gamma is right where the law has a closed form.
+// TestGammaReference checks the reference gammaCDF for shapes for which the distribution has a closed form.
 func TestGammaReference(t *testing.T) {
 	for _, x := range []float64{0.01, 0.3, 1, 2.5, 8} {
 		for _, c := range []struct{ shape, want float64 }{
@@ -312,7 +316,8 @@ func TestGammaReference(t *testing.T) {
 	}
 }
 
-// A very small shape sometimes underflows to zero, never to anything else.
+// TestGammaTinyShape checks that draws with a very small shape sometimes underflow to zero, and are never negative,
+// infinite or NaN.
 func TestGammaTinyShape(t *testing.T) {
 	s := at(30)
 	zeros := 0
@@ -325,14 +330,14 @@ func TestGammaTinyShape(t *testing.T) {
 			zeros++
 		}
 	}
-	// P(X < 2^-1022) = 2^-1.022 = 0.4924 up to a factor of 1.0006.
+	// P(X < 2^-1022) is 2^-1.022 = 0.4924, up to a factor of 1.0006.
 	if zeros < 4500 || zeros > 5350 {
 		t.Errorf("%d of 10000 draws underflowed, want about 4920", zeros)
 	}
 }
 
-// Each of the 24 orders of four items is equally frequent. The common mistake of exchanging each item with any other
-// fails the test.
+// TestShuffleUniform checks that each of the 24 orders of four items is equally frequent. The common mistake of
+// swapping each item with any other item must fail.
 func TestShuffleUniform(t *testing.T) {
 	const draws = 240000
 	code := func(p [4]int) int { return p[0] + 4*p[1] + 16*p[2] + 64*p[3] }

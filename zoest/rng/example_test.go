@@ -6,7 +6,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A draw has an address, from which it can be repeated at any time, in any order, without stored state.
+// Each draw has an address. It can be repeated at any time and in any order, without stored state.
 func Example() {
 	const seed = 2024
 	direction := func(round, component uint32) uint64 {
@@ -22,7 +22,7 @@ func Example() {
 	// elsewhere another: true
 }
 
-// A stream is a value: a copy repeats from the position of the copy.
+// A stream is a value: a copy repeats the draws from the position at which it was copied.
 func ExampleStream() {
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
 	s.Uint32()

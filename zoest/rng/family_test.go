@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A family has the streams of its purpose and client, and Fill returns the first words of its components' streams, for
-// any length and number of rows.
+// TestFamilyBits checks that a family returns the same streams as New, and that Fill returns the first words of the
+// components' streams for any length and number of rows.
 func TestFamilyBits(t *testing.T) {
 	const seed, round, step = 1 << 40, 1<<32 - 1, 9
 	f := NewFamily(seed, Batch, 7)

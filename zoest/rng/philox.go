@@ -1,8 +1,8 @@
 package rng
 
-// Philox4x32-10 in Go is the definition: the assembly generates the same words.
+// The Go code for Philox4x32-10 is the definition. The assembly must generate the same words.
 
-// The constants of Philox4x32-10: two multipliers and the Weyl sequence of the key schedule.
+// These are the constants of Philox4x32-10: two multipliers and the Weyl sequence of the key schedule.
 const (
 	philoxM0 = 0xD2511F53
 	philoxM1 = 0xCD9E8D57
@@ -10,7 +10,7 @@ const (
 	philoxW1 = 0xBB67AE85
 )
 
-// philox returns the block that Philox4x32-10 assigns to the counter c under the key k.
+// philox returns the Philox4x32-10 block for the counter c and the key k.
 func philox(c0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3 uint32) {
 	for range 10 {
 		p, q := uint64(philoxM0)*uint64(c0), uint64(philoxM1)*uint64(c2)
@@ -21,8 +21,8 @@ func philox(c0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3 uint32) {
 	return c0, c1, c2, c3
 }
 
-// philox2 computes philox for two counters that differ only in the first word, a0 and b0. Interleaving the two hides
-// the latency of the multiplications.
+// philox2 returns the blocks for two counters that differ only in the first word, a0 and b0. Interleaving the two
+// computations hides the latency of the multiplications.
 func philox2(a0, b0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3, v0, v1, v2, v3 uint32) {
 	a1, a2, a3, b1, b2, b3 := c1, c2, c3, c1, c2, c3
 	for range 10 {
@@ -38,8 +38,8 @@ func philox2(a0, b0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3, v0, v1, v2, v3 
 
 func pair(lo, hi uint32) uint64 { return uint64(lo) | uint64(hi)<<32 }
 
-// runGo fills dst with the blocks of successive counters: (c0, c1, c2, c3), then (c0+1, c1, c2, c3) and so on. A block
-// is two words of dst; len(dst) must be even.
+// runGo fills dst with the blocks of successive counters: (c0, c1, c2, c3), (c0+1, c1, c2, c3) and so on. Each block
+// takes two words of dst; len(dst) must be even.
 func runGo(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	for ; len(dst) >= 4; dst = dst[4:] {
 		w0, w1, w2, w3, v0, v1, v2, v3 := philox2(c0, c0+1, c1, c2, c3, k0, k1)
@@ -52,7 +52,8 @@ func runGo(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	}
 }
 
-// rowsGo stores one block, two words of dst, for each component: the block of the counter (c0, component, c2, c3).
+// rowsGo stores one block for each component: the block of the counter (c0, component, c2, c3). Each block takes two
+// words of dst.
 func rowsGo(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	for i, c := range components {
 		runGo(dst[2*i:2*i+2], c0, uint32(c), c2, c3, k0, k1)

@@ -2,7 +2,7 @@
 
 package rng
 
-// vector reports whether the processor supports the assembly: every arm64 processor has NEON.
+// vector reports whether the processor supports NEON, which the assembly requires. Every arm64 processor does.
 var vector = true
 
 var wide = false

@@ -7,7 +7,8 @@ func block(c [4]uint32, k [2]uint32) (w [4]uint32) {
 	return w
 }
 
-// philox returns the known-answer vectors of the Random123 distribution (kat_vectors, philox4x32 10).
+// TestPhiloxKnownAnswers checks philox against the known-answer vectors of the Random123 distribution (kat_vectors,
+// philox4x32 10).
 func TestPhiloxKnownAnswers(t *testing.T) {
 	for _, c := range []struct {
 		ctr  [4]uint32

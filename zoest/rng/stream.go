@@ -8,10 +8,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Purpose separates draws of different kinds.
+// Purpose separates draws that are used for different things.
 type Purpose uint32
 
-// The purposes. Their values are part of every transcript: add new purposes only at the end.
+// These are the purposes. Their values affect every transcript: add new purposes only at the end.
 const (
 	Table     Purpose = iota + 1 // a direction that fills the memory table
 	Step                         // a direction of a local step
@@ -28,14 +28,14 @@ const (
 	Adapter                      // the signs of a subspace; Component is the number of a matrix, Step that of a factor
 )
 
-// Address identifies one stream of draws. Fields that a purpose does not use stay zero.
+// Address identifies a stream of draws. Fields that do not apply to the purpose are zero.
 type Address struct {
 	Purpose                        Purpose
 	Client, Round, Step, Component uint32
 }
 
-// Stream is the sequence of draws at one address. Copying a stream copies its position. A stream repeats after 2^32
-// blocks of 16 bytes. It is not safe for concurrent use.
+// Stream is the sequence of draws at one address. Copying a Stream also copies its position. A Stream repeats after
+// 2^32 blocks of 16 bytes. It is not safe for concurrent use.
 type Stream struct {
 	key [2]uint32
 	ctr [4]uint32
@@ -46,30 +46,30 @@ type Stream struct {
 	hasSpare bool
 }
 
-// New returns the stream at an address for a seed.
+// New returns the stream at the given address for the given seed.
 func New(seed uint64, a Address) Stream {
 	return NewFamily(seed, a.Purpose, a.Client).At(a.Round, a.Step, a.Component)
 }
 
-// Family is the set of streams of one purpose and client for a seed. It caches their common key, which [New] derives
-// for every stream.
+// Family is the set of all streams with the same seed, purpose and client. It caches the key that these streams share,
+// which [New] derives anew for every stream.
 type Family struct{ key [2]uint32 }
 
-// NewFamily returns the streams at the addresses of a purpose and a client.
+// NewFamily returns the family of all streams with the given seed, purpose and client.
 func NewFamily(seed uint64, p Purpose, client uint32) Family {
-	// One block under the seed's own key maps (purpose, client) to the key of a family of streams. The other
-	// coordinates of an address and the block number are the counter under the family's key.
+	// One block with the seed as the key maps the purpose and the client to the key of a family. The other fields of an
+	// address, and the block number, form the counter under this key.
 	k0, k1, _, _ := philox(uint32(p), client, 0x53504144, 0, uint32(seed), uint32(seed>>32))
 	return Family{[2]uint32{k0, k1}}
 }
 
-// At returns the stream at the remaining coordinates of an address.
+// At returns the stream of the family at the given round, step and component.
 func (f Family) At(round, step, component uint32) Stream {
 	return Stream{key: f.key, ctr: [4]uint32{0, component, step, round}}
 }
 
-// Fill cuts dst into one row for each component and fills it with the first words, as Uint64 returns them, of the
-// component's stream. Every row has len(dst)/len(components) words, an even integer.
+// Fill divides dst into rows of equal length, one for each component, and fills each row with the first words of the
+// component's stream, as Uint64 returns them. The length of a row, len(dst)/len(components), must be an even integer.
 func (f Family) Fill(dst []uint64, round, step uint32, components []int) {
 	if len(dst) == 2*len(components) {
 		rows(dst, components, 0, step, round, f.key[0], f.key[1])
@@ -94,13 +94,13 @@ func (s *Stream) Uint32() uint32 {
 	return w
 }
 
-// Uint64 returns 64 uniform bits; the first word drawn is the low half.
+// Uint64 returns 64 uniform bits. The first 32-bit word drawn is the low half.
 func (s *Stream) Uint64() uint64 {
 	lo := uint64(s.Uint32())
 	return lo | uint64(s.Uint32())<<32
 }
 
-// Fill fills dst with the words that Uint64 would return.
+// Fill fills dst with the words that successive calls of Uint64 would return.
 func (s *Stream) Fill(dst []uint64) {
 	if s.n == 0 {
 		n := len(dst) &^ 1
@@ -113,8 +113,9 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// Read fills p with uniform bytes, the words in little-endian order; it never fails. A partial word consumes the whole
-// word, so the bytes depend on the lengths of the calls.
+// Read fills p with uniform bytes and never fails. The bytes are the words in little-endian order. Read consumes the
+// final word completely even if it needs only some of its bytes, so two short reads may return other bytes than one
+// long read.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -125,8 +126,8 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// IntN returns an unbiased uniform integer in [0, n) (Lemire, "Fast random integer generation in an interval", 2019). n
-// must be in [1, 2^32).
+// IntN returns a uniform integer in [0, n) without bias (Lemire, "Fast random integer generation in an interval",
+// 2019). n must be in [1, 2^32).
 func (s *Stream) IntN(n int) int {
 	for {
 		hi, lo := bits.Mul32(s.Uint32(), uint32(n))
@@ -139,8 +140,9 @@ func (s *Stream) IntN(n int) int {
 // Float64 returns a uniform number in [0, 1) with 53 random bits.
 func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 
-// Normal returns a standard normal draw (Marsaglia's polar method), with the same bits on every processor. Its grid is
-// that of float64 arithmetic: suitable for directions and data, not for privacy.
+// Normal returns a draw from the standard normal distribution (Marsaglia's polar method). It has the same bits on every
+// processor. Its values have the granularity of float64 arithmetic: they are suitable for directions and data, but not
+// for privacy.
 func (s *Stream) Normal() float64 {
 	if s.hasSpare {
 		s.hasSpare = false
@@ -158,9 +160,9 @@ func (s *Stream) Normal() float64 {
 	}
 }
 
-// Gamma returns a draw of the Gamma distribution with the given shape and scale 1 (Marsaglia and Tsang, "A simple
-// method for generating gamma variables", 2000). shape must be positive; a draw with a very small shape may underflow
-// to zero.
+// Gamma returns a draw from the gamma distribution with the given shape and scale 1 (Marsaglia and Tsang, "A simple
+// method for generating gamma variables", 2000). shape must be positive. If shape is very small, the result may
+// underflow to zero.
 func (s *Stream) Gamma(shape float64) float64 {
 	boost := 1.0
 	if shape < 1 {
@@ -183,7 +185,7 @@ func (s *Stream) Gamma(shape float64) float64 {
 	}
 }
 
-// Shuffle puts n items in uniformly random order (Fisher-Yates); swap exchanges items i and j.
+// Shuffle puts n items in uniformly random order (Fisher-Yates). It calls swap to exchange the items i and j.
 func (s *Stream) Shuffle(n int, swap func(i, j int)) {
 	for i := n - 1; i > 0; i-- {
 		swap(i, s.IntN(i+1))

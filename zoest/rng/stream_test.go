@@ -27,7 +27,8 @@ func words(s Stream, n int) []uint32 {
 	return w
 }
 
-// A stream is a sequence of Philox blocks, which its address determines.
+// TestStreamIsPhiloxInCounterMode checks that a stream consists of successive Philox blocks under the key of its
+// address.
 func TestStreamIsPhiloxInCounterMode(t *testing.T) {
 	const seed = 0x1122334455667788
 	a := Address{Purpose: Step, Client: 7, Round: 11, Step: 13, Component: 17}
@@ -42,8 +43,8 @@ func TestStreamIsPhiloxInCounterMode(t *testing.T) {
 	}
 }
 
-// neighbours returns the streams at an address and at every address that differs from it in one field, including the
-// seed, or has two fields exchanged.
+// neighbours returns the stream at one address and the streams at similar addresses: each differs in one field or in
+// the seed, or has two fields exchanged.
 func neighbours() map[string]Stream {
 	const seed uint64 = 0xfedcba9876543210
 	base := Address{Purpose: Table, Client: 2, Round: 3, Step: 4, Component: 5}
@@ -72,8 +73,8 @@ func neighbours() map[string]Stream {
 	return s
 }
 
-// Two streams of independent words share a word among their first thousand with probability 2e-4; the streams of
-// neighbours share none.
+// TestAddressesShareNoWords checks that the streams at similar addresses share no word among their first thousand
+// words. Two streams of independent words share a word with probability 2e-4.
 func TestAddressesShareNoWords(t *testing.T) {
 	owner := map[uint32]string{}
 	for name, s := range neighbours() {
@@ -95,7 +96,8 @@ func TestSameAddressRepeats(t *testing.T) {
 	}
 }
 
-// Every purpose has its own family of streams, and its number, which is part of every transcript, never changes.
+// TestPurposes checks that every purpose has its own family of streams and that its number never changes, because the
+// number affects every transcript.
 func TestPurposes(t *testing.T) {
 	seen := map[[2]uint32]Purpose{}
 	for i, p := range []Purpose{Table, Step, Batch, Noise, Graph, Split, Partition, Generate, Spectrum, Fault, Start, Walsh, Adapter} {
@@ -110,7 +112,8 @@ func TestPurposes(t *testing.T) {
 	}
 }
 
-// A copy continues from the same position: in the middle of a block, and between the two normals of a pair.
+// TestCopyKeepsPosition checks that a copy of a stream continues from the same position, even in the middle of a block
+// and between the two normal draws of a pair.
 func TestCopyKeepsPosition(t *testing.T) {
 	s := at(1)
 	s.Uint32()
@@ -138,7 +141,8 @@ func TestUint64IsTwoWords(t *testing.T) {
 	}
 }
 
-// Bytes are the words, least significant first; a partial final word consumes the whole word.
+// TestReadIsWordsLittleEndian checks that Read returns the bytes of each word, least significant byte first, and
+// consumes the final word completely even if it needs only some of its bytes.
 func TestReadIsWordsLittleEndian(t *testing.T) {
 	var want []byte
 	for _, w := range words(*at(3), 10) {
@@ -165,8 +169,8 @@ func TestReadIsWordsLittleEndian(t *testing.T) {
 	}
 }
 
-// Each of the 32 bits is set half of the time, and adjacent words are uncorrelated. The limits are five standard
-// deviations.
+// TestWordsAreBalanced checks that each of the 32 bits is set half of the time and that adjacent words are
+// uncorrelated. The limits are five standard deviations.
 func TestWordsAreBalanced(t *testing.T) {
 	const n = 100000
 	s := at(4)
@@ -202,7 +206,8 @@ func TestStreamAllocatesNothing(t *testing.T) {
 	}
 }
 
-// All processors agree on the first words at some addresses and on the first draws of each kind at one address.
+// TestStreamGolden checks that the first words at some addresses, and the first draws of each kind at one address, are
+// the same on every processor.
 func TestStreamGolden(t *testing.T) {
 	const most = 1<<32 - 1
 	for _, c := range []struct {
@@ -247,7 +252,8 @@ func TestStreamGolden(t *testing.T) {
 	}
 }
 
-// All processors agree on many arithmetic draws, compared by a hash: a missing rounding changes some of them.
+// TestDrawsGoldenHash checks that many draws that use floating-point arithmetic are the same on every processor. It
+// compares a hash: a missing rounding changes some of the draws.
 func TestDrawsGoldenHash(t *testing.T) {
 	s := New(8, Address{Purpose: Generate})
 	hash := sha256.New()
@@ -262,7 +268,7 @@ func TestDrawsGoldenHash(t *testing.T) {
 	}
 }
 
-// Fill returns the words of Uint64, at any position of the stream and for any length.
+// TestFill checks that Fill returns the same words as Uint64, at any position of the stream and for any length.
 func TestFill(t *testing.T) {
 	a := Address{Purpose: Step, Client: 3, Round: 1<<32 - 1, Step: 9, Component: 4}
 	for before := range 6 {

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 )
 
-// The assembly leaves the upper halves of the vector registers clean.
+// TestUpperHalvesAreClean checks that the assembly leaves the upper halves of the vector registers clean.
 func TestUpperHalvesAreClean(t *testing.T) {
 	if _, ok := cpu.DirtyUpper(); !ok || !vector {
 		t.Skip("the processor cannot report this")

@@ -1,2 +1,3 @@
-// Package setting defines the ranges of the method's settings once, for checks, parsing, documentation and completion.
+// Package setting defines the valid ranges of the method's settings in one place, for checks, parsing, documentation
+// and command-line completion.
 package setting

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Range is the set of allowed values of a number: Min to Max, and 0 if Zero states its meaning.
+// Range is the set of valid values of a number: Min to Max, and also 0 if Zero is not empty.
 type Range struct {
 	Min, Max float64
 	OpenMin  bool   // Min itself is not allowed; set if Max is infinite
@@ -17,7 +17,7 @@ type Range struct {
 	Zero     string // the meaning of 0, such as "no limit"; if empty, 0 is allowed only between Min and Max
 }
 
-// Has reports whether x is allowed.
+// Has reports whether x is in the range.
 func (r Range) Has(x float64) bool {
 	if r.Zero != "" && x == 0 {
 		return true
@@ -25,7 +25,7 @@ func (r Range) Has(x float64) bool {
 	return x >= r.Min && x <= r.Max && !(r.OpenMin && x == r.Min) && !(r.OpenMax && x == r.Max)
 }
 
-// String returns the range in words: "1..65536", "0 (no limit), or 1..1e6", "more than 0 and less than 1".
+// String describes the range in words, such as "1..65536", "0 (no limit), or 1..1e6", or "more than 0 and less than 1".
 func (r Range) String() string {
 	low, high := r.number(r.Min), r.number(r.Max)
 	text := low + ".." + high
@@ -58,7 +58,7 @@ func (r Range) number(x float64) string {
 	return strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e").Replace(strconv.FormatFloat(x, 'g', 2, 64))
 }
 
-// Ranges of the settings of SPADE-DFL. Integers of a run fit 32 bits on every processor.
+// These are the ranges of the SPADE-DFL settings. All integers fit into 32 bits on every processor.
 var (
 	Rounds   = Range{Min: 1, Max: math.MaxInt32, Whole: true}
 	Mixing   = Range{Min: 0, Max: 1 << 16, Whole: true}
@@ -69,13 +69,13 @@ var (
 	Rho      = Range{Min: 1e-9, Max: 1e9}
 	Robust   = Range{Min: 1, Max: 1e6, Zero: "no bound"}
 	Shrink   = Range{Min: 0, Max: 16}
-	// Step is for step sizes, smoothing radii and the weight of the penalty: positive float32 values.
+	// Step is the range of step sizes, smoothing radii and the penalty weight: all positive normal float32 values.
 	Step = Range{Min: 0x1p-126, Max: math.MaxFloat32}
-	// Gain is for tau*beta*eta*mu*rho*lambda_N as a fraction of its stability limit, 8/3.
+	// Gain is the range of tau*beta*eta*mu*rho*lambda_N as a fraction of its stability limit, 8/3.
 	Gain = Range{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
 )
 
-// FieldError reports one invalid value.
+// FieldError is the error for one invalid value.
 type FieldError struct {
 	Package string // the package that checked the value: "admm", or "sdk: fleet"
 	Field   string // name in a struct, or path in a file: "Rho", "method.rho"
@@ -87,7 +87,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s: %s is %s, want %s", e.Package, e.Field, e.Found, e.Want)
 }
 
-// Check returns a [FieldError] for the field if x is outside the range.
+// Check returns a [FieldError] for the named field if x is not in the range.
 func (r Range) Check(pkg, field string, x float64) error {
 	if r.Has(x) {
 		return nil
@@ -99,13 +99,13 @@ func (r Range) Check(pkg, field string, x float64) error {
 	return &FieldError{Package: pkg, Field: field, Found: found, Want: r.String()}
 }
 
-// Choice is the set of allowed values of a setting with named values. A value is the index of its name.
+// Choice is the set of valid values of a setting whose values have names. A value is the index of its name.
 type Choice struct {
 	Of    string   // what the values choose: "sdk: payload"
 	Names []string // the first may be empty; Parse reads an empty name as the first
 }
 
-// Name returns the name of a value, or its number if it has none.
+// Name returns the name of a value, or the value itself as a number if it has no name.
 func (c Choice) Name(value int) string {
 	if value < 0 || value >= len(c.Names) {
 		return strconv.Itoa(value)
@@ -113,13 +113,13 @@ func (c Choice) Name(value int) string {
 	return c.Names[value]
 }
 
-// Text returns the name of a value. It fails if the value has none.
+// Text returns the name of a value. It fails if the value has no name.
 func (c Choice) Text(value int) ([]byte, error) {
 	name := []byte(c.Name(value))
 	return name, c.Parse(&value, name)
 }
 
-// Parse sets *value to the index of the given name, or to 0 for an empty name. It fails if no value has the name.
+// Parse sets *value to the index of the given name, or to 0 if the name is empty. It fails if the name is unknown.
 func (c Choice) Parse(value *int, name []byte) error {
 	i := slices.Index(c.Names, string(name))
 	if len(name) == 0 {
@@ -132,7 +132,7 @@ func (c Choice) Parse(value *int, name []byte) error {
 	return nil
 }
 
-// String lists the names: "a, b or c".
+// String returns a list of the names, such as "a, b or c".
 func (c Choice) String() string {
 	names := slices.DeleteFunc(slices.Clone(c.Names), func(s string) bool { return s == "" })
 	last := len(names) - 1

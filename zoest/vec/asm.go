@@ -2,8 +2,8 @@
 
 package vec
 
-// The assembly kernels. vec.go checks their arguments. On amd64 each jumps to the variant for isa; every arm64
-// processor has NEON.
+// These are the assembly kernels. The functions in vec.go check the arguments. On amd64, each kernel jumps to the
+// variant for the instruction set isa; every arm64 processor has NEON.
 
 //go:noescape
 func dot(x, y []float32) float64

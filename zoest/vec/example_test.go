@@ -6,8 +6,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// A vector of signs is two machine words here instead of a hundred floats: bit i%64 of word i/64 is set where the sign
-// is -1.
+// A vector of a hundred signs takes only two machine words. Bit i%64 of word i/64 is set if sign i is -1.
 func Example() {
 	signs := make([]uint64, vec.SignWords(100))
 	signs[0] = 0b101   // minus at coordinates 0 and 2
@@ -30,8 +29,9 @@ func Example() {
 	// |y|^2 = 25
 }
 
-// The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. In a plain loop the large
-// first number would swallow all the small numbers. In Dot it swallows only those in its own lane.
+// The order of a sum is part of its definition: Dot adds into 64 float32 lanes within a block of 4096 elements. In a
+// plain loop, the large first number would absorb all the small numbers. In Dot it absorbs only the small numbers in
+// its own lane.
 func ExampleDot() {
 	x := make([]float32, 4096)
 	for i := range x {
@@ -54,7 +54,7 @@ func ExampleDot() {
 	// lanes      2^24 + 4032
 }
 
-// The logistic function, with the same bits on every processor.
+// This example computes the logistic function, with the same bits on every processor.
 func ExampleExp() {
 	sigmoid := func(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 	fmt.Println(sigmoid(-1), sigmoid(0), sigmoid(1))

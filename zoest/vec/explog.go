@@ -2,7 +2,8 @@ package vec
 
 import "math"
 
-// ln 2 in two parts: the high part has 21 trailing zero bits, so that k*ln2Hi is exact for every exponent k.
+// These constants split ln 2 into two parts. The high part has 21 trailing zero bits, so that k*ln2Hi is exact for
+// every exponent k.
 const (
 	ln2Hi = 6.93147180369123816490e-01
 	ln2Lo = 1.90821492927058770002e-10
@@ -13,14 +14,14 @@ const (
 	expLeast = -708.39 // Exp returns zero below
 )
 
-// expCoeff is 1/n! for n = 2..13; at |r| <= ln(2)/2 the first omitted term is below 5e-18.
+// expCoeff contains 1/n! for n = 2..13. For |r| <= ln(2)/2, the first omitted term is below 5e-18.
 var expCoeff = [...]float64{
 	1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
 	1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800,
 }
 
-// Exp returns e**x with an error of at most 2 ulp and the same bits on every processor: +Inf above 709.78 and zero
-// below -708.39, just before e**x leaves the range of normal numbers.
+// Exp returns e**x with an error of at most 2 ulp and the same bits on every processor. It returns +Inf for x above
+// 709.78 and zero for x below -708.39, just before e**x leaves the range of normal numbers.
 func Exp(x float64) float64 {
 	switch {
 	case x != x:
@@ -45,12 +46,12 @@ func Exp(x float64) float64 {
 	p = float64(p*r) + expCoeff[1]
 	p = float64(p*r) + expCoeff[0]
 	p = 1 + (r + float64(float64(r*r)*p))
-	// 2^k in two factors: 2^1024 is not a float64.
+	// Multiply by 2^k in two factors, because 2^1024 is not a float64.
 	half := int(k) / 2
 	return p * pow2(half) * pow2(int(k)-half)
 }
 
-// Sigmoid returns 1/(1 + e^-z), computed with [Exp], without loss of precision for either sign of z.
+// Sigmoid returns 1/(1 + e^-z), computed with [Exp] and without loss of precision for positive or negative z.
 func Sigmoid(z float64) float64 {
 	e := Exp(-math.Abs(z))
 	if z >= 0 {
@@ -59,7 +60,7 @@ func Sigmoid(z float64) float64 {
 	return e / (1 + e)
 }
 
-// Sigmoids replaces each z[i] by its [Sigmoid].
+// Sigmoids replaces each z[i] with Sigmoid(z[i]).
 func Sigmoids(z []float64) {
 	for i := sigmoids(z); i < len(z); i++ {
 		z[i] = Sigmoid(z[i])
@@ -84,7 +85,8 @@ func Log(x float64) float64 {
 	if m < math.Sqrt2/2 {
 		m, k = 2*m, k-1
 	}
-	// ln m = 2 atanh(f) with f = (m-1)/(m+1), |f| < 0.172; the series is truncated where f^2n/(2n+1) < 2e-18.
+	// Use ln m = 2 atanh(f) with f = (m-1)/(m+1) and |f| < 0.172. The series is truncated at the term where f^2n/(2n+1)
+	// < 2e-18.
 	f := (m - 1) / (m + 1)
 	f2 := float64(f * f)
 	s := 0.0

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The reference computes with 128 binary digits, 75 more than a float64 has.
+// prec is the precision of the reference in binary digits, 75 more than a float64 has.
 const prec = 128
 
 func bigFloat(x float64) *big.Float { return new(big.Float).SetPrec(prec).SetFloat64(x) }
@@ -19,7 +19,7 @@ func bigFloat(x float64) *big.Float { return new(big.Float).SetPrec(prec).SetFlo
 var (
 	one = bigFloat(1)
 
-	// ln2 to 60 decimal places.
+	// ln2 is the natural logarithm of 2 to 60 decimal places.
 	ln2, _ = new(big.Float).SetPrec(prec + 20).SetString("0.693147180559945309417232121458176568075500134360255254120680")
 
 	inverse = func() (inv [14]*big.Float) { // 1/n
@@ -30,8 +30,8 @@ var (
 	}()
 )
 
-// bigExp is e**x: x = k*ln2 + r, and e**r = (e**(r/256))**256 by its power series, whose first omitted term is below
-// 1e-46.
+// bigExp returns e**x. It splits x into k*ln2 + r and computes e**r as (e**(r/256))**256 with the power series, whose
+// first omitted term is below 1e-46.
 func bigExp(x *big.Float) *big.Float {
 	k, _ := new(big.Float).Quo(x, ln2).Int64()
 	r := new(big.Float).SetPrec(prec + 20).SetInt64(k)
@@ -47,9 +47,9 @@ func bigExp(x *big.Float) *big.Float {
 	return p.SetMantExp(p, int(k))
 }
 
-// bigLog is ln x: a float64 guess y, accurate to about 1e-13, and the remainder from ln(1+e) = e - e^2/2 with 1+e =
-// x*e**-y. The omitted term e^3/3 is below 1e-39. (The guess splits x because math.Log of a subnormal is wrong on
-// amd64.)
+// bigLog returns ln x. It starts from a float64 approximation y, accurate to about 1e-13, and adds ln(1+e) = e - e^2/2
+// with 1+e = x*e**-y. The omitted term e^3/3 is below 1e-39. (The approximation splits x, because math.Log of a
+// subnormal number is wrong on amd64.)
 func bigLog(x float64) *big.Float {
 	m, k := math.Frexp(x)
 	y := math.Log(m) + float64(k)*math.Ln2
@@ -60,7 +60,7 @@ func bigLog(x float64) *big.Float {
 	return e.Add(e, bigFloat(y))
 }
 
-// ulps is the distance of a result from the truth, in units of the last place of the truth.
+// ulps returns the distance between a result and the true value, in units of the last place of the true value.
 func ulps(got float64, want *big.Float) float64 {
 	w, _ := want.Float64()
 	if w == 0 { // below the smallest float64: no unit to measure with
@@ -71,14 +71,14 @@ func ulps(got float64, want *big.Float) float64 {
 	return math.Abs(diff) / (math.Nextafter(w, math.Inf(1)) - w)
 }
 
-// The ends of the range in which Exp computes: zero below, infinity above.
+// These are the ends of the range in which Exp computes a result. Below it, Exp returns zero; above it, infinity.
 const (
 	expLeast = -708.39
 	expMost  = 709.78
 )
 
-// expPoints are arguments over the whole range, near zero at every magnitude, where the multiple of ln 2 in the
-// reduction changes, and at the ends of the range.
+// expPoints returns arguments for Exp: over the whole range, near zero at every magnitude, where the multiple of ln 2
+// in the reduction changes, and at the ends of the range.
 func expPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(10, 11))
 	var xs []float64
@@ -95,8 +95,8 @@ func expPoints(n int) []float64 {
 	return xs
 }
 
-// logPoints are positive numbers of all magnitudes, including subnormals, close to 1, where the reduction to
-// [sqrt(1/2), sqrt 2) changes, and at the ends of the range.
+// logPoints returns arguments for Log: positive numbers of all magnitudes, including subnormal numbers, numbers close
+// to 1, numbers where the reduction to [sqrt(1/2), sqrt 2) changes, and the ends of the range.
 func logPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(12, 13))
 	var xs []float64
@@ -111,8 +111,8 @@ func logPoints(n int) []float64 {
 		math.Nextafter(1, 0), math.Nextafter(1, 2), 0.5, 2, math.E, math.Sqrt2, math.Sqrt2/2)
 }
 
-// points is the number of arguments at which a test compares with the reference, which takes about ten microseconds for
-// each. It is largest with SPADE_LONG.
+// points returns the number of arguments at which a test compares a function with the reference. The number is larger
+// with SPADE_LONG, because the reference takes about ten microseconds per argument.
 func points() int {
 	switch {
 	case testing.Short():
@@ -155,7 +155,7 @@ func TestLogAccuracy(t *testing.T) {
 	t.Logf("largest error %.3f ulp", worst)
 }
 
-// The reference itself agrees with published digits.
+// TestReferenceDigits checks the reference against published digits.
 func TestReferenceDigits(t *testing.T) {
 	for _, c := range []struct {
 		got  *big.Float
@@ -213,7 +213,7 @@ func TestExpLogEdges(t *testing.T) {
 	}
 }
 
-// Over a large ascending sample neither function ever decreases.
+// TestExpLogMonotone checks that neither function ever decreases over a large ascending sample of arguments.
 func TestExpLogMonotone(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -6,7 +6,7 @@ import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 
 var isaName = [...]string{cpu.Go: "Go", cpu.AVX2: "AVX2", cpu.AVX512: "AVX512"}
 
-// The variants to which the kernels jump.
+// These are the variants to which the kernels jump.
 
 func dotAVX2(x, y []float32) float64
 func dotAVX512(x, y []float32) float64
@@ -38,11 +38,10 @@ func Variants() []Kernels {
 	}[:cpu.Best()+1]
 }
 
-// Chosen names the variant that the exported functions use.
+// Chosen returns the name of the variant that the exported functions use.
 func Chosen() string { return isaName[isa] }
 
-// Choose makes the exported functions use the variant with the given name, if it is available, and reports whether they
-// now use it.
+// Choose makes the exported functions use the named variant if it is available. It reports whether they now use it.
 func Choose(name string) bool {
 	for i, n := range isaName {
 		if n == name && i <= int(cpu.Best()) {

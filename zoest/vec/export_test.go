@@ -1,7 +1,7 @@
 package vec
 
-// Kernels is one variant of the kernels, for the tests: the exported functions, the Go code, or one kind of assembly.
-// Only the exported functions check lengths.
+// Kernels contains one variant of all kernels for the tests: the exported functions, the Go code, or one kind of
+// assembly. Only the exported functions check lengths.
 type Kernels struct {
 	Name        string // the suffix of its functions' names
 	Dot         func(x, y []float32) float64
@@ -19,14 +19,14 @@ type Kernels struct {
 var Exported = Kernels{"exported", Dot, Axpy, Scale, Step, SignAxpy, SignPerturb, SignAdd, SignScale, SignReplace,
 	signFold}
 
-// Reference is the definition, in every build.
+// Reference contains the Go code, which defines the results in every build.
 var Reference = Kernels{"Go", dotGo, axpyGo, scaleGo, stepGo, added(signPerturbGo), signPerturbGo, signAddGo, signScaleGo,
 	signReplaceGo, signFoldGo}
 
-// added makes a SignAxpy from a SignPerturb, as the exported function does.
+// added returns a SignAxpy that calls the given SignPerturb, as the exported SignAxpy does.
 func added(perturb func(y, x []float32, mu float32, signs []uint64)) func(y []float32, a float32, signs []uint64) {
 	return func(y []float32, a float32, signs []uint64) { perturb(y, y, a, signs) }
 }
 
-// SumSquares returns the sum of x[i]*x[i], computed with Dot, as the exported function does.
+// SumSquares returns the sum of x[i]*x[i]. Like the exported function, it calls Dot.
 func (k *Kernels) SumSquares(x []float32) float64 { return k.Dot(x, x) }

@@ -2,10 +2,10 @@ package vec
 
 import "math"
 
-// The kernels in Go define the results of the assembly. A product that feeds a sum is converted first, which forbids
-// the compiler from fusing the two operations.
+// The Go kernels define the results of the assembly. They explicitly convert each product to float32 before adding it,
+// which prevents the compiler from fusing the two operations.
 
-// The block and lane sizes that fix the order of a reduction; see the package comment.
+// These sizes determine the order of a reduction, as described in the package comment.
 const (
 	lanes = 64
 	block = 4096
@@ -21,7 +21,7 @@ func dotGo(x, y []float32) float64 {
 	return sum + float64(dotBlock(x, y))
 }
 
-// dotBlock returns the sum of x[i]*y[i] for at most one block of elements.
+// dotBlock returns the sum of x[i]*y[i] over at most one block of elements.
 func dotBlock(x, y []float32) float32 {
 	var acc [lanes]float32
 	used := min(len(x), lanes)
@@ -38,8 +38,8 @@ func dotBlock(x, y []float32) float32 {
 	return fold(&acc, used)
 }
 
-// fold returns the sum of the first lanes, as many as used says. The other lanes hold +0, and no lane holds -0. So fold
-// skips a half whose lanes are all unused, without changing a bit.
+// fold returns the sum of all lanes. Only the lanes in acc[:used] have been written. All other lanes are +0, and no
+// lane is -0, so fold can skip a half that is entirely unused without changing a bit of the result.
 func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {
@@ -73,7 +73,7 @@ func stepGo(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	}
 }
 
-// flip returns the number with the bits b, its sign flipped if the lowest bit of w is set.
+// flip returns the float32 with the bits b, negated if the lowest bit of w is set.
 func flip(b uint32, w uint64) float32 { return math.Float32frombits(b ^ uint32(w)<<31) }
 
 func signPerturbGo(y, x []float32, mu float32, signs []uint64) {
@@ -125,8 +125,8 @@ func signReplaceGo(a, v, abar []float32, c float32, signs []uint64, byB, byM flo
 	}
 }
 
-// signFoldGo returns the sum of x[i]*s[i] for at most one block, in the order of dotBlock. A word of signs covers one
-// element of each lane.
+// signFoldGo returns the sum of x[i]*s[i] over at most one block of elements, in the same order as dotBlock. Each word
+// of signs covers one element of each lane.
 func signFoldGo(x []float32, signs []uint64) float32 {
 	var acc [lanes]float32
 	used := min(len(x), lanes)

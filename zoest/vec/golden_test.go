@@ -11,8 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// golden is an argument and the bits of the function there. The accuracy tests show that these values are good; this
-// table shows that they are the same on every processor. (The vector kernels need no table: their tests compare bits.)
+// golden contains an argument of a function and the bits of the result. The accuracy tests show that the results are
+// correct; this table shows that they are the same on every processor. (The vector kernels need no table, because their
+// tests compare bits.)
 type golden struct {
 	x    float64
 	bits uint64
@@ -68,9 +69,10 @@ func TestExpLogGolden(t *testing.T) {
 	}
 }
 
-// The golden table shows at which arguments a processor differs. This hash over many more arguments shows more reliably
-// that a processor differs: a missing rounding in a polynomial changes some results. Exp gets multiples of 2^-40 in
-// [-512, 512), Log positive numbers of any bits.
+// TestExpLogGoldenHash compares a hash of the results for many more arguments than the golden table has. The table
+// shows for which arguments a processor differs, but the hash is more likely to detect a difference: a missing rounding
+// in a polynomial changes some results. The arguments of Exp are multiples of 2^-40 in [-512, 512), and those of Log
+// are positive numbers with arbitrary bits.
 func TestExpLogGoldenHash(t *testing.T) {
 	for _, c := range []struct {
 		name string

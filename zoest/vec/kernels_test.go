@@ -10,12 +10,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// add and mul perform one float32 operation with one rounding. A float64 holds the product of two float32 exactly. A
-// float64 has 53 digits, more than 2*24 + 2, so rounding a sum twice equals rounding it once.
+// add and mul perform one float32 operation with one rounding. A float64 represents the product of two float32 values
+// exactly. A float64 has 53 binary digits, more than 2*24 + 2, so rounding a sum twice is the same as rounding it once.
 func add(a, b float32) float32 { return float32(float64(a) + float64(b)) }
 func mul(a, b float32) float32 { return float32(float64(a) * float64(b)) }
 
-// kernel is an elementwise kernel and its simple form: the result of the i-th elements, one operation at a time.
+// kernel describes an elementwise kernel and how to compute its result for single elements, one operation at a time.
 type kernel struct {
 	name  string
 	vecs  int // number of vectors, destinations first
@@ -75,7 +75,7 @@ var kernels = []kernel{
 	},
 }
 
-// fills are the kinds of numbers on which the kernels are tested.
+// fills lists the kinds of numbers with which the kernels are tested.
 var fills = []struct {
 	name string
 	next func(r *rand.Rand) float32
@@ -93,7 +93,8 @@ var specials = []float32{
 	-math.SmallestNonzeroFloat32, 0x1p-126, -0x1p-126, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
 }
 
-// lengths are all short lengths, and those around the edges of one block and (not in short mode) of two.
+// lengths returns all lengths up to 300, and lengths around the end of the first block and (unless in short mode) of
+// the second.
 func lengths() []int {
 	var ns []int
 	for n := range 301 {
@@ -111,14 +112,14 @@ func lengths() []int {
 	return ns
 }
 
-// guard is the number of elements before and after a slice under test, none of which a kernel may write. They are NaN,
-// so that reading one corrupts the result.
+// guard is the number of elements before and after a slice under test. They are NaN, so that reading one corrupts the
+// result, and a kernel must not write them.
 const guard = 9
 
 var canary = math.Float32frombits(0x7fc0ca9a)
 
-// guarded is a slice of n numbers between guards, at an offset that is not a multiple of any vector register. Its
-// capacity extends to the end of the buffer.
+// guarded returns a slice v of n numbers in a buffer buf with guards on both sides. v is not aligned to any vector
+// register. Its capacity extends to the end of the buffer.
 func guarded(n int, next func() float32) (buf, v []float32) {
 	buf = make([]float32, n+2*guard)
 	for i := range buf {
@@ -131,13 +132,13 @@ func guarded(n int, next func() float32) (buf, v []float32) {
 	return buf, v
 }
 
-// same compares bits; all NaNs are equal.
+// same reports whether two numbers have the same bits or are both NaN.
 func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// check runs a variant of a kernel once, with its vector j in slot[j]. It checks the numbers that the kernel must
-// write, and that all other numbers are unchanged.
+// check runs a variant of a kernel once, with its vector j in slot[j]. It checks that the kernel writes the correct
+// numbers and changes no other numbers.
 func (k kernel) check(t *testing.T, f *vec.Kernels, r *rand.Rand, n int, slot []int, next func(*rand.Rand) float32) {
 	t.Helper()
 	a, b := next(r), next(r)
@@ -201,7 +202,7 @@ func TestKernelsElementByElement(t *testing.T) {
 	}
 }
 
-// Every special value is paired with every special value, 13 x 13 pairs, which random fills may miss.
+// TestKernelsOnSpecialPairs checks all 13 x 13 pairs of special values, of which random values may miss some.
 func TestKernelsOnSpecialPairs(t *testing.T) {
 	for _, variant := range vec.Variants() {
 		for _, k := range kernels {
@@ -226,7 +227,8 @@ func TestKernelsOnSpecialPairs(t *testing.T) {
 	}
 }
 
-// The destination may be a source, and two sources may be one slice.
+// TestKernelsInPlace checks that the destination may be the same slice as a source, and that two sources may be the
+// same slice.
 func TestKernelsInPlace(t *testing.T) {
 	for _, variant := range vec.Variants() {
 		for _, k := range kernels {
@@ -244,7 +246,8 @@ func TestKernelsInPlace(t *testing.T) {
 	}
 }
 
-// A longer source is used up to the destination's length; a shorter source causes a panic.
+// TestKernelsSourceLength checks that a kernel uses a longer source only up to the length of the destination, and
+// panics if a source is shorter.
 func TestKernelsSourceLength(t *testing.T) {
 	const n = 70
 	for _, k := range kernels {

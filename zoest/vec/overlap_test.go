@@ -6,8 +6,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// A destination may be the same slice as a source or disjoint from it. A kernel refuses every partial overlap, and
-// SignReplace also refuses identical slices.
+// TestOverlap checks that a destination may be identical to a source or disjoint from it, that every kernel refuses a
+// partial overlap, and that SignReplace also refuses identical slices.
 func TestOverlap(t *testing.T) {
 	const n = 100
 	signs := make([]uint64, vec.SignWords(n))

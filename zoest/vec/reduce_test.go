@@ -8,8 +8,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// dot implements the package comment: blocks of 4096, 64 lanes of float32 that start at +0, element i to lane i mod 64,
-// a fold by halves from lane l+32 down to lane 0, block sums added in float64.
+// dot follows the description in the package comment. In each block of 4096 elements, it adds element i to lane i mod
+// 64 of 64 float32 lanes that start at +0, and then folds the lanes by halves, from lane l+32 down to lane 0. It adds
+// the block sums in float64.
 func dot(x, y []float32) float64 {
 	var sum float64
 	for first := 0; first < len(x); first += 4096 {
@@ -28,7 +29,7 @@ func dot(x, y []float32) float64 {
 	return sum
 }
 
-// same64 compares bits; all NaNs are equal.
+// same64 reports whether two numbers have the same bits or are both NaN.
 func same64(a, b float64) bool {
 	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
 }
@@ -74,7 +75,8 @@ func TestDotLaneByLane(t *testing.T) {
 	}
 }
 
-// An infinity or a NaN anywhere reaches the sum, and so does a pair of infinities of different signs.
+// TestDotNotFinite checks that the sum is not finite if any element is infinite or NaN, or if two elements are
+// infinities with different signs.
 func TestDotNotFinite(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, n := range []int{1, 31, 64, 65, 4096, 4097, 9000} {
@@ -116,9 +118,10 @@ func TestDotLengths(t *testing.T) {
 	}
 }
 
-// Inside a block an element goes through one rounding as a product, at most 64 in its lane and 6 in the fold: the error
-// is at most 71 half ulps of the sum of magnitudes, for any length (1.01 covers higher orders, and the float64 sums).
-// One lane of float32 has no such bound: a million equal numbers exceed the same limit.
+// TestDotAccuracy checks the error of Dot. Each element of a block is rounded once as a product, at most 64 times in
+// its lane and 6 times in the fold. So for any length the error is at most 71 half ulps of the sum of magnitudes (the
+// factor 1.01 covers higher orders and the float64 sums). A single float32 lane has no such bound: with a million equal
+// numbers it must exceed the limit.
 func TestDotAccuracy(t *testing.T) {
 	const unit = 0x1p-24 // half an ulp of 1
 	r := rand.New(rand.NewPCG(8, 9))

@@ -9,8 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The rows kernels equal the definitions applied to each row in turn, in every variant, with or without padding words
-// of signs, for any alignment of rows, and write nothing outside the rows.
+// TestRowsAreRowAfterRow checks that in every variant the rows kernels have the same results as the definitions applied
+// to one row after another, with or without padding words of signs and for any alignment of rows. They must write
+// nothing outside the rows.
 func TestRowsAreRowAfterRow(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	r := rand.New(rand.NewPCG(3, 4))
@@ -98,7 +99,8 @@ func TestRowsAreRowAfterRow(t *testing.T) {
 	}
 }
 
-// Rows that do not fit, or overlap with a source, cause a panic before anything is written beyond a slice.
+// TestRowsRefuse checks that rows that do not fit, or that overlap with a source, cause a panic before anything is
+// written outside a slice.
 func TestRowsRefuse(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {

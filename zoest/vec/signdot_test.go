@@ -8,9 +8,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// SignDot equals Dot with the signs as numbers bit for bit, in every variant: around the ends of words, blocks and
-// vectors, with bits set beyond the last element, and with numbers of all sizes, so that any other order would round
-// differently.
+// TestSignDot checks that in every variant SignDot equals Dot with the signs as numbers, bit for bit. It tests lengths
+// around the ends of words, blocks and vectors, bits set beyond the last element, and numbers of all magnitudes, so
+// that any other order would round differently.
 func TestSignDot(t *testing.T) {
 	chosen := vec.Chosen()
 	defer vec.Choose(chosen)

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Every path of a kernel leaves the upper halves of the vector registers clean. Otherwise the scalar float code of the
-// whole process would run several times slower.
+// TestUpperHalvesAreClean checks that every path of a kernel leaves the upper halves of the vector registers clean.
+// Otherwise, scalar floating-point code in the whole process would run several times slower.
 func TestUpperHalvesAreClean(t *testing.T) {
 	if _, ok := cpu.DirtyUpper(); !ok {
 		t.Skip("the processor cannot report this")

@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// aligned is a slice of n numbers that begins off numbers after a multiple of 64 bytes, in a buffer with at least 16
-// guards on each side.
+// aligned returns a slice v of n numbers in a buffer buf with at least 16 guards on both sides. v starts at an offset
+// of off numbers from a 64-byte boundary.
 func aligned(n, off int) (buf, v []float32) {
 	buf = make([]float32, n+64)
 	for i := range buf {
@@ -32,9 +32,9 @@ func aligned(n, off int) (buf, v []float32) {
 	return buf, buf[first : first+n : first+n]
 }
 
-// Every variant gives the bits of the reference at every length and at every alignment of the first vector. The other
-// vectors are aligned differently from the first. Whole buffers are compared, including the memory around the vectors.
-// The kinds of numbers alternate.
+// TestVariantsAtEveryOffset checks that every variant has the same bits as the reference at every length and every
+// alignment of the first vector. The other vectors have different alignments. The test compares whole buffers,
+// including the memory around the vectors, and alternates between the kinds of numbers.
 func TestVariantsAtEveryOffset(t *testing.T) {
 	lens := lengths()
 	if testing.Short() {
@@ -64,7 +64,7 @@ func TestVariantsAtEveryOffset(t *testing.T) {
 	}
 }
 
-// compare runs every kernel of a variant and of the reference once on the same numbers, drawn from pool.
+// compare runs every kernel of a variant and of the reference once on the same numbers from pool.
 func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n, off int) {
 	t.Helper()
 	a, b := pool[r.IntN(len(pool))], pool[r.IntN(len(pool))]
@@ -114,7 +114,7 @@ func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n
 	}
 }
 
-// nowhere is a slice of n elements in unmapped memory: any access faults.
+// nowhere returns a slice of n elements in unmapped memory. Any access to an element faults.
 func nowhere[E any](n int) []E {
 	return *(*[]E)(unsafe.Pointer(&struct {
 		data     unsafe.Pointer
@@ -122,8 +122,8 @@ func nowhere[E any](n int) []E {
 	}{nil, n, n}))
 }
 
-// whoFaults runs f, which must access a slice of nowhere, and returns the functions of this package on the stack at
-// that moment, innermost first.
+// whoFaults calls f, which must access a slice from nowhere, and returns the functions of this package that are on the
+// stack at the fault, innermost first.
 func whoFaults(f func()) (names []string) {
 	defer func() {
 		if recover() == nil {
@@ -146,8 +146,9 @@ func whoFaults(f func()) (names []string) {
 	return nil
 }
 
-// The exported functions run the variant that they report, at short and at long lengths. Access to unmapped memory
-// proves it: the fault occurs inside the function that does the work, whose name is on the stack.
+// TestExportedRunTheChosenVariant checks that the exported functions run the variant that they report, at short and at
+// long lengths. To find out, it makes them access unmapped memory: the function that does the work is then on the
+// stack.
 func TestExportedRunTheChosenVariant(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {
@@ -197,8 +198,8 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 	}
 }
 
-// Slices on a goroutine's stack move when the stack grows, which can happen between the entry of a kernel and the Go
-// code to which the entry jumps.
+// TestKernelsOnAGrowingStack checks kernels on slices on a goroutine's stack. Such a slice moves when the stack grows,
+// which can happen between the entry of a kernel and the Go code to which the kernel jumps.
 func TestKernelsOnAGrowingStack(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {
@@ -227,7 +228,8 @@ func TestKernelsOnAGrowingStack(t *testing.T) {
 	}
 }
 
-// A new process chooses the best variant that, according to the operating system, the processor supports.
+// TestBestVariantIsChosen checks that a new process chooses the best variant that, according to the operating system,
+// the processor supports.
 func TestBestVariantIsChosen(t *testing.T) {
 	want := "Go"
 	switch {
@@ -268,7 +270,8 @@ func cpuFlags(t *testing.T) map[string]bool {
 	return nil
 }
 
-// No assembly here fuses a multiplication with an addition, or changes the control register for subnormals.
+// TestAssemblyRoundsEveryProduct checks that the assembly never fuses a multiplication with an addition and never
+// changes the control register for subnormal numbers.
 func TestAssemblyRoundsEveryProduct(t *testing.T) {
 	files, err := filepath.Glob("*.[sh]")
 	if err != nil || len(files) == 0 {

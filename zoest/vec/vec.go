@@ -5,14 +5,14 @@ import (
 	"unsafe"
 )
 
-// Each function below cuts its other slices to the length of the first, in a slice expression that makes a shorter
-// slice panic. A function that writes also checks for overlaps. The Go code or assembly that it then calls checks
-// nothing.
+// Each function below slices its other arguments to the length of the first, so that a shorter slice panics. A function
+// that writes also checks for overlaps. The Go code or assembly that it calls checks nothing.
 
-// Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order of the package comment.
+// Dot returns the sum of x[i]*y[i], with each product rounded to float32, in the order described in the package
+// comment.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
 
-// SumSquares returns the sum of x[i]*x[i] in the order of [Dot].
+// SumSquares returns the sum of x[i]*x[i], in the same order as [Dot].
 func SumSquares(x []float32) float64 { return dot(x, x) }
 
 // Axpy adds a multiple of x to y: y[i] += a*x[i].
@@ -25,8 +25,8 @@ func Axpy(y []float32, a float32, x []float32) {
 // Scale multiplies y by a: y[i] *= a.
 func Scale(y []float32, a float32) { scale(y, a) }
 
-// Step makes one local step of SPADE-DFL, eq. (7) (local-update): phi[i] -= eta*(v[i] + c*p[i]), with c = mu*beta and p
-// the frozen penalty.
+// Step performs one local step of SPADE-DFL, eq. (7) (local-update): phi[i] -= eta*(v[i] + c*p[i]), where c = mu*beta
+// and p is the frozen penalty.
 func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	v, p = v[:len(phi):len(v)], p[:len(phi):len(p)]
 	inPlace(phi, v)
@@ -34,25 +34,25 @@ func Step(phi []float32, eta float32, v []float32, c float32, p []float32) {
 	step(phi, eta, v, c, p)
 }
 
-// The sign kernels take a vector of signs as packed bits: coordinate i is bit i%64 of word i/64; a clear bit means +1
-// and a set bit -1. Each sign is XORed into the sign bit of a number.
+// The sign kernels take a vector s of signs as packed bits: bit i%64 of word i/64 is clear if s[i] is +1 and set if it
+// is -1. They XOR each sign into the sign bit of a number.
 
-// SignWords returns how many 64-bit words hold n signs.
+// SignWords returns the number of 64-bit words that hold n signs.
 func SignWords(n int) int { return (n + 63) / 64 }
 
-// SignAxpy adds a multiple of a sign vector to y: y[i] += a*s[i].
+// SignAxpy adds a multiple of the sign vector s to y: y[i] += a*s[i].
 func SignAxpy(y []float32, a float32, signs []uint64) {
 	signPerturb(y, y, a, signs[:SignWords(len(y)):len(signs)])
 }
 
-// SignPerturb moves x along a sign vector: y[i] = x[i] + mu*s[i].
+// SignPerturb sets y to x plus a multiple of the sign vector s: y[i] = x[i] + mu*s[i].
 func SignPerturb(y, x []float32, mu float32, signs []uint64) {
 	x = x[:len(y):len(x)]
 	inPlace(y, x)
 	signPerturb(y, x, mu, signs[:SignWords(len(y)):len(signs)])
 }
 
-// SignAdd adds a vector with changed signs to x: y[i] = x[i] + c[i]*s[i].
+// SignAdd sets y to x plus c, with each element of c multiplied by a sign: y[i] = x[i] + c[i]*s[i].
 func SignAdd(y, x, c []float32, signs []uint64) {
 	x, c = x[:len(y):len(x)], c[:len(y):len(c)]
 	inPlace(y, x)
@@ -60,12 +60,12 @@ func SignAdd(y, x, c []float32, signs []uint64) {
 	signAdd(y, x, c, signs[:SignWords(len(y)):len(signs)])
 }
 
-// SignScale stores a multiple of a sign vector: y[i] = a*s[i].
+// SignScale sets y to a multiple of the sign vector s: y[i] = a*s[i].
 func SignScale(y []float32, a float32, signs []uint64) {
 	signScale(y, a, signs[:SignWords(len(y)):len(signs)])
 }
 
-// SignDot returns the sum of x[i]*s[i] in the order of [Dot].
+// SignDot returns the sum of x[i]*s[i], in the same order as [Dot], where s is the sign vector.
 func SignDot(x []float32, signs []uint64) float64 {
 	signs = signs[:SignWords(len(x)):len(signs)]
 	var sum float64
@@ -76,8 +76,8 @@ func SignDot(x []float32, signs []uint64) float64 {
 	return sum + float64(signFold(x, signs))
 }
 
-// SignReplace writes a fresh row q[i] = c*s[i] into the memory table and updates the two sums that depend on it, in one
-// pass:
+// SignReplace replaces a row of the memory table with a fresh row q[i] = c*s[i], where s is the sign vector. In the
+// same pass, it updates the two sums that depend on the row:
 //
 //	v[i]    += (q[i] - a[i])*byB    one term of eq. (5) (memory-estimator), byB = 1/b
 //	abar[i] += (q[i] - a[i])*byM    the table's mean, byM = 1/m
@@ -92,11 +92,11 @@ func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float
 	signReplace(a, v, abar, c, signs[:SignWords(len(a)):len(signs)], byB, byM)
 }
 
-// The rows kernels process many short rows in one call. signs is divided into equal parts, one for each row. A part has
-// at least SignWords(row length) words; further words of a part are ignored.
+// The rows kernels process many short rows in one call. They divide signs into equal parts, one for each row. Each part
+// has at least SignWords(row length) words; further words are ignored.
 
-// SignPerturbRows applies [SignPerturb] to each row of y: it sets the row, of the length of x, to x + mu*s, with the
-// row's part s of signs. y and x must not overlap.
+// SignPerturbRows applies [SignPerturb] to each row of y: it sets the row to x + mu*s, where s is the row's part of
+// signs. Each row has the length of x. y and x must not overlap.
 func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 	d, words := len(x), SignWords(len(x))
 	if len(y) == 0 {
@@ -116,7 +116,7 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 }
 
 // SignReplaceRows applies [SignReplace] to rows of a table. The rows of the table are adjacent and have the length of
-// v. For each i in order, it replaces row number rows[i], with the factor c[i].
+// v. For each i in order, it replaces the row with the index rows[i], using the factor c[i].
 func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32) {
 	d, words := len(v), SignWords(len(v))
 	abar, c = abar[:d:d], c[:len(rows)]
@@ -140,7 +140,8 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 }
 
 // SignFillRows sets rows of a table and adds each of them to sum. The rows of the table are adjacent and have the
-// length of sum. Row number rows[i] becomes c[i]*s, as by [SignScale], and sum grows by c[i]*s, as by [SignAxpy].
+// length of sum. For each i, the row with the index rows[i] is set to c[i]*s, as in [SignScale], and c[i]*s is added to
+// sum, as in [SignAxpy].
 func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64) {
 	d, words := len(sum), SignWords(len(sum))
 	c = c[:len(rows)]
@@ -165,8 +166,9 @@ func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64)
 	}
 }
 
-// DotRows stores in z[i] the dot product of x[i] and row number rows[i] of a table, in the order of [Dot]. Rows have
-// the length of x[0]. If a row does not exist, or an x[i] has another length, DotRows returns false and does nothing.
+// DotRows sets z[i] to the dot product of x[i] and the row with the index rows[i] of a table, in the same order as
+// [Dot]. The rows of the table are adjacent and have the length of x[0]. If a row does not exist, or if any x[i] has a
+// different length, DotRows returns false and does nothing.
 func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	x, rows = x[:len(z)], rows[:len(z)]
 	if len(z) == 0 {
@@ -198,8 +200,8 @@ func there(rows []int, table []float32, d int) bool {
 
 const notThere = "vec: no such row"
 
-// stride returns the number of sign words stored for each of n rows. It panics if a row has fewer words than a kernel
-// reads, which is the argument words.
+// stride returns the number of words of signs for each of n rows. It panics if this number is below the parameter
+// words, the number of words that a kernel reads.
 func stride(signs []uint64, n, words int) int {
 	if n == 0 || len(signs)/n < words {
 		panic("vec: too few signs")
@@ -207,8 +209,8 @@ func stride(signs []uint64, n, words int) int {
 	return len(signs) / n
 }
 
-// inPlace panics if a destination and a source of the same length overlap without being the same slice: the result
-// would depend on the processor.
+// inPlace panics if a destination and a source of the same length overlap without being the same slice, because the
+// result would depend on the processor.
 func inPlace(dst, src []float32) {
 	if unsafe.SliceData(dst) != unsafe.SliceData(src) && overlap(dst, src) {
 		panic("vec: destination and source overlap at an offset")
@@ -217,8 +219,8 @@ func inPlace(dst, src []float32) {
 
 const overlaps = "vec: slices must not overlap"
 
-// overlap reports whether two slices share memory. Both must be nonempty, or have the same length. Distances are modulo
-// the size of the address space.
+// overlap reports whether two slices share memory. Both must be nonempty, or both must have the same length. Distances
+// are computed modulo the size of the address space.
 func overlap(a, b []float32) bool {
 	dist := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(a)))
 	return dist < uintptr(len(a))*4 || -dist < uintptr(len(b))*4

@@ -4,14 +4,14 @@ package vec
 
 import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 
-// isa is the instruction set of the kernels, as in package cpu.
+// isa is the instruction set that the kernels use. Its values are the constants of package cpu.
 var isa = cpu.Best()
 
-// rowsAVX512 reports whether the AVX-512 kernels handle rows of d numbers. They handle at most 512: longer rows would
-// gain nothing.
+// rowsAVX512 reports whether to use the AVX-512 kernels for rows of d numbers. They support at most 512 numbers,
+// because longer rows would not be faster.
 func rowsAVX512(d int) bool { return isa >= cpu.AVX512 && d <= 512 }
 
-// The rows kernels require at least one row.
+// The following kernels require at least one row.
 
 //go:noescape
 func signPerturbRowsAVX512(y, x []float32, mu float32, signs []uint64, stride int)
@@ -25,11 +25,11 @@ func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []u
 //go:noescape
 func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
 
-// sigmoidConst holds the constants of [Exp], except expCoeff, for the assembly.
+// sigmoidConst contains the constants of [Exp] that the assembly needs, except expCoeff.
 var sigmoidConst = [...]float64{log2e, 0.5, ln2Hi, ln2Lo, 1, expLeast}
 
-// sigmoids replaces the first numbers of z by their [Sigmoid] and returns how many it replaced: all with AVX-512, all
-// but up to three with AVX2, otherwise none.
+// sigmoids replaces the first elements of z with their [Sigmoid] and returns how many it replaced: all with AVX-512,
+// all but at most three with AVX2, and otherwise none.
 func sigmoids(z []float64) int {
 	n := len(z)
 	switch {
@@ -45,12 +45,12 @@ func sigmoids(z []float64) int {
 	return n
 }
 
-// sigmoidsAVX512 replaces each number of z by its [Sigmoid]. len(z) must be at least 1.
+// sigmoidsAVX512 replaces each element of z with its [Sigmoid]. len(z) must be at least 1.
 //
 //go:noescape
 func sigmoidsAVX512(z []float64, constants *[6]float64)
 
-// sigmoidsAVX2 replaces each number of z by its [Sigmoid]. len(z) must be a positive multiple of 4.
+// sigmoidsAVX2 replaces each element of z with its [Sigmoid]. len(z) must be a positive multiple of 4.
 //
 //go:noescape
 func sigmoidsAVX2(z []float64, constants *[6]float64)

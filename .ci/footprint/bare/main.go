@@ -1,5 +1,5 @@
-// Command bare is a small program that sends and receives CBOR over websockets with TLS. It has no node. The module
-// adds the difference between the sizes of embedws and bare to a program that already has these libraries.
+// Command bare is a small program that sends and receives CBOR over websockets with TLS. It has no node. The difference
+// between the sizes of embedws and bare is the size that a node adds to a program which already has these libraries.
 package main
 
 //lint:file-ignore SA1019 see transport/ws/conn.go

@@ -1,4 +1,4 @@
-// Command embedmem is a small program with two nodes, which are neighbors, in one process.
+// Command embedmem is a small program that runs two neighboring nodes in one process.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command embedws is a small program with a node as on a device: it uses websockets with TLS, and keeps its state on
-// disk.
+// Command embedws is a small program that embeds a node like one on a real device: it uses websockets with TLS and
+// keeps its state on disk.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// run runs the node "a", whose neighbor "b" is at address. Its keys are constants, because only the program's size
+// run runs the node "a", whose neighbor "b" listens at address. The keys are constants, because only the program's size
 // matters.
 func run(address, dir string) error {
 	fleet := &sdk.Fleet{

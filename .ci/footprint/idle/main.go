@@ -1,5 +1,5 @@
-// Command idle is a program that embeds a node as on a device: a fleet file, a node file, websockets, and a state and
-// a ledger on disk. It prints "asked" at the first query of its model.
+// Command idle is a program that embeds a node like one on a real device: with a fleet file, a node file, websockets,
+// and a state and a ledger on disk. It prints "asked" when the node first queries its model.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command image packs a program as a container image that has nothing else in it. The image is one file for "docker
-// load", "podman load" or "skopeo copy docker-archive:", equivalent to the result of examples/fleet/Dockerfile. The
-// same input gives the same bytes.
+// Command image packs a program into a container image that contains nothing else. The image is one file for "docker
+// load", "podman load" or "skopeo copy docker-archive:". It is equivalent to the result of examples/fleet/Dockerfile.
+// The same input results in the same bytes.
 //
 //	go run . -version v1.2.0 -commit 0123456789ab -date 1767225600 -arch arm -variant v6 -program FILE -out FILE
 package main
@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// user is the user id in a container. It is a number, because an image from scratch has no file with names.
+// user is the user ID in a container. It is numeric, because an image from scratch has no file with user names.
 const user = 65532
 
 func main() {
@@ -74,8 +74,8 @@ func main() {
 	}
 }
 
-// pack returns the layer of the image. The layer has the program, and a folder for the node's files, which the user id
-// in the constant user owns.
+// pack returns the layer of the image. The layer has the program and a folder for the node's files. The folder belongs
+// to the user ID in the constant user.
 func pack(path string, at time.Time) (v1.Layer, error) {
 	program, err := os.ReadFile(path)
 	if err != nil {

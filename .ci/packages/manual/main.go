@@ -1,5 +1,5 @@
-// Command manual makes the manual page spade-edge(1) from the program's help and prints it. Run it from the root of the
-// module.
+// Command manual generates the manual page spade-edge(1) from the program's help and prints it. Run it from the root of
+// the module.
 //
 //	go run ./.ci/packages/manual v1.2.0 2026-01-01
 package main
@@ -73,7 +73,7 @@ func say(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// plain writes text in which lines are not filled (man(7)).
+// plain writes text whose line breaks are preserved (no-fill mode; see man(7)).
 func plain(page *bytes.Buffer, text string) {
 	page.WriteString(".nf\n")
 	for line := range strings.Lines(strings.ReplaceAll(strings.TrimSpace(text), "\t", "        ") + "\n") {

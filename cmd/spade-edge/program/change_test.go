@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
-// If a change to a fleet is interrupted at any moment, all files are complete and the fleet file is still the old fleet
-// file. Repeating the command then gives the same files as a change without an interruption.
+// TestFleetInterrupted checks that an interruption during a change to a fleet leaves all files complete, with the old
+// fleet file still in place. Repeating the command must then create the same files as a change without an interruption.
 func TestFleetInterrupted(t *testing.T) {
 	t.Parallel()
 	from, line := plant(t)
@@ -91,7 +91,8 @@ func TestFleetInterrupted(t *testing.T) {
 	}
 }
 
-// Setting a field changes only that field in the text of a file, and LineChanges finds the lines that changed.
+// TestFileEdits checks that SetField changes only one field in the text of a file, and that LineChanges finds the
+// changed lines.
 func TestFileEdits(t *testing.T) {
 	t.Parallel()
 	const text = "{ \"a\": {\"state\": 1},\n\t\"state\" :  \"x\\u0041\" , \"z\": [1 ]\n}\n"

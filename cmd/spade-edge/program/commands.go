@@ -1,5 +1,5 @@
-// Package program implements the program spade-edge over any transport. A main package passes a [Program], which says
-// how its nodes connect: spade-edge uses websockets, spade-edge-nats and spade-edge-mqtt use a broker.
+// Package program implements the program spade-edge over any transport. A main package passes a [Program], which
+// defines how its nodes connect: spade-edge uses websockets; spade-edge-nats and spade-edge-mqtt use a broker.
 //
 // "spade-edge help" lists the commands and topics; "spade-edge help exit-codes" lists the exit codes. With -json, one
 // JSON object goes to standard output and everything else to standard error.
@@ -13,13 +13,13 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 )
 
-// Program is the part that differs between programs: the name and the transports of the nodes.
+// Program describes how a program differs from the other programs: its name and its nodes' transports.
 type Program = cli.Program
 
-// Answer is the result of asking one peer.
+// Answer is the response of one peer to a connection attempt.
 type Answer = cli.Answer
 
-// Websockets is the program spade-edge, whose nodes connect to each other.
+// Websockets is the program spade-edge, whose nodes connect directly to each other.
 var Websockets = node.Websockets
 
 func init() { // not an initializer, because the command help reads Commands: that would be a cycle

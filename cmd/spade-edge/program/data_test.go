@@ -15,10 +15,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// data is the folder of real data, outside the repository.
+// data is the path of the folder with real data, which is outside the repository.
 const data = "../../../../shared/data"
 
-// needsData skips a test that trains on real data if the data is missing, or in short mode.
+// needsData skips a test that trains on real data if the data is missing or the tests run in short mode.
 func needsData(t *testing.T) {
 	t.Helper()
 	if testing.Short() || raceDetector {
@@ -29,8 +29,8 @@ func needsData(t *testing.T) {
 	}
 }
 
-// arithmetic skips a test that has no concurrency when the race detector is on: there is no race to find, and the test
-// takes ten times as long.
+// arithmetic skips a test without concurrency if the race detector is on: there are no races to find, and the test
+// would take ten times as long.
 func arithmetic(t *testing.T) {
 	t.Helper()
 	if raceDetector {
@@ -38,9 +38,9 @@ func arithmetic(t *testing.T) {
 	}
 }
 
-// simulated returns the mean accuracy of simulations with seeds 1 to n. Each runs in its own process, because the
-// operating system schedules a process fairly beside tests that wait for something, and Go's scheduler would not do so
-// within one process. check receives each result.
+// simulated returns the mean accuracy of simulations with seeds 1 to n. It calls check with each result. Each
+// simulation runs in a separate process: the operating system shares processor time fairly between processes, whereas
+// within one process Go's scheduler would delay other tests that wait for events.
 func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) (mean float64) {
 	t.Helper()
 	for seed := 1; seed <= n; seed++ {
@@ -52,8 +52,8 @@ func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) 
 	return mean
 }
 
-// few returns the number of seeds to test: n in normal runs, and five if SPADE_LONG is set. A simulation of one seed is
-// deterministic.
+// few returns the number of seeds to test: n by default, or five if SPADE_LONG is set. Few seeds suffice, because a
+// simulation with a given seed is deterministic.
 func few(n int) int {
 	if long {
 		return 5
@@ -64,10 +64,10 @@ func few(n int) int {
 var alzheimers = []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
 	"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel"}
 
-// The test checks the accuracy on real data with the program's own settings, as the mean over seeds. When the test was
-// written, the accuracy was 98.9 to 99.0 % on MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's. The runs on
-// Fashion-MNIST with privacy for each record have only 176 test images and their accuracies differ by two points, so
-// the test makes ten such runs.
+// TestAccuracyOnRealData checks the accuracy on real data with the program's default settings, as the mean over seeds.
+// When the test was written, the accuracy was 98.9 to 99.0 % on MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's.
+// The runs on Fashion-MNIST with record-level privacy have only 176 test images, and their accuracies differ by two
+// points, so the test performs ten such runs.
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -115,10 +115,10 @@ func TestAccuracyOnRealData(t *testing.T) {
 	}
 }
 
-// The centered estimator tolerates steps so large that the variance of the paper's estimator dominates. With
-// mini-batches of 8 and steps far above the program's own, it is at least five points better than the paper's
-// estimator, as the mean over five seeds. At the program's steps, both estimators are within a point of each other and
-// of a run with full batches.
+// TestCenteredBearsLargerSteps checks that the centered estimator tolerates step sizes at which the variance of the
+// paper's estimator dominates. With mini-batches of 8 and steps far larger than the default, the centered estimator
+// must be at least five points better than the paper's estimator, as the mean over five seeds. With the default steps,
+// the accuracies of both estimators are within a point of each other and of a run with full batches.
 func TestCenteredBearsLargerSteps(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -138,7 +138,8 @@ func TestCenteredBearsLargerSteps(t *testing.T) {
 	}
 }
 
-// Four hospitals train one model, with and without noise. Each hospital's model is scored on its own patients.
+// TestAccuracyForPatients checks the accuracy if four hospitals train one model, with and without noise. Each
+// hospital's model is scored on its own patients.
 func TestAccuracyForPatients(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -171,8 +172,8 @@ func TestAccuracyForPatients(t *testing.T) {
 	}
 }
 
-// tidied converts a hospital's file as hospitals.sh does: the diagnosis becomes yes or no, and a cholesterol or blood
-// pressure of 0 becomes a missing value.
+// tidied converts a hospital's file in the same way as hospitals.sh: the diagnosis becomes yes or no, and a cholesterol
+// or blood pressure of 0 becomes a missing value.
 func tidied(text string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
 	for i, line := range lines[1:] {
@@ -186,9 +187,9 @@ func tidied(text string) string {
 	return strings.Replace(strings.Join(lines, "\n"), "num\n", "ill\n", 1) + "\n"
 }
 
-// The perceptron learns the XOR of the signs of two columns, which no linear model can learn, in the same network and
-// with the same number of queries. When the test was written, the perceptron's accuracy was 93 to 97 % over seeds 1 to
-// 3, against 50 % by chance.
+// TestPerceptronLearnsXOR checks that the perceptron learns the XOR of the signs of two columns, which no linear model
+// can learn, in the same network and with the same number of queries. When the test was written, the perceptron's
+// accuracy was 93 to 97 % over seeds 1 to 3, compared with 50 % by chance.
 func TestPerceptronLearnsXOR(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)

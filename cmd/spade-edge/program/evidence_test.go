@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// signedBy returns a member's key and the scope of its releases.
+// signedBy returns a member's private key and the scope for signatures of its releases.
 func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, signed.Scope) {
 	t.Helper()
 	key, err := fleetfile.ReadKey(tr.path(member + ".key"))
@@ -29,15 +29,16 @@ func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, sign
 	return key, signed.NewScope(tr.file.Fleet.Run, tr.file.Fleet.Hash(), member)
 }
 
-// double returns a line of evidence of equivocation by member: two releases of a round, signed with the key of the
-// member in the parameter by.
+// double returns a line of evidence for equivocation by member: two releases in the same round, signed with the key of
+// the member in the parameter by.
 func (tr *trial) double(t *testing.T, member, by string, round int) string {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
 	return doubleOf(t, tr.file.Fleet, member, key, round)
 }
 
-// doubleOf returns a line of evidence of equivocation by a fleet's member, signed with key.
+// doubleOf returns a line of evidence for equivocation by a member of the fleet f: two releases in the same round,
+// signed with key.
 func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey, round int) string {
 	t.Helper()
 	scope := signed.NewScope(f.Run, f.Hash(), member)
@@ -68,9 +69,9 @@ func (tr *trial) give(t *testing.T, member, lines string) {
 
 const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device was copied or rolled back`
 
-// Evidence against a neighbor appears in status, of a running and of a stopped node, and in the metrics, and anyone can
-// check it with privacy -verify. Such evidence does not end the node. Evidence that the neighbor did not sign counts
-// nowhere.
+// TestEvidenceIsShown checks that evidence against a neighbor appears in the node's metrics and in its status, both
+// while the node runs and after it has stopped. Anyone must be able to verify this evidence with privacy -verify, and
+// it must not end the node. Evidence that the neighbor did not sign must have no effect.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -100,8 +101,8 @@ func TestEvidenceIsShown(t *testing.T) {
 	}
 }
 
-// Evidence against the node itself ends it, and damaged evidence prevents its start. The command status reports either
-// problem before the node starts.
+// TestEvidenceAgainstOneself checks that evidence against the node itself makes the node exit, and that damaged
+// evidence prevents its start. The command status must report either problem before the node starts.
 func TestEvidenceAgainstOneself(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
 	good := tr.double(t, "b", "b", 3)
@@ -125,9 +126,9 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 	}
 }
 
-// An impossible release in a node's journal is evidence for anyone with the fleet file, no matter who wrote the
-// journal. A release that an honest member may make is no evidence, and neither is a release that another member
-// signed.
+// TestImpossibleReleaseIsEvidence checks that an impossible release in a node's journal is evidence for anyone with the
+// fleet file, no matter who wrote the journal. A release that an honest member may make must not be accepted as
+// evidence, nor a release that another member signed.
 func TestImpossibleReleaseIsEvidence(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease })
 	codec, err := wire.NewCodec(tr.file.Fleet.Dim)

@@ -8,7 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// The header ends, and the numbers begin, at a multiple of 64 bytes for any length of the model.
+// TestNPYHeader checks that the header ends, and thus the numbers begin, at a multiple of 64 bytes for a model of any
+// length.
 func TestNPYHeader(t *testing.T) {
 	for _, n := range []int{1, 9, 10, 999, 123456, 1 << 28} {
 		if b := cli.NpyHeader(n); len(b)%64 != 0 || b[len(b)-1] != '\n' || int(binary.LittleEndian.Uint16(b[8:]))+10 != len(b) {

@@ -10,11 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// falseClaim returns the model that a malicious member claims to have released. It is deterministic, and neither keeps
-// nor changes its argument. An attack with false data needs no falseClaim: it replaces the malicious member's oracle.
+// falseClaim is an attack: it returns the model that a malicious member claims to have released. It must be
+// deterministic, and must neither retain nor modify its argument. An attack with false data does not need a falseClaim:
+// it replaces the malicious member's oracle.
 type falseClaim func(v attackView) []float32
 
-// attackView is the information of a malicious member. Attackers are assumed to know the state of every honest member.
+// attackView is the information available to a malicious member. Attackers are assumed to know the state of every
+// honest member.
 type attackView struct {
 	Round, From, To int // number of the release, the malicious member, and the receiver
 	Start           []float32
@@ -42,7 +44,7 @@ func (v attackView) mean() []float32 {
 	return x
 }
 
-// mirrored returns start - share*(x - start), with the fleet's start.
+// mirrored returns start - share*(x - start), where start is the initial model of the fleet's run.
 func (v attackView) mirrored(x []float32, share float64) []float32 {
 	y := make([]float32, len(x))
 	for c := range y {
@@ -54,7 +56,8 @@ func (v attackView) mirrored(x []float32, share float64) []float32 {
 // drag returns an attack that claims the same point in every round.
 func drag(point []float32) falseClaim { return func(attackView) []float32 { return point } }
 
-// tow returns an attack that claims the mean of the honest releases plus offset, and so always stays ahead of them.
+// tow returns an attack that claims the mean of the honest releases plus offset, so that the claim always stays ahead
+// of the honest releases.
 func tow(offset []float32) falseClaim {
 	return func(v attackView) []float32 {
 		x := v.mean()
@@ -65,18 +68,19 @@ func tow(offset []float32) falseClaim {
 	}
 }
 
-// signFlip returns an attack that claims the member's own model, reflected at the fleet's start.
+// signFlip returns an attack that claims the member's own model, reflected about the fleet's initial model.
 func signFlip() falseClaim { return func(v attackView) []float32 { return v.mirrored(v.Own, 1) } }
 
-// innerProduct returns an attack that claims start - share*(mean - start), where mean is the mean of the honest
-// releases. It is the inner-product manipulation (Xie, Koyejo and Gupta, "Fall of empires", UAI 2019).
+// innerProduct returns an attack that claims start - share*(mean - start), where start is the initial model and mean is
+// the mean of the honest releases. This is the inner-product manipulation of Xie, Koyejo and Gupta, "Fall of empires"
+// (UAI 2019).
 func innerProduct(share float64) falseClaim {
 	return func(v attackView) []float32 { return v.mirrored(v.mean(), share) }
 }
 
-// littleIsEnough returns an attack that claims the mean of the honest releases, moved towards the fleet's start in each
-// coordinate by deviations times the releases' standard deviation there (Baruch, Baruch and Goldberg, "A little is
-// enough", NeurIPS 2019).
+// littleIsEnough returns an attack that claims the mean of the honest releases, moved toward the initial model. The
+// distance in each coordinate is the given number of standard deviations of the honest releases (Baruch, Baruch and
+// Goldberg, "A little is enough", NeurIPS 2019).
 func littleIsEnough(deviations float64) falseClaim {
 	return func(v attackView) []float32 {
 		x := v.mean()
@@ -93,7 +97,8 @@ func littleIsEnough(deviations float64) falseClaim {
 	}
 }
 
-// equivocate sends the claim of even to neighbors with even numbers and the claim of odd to neighbors with odd numbers.
+// equivocate returns an attack that makes two different claims in a round: neighbors with even numbers receive the
+// claim of the attack even, and neighbors with odd numbers receive the claim of the attack odd.
 func equivocate(even, odd falseClaim) falseClaim {
 	return func(v attackView) []float32 {
 		if v.To%2 == 0 {
@@ -113,8 +118,8 @@ type adversary struct {
 	links   map[[2]int]*falsehood // by malicious member and receiver
 }
 
-// falsehood is the state of the attack on one edge: what the malicious member sent to the neighbor, and what the
-// neighbor sent to it.
+// falsehood is the state of the attack on one edge: what the malicious member has sent to the neighbor and received
+// from it.
 type falsehood struct {
 	z    []float32    // z_ij
 	in   [2][]float32 // m_ji, by round mod 2
@@ -122,9 +127,9 @@ type falsehood struct {
 	told [2]admm.Message
 }
 
-// corrupt makes the members of a simulation whose numbers are in bad send the claims of attack in place of their
-// releases. Their machines keep running the method, so that the attack knows their honest releases. network simulates
-// clients; corrupt sets its OnRelease and Forge.
+// corrupt makes the malicious members of a simulation, whose numbers are in bad, send the claims of attack instead of
+// their releases. Their machines keep running the method, so that the attack knows what they would honestly release.
+// corrupt sets the fields OnRelease and Forge of network, which simulates the clients.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
 	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{}, victims: map[int]*victim{}, links: map[[2]int]*falsehood{}}
 	for _, b := range bad {

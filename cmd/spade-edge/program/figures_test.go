@@ -35,9 +35,9 @@ func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 	}
 }
 
-// Lifetime figures cover all runs, not only the current one. Every output names the weakest adversary of any of the
-// runs. Every output also has a second figure, against all other members together, even if the current run has no
-// pairwise noise.
+// TestLifetimeNamesItsAdversary checks the privacy cost over all runs. Every output must name the weakest adversary of
+// any run. Every output must also have a second cost, against all other members together, even if the current run has
+// no pairwise noise.
 func TestLifetimeNamesItsAdversary(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -82,7 +82,7 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 				(l.AgainstAll != nil) != (worst > sum) || l.AgainstAll != nil && float64(l.AgainstAll.Epsilon) != dpmech.GDP.Epsilon(worst, 1e-5) {
 				t.Errorf("%s, %v: %+v", c.weakest, present, l)
 			}
-			// The metrics have one time series for each figure.
+			// The metrics have one time series for each privacy cost.
 			metrics := string(monitor.Metrics(st))
 			found := regexp.MustCompile(`\nspade_edge_lifetime_epsilon\{.*adversary="([^"]*)"`).FindAllStringSubmatch(metrics, -1)
 			if len(found) != len(figures) || found[0][1] != figures[0] || found[len(found)-1][1] != figures[len(figures)-1] {

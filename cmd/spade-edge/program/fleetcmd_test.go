@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// plant makes a trial of three members with init. It returns the folder, and the line that keygen prints for a fourth
-// member.
+// plant uses init to create a trial of three members. It returns the folder of the trial, and the line that keygen
+// prints for a fourth member.
 func plant(t *testing.T, more ...string) (dir, line string) {
 	t.Helper()
 	top := t.TempDir()
@@ -52,7 +52,8 @@ func contents(t *testing.T, dir string) string {
 	return all
 }
 
-// The next run stays within its budget, with local and with pairwise noise. Other settings of the method do not change.
+// TestFleetNextAffords checks that the next run stays within its budget, with local and with pairwise noise, and that
+// the other settings of the method do not change.
 func TestFleetNextAffords(t *testing.T) {
 	t.Parallel()
 	for _, more := range [][]string{{"-graph", "ring"}, {"-graph", "complete", "-colluders", "1", "-limit-all", "60"}} {

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// count returns the number in the environment variable named variable or, if the variable is not set, the number few.
+// count returns the number in the given environment variable, or the given default if the variable is not set.
 func count(t *testing.T, variable string, few int) int {
 	t.Helper()
 	if s := os.Getenv(variable); s != "" {
@@ -27,12 +27,13 @@ func count(t *testing.T, variable string, few int) int {
 	return few
 }
 
-// killed runs fleets of clinics, one after the other, and kills their processes at random moments up to pause apart, at
-// most 100 times per fleet. If SPADE_LONG is set, it kills want times in total, otherwise want/20 times but at least
-// eight; in short mode and under the race detector, at most 20 times. If SPADE_KILLS is set, its value replaces this
-// number. killed adds env to the processes' environment. The functions change alter a fleet before its files are
-// written; prepare, unless nil, may alter its files before it starts; check judges the fleet after all nodes ended
-// normally.
+// killed runs one fleet of clinics after another and kills their processes at random moments: at most 100 times per
+// fleet, and at intervals of at most pause. The functions in change modify a fleet before its files are written. The
+// function prepare, if not nil, modifies the files before the fleet starts. The function check examines the fleet after
+// all nodes have ended normally. env has additional environment variables for the processes.
+//
+// The total number of kills is want if SPADE_LONG is set; otherwise it is want/20, but at least eight. In short mode
+// and under the race detector, it is at most 20. SPADE_KILLS overrides it.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()
@@ -66,16 +67,16 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 
 var seeded = []string{seededNoise + "=1"}
 
-// Eight processes are killed at random moments, also in their first round and after their last round: 10 times in
-// total, 200 times if SPADE_LONG is set, or as often as SPADE_KILLS says. All releases and final models equal those of
-// the undisturbed run, bit for bit.
+// TestKilledNodes kills eight processes at random moments, including their first round and the time after their last
+// round, and checks that all releases and final models are bit-identical to those of an undisturbed run. It kills 10
+// times in total, 200 times if SPADE_LONG is set, or as often as SPADE_KILLS specifies.
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
 	killed(t, 200, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) })
 }
 
-// Processes are killed as in TestKilledNodes, but with pairwise noise, from secrets on which the processes agreed. No
-// private key remains on disk at the end.
+// TestKilledNodesSharedNoise kills processes like TestKilledNodes, but with pairwise noise from secrets on which the
+// processes agreed. It checks that no private key remains on disk at the end.
 func TestKilledNodesSharedNoise(t *testing.T) {
 	t.Parallel()
 	killed(t, 100, 100*time.Millisecond, seeded, nil, func(w *supervisor) {
@@ -92,8 +93,8 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 	}, sharing)
 }
 
-// Processes are killed as in TestKilledNodes, but each has five neighbors and bounds their influence so tightly that
-// about half of the neighbors are clipped in every round. Members compare the releases that they received.
+// TestKilledNodesRobust kills processes like TestKilledNodes, but each process has five neighbors and limits their
+// influence so tightly that about half of the neighbors are clipped in every round.
 func TestKilledNodesRobust(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
@@ -109,8 +110,8 @@ func TestKilledNodesRobust(t *testing.T) {
 		})
 }
 
-// Processes are killed as in TestKilledNodes, but with the tracking estimator, whose memory spans rounds and is
-// restored with the state.
+// TestKilledNodesTracking kills processes like TestKilledNodes, but uses the tracking estimator, whose memory spans
+// rounds and is restored with the state.
 func TestKilledNodesTracking(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
@@ -121,8 +122,8 @@ func TestKilledNodesTracking(t *testing.T) {
 		})
 }
 
-// Processes are killed as in TestKilledNodes, but over a bad network: connections are delayed, throttled to 64 kbit/s,
-// and cut inside messages.
+// TestKilledNodesBadNetwork kills processes like TestKilledNodes, but over a bad network: connections are delayed,
+// throttled to 64 kbit/s, and cut in the middle of messages.
 func TestKilledNodesBadNetwork(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
@@ -147,8 +148,9 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 	}
 }
 
-// With the system's random noise, a release that is made twice would differ. Each node's log has every round once, and
-// no neighbor receives two releases of a round.
+// TestKilledNodesReleaseOnce uses random noise from the system, with which a repeated release would differ from the
+// first. It checks that each node's log has every round exactly once, and that no neighbor receives two releases in the
+// same round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()

@@ -21,8 +21,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// into runs a command with -json and decodes the JSON object that it prints into result. An exit code other than code
-// fails the test.
+// into runs a command with -json and decodes its output into result. It fails the test if the exit code differs from
+// the given code.
 func into(t *testing.T, result any, code int, args ...string) {
 	t.Helper()
 	got, out, log := call(append(args, "-json")...)
@@ -90,7 +90,7 @@ func writeFile(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// copyAll copies a file, or all files of a folder except sockets. It keeps file modes.
+// copyAll copies a file, or all files in a folder except sockets. It preserves file modes.
 func copyAll(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
@@ -133,7 +133,8 @@ func encoded(t *testing.T, dim int, f admm.Message) string {
 	return string(b)
 }
 
-// An interrupt ends a command while it loads data, although the loading itself cannot be interrupted.
+// TestInterruptWhileLoading checks that an interrupt ends a command while it loads data, although loading itself cannot
+// be interrupted.
 func TestInterruptWhileLoading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	loading, release := make(chan struct{}), make(chan struct{})
@@ -163,7 +164,7 @@ func TestInterruptWhileLoading(t *testing.T) {
 	}
 }
 
-// The command init splits a scorer's command line at spaces, except inside double quotes.
+// TestWords checks that the command init splits a scorer's command line at spaces, except inside double quotes.
 func TestWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": nil, "  ": nil, "./scorer": {"./scorer"}, " run  -fast ": {"run", "-fast"},

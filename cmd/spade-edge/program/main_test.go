@@ -28,8 +28,9 @@ func call(args ...string) (code int, out, log string) {
 	return code, o.String(), l.String()
 }
 
-// toy returns args, the command line of a run, with the flag that starts a run despite a bad forecast, because fleets
-// of tests are small and their runs short. It leaves other commands unchanged.
+// toy adds the flag -anyway to the arguments of the command run, so that a run starts despite a bad forecast. In tests,
+// forecasts are usually bad because fleets are small and runs are short. toy returns the arguments of other commands
+// unchanged.
 func toy(args []string) []string {
 	if len(args) < 2 || args[0] != "run" {
 		return args
@@ -44,7 +45,7 @@ func outcome(t *testing.T, args ...string) (r setup.Result) {
 	return r
 }
 
-// small is the command line of a simulation that takes a fraction of a second.
+// small is the command line of a simulation that takes only a fraction of a second.
 var small = []string{"simulate", "-nodes", "6", "-rounds", "10", "-cooldown", "3", "-graph", "grid:2x3", "-partition", "dirichlet:0.5"}
 
 func with(args []string, more ...string) []string {
@@ -56,8 +57,8 @@ func said(args ...string) (code int, text string) {
 	return code, out + log
 }
 
-// The counts of a simulation are exact. The same flags give the same transcript; another seed or other noise changes
-// the transcript.
+// TestSimulateCounts checks that the counts of a simulation are exact, that the same flags lead to the same transcript,
+// and that another seed or other noise changes the transcript.
 func TestSimulateCounts(t *testing.T) {
 	t.Parallel()
 	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private", "-estimator", "paper")...)
@@ -89,8 +90,8 @@ func TestSimulateCounts(t *testing.T) {
 	}
 }
 
-// A seeded table takes less memory than a dense one and gives the same bits, for both estimators and both distributions
-// of directions.
+// TestSeededTable checks that a seeded table takes less memory than a dense table and leads to the same bits, for both
+// estimators and both distributions of directions.
 func TestSeededTable(t *testing.T) {
 	t.Parallel()
 	for _, flags := range []string{"paper -directions rademacher", "centered -directions rademacher", "paper -directions walsh", "centered -directions walsh"} {
@@ -101,7 +102,8 @@ func TestSeededTable(t *testing.T) {
 	}
 }
 
-// The demo's nodes, which use sockets and TLS, make the same releases as the simulation, bit for bit.
+// TestDemoMatchesSimulation checks that the releases of the demo's nodes, which use sockets and TLS, are bit-identical
+// to the releases of a simulation.
 func TestDemoMatchesSimulation(t *testing.T) {
 	t.Parallel()
 	flags := []string{"-nodes", "5", "-graph", "ring", "-rounds", "12", "-cooldown", "4", "-partition", "dirichlet:0.3", "-seed", "3", "-non-private"}
@@ -112,10 +114,10 @@ func TestDemoMatchesSimulation(t *testing.T) {
 	}
 }
 
-// With defaults, the demo is private for each patient, far better than training alone, and about as good as one node
-// trained on all data. The demo's noise is random: its accuracy was 89.2 % with a standard deviation of 0.3; the
-// accuracy of the node with all data was also 89.2 %. With SPADE_LONG the test runs the demo four times and checks that
-// the releases differ.
+// TestDemoDefault checks the demo with default settings: it must be private for each patient, far better than training
+// alone, and about as good as one node trained on all data. The demo's noise is random: when the test was written, its
+// accuracy was 89.2 % with a standard deviation of 0.3, and the accuracy of the node with all data was also 89.2 %.
+// With SPADE_LONG, the test runs the demo four times and checks that the releases differ.
 func TestDemoDefault(t *testing.T) {
 	t.Parallel()
 	runs := 1
@@ -138,8 +140,8 @@ func TestDemoDefault(t *testing.T) {
 	}
 }
 
-// The cool-down reduces the disagreement between the clients' models, and the average of the releases is at least as
-// accurate as the last release. Neither the cool-down nor the average costs privacy.
+// TestCooldownAndAverage checks that the cool-down reduces the disagreement between the clients' models, that the
+// average of the releases is at least as accurate as the last release, and that neither increases the privacy cost.
 func TestCooldownAndAverage(t *testing.T) {
 	base := []string{"simulate", "-nodes", "20", "-graph", "er:0.3", "-rounds", "30", "-average"}
 	short, long := outcome(t, with(base, "-cooldown", "0")...), outcome(t, base...)
@@ -160,8 +162,8 @@ func TestCooldownAndAverage(t *testing.T) {
 	}
 }
 
-// The sigma that follows from -epsilon gives the same epsilon if it is passed as -sigma. The accounting methods give
-// different sigmas.
+// TestPrivacyFlags checks that the sigma computed from -epsilon results in the same epsilon if it is given with -sigma,
+// and that the accounting methods lead to different sigmas.
 func TestPrivacyFlags(t *testing.T) {
 	gdp := outcome(t, with(small, "-epsilon", "4", "-clip", "0.5")...)
 	back := outcome(t, with(small, "-sigma", jsonNumber(gdp.Privacy.Sigma), "-clip", "0.5")...)
@@ -184,7 +186,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// Every command fails if it cannot write its result.
+// TestFullDisk checks that every command fails if it cannot write its result.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"demo", "-rounds", "2", "-cooldown", "1"}, with(small), with(small, "-json"), {"version"}, {"help"}, {"demo", "-h"}} {
@@ -195,7 +197,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// An interrupt ends a run at once, with a message and exit code 1.
+// TestInterrupt checks that an interrupt ends a run immediately, with a message and exit code 1.
 func TestInterrupt(t *testing.T) {
 	for _, name := range []string{"simulate", "demo"} {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// A node tells its service manager when it is ready, what it is doing, that it is alive, and when it ends.
+// TestNotify checks that a node tells its service manager when it is ready and when it stops, and that it regularly
+// sends its status and a sign of life.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -47,7 +48,7 @@ func newServiceManager(t *testing.T) serviceManager {
 	return serviceManager{c}
 }
 
-// await reads messages until one contains word. It returns the messages before that one.
+// await reads messages until one contains word. It returns all earlier messages.
 func (m serviceManager) await(t *testing.T, word string) (before []string) {
 	t.Helper()
 	b := make([]byte, 4096)

@@ -16,14 +16,14 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// panicking is a command for tests in which a goroutine panics.
+// panicking is a test command in which a goroutine panics.
 var panicking = &cli.Command{Name: "panic", Run: func(context.Context, *cli.Cmdline) error {
 	go panic("for a test")
 	select {}
 }}
 
-// A panic ends the process with a signal. After an exit code that stands for a permanent error, a service manager would
-// not restart the process.
+// TestPanicHasItsOwnEnd checks that a panic ends the process with a signal. If the process exited with the code for a
+// permanent error instead, a service manager would not restart it.
 func TestPanicHasItsOwnEnd(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")
@@ -41,8 +41,8 @@ func TestPanicHasItsOwnEnd(t *testing.T) {
 	p.log.await(t, "panic: for a test")
 }
 
-// The unit file restarts a process that ran out of memory: its exit code is not among those for which the unit file
-// prevents a restart. The unit file prevents a restart only after exit codes for invalid files and permanent errors.
+// TestMemoryRunsOut checks that the unit file makes systemd restart a process that ran out of memory. The unit file
+// must prevent a restart only after the exit codes for invalid files and permanent errors.
 func TestMemoryRunsOut(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no ulimit -v")

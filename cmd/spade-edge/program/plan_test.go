@@ -19,14 +19,14 @@ func planned(t *testing.T, args ...string) (r setup.Report) {
 	return r
 }
 
-// A simulation with the same flags does what plan predicts: it chooses the same parameters, its counts equal those of
-// the plan, and its bytes differ from the plan by at most 5 %. Long models that hardly learn are an exception: early in
-// the cool-down, their numbers are sums of few grid points and compress better than noise, so the plan is up to a tenth
-// too high.
+// TestPlanIsWhatHappens checks that a simulation with the same flags matches the prediction of the command plan: it
+// must choose the same parameters, its counts must be equal, and the number of bytes must differ by at most 5 %. Long
+// models that hardly learn are an exception: early in the cool-down, their numbers are sums of few grid points and
+// compress better than noise, so the predicted number of bytes is up to a tenth too high.
 func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
-	// The clinical data have 3200 training samples, with 5 columns and a bias.
+	// The simulated clinics have 3200 training samples in total, with 5 columns and a bias.
 	const hidden = "-model perceptron -hidden 256 "
 	const few, many = "-nodes 16 -graph er:0.3 -rounds 20 -seed 4 ", hidden + "-nodes 8 -rounds 12 -cooldown 12 -tau 1 -eta 1e-9 -mu 0.07 -clip 0.2 -graph "
 	cases := []string{
@@ -66,8 +66,8 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	}
 }
 
-// A plan fits its query budget, and a plan with one more round would not. On the schedule of the paper, mu and eta
-// decrease as the number of steps grows.
+// TestPlanBudgets checks that a plan fits its query budget, that a plan with one more round would not fit, and that mu
+// and eta decrease as the number of steps grows, as in the paper's schedule.
 func TestPlanBudgets(t *testing.T) {
 	t.Parallel()
 	for _, tau := range []string{"", "5", "5 -estimator paper"} {
@@ -86,14 +86,16 @@ func TestPlanBudgets(t *testing.T) {
 			t.Errorf("tau %d with %d rounds, want about the square", p.Tau, p.Rounds)
 		}
 	}
-	// mu falls as T^(-1/6) and eta as T^(-1/2). From 1000 to 64000 steps, mu falls by a factor of 2 and eta by 8.
+	// mu is proportional to T^(-1/6) and eta to T^(-1/2), where T is the number of steps. From 1000 to 64000 steps, mu
+	// decreases by a factor of 2 and eta by a factor of 8.
 	few, many := planned(t, "-steps", "1000"), planned(t, "-steps", "64000")
 	if math.Abs(few.Mu/many.Mu-2) > 0.02 || math.Abs(few.Eta/many.Eta-8) > 0.08 || math.Abs(float64(few.Tau)*few.Beta*few.Eta*few.Mu/few.RoundGain-1) > 1e-9 {
 		t.Errorf("few %+v, many %+v", few, many)
 	}
 }
 
-// The disagreement that plan predicts after the cool-down matches the disagreement between the models of a real run.
+// TestPlanCooldown checks that the disagreement that the command plan predicts after the cool-down matches the
+// disagreement between the models of a real run.
 func TestPlanCooldown(t *testing.T) {
 	t.Parallel()
 	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}
@@ -115,8 +117,8 @@ func TestPlanCooldown(t *testing.T) {
 	}
 }
 
-// The bytes of the busiest node match a manual calculation. Mantissas are incompressible, so a number takes between
-// three and four bytes.
+// TestPlanBytesOfBusiestNode compares the predicted bytes of the busiest node with a manual calculation. Mantissas are
+// incompressible, so a number takes between three and four bytes.
 func TestPlanBytesOfBusiestNode(t *testing.T) {
 	p := planned(t, strings.Fields("-nodes 6 -graph star -dim 1000000 -non-private -rounds 10 -table seeded")...)
 	if share := float64(p.Frames.Learning) / 4e6; share < 0.75 || share > 1.001 || p.DegreeMax != 5 || p.BytesRound != 5*p.Frames.Learning ||
@@ -125,7 +127,8 @@ func TestPlanBytesOfBusiestNode(t *testing.T) {
 	}
 }
 
-// Each cell of a grid equals the forecast of plan with the same number of members, unit and epsilon.
+// TestPlanGrid checks that each cell of a grid equals the forecast of the command plan for the same number of members,
+// unit and epsilon.
 func TestPlanGrid(t *testing.T) {
 	t.Parallel()
 	var g lab.Grid

@@ -18,15 +18,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// object runs the command privacy with args and decodes its JSON.
+// object runs the command privacy with args and decodes its JSON output.
 func object[T any](t *testing.T, args ...string) (v T) {
 	t.Helper()
 	into(t, &v, cli.ExitDone, with([]string{"privacy"}, args...)...)
 	return v
 }
 
-// Two of rounds, sigma and epsilon determine the third. A privacy filter accepts every planned release. If the plan
-// chose the number of rounds, the filter refuses one more release.
+// TestPrivacyPlan checks that any two of rounds, sigma and epsilon determine the third. A privacy filter must accept
+// every planned release. If the plan chose the number of rounds, the filter must refuse one more release.
 func TestPrivacyPlan(t *testing.T) {
 	for _, acc := range []string{"gdp", "zcdp", "paper"} {
 		for _, flags := range []string{"-rounds 50 -epsilon 8", "-rounds 7 -epsilon 0.5", "-rounds 321 -epsilon 3.7 -clip 0.045",
@@ -66,7 +66,7 @@ func TestPrivacyPlan(t *testing.T) {
 	}
 }
 
-// An epsilon is rounded up when it is formatted.
+// TestPrivacyEpsilonIsNeverRoundedDown checks that an epsilon is always formatted rounded up.
 func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 	var printed [3]float64
 	for _, sigma := range []string{"3", "7.7", "12345", "900000"} {
@@ -85,7 +85,7 @@ func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 	}
 }
 
-// A ledger accepts as many rounds as the program reports to be left, and no more.
+// TestPrivacyLeft checks that a ledger accepts exactly as many rounds as the program reports as remaining.
 func TestPrivacyLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -27,7 +27,7 @@ func start(t *testing.T, args ...string) *process {
 	return starting(t, nil, args...)
 }
 
-// starting is like start, but adds env to the environment.
+// starting is like start, but adds env to the process's environment.
 func starting(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
@@ -64,14 +64,14 @@ func (p *process) wait(t *testing.T, code int) {
 	}
 }
 
-// outcome waits for the process and decodes the one JSON object that it printed.
+// outcome waits for the process to exit and decodes the JSON object that it printed.
 func (p *process) outcome(t *testing.T) (r node.RunResult) {
 	t.Helper()
 	p.read(t, &r)
 	return r
 }
 
-// read waits for the process and decodes into v the one JSON object that the process printed.
+// read waits for the process to exit and decodes the JSON object that it printed into v.
 func (p *process) read(t *testing.T, v any) {
 	t.Helper()
 	p.wait(t, cli.ExitDone)
@@ -85,7 +85,7 @@ func (p *process) read(t *testing.T, v any) {
 	}
 }
 
-// console collects a process's output and lets a test wait for words in it.
+// console collects a process's output. A test can wait for words in it.
 type console struct {
 	mu    sync.Mutex
 	more  *sync.Cond
@@ -119,7 +119,7 @@ func (c *console) String() string {
 	return c.text.String()
 }
 
-// await waits until one line of the output contains all of the words.
+// await waits until a single line of the output contains all of the words.
 func (c *console) await(t *testing.T, words ...string) {
 	t.Helper()
 	c.mu.Lock()

@@ -2,5 +2,6 @@
 
 package program
 
-// raceDetector skips statistics under the race detector, which makes them more than ten times slower.
+// raceDetector is true if the race detector is on. Statistical tests are then skipped, because the race detector makes
+// them more than ten times slower.
 const raceDetector = true

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// perRecord makes a fleet of clinics private at record level, with preprocessing from the fleet file.
+// perRecord changes the fleet of clinics to record-level privacy, with preprocessing from the fleet file.
 func perRecord(f *sdk.Fleet) {
 	text, _, err := fleet.FitRecipe(task.Spec{Source: "synthetic:clinical", Seed: 5}, task.ModelSpec{Name: task.SoftmaxModel}, "a test")
 	if err != nil {
@@ -24,7 +24,7 @@ func perRecord(f *sdk.Fleet) {
 	f.Method.Batch, f.Method.Estimator, f.Method.Directions = 0, sdk.EstimatorTracking, zoest.Walsh
 }
 
-// givenTask makes the nodes of a trial prepare their data by the task in the fleet file.
+// givenTask makes the nodes of a trial prepare their data as the task in the fleet file specifies.
 func (tr *trial) givenTask(t *testing.T) {
 	t.Helper()
 	for _, m := range tr.file.Members {
@@ -36,8 +36,8 @@ func (tr *trial) givenTask(t *testing.T) {
 	}
 }
 
-// Eight processes of a fleet with record-level privacy are killed at random moments. The models equal those of the
-// undisturbed run, bit for bit, with local and with pairwise noise.
+// TestKilledNodesOfRecords kills eight processes of a fleet with record-level privacy at random moments. It checks that
+// the models are bit-identical to those of an undisturbed run, with local and with pairwise noise.
 func TestKilledNodesOfRecords(t *testing.T) {
 	t.Parallel()
 	given := func(tr *trial) { tr.givenTask(t) }

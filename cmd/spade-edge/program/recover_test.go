@@ -18,10 +18,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// One of eight processes is killed in a random round and its state folder deleted. A replacement with its own key (the
-// second in the fleet file), a new state folder and a new ledger continues. The test does this once or, if
-// SPADE_RECOVERIES is set, as often as its value says. TestRecoveries of package sdk tests the same in one process, and
-// lets the lost device return.
+// TestRecoveredNodes kills one of eight processes in a random round and deletes its state folder. A replacement device
+// with its own key (the member's second key in the fleet file), a new state folder and a new ledger continues the run.
+// The test does this once or, if SPADE_RECOVERIES is set, as often as its value specifies. TestRecoveries in package
+// sdk replaces devices in a single process, and also tests what happens when the lost device returns.
 func TestRecoveredNodes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -41,8 +41,8 @@ func TestRecoveredNodes(t *testing.T) {
 	t.Logf("takeovers after the releases %v", rounds)
 }
 
-// recoverOne kills a node and starts a replacement device. It returns the lost device's last release as reported by
-// the replacement, or false if the run was complete too soon.
+// recoverOne kills a node and starts a replacement device. It returns the number of the lost device's last release as
+// reported by the replacement, or false if the run was complete before the node could be killed.
 func recoverOne(t *testing.T, chance *rng.Stream) (after int, ok bool) {
 	t.Helper()
 	tr := newClinics(t, 10, 4)
@@ -76,14 +76,14 @@ func recoverOne(t *testing.T, chance *rng.Stream) (after int, ok bool) {
 		return 0, false
 	}
 
-	// From here on the member's node file is that of the spare device.
+	// From here on, the member's node file is that of the replacement device.
 	tr.edit(t, name+".json", name+".key", "spare.key", name+".ledger", "spare.ledger", name+".state", "spare.state")
 	w.nodes[i] = start(t, "run", tr.path(name+".json"), "-recover", "-json")
 	for w.moved = time.Now(); !w.done(); w.look(t) {
 		time.Sleep(10 * time.Millisecond)
 	}
 
-	// The certificate counts every release and says where the spare device began.
+	// The certificate counts every release and reports after which release the replacement device took over.
 	ledger, err := state.ReadLedger(tr.path("spare.ledger"))
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func recoverOne(t *testing.T, chance *rng.Stream) (after int, ok bool) {
 	if _, err := fmt.Sscanf(cert.ConditionalOn[from], said+"%d", &after); err != nil {
 		t.Fatal(err)
 	}
-	// The neighbors were at most one release apart from the lost device.
+	// The replacement takes over within one release of the last release in the log of the lost device.
 	all := tr.releasedIn(t, "spare.state")
 	if after > made+1 || after < made-1 || len(all) == 0 || all[0].Round != after || all[len(all)-1].Round != w.rounds() {
 		t.Errorf("it took over after release %d, %d were made, and the log has %+v", after, made, all)

@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// If a file is a pipe, a link to an endless device, or huge, the program fails at once with one error that names the
-// file. It neither hangs nor runs out of memory.
+// TestEveryFileIsRegular checks that if a file is a pipe, a link to an endless device, or huge, the program fails
+// immediately with an error that names the file. The program must neither hang nor run out of memory.
 func TestEveryFileIsRegular(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) {

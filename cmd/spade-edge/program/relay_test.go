@@ -59,7 +59,7 @@ func (p *proxy) closeAll() {
 	}
 }
 
-// relay serves one connection with randomly drawn faults.
+// relay serves one connection with random faults.
 func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	out, err := net.Dial("tcp", p.target)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	end()
 }
 
-// pump copies from src to dst until src ends or, unless limit is negative, limit bytes are copied.
+// pump copies from src to dst until src ends or, unless limit is negative, limit bytes have been copied.
 func pump(dst, src net.Conn, limit int, delay time.Duration, rate int) {
 	buf := make([]byte, 1400)
 	for {

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Every figure of a report follows from mu and delta, and no figure is rounded down.
+// TestReportFigures checks that every number in a report follows from mu and delta, and that no number is rounded down.
 func TestReportFigures(t *testing.T) {
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 } // the standard normal distribution function
 	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {

@@ -12,10 +12,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// following returns the attack with the given name if it is one of those that depend on the method, otherwise nil:
+// following returns the attack with the given name, or nil if no attack that depends on the method has this name:
 //
-//	patient, noisy patient, contrary        see deliberate
-//	rider [angle [share]], same place [...] see rider: each victim receives another place, or all the same one
+//	patient, noisy patient, contrary    see deliberate
+//	rider [angle [share]]               see rider: each victim receives a different point
+//	same place [angle [share]]          see rider: all victims receive the same point
 func following(cfg admm.Config, name string, noise float64) func(away []float32) falseClaim {
 	fields := strings.Fields(strings.TrimPrefix(name, "same "))
 	if len(fields) == 0 {
@@ -38,11 +39,12 @@ func following(cfg admm.Config, name string, noise float64) func(away []float32)
 	return nil
 }
 
-// deliberate returns an attack that follows the method on a complete graph, but chooses the member's contribution: it
-// points in the direction of away, plus noise with the given standard deviation. If data is false (patient), the
-// contribution after k releases with data is as long as the noise of an honest member, sqrt(k*d)*sigma, so no rule
-// about lengths detects it. If data is true (contrary), each update is as long as the clip, as for an honest member
-// with the worst possible data, so no rule at all detects the attack (sdk/ROBUST.md, Lemma 3).
+// deliberate returns an attack that follows the method on a complete graph but chooses the member's contribution: a
+// vector in the direction of away, plus noise with the given standard deviation. If data is false (the attack
+// "patient"), the norm of this vector after k releases with data is that of an honest member's noise, sqrt(k*d)*sigma,
+// so no rule about norms detects the attack. If data is true (the attack "contrary"), the norm of each update is the
+// clip, as for an honest member with the worst possible data, so no rule at all detects the attack (sdk/ROBUST.md,
+// Lemma 3).
 func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) falseClaim {
 	rho, at := cfg.Rho, 0
 	x := make([]float64, len(away))
@@ -81,9 +83,10 @@ func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) f
 	}
 }
 
-// rider returns an attack that computes each victim's ball from all releases, including this round's releases. It sends
-// each victim the place at which the attacker's influence is the given share of the ball's radius, in the given
-// direction from the center. If same is true, it sends all victims the mean of these places.
+// rider returns an attack that knows all releases, including those of the current round. From them, it computes each
+// victim's ball: the range within which the victim does not clip a neighbor's influence. It sends each victim the point
+// whose influence lies in the given direction from the ball's center, at the given share of the ball's radius. If same
+// is true, it sends the mean of these points to all victims.
 func rider(cfg admm.Config, direction []float32, share float64, same bool) falseClaim {
 	place := func(v attackView, of *victim) []float64 {
 		d, gain := len(of.x), gainOf(cfg, cfg.Data(v.Round+1))
@@ -144,9 +147,8 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 	}
 }
 
-// search (this function) returns the name of the rider attack that it finds most harmful on four seeds of its own. It
-// searches greedily over the angle between the rider's direction and away, the share of the radius, and the parameter
-// same.
+// search returns the name of the most harmful rider attack on four separate seeds. It searches greedily over three
+// parameters: the angle between the rider's direction and away, the share of the radius, and the parameter same.
 func search(t *testing.T, flags []string, bad int) (worst string) {
 	least := math.Inf(1)
 	try := func(angle, share float64, same bool) bool {
@@ -193,9 +195,9 @@ func search(t *testing.T, flags []string, bad int) (worst string) {
 	return worst
 }
 
-// Five hospitals, one of them malicious, train with record-level privacy at epsilon 1. With a bound, the strongest
-// known attacks cost the honest hospitals at most 1.5 points of accuracy, compared with a run without the malicious
-// hospital. Without a bound, a plain drag costs them at least 30 points.
+// TestBoundProtectsRecords trains five hospitals, one of them malicious, with record-level privacy at epsilon 1. With a
+// bound, the strongest known attacks must cost the honest hospitals at most 1.5 points of accuracy, compared with a run
+// without the malicious hospital. Without a bound, a plain drag must cost them at least 30 points.
 func TestBoundProtectsRecords(t *testing.T) {
 	t.Parallel()
 	seeds := 2
@@ -228,7 +230,7 @@ func TestBoundProtectsRecords(t *testing.T) {
 	}
 }
 
-// turned rotates a vector by an angle in degrees, towards a direction drawn from the seed.
+// turned rotates a vector by an angle in degrees, toward a random direction that depends on the seed.
 func turned(v []float32, angle float64, seed uint64) []float32 {
 	chance, dot, square := rng.New(seed, rng.Address{Purpose: rng.Fault, Round: 1 << 20}), 0.0, 0.0
 	aside := make([]float64, len(v))
@@ -247,7 +249,7 @@ func turned(v []float32, angle float64, seed uint64) []float32 {
 	return narrow(aside)
 }
 
-// gainOf returns tau*eta*mu*beta of round k, counted from 1.
+// gainOf returns tau*eta*mu*beta for round k, counted from 1.
 func gainOf(cfg admm.Config, k int) float64 {
 	return float64(cfg.Tau) * cfg.Eta.At(max(k, 1)-1) * cfg.Mu.At(max(k, 1)-1) * cfg.Beta
 }

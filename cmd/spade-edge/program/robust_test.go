@@ -20,9 +20,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// attacks maps names to attacks of malicious members; nil stands for an attack that makes no false claims. The vector
-// away points in the direction opposite to the model of a run without noise. Its length is 1.9 standard deviations of
-// the noise, or 0.7 without noise.
+// attacks maps names to the attacks of malicious members. The value is nil for an attack that makes no false claims.
+// The parameter away is a vector that points away from the model of a run without noise. Its length is 1.9 standard
+// deviations of the noise, or 0.7 without noise.
 var attacks = map[string]func(away []float32) falseClaim{
 	"none":       nil,
 	"origin":     func(away []float32) falseClaim { return drag(make([]float32, len(away))) },
@@ -41,7 +41,7 @@ var attacks = map[string]func(away []float32) falseClaim{
 	},
 }
 
-// dithered adds fresh noise to the claims of an attack. The noise of each claim has half the variance of a member's
+// dithered adds fresh noise to the claims of an attack. The noise in each claim has half the variance of a member's
 // noise, so that two successive claims are as far apart as two successive releases of an honest member.
 func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
 	return func(v attackView) []float32 {
@@ -55,7 +55,7 @@ func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
 }
 
 // ignore returns the configurations of the honest members, without their edges to malicious members. The parameter bad
-// is the number of malicious members, whose configurations come last.
+// is the number of malicious members, whose configurations are at the end of cfgs.
 func ignore(cfgs []admm.Config, bad int) []admm.Config {
 	rest := cfgs[:len(cfgs)-bad]
 	for i := range rest {
@@ -65,7 +65,8 @@ func ignore(cfgs []admm.Config, bad int) []admm.Config {
 	return rest
 }
 
-// away returns the vector away that attacks describes: it points away from the model of a run without noise.
+// away returns the argument for the functions in attacks: a vector that points away from the model of a run without
+// noise.
 func away(p *setup.Problem, ctx context.Context) ([]float32, error) {
 	x, err := p.Alone(ctx, p.Opt.ModelSpec().New(p.Train))
 	square, length := 0.0, 0.7
@@ -81,11 +82,10 @@ func away(p *setup.Problem, ctx context.Context) ([]float32, error) {
 	return x, err
 }
 
-// attacked simulates the problem with malicious members. Their number is the parameter bad, and their configurations
-// come last. It returns the mean accuracy of the honest members in percent, and how often they clipped a neighbor. With
-// the attack "ignored", the malicious members have no neighbors. With this attack and pairwise noise, the malicious
-// members keep their edges but stand still, which excludes them in the first round, and their pairwise noise stays in
-// the sum.
+// attacked simulates the problem with malicious members. The parameter bad is their number; their configurations come
+// last. It returns the honest members' mean accuracy in percent, and how often they clipped a neighbor. With the attack
+// "ignored", the malicious members have no neighbors. With this attack and pairwise noise, the malicious members keep
+// their edges but do not move, so they are excluded in the first round, and their pairwise noise remains in the sum.
 func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -167,14 +167,14 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 }
 
 // TestAttackedFleet measures how much accuracy malicious members cost the honest members, with and without -robust. By
-// default it makes one run of each attack without noise. The tables of sdk/ROBUST.md come from
+// default, it performs one run with each attack, without noise. The tables in sdk/ROBUST.md come from
 //
 //	SPADE_ROBUST="-nodes 5" SEEDS=16 BAD=1 FACTORS="0 2" go test ./cmd/spade-edge/program -run TestAttackedFleet -v
 //
-// and other flags of simulate in SPADE_ROBUST. Accuracies are means over seeds that begin with FIRST, or with 1 if
-// FIRST is not set; the lowest accuracy is in brackets. ATTACKS is a list, separated by commas, of names in attacks and
-// of those that following accepts; the prefix "dithered " adds fresh noise to the claims. "search" selects the most
-// harmful rider on four seeds that are not among these.
+// and the same command with other flags of simulate in SPADE_ROBUST. Accuracies are means over consecutive seeds from
+// FIRST on, or from 1 if FIRST is not set; the lowest accuracy is in brackets. ATTACKS is a comma-separated list of
+// attacks: names in the variable attacks, and names that the function following accepts. The prefix "dithered " adds
+// fresh noise to the claims. The name "search" selects the rider attack that is most harmful on four other seeds.
 func TestAttackedFleet(t *testing.T) {
 	t.Parallel()
 	env := func(name, otherwise string) string {
@@ -238,7 +238,7 @@ func TestAttackedFleet(t *testing.T) {
 	}
 }
 
-// clinicProblem returns the problem of the tables: generated clinics, on a complete graph unless flags say otherwise.
+// clinicProblem returns the problem for the tables: generated clinics, by default on a complete graph.
 func clinicProblem(t *testing.T, flags []string) *setup.Problem {
 	t.Helper()
 	c := cli.NewCmdline(node.Websockets, "simulate", flags, io.Discard, io.Discard)

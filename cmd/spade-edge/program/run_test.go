@@ -14,11 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
-// long reports whether SPADE_LONG is set. Tests then make more kills, seeds and rounds, as in the full check .ci/run.
+// long reports whether SPADE_LONG is set. Tests then use more kills, seeds and rounds, as in the full check .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
 // onlyLong skips a slow test outside the full check if a shorter test covers its main case. The test also runs if one
-// of the given environment variables is set; the value of such a variable is a number of trials.
+// of the given environment variables, which specify numbers of trials, is set.
 func onlyLong(t *testing.T, variables ...string) {
 	t.Helper()
 	if !long && !slices.ContainsFunc(variables, func(v string) bool { return os.Getenv(v) != "" }) {
@@ -26,7 +26,7 @@ func onlyLong(t *testing.T, variables ...string) {
 	}
 }
 
-// asProgram, set in the environment, makes the test binary act as the program.
+// asProgram is the environment variable that makes the test binary act as the program.
 const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -45,8 +45,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Four processes, connected over TLS and each with only its own files, end with the models of the simulation, bit for
-// bit. One of them waited for the others, was interrupted and ran again, which changes nothing.
+// TestRunProcesses checks that four processes, connected over TLS and each with only its own files, compute final
+// models that are bit-identical to those of a simulation. One of the processes waits for the other three, is
+// interrupted and runs again; this must not change the result.
 func TestRunProcesses(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab cb cd da bd", nil)

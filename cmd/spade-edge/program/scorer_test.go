@@ -30,7 +30,8 @@ while read -r line; do
 done
 `
 
-// Two nodes with a scorer program end with the models of a simulation of that program, and report no accuracy.
+// TestRunWithScorer checks that the final models of two nodes with a scorer program are those of a simulation with the
+// same program, and that the nodes report no accuracy.
 func TestRunWithScorer(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Method.Rounds, f.Method.Eta = 3, []float64{0.05} })
@@ -77,8 +78,8 @@ func TestRunWithScorer(t *testing.T) {
 	}
 }
 
-// A node that gets SIGHUP while it is still starting, here because its program is slow, handles the signal once it
-// runs.
+// TestHangupWhileStarting checks that a node that receives SIGHUP while it is still starting, here because its program
+// is slow, handles the signal once it runs.
 func TestHangupWhileStarting(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", nil)

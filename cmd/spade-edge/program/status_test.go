@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// statusJSON returns a member's status, which must be available.
+// statusJSON returns a member's status. It fails the test if the status is not available.
 func (tr *trial) statusJSON(t *testing.T, member string) (st monitor.Status) {
 	t.Helper()
 	into(t, &st, cli.ExitDone, "status", tr.path(member+".json"))
@@ -39,7 +39,7 @@ func noWindows(t *testing.T) {
 	}
 }
 
-// pageAddress returns the address of the status page from the node's log.
+// pageAddress reads the address of the status page from the node's log.
 func (p *process) pageAddress(t *testing.T) string {
 	t.Helper()
 	p.log.await(t, "page: http://")
@@ -62,8 +62,8 @@ func get(t *testing.T, url string) (code int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// A node that scores every round for its status page is stopped in the middle of the run, first by stop and then by
-// SIGTERM. The node ends with the same model as in an undisturbed run, bit for bit.
+// TestStopInTheMiddle stops a node in the middle of the run, first with the command stop and then with SIGTERM. The
+// node scores every round for its status page. The final model must be bit-identical to that of an undisturbed run.
 func TestStopInTheMiddle(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -102,7 +102,7 @@ func TestStopInTheMiddle(t *testing.T) {
 	}
 }
 
-// The status marks figures that come from the device's own data.
+// TestStatusOfOwnData checks that the status marks all values that come from the device's own data.
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
 		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3, LastFailure: "no\x1b[2J label"},

@@ -20,8 +20,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// seededNoise, if set in the environment of the test binary, makes a node's release noise a function of member and
-// round. Runs with and without crashes are then comparable. The program itself has no such option.
+// seededNoise is an environment variable. If it is set, a test binary that runs as a node derives the release noise
+// only from the member and the round, so that runs with and without crashes can be compared. The program itself has no
+// such option.
 const seededNoise = "SPADE_EDGE_TEST_SEEDED_NOISE"
 
 func init() {
@@ -31,8 +32,8 @@ func init() {
 	Websockets.Noise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
 }
 
-// roundNoise is a source of noise that depends on the member and on the number of its releases. It starts anew at each
-// Read, which is right because a release reads its source once.
+// roundNoise is a source of noise that depends on the member and on the number of its releases. Each Read starts again
+// from the beginning, which is sufficient because a release reads its source only once.
 type roundNoise struct {
 	client int
 	round  func() int
@@ -43,7 +44,7 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newClinics returns a trial like the demo: eight members on a ring, with privacy, each with its own mix of patients.
+// newClinics returns a private trial of eight members on a ring. Each member has its own mix of patients.
 func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	tr := newTrial(t, "ab bc cd de ef fg gh ha", func(f *sdk.Fleet) {
@@ -95,7 +96,7 @@ func (tr *trial) readSecrets() {
 	}
 }
 
-// share gives the machines of a simulation the pairwise secrets on which the members of the trial agreed.
+// share configures the machines of a simulation with the pairwise secrets on which the members of the trial agreed.
 func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
 	t.Helper()
 	f := tr.file.Fleet
@@ -114,8 +115,8 @@ func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
 	}
 }
 
-// quiet simulates the trial's fleet with the noise of seededNoise. It returns, by member and round, the hash of the
-// model after that round's release. Rounds count from 1; index 0 is "".
+// quiet simulates the trial's fleet with the noise that seededNoise selects. It returns, by member and round, the hash
+// of the model after the release in this round. Rounds count from 1; the element with index 0 is "".
 func (tr *trial) quiet(t *testing.T) [][]string {
 	t.Helper()
 	var network *sim.Sim
@@ -142,7 +143,7 @@ func (tr *trial) quiet(t *testing.T) [][]string {
 	return models
 }
 
-// supervisor runs the processes of a trial and restarts dead ones.
+// supervisor runs the processes of a trial and restarts processes that have ended.
 type supervisor struct {
 	*trial
 	env    []string // environment of the nodes, in addition to the test's own
@@ -179,8 +180,8 @@ func (p *process) ended() bool {
 
 func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
 
-// strike kills a node and restarts it. A node that has already ended by itself is only restarted; it then serves its
-// last state to the other nodes.
+// strike kills a node and restarts it. If the node has already ended by itself, strike only restarts it, so that it
+// serves its last state to the other nodes.
 func (w *supervisor) strike(t *testing.T, i int) {
 	t.Helper()
 	p := w.nodes[i]
@@ -209,7 +210,7 @@ func (w *supervisor) strike(t *testing.T, i int) {
 
 func (w *supervisor) rounds() int { return w.file.Fleet.Method.Last() }
 
-// lingers returns a node that has made its last release but has not ended, or -1.
+// lingers returns the number of a node that has made its last release but has not ended, or -1 if there is none.
 func (w *supervisor) lingers(t *testing.T) int {
 	t.Helper()
 	for i, p := range w.nodes {
@@ -220,7 +221,7 @@ func (w *supervisor) lingers(t *testing.T) int {
 	return -1
 }
 
-// note records the final model of a node that ended by itself. The node must have succeeded.
+// note records the final model of a node that ended by itself. It fails the test if the node failed.
 func (w *supervisor) note(t *testing.T, i int) {
 	t.Helper()
 	if w.nodes[i].out.Len() == 0 && w.nodes[i].cmd.ProcessState.Success() {
@@ -237,7 +238,7 @@ func (w *supervisor) note(t *testing.T, i int) {
 	w.models[i] = r.Model
 }
 
-// checkLog checks that the node refused no frame, such as a second release of a round.
+// checkLog checks that the node did not refuse any frame, such as a second release in the same round.
 func (w *supervisor) checkLog(t *testing.T, i int) {
 	t.Helper()
 	if log := w.nodes[i].log.String(); strings.Contains(log, "frame refused") || strings.Contains(log, "contradicts") {
@@ -245,8 +246,8 @@ func (w *supervisor) checkLog(t *testing.T, i int) {
 	}
 }
 
-// look records which nodes ended. If some nodes have ended and the other nodes make no progress, it restarts the nodes
-// that ended, because a neighbor may still need frames from them.
+// look records which nodes have ended. If some nodes have ended and the other nodes make no progress, it restarts the
+// nodes that have ended, because a neighbor may still need frames from them.
 func (w *supervisor) look(t *testing.T) {
 	t.Helper()
 	w.readSecrets()
@@ -273,8 +274,8 @@ func (w *supervisor) look(t *testing.T) {
 	}
 }
 
-// run kills random nodes, with a random pause of at most the parameter pause before each kill, and waits for the end.
-// The parameter kills is the total number of kills. run saves the last kill for a node that lingers after its last
+// run kills random nodes until it has made the given number of kills, and waits for the end of the run. Before each
+// kill, it waits for a random time of at most pause. It saves the last kill for a node that lingers after its last
 // release, because otherwise all nodes may end before a kill hits such a node.
 func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
 	t.Helper()
@@ -298,7 +299,7 @@ func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time
 	}
 }
 
-// checkModels checks that all releases and the final models equal those of the undisturbed run.
+// checkModels checks that all releases and final models are identical to those of an undisturbed run.
 func (w *supervisor) checkModels(t *testing.T) {
 	t.Helper()
 	want := w.quiet(t)
@@ -324,7 +325,7 @@ func (tr *trial) released(t *testing.T, i int) []logged {
 	return tr.releasedIn(t, tr.file.Members[i].Name+".state")
 }
 
-// releasedIn is like released, but reads a given state folder of the trial.
+// releasedIn is like released, but reads the log in the given state folder of the trial.
 func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(tr.path(folder), "releases.log"))
@@ -348,8 +349,8 @@ func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
 	return all
 }
 
-// checkReleases checks that every member made each release once, and that the ledger counts each private release once.
-// If want is not nil, the models of the releases must have the hashes in want.
+// checkReleases checks that every member made each release exactly once, and that the ledger counts each private
+// release exactly once. If want is not nil, the hashes of the released models must match want.
 func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 	t.Helper()
 	method := tr.file.Fleet.Method

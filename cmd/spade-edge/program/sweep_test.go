@@ -12,10 +12,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Tests see a line for each round; TestProgressLines tests what users see.
+// In tests, each round prints a line of progress. TestProgressLines tests the number of lines that users see.
 func init() { cli.ProgressLines = math.MaxInt32 }
 
-// A sweep gives the same results as separate simulations with the same seeds and epsilons, in the order of the flags.
+// TestSweep checks that the results of a sweep are the same as those of separate simulations with the same seeds and
+// epsilons, in the order of the flags.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	var s lab.Sweep
@@ -35,7 +36,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A run prints about ten lines of progress, whatever the number of rounds.
+// TestProgressLines checks that a run prints about ten lines of progress, no matter how many rounds it has.
 func TestProgressLines(t *testing.T) {
 	parts := cli.ProgressLines
 	defer func() { cli.ProgressLines = parts }()

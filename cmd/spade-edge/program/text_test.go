@@ -13,11 +13,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// texts is the folder of the files with the texts that the program prints.
+// texts is the folder with the texts that the program prints.
 const texts = "../internal/cli"
 
-// The program prints every help text and topic of the folder byte for byte. Their lines fit a terminal of 80 columns.
-// Only lines with messages are longer, so that a search for a message finds it in one line.
+// TestTexts checks that the program prints every help text and topic in the folder byte for byte, and that their lines
+// fit a terminal of 80 columns. Lines with messages may be longer, so that users who search for a message find it on
+// one line.
 func TestTexts(t *testing.T) {
 	shown := func(args ...string) string {
 		t.Helper()
@@ -46,7 +47,7 @@ func TestTexts(t *testing.T) {
 		if !strings.HasPrefix(few, want) || !strings.HasPrefix(all, want) {
 			t.Errorf("%s -h does not begin with its text:\n%s", cmd.Name, few)
 		}
-		// The help of a command with many flags shows a few flags, which must exist. With "-h all" it shows all.
+		// The help for a command with many flags shows only a few of them, which must exist. "-h all" shows all flags.
 		if flags := cli.BeginWith[cmd.Name]; flags != nil {
 			if strings.Count(few, "\n  -") != len(flags)+strings.Count(want, "\n  -") || len(all) < 2*len(few)-len(want) {
 				t.Errorf("%s:\n%s\n%s", cmd.Name, few, all)
@@ -72,7 +73,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// The help topic explains every metric and every field of a status.
+// TestTopicIsComplete checks that the help topic explains every metric and every field of a status.
 func TestTopicIsComplete(t *testing.T) {
 	_, topic, _ := call("help", "page")
 	link := &monitor.Link{Fault: "f", Refusal: "r"}

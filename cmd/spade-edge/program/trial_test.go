@@ -23,7 +23,7 @@ import (
 
 var nextPort atomic.Int32
 
-// ownPort returns a free loopback address that no other test of this process uses. Its port is outside the range of
+// ownPort returns a free loopback address that no other test of this process uses. Its port is outside the range for
 // outgoing connections, so no other process takes it while nothing listens there.
 func ownPort() string {
 	for {
@@ -35,7 +35,8 @@ func ownPort() string {
 	}
 }
 
-// trial is a fleet of nodes on this machine: their files in a folder, and methods that run and simulate them.
+// trial is a fleet of nodes on this machine, with all their files in one folder. Its methods run and simulate the
+// nodes.
 type trial struct {
 	dir  string
 	file *fleetfile.File
@@ -43,8 +44,9 @@ type trial struct {
 	secrets map[string]*ecdh.PrivateKey // private keys that the members made, as far as readSecrets found them
 }
 
-// newTrial writes the files of a fleet. edges lists its edges as pairs of members, such as "ab bc". Each member has a
-// part of the generated patients, a key and a port. change, if not nil, alters the fleet before it is written.
+// newTrial writes the files of a fleet. edges lists the edges as pairs of members, such as "ab bc". Each member has a
+// part of the generated patients, a key and a port. The function change, if not nil, modifies the fleet before it is
+// written.
 func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	fleet := &sdk.Fleet{
@@ -104,7 +106,8 @@ func (tr *trial) write(t *testing.T, name, text string) {
 	writeFile(t, tr.dir, name, text)
 }
 
-// clients returns clients for a simulation of the trial, with the patients dealt out by partition.
+// clients returns clients for a simulation of the trial. The parameter partition determines how the patients are
+// distributed among the clients.
 func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
 	t.Helper()
 	spec := task.Spec{Source: "synthetic:clinical", Seed: 5}
@@ -146,8 +149,7 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	return clients
 }
 
-// simulate simulates the trial. It returns the hash of each member's final model, and the number of queries of one
-// member.
+// simulate simulates the trial. It returns the hash of each member's final model, and the number of queries per member.
 func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
 	t.Helper()
 	network, err := sim.New(tr.clients(t, "dirichlet:0.3", nil))

@@ -27,7 +27,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// variant writes a copy of a file with parts replaced, and returns its path.
+// variant writes a copy of a file in which it replaces parts of the text, and returns the path of the copy.
 func (tr *trial) variant(t *testing.T, name string, oldNew ...string) string {
 	t.Helper()
 	text := readFile(t, tr.path(name))
@@ -58,7 +58,7 @@ func (tr *trial) place(i int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[i].Addresses[0], "wss://"), "/")
 }
 
-// goesOn stands in for an exit code if a node reports a message and continues to run.
+// goesOn takes the place of an exit code if a node reports a message and continues to run.
 const goesOn = -1
 
 var (
@@ -66,8 +66,9 @@ var (
 	troubleLine = regexp.MustCompile(`(?m)^(?:\[\w+\] )?trouble '((?:[^']|'')+)' `)
 )
 
-// Every entry of the topic has a cause and a cure, and its message can be provoked: either by a line "trouble" of the
-// transcripts, which checks message and exit code, or by a test here.
+// TestTroubleshooting checks that every entry of the help topic has a cause and a remedy, and that its message can be
+// provoked, either by a line "trouble" in the transcripts, which checks message and exit code, or by a test in this
+// file.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")
@@ -123,7 +124,7 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
-// entryOf returns the longest key of entries that is part of a message, or "" if none is.
+// entryOf returns the longest key of entries that matches a message, or "" if no key matches.
 func entryOf(message string, entries map[string]int) (title string) {
 	longest := 0
 	for _, e := range slices.Sorted(maps.Keys(entries)) {
@@ -134,8 +135,8 @@ func entryOf(message string, entries map[string]int) (title string) {
 	return title
 }
 
-// says reports whether a line of text contains the parts of message in order. Three dots separate the parts and stand
-// for variable text.
+// says reports whether a line of text contains the parts of message in order. Three dots separate the parts and match
+// any text.
 func says(text, message string) bool {
 	var parts []string
 	for _, part := range strings.Split(message, "...") {
@@ -144,13 +145,13 @@ func says(text, message string) bool {
 	return regexp.MustCompile("(?m)" + strings.Join(parts, ".*")).MatchString(text)
 }
 
-// guardedTrial is a private fleet of two members, a and b.
+// guardedTrial returns a private fleet of two members, a and b.
 func guardedTrial(t *testing.T) *trial {
 	t.Helper()
 	return newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 }
 
-// hearing starts the node a and sends frames to it in the name of b.
+// hearing starts the node a and sends frames to it as b.
 func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	t.Helper()
 	key, err := fleetfile.ReadKey(tr.path("b.key"))
@@ -171,7 +172,7 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	return a
 }
 
-// releaseOf returns a release in the name of member, signed with the key of the member in the parameter by.
+// releaseOf returns the release r in the name of member, signed with the key of the member in the parameter by.
 func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
@@ -180,8 +181,8 @@ func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) 
 	return r.Append(nil)
 }
 
-// claim returns a probe message in which b claims to hold a release of a. The parameter held is the number of that
-// release; proof is the signature that supports the claim.
+// claim returns a probe message in which b claims to have a release of a. The parameter held is the number of this
+// release; the parameter proof is the signature that supports the claim.
 func (tr *trial) claim(t *testing.T, held int, proof []byte) string {
 	t.Helper()
 	return encoded(t, 6, admm.Message{Kind: admm.Probe, Held: held, Incarnation: 5, Signed: admm.Signed{Proof: proof}})
@@ -192,15 +193,15 @@ func ended(p *process) (int, string) {
 	return p.cmd.ProcessState.ExitCode(), p.log.String()
 }
 
-// told waits for a line of the log that has all of the words, from a node that continues to run.
+// told waits until a line of the log contains all of the words. The node must continue to run.
 func told(t *testing.T, p *process, words ...string) (int, string) {
 	t.Helper()
 	p.log.await(t, words...)
 	return goesOn, p.log.String()
 }
 
-// suspect returns a test of what a run reports at its end about a neighbor whose influence is the parameter in. How a
-// neighbor becomes suspect is tested in tinytest and sdk/admm.
+// suspect returns a test of what a run reports at its end about a suspicious neighbor. The parameter in is the
+// neighbor's influence. How a neighbor becomes suspect is tested in tinytest and sdk/admm.
 func suspect(in admm.Influence) func(*testing.T) (int, string) {
 	return func(*testing.T) (int, string) {
 		r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}

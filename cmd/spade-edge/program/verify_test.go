@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// notary is a fleet of three members on disk, with the ledger of b's data and everything that b and its neighbors sign
-// in a run.
+// notary is a fleet of three members on disk, with the ledger for the data of member b and everything that b and its
+// neighbors sign in a run.
 type notary struct {
 	dir    string
 	file   *fleetfile.File
@@ -62,8 +62,8 @@ func newNotary(t *testing.T, unit dpmech.Unit) *notary {
 
 func (n *notary) path(name string) string { return filepath.Join(n.dir, name) }
 
-// certify records b's run in the ledger and writes b's certificate after change has altered it. The certificate has the
-// signature of the last release, and countersignatures by the neighbors in the parameter by.
+// certify records the run of member b in the ledger and writes b's certificate after the function change has modified
+// it. The certificate has b's signature of the last release, and countersignatures by the given neighbors.
 func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ...string) string {
 	t.Helper()
 	f, hash := n.file.Fleet, n.file.Fleet.Hash()
@@ -119,7 +119,8 @@ func (n *notary) write(t *testing.T, name string, c *dpmech.Certificate) string 
 	return writeFile(t, n.dir, name, string(text))
 }
 
-// With a fleet file, the auditor trusts the keys in that file and sees which neighbors countersigned.
+// TestVerifyWithFleet checks that, with a fleet file, the auditor trusts the keys in this file and sees which neighbors
+// countersigned.
 func TestVerifyWithFleet(t *testing.T) {
 	n := newNotary(t, dpmech.Client)
 	cert := n.certify(t, nil, "c")
@@ -133,7 +134,7 @@ func TestVerifyWithFleet(t *testing.T) {
 	}
 }
 
-// A forged certificate is refused with an error that says what was forged.
+// TestVerifyRefusesForgeries checks that a forged certificate is refused with an error that describes the forgery.
 func TestVerifyRefusesForgeries(t *testing.T) {
 	t.Parallel()
 	n := newNotary(t, dpmech.Client)
@@ -145,8 +146,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 			t.Errorf("%s: exit code %d, want 1 with %q\n%s%s", name, code, want, out, log)
 		}
 	}
-	// The function one returns a change that replaces all releases of the run by a single release with noise sigma. If
-	// whole is true, it changes the lifetime, too.
+	// The function named one returns a function that replaces all releases of the run in a certificate with a single
+	// release with noise sigma. If whole is true, the returned function also changes the lifetime.
 	one := func(sigma float64, whole bool) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
 			c.Spends, c.Rounds = []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: sigma}}, 1
@@ -156,7 +157,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 			}
 		}
 	}
-	// Fifty releases are replaced by a single release with a hundred times the noise. The forgery is found without
+	// Fifty releases are replaced with a single release with a hundred times the noise. The forgery is detected without
 	// other files, with the ledger, and with the fleet file.
 	const renoised = "with clip 1 and sigma 800, want 50 rounds from 1 on with clip 1 and sigma 8 as in the ledger"
 	cert := n.certify(t, one(800, false), "a")
@@ -165,14 +166,14 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("one of more noise", cert, renoised, "-fleet", fleet)
 	refused("one of more noise", cert, renoised, "-fleet", fleet, "-ledger", ledger)
 	refused("fewer", n.certify(t, one(8, false), "a"), "the ledger has 50 releases of this run, but the certificate has 1 releases")
-	// With the lifetime forged, too, the certificate is consistent in itself, but agrees with neither fleet file nor
-	// ledger.
+	// If the lifetime is also forged, the certificate is consistent in itself, but agrees with neither the fleet file
+	// nor the ledger.
 	cert = n.certify(t, one(800, true), "a")
 	refused("the ledger too", cert, "was changed after it was written", "-ledger", ledger)
 	refused("the ledger too", cert, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8", "-fleet", fleet)
 	refused("fewer, the ledger too", n.certify(t, one(8, true), "a"), "head: is release 53, the last of 50 releases, want the last of 1", "-fleet", fleet)
 
-	// A new ledger of b that counts the same releases is not the ledger that the certificate's head names.
+	// A new ledger of b is not the ledger named in the head of the certificate, even if it counts the same releases.
 	good := n.certify(t, nil, "a")
 	other := newNotary(t, dpmech.Client)
 	other.file, other.keys = n.file, n.keys
@@ -192,7 +193,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 		refused("another fleet", good, name, "-fleet", path)
 	}
 
-	// A certificate without a signature does not show who wrote it.
+	// A certificate without a signature does not prove who wrote it.
 	unsigned := n.certify(t, func(c *dpmech.Certificate) {
 		c.Head, c.Countersigned, c.NotCovered = "", nil, append(c.NotCovered, dpmech.NotSigned)
 	})
@@ -205,7 +206,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	c.Signature = strings.Repeat("00", 64)
 	refused("no signature", n.write(t, "zero.json", c), "signature: certificate: the signature matches none of the member's keys", "-fleet", fleet)
 
-	// The ledger has counted another release of this run since the certificate was written.
+	// The ledger has recorded another release of this run since the certificate was written.
 	good = n.certify(t, nil, "a")
 	f := n.file.Fleet
 	if err := n.ledger.Reserve(f.Run, f.Hash(), "b", 51, dpmech.Gaussian{Clip: 1, Sigma: 8}); err != nil {

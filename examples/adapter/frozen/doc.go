@@ -1,3 +1,3 @@
-// Package frozen is a task for adapters. It has a network, trained on clean digits of MNIST, and the noisy digits of
-// members whose cameras are bad. No member computes gradients.
+// Package frozen provides a task for adapters: a network trained on clean MNIST digits, and noisy digits for members
+// with bad cameras. No member computes gradients.
 package frozen

@@ -9,9 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Network is the size of a network with Side x Side inputs, Hidden hidden units with max(0, z), and 10 softmax outputs.
-// Its parameters are in one slice. The weights of one input are adjacent, so that the code can skip the many black
-// pixels of a digit.
+// Network is the size of a network with Side x Side inputs, one hidden layer of Hidden ReLU units, and 10 softmax
+// outputs. The parameters are stored in one slice, in which the weights of each input are adjacent, so that the code
+// can skip the many black pixels of a digit.
 type Network struct{ Side, Hidden int }
 
 // Large has 101,770 parameters. Small has 6,634 parameters and takes digits of 14 x 14 pixels, each the mean of four
@@ -31,20 +31,20 @@ func (n Network) offsets() (bias, weights, last int) {
 	return bias, weights, weights + classes*n.Hidden
 }
 
-// Params returns the number of the network's parameters.
+// Params returns the number of parameters.
 func (n Network) Params() int {
 	_, _, last := n.offsets()
 	return last + classes
 }
 
-// Digit is an image, stored as the pixels that are not black, and a label.
+// Digit is a labeled image of which only the nonblack pixels are stored.
 type Digit struct {
 	at    []int
 	ink   []float32 // values of these pixels, in (0, 1]
 	label int
 }
 
-// forward returns the hidden units and the output probabilities for a digit.
+// forward returns the activations of the hidden units and the output probabilities for a digit.
 func (n Network) forward(x []float32, d *Digit) (h []float32, p [classes]float64) {
 	bias, weights, last := n.offsets()
 	hidden := n.Hidden
@@ -70,13 +70,13 @@ func (n Network) forward(x []float32, d *Digit) (h []float32, p [classes]float64
 	return h, p
 }
 
-// loss returns the cross-entropy of a digit, at most 20.
+// loss returns the cross-entropy of a digit, capped at 20.
 func (n Network) loss(x []float32, d *Digit) float64 {
 	_, p := n.forward(x, d)
 	return -vec.Log(max(p[d.label], 2e-9))
 }
 
-// Accuracy returns the share of the digits that the network labels correctly. x has the network's parameters.
+// Accuracy returns the share of digits that the network with parameters x labels correctly.
 func (n Network) Accuracy(x []float32, digits []Digit) float64 {
 	right := 0
 	for i := range digits {
@@ -122,8 +122,8 @@ func (n Network) learn(y, x []float32, d *Digit, step float32) {
 	}
 }
 
-// pretrain returns a network that was trained from a random start, one digit at a time. passes is the number of passes
-// over digits.
+// pretrain trains a network from random initial parameters, one digit at a time, with the given number of passes over
+// digits. It returns the network's parameters.
 func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	draw := rng.New(1, rng.Address{Purpose: rng.Start})
 	bias, weights, last := n.offsets()
@@ -137,8 +137,8 @@ func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	return n.Tune(x, digits, passes)
 }
 
-// Tune returns a copy of the parameters in from after further training on digits, with gradients of all parameters.
-// passes is the number of passes over digits.
+// Tune continues training from a copy of the parameters in from and returns the new parameters. It uses gradients with
+// respect to all parameters and makes the given number of passes over digits.
 func (n Network) Tune(from []float32, digits []Digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})
@@ -148,7 +148,8 @@ func (n Network) Tune(from []float32, digits []Digit, passes int) []float32 {
 	return x
 }
 
-// TuneAdapter trains an adapter on digits with gradients, by Adam with batches of 64. It returns the adapter's numbers.
+// TuneAdapter trains an adapter by gradient descent, with the given number of Adam steps on batches of 64 digits. It
+// returns the values of the adapter's trained numbers.
 func (n Network) TuneAdapter(a *adapter.Adapter, digits []Digit, steps int) []float32 {
 	d := a.Spec().Dim
 	columns := columnsOf(a)
@@ -199,13 +200,14 @@ func columnsOf(a *adapter.Adapter) [][]entry {
 	return columns
 }
 
-// Member is the oracle of one member. It takes the network's parameters, and sample h is the member's h-th digit.
+// Member is the oracle of one member. Queries hold the parameters of the whole network, and sample h is the member's
+// h-th digit.
 type Member struct {
 	Network
 	Digits []Digit
 }
 
-// Loss returns the cross-entropy of one digit, at most 20.
+// Loss returns the cross-entropy of the digit with index sample, capped at 20. x holds the network's parameters.
 func (m Member) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	return m.loss(x, &m.Digits[sample]), nil
 }

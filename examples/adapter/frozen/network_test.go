@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The gradients that train the frozen network and the upper bounds are the derivatives of the loss.
+// TestGradient checks that the gradients used in training are the derivatives of the loss.
 func TestGradient(t *testing.T) {
 	draw := rng.New(5, rng.Address{Purpose: rng.Generate})
 	n := Large
@@ -35,8 +35,8 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// Different seeds deal different digits. The test digits that choose settings differ from those on which results are
-// reported.
+// TestDeal checks that different seeds deal different digits, and that no test digit is used both to choose settings
+// and to report results.
 func TestDeal(t *testing.T) {
 	s := &Source{Network: Small, train: make([]Digit, 100), test: make([]Digit, 40)}
 	for i := range s.train {

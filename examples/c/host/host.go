@@ -1,5 +1,5 @@
-// Package host runs a node inside a program in another language. It is the part of the C library that does not need
-// cgo.
+// Package host runs a node inside a program written in another language. It contains the part of the C library that
+// does not need cgo.
 package host
 
 import (
@@ -46,20 +46,21 @@ type Node struct {
 	ran    atomic.Bool
 }
 
-// Loss is an oracle that the host program provides. Close is called when a run ends. After Close, the Loss may be
+// Loss is an oracle provided by the host program. Close is called at the end of a run. After Close, the Loss may be
 // queried again.
 type Loss interface {
 	zoest.BatchOracle
 	Close() error
 }
 
-// OneByOne is a Loss that calls a function for one query at a time. If End is not nil, Close calls it.
+// OneByOne is a Loss that calls OracleFunc for one query at a time. Close calls End unless End is nil.
 type OneByOne struct {
 	zoest.OracleFunc
 	End func()
 }
 
-// Losses calls the function for one query after another. It stops with an error when ctx ends.
+// Losses calls OracleFunc for each query in turn and stores NaN for each call that fails. It returns an error if ctx
+// ends.
 func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	for i, q := range queries {
 		if err := ctx.Err(); err != nil {
@@ -74,7 +75,7 @@ func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// Close calls End, unless it is nil.
+// Close calls End unless End is nil.
 func (o OneByOne) Close() error {
 	if o.End != nil {
 		o.End()
@@ -83,7 +84,7 @@ func (o OneByOne) Close() error {
 }
 
 // Open reads the files of a node. It takes no lock and opens no connection, so a node that never runs need not be
-// stopped. If loss is not nil, it replaces the oracle of the node file, and samples is its number of samples.
+// stopped. If loss is not nil, it replaces the oracle configured in the node file and has the given number of samples.
 func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 	var file *fleetfile.Node
 	var err error
@@ -126,7 +127,7 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 
 var errRan = Usagef("the node is running or has run: open it again to continue")
 
-// Ready returns an error if Run has been called, because a node can run only once.
+// Ready returns an error if Run has already been called, because a node can run only once.
 func (n *Node) Ready() error {
 	if n.ran.Load() {
 		return errRan
@@ -141,7 +142,7 @@ type Options struct {
 	Lines   func(line string) // receives log lines, from several goroutines; nil for Warnings
 }
 
-// Run takes the node through all remaining rounds. It can be called only once.
+// Run runs the node through all remaining rounds. It can be called only once.
 func (n *Node) Run(o Options) error {
 	if n.ran.Swap(true) {
 		return errRan
@@ -154,9 +155,9 @@ func (n *Node) Run(o Options) error {
 	return err
 }
 
-// Warnings returns a function that prints, of the lines passed to it, only those that name the neighbors for which a
-// node waits. It prints the first such line at once, the second after at least 5 seconds, and further lines at
-// intervals that double up to an hour.
+// Warnings returns a function that prints only the lines about neighbors that the node is waiting for, and discards all
+// other lines. It prints the first line at once, the second after at least 5 seconds, and further lines at intervals
+// that double up to an hour.
 func Warnings(to io.Writer) func(line string) {
 	var mu sync.Mutex
 	next, every := time.Time{}, 5*time.Second
@@ -170,7 +171,7 @@ func Warnings(to io.Writer) func(line string) {
 	}
 }
 
-// Stop ends the current run as soon as the current call of the loss returns. If no run has begun, Stop prevents it. To
+// Stop ends the current run as soon as the current loss call returns. If no run has started, Stop prevents the run. To
 // continue, open the node again.
 func (n *Node) Stop() { n.stop() }
 
@@ -189,8 +190,8 @@ func (n *Node) Dim() int { return n.device.Fleet.Dim }
 // Model returns a copy of the node's last release.
 func (n *Node) Model() ([]float32, error) { return n.device.Model() }
 
-// Certificate returns a certificate, in JSON, with an upper bound on the privacy loss of all releases so far. It fails
-// for a fleet that is not private.
+// Certificate returns a JSON certificate with an upper bound on the privacy loss of all releases so far. It fails for a
+// fleet without privacy.
 func (n *Node) Certificate() ([]byte, error) {
 	text, err := n.device.Certificate()
 	if err != nil {
@@ -199,7 +200,8 @@ func (n *Node) Certificate() ([]byte, error) {
 	return text, nil
 }
 
-// Guard turns a panic in call into an error, because a panic that left Go would end the host program.
+// Guard returns what the function call returns. It turns a panic into an error, because a panic that escaped from Go
+// would end the host program.
 func Guard[T any](call func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -209,12 +211,12 @@ func Guard[T any](call func() (T, error)) (v T, err error) {
 	return call()
 }
 
-// usage is an error in a call or in a file.
+// usage is an error in the arguments of a call or in a file.
 type usage struct{ error }
 
 func (u usage) Unwrap() error { return u.error }
 
-// Usagef returns an error, formatted as by fmt.Errorf, for which [Code] returns [Usage].
+// Usagef is like fmt.Errorf, but returns an error for which [Code] returns [Usage].
 func Usagef(format string, args ...any) error { return usage{fmt.Errorf("host: "+format, args...)} }
 
 // Error codes. Failed, Refused and Mismatch are also exit codes of spade-edge; Usage and Stopped are not.
@@ -237,7 +239,7 @@ var codes = []struct {
 	{Stopped, []error{device.ErrInterrupted, device.ErrStopped, context.Canceled}},
 }
 
-// Code returns the error code for err, which is Done for nil and Failed for an error without a code of its own.
+// Code returns the error code for err: Done for nil, and Failed for an error without a more specific code.
 func Code(err error) int {
 	if err == nil {
 		return Done

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A host that sets no Lines prints only warnings about missing neighbors, at growing intervals.
+// TestWarnings checks that a host without a Lines function prints only warnings about missing neighbors, at growing
+// intervals.
 func TestWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said strings.Builder

@@ -14,8 +14,8 @@ import (
 
 var tiny = task{network: frozen.Small, members: 3, each: 20, passes: 12, clean: 300, held: 30, numbers: 16, trials: 2, seeds: 2}
 
-// The page of a small comparison has a row for each contender. No contender makes more forward passes than the task
-// allows. A second run in the same folder gives the same page.
+// TestRun checks that the page of a small comparison has a row for each contender, that no contender makes more forward
+// passes than the task allows, and that a second run in the same folder produces the same page.
 func TestRun(t *testing.T) {
 	out := t.TempDir()
 	read := func() string {
@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Each method improves the frozen network, and uses only forward passes.
+// TestAllMethodsLearn checks that each method improves the frozen network with forward passes alone.
 func TestAllMethodsLearn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains")

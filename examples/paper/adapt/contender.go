@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// task has the numbers that determine a comparison.
+// task holds the parameters of a comparison.
 type task struct {
 	network       frozen.Network
 	members, each int // number of members, and of digits per member
@@ -22,7 +22,7 @@ type task struct {
 
 var complete = task{network: frozen.Large, members: 8, each: 50, passes: 80, clean: frozen.Clean, held: 2000, numbers: 256, trials: 12, seeds: 3}
 
-// contender is a method that trains either all parameters of the network or the numbers of the adapter.
+// contender is a method that trains either all parameters of the network or only the numbers of an adapter.
 type contender struct {
 	name   string
 	method method.Method
@@ -52,12 +52,12 @@ func (c contender) numbers(t task) int {
 	return t.numbers
 }
 
-// mu is the smoothing radius of two-point differences, and the smallest smoothing radius that the search for SPADE-DFL
-// tries. A direction moves each of the network's parameters by mu.
+// mu is the smoothing radius of two-point differences, and the smallest smoothing radius in the search for SPADE-DFL.
+// The points of a difference are mu away from the model in each of the network's parameters.
 const mu = 0.01
 
-// space lists the parameters that a search varies: the number of rounds, the sum of all step sizes, and parameters of
-// the method itself.
+// space lists the parameters that a search varies: the number of rounds, the sum of all step sizes, and the method's
+// own parameters.
 func (c contender) space(t task) []method.Param {
 	list := []method.Param{
 		{Name: "rounds", Low: 10, High: float64(min(640, t.passes*t.each/12)), Log: true, Whole: true},
@@ -78,8 +78,8 @@ func (c contender) space(t task) []method.Param {
 	return list
 }
 
-// setting converts a trial, which has a value for each parameter of space, to the number of rounds, the forward passes
-// for each digit and round, and the method's setting.
+// setting converts a trial, which has a value for each parameter in space, to the number of rounds, the number of
+// forward passes per digit and round, and the method's setting.
 func (c contender) setting(t task, trial method.Setting) (rounds int, passes float64, s method.Setting) {
 	rounds = int(trial["rounds"])
 	passes = float64(t.passes) / float64(rounds)
@@ -96,7 +96,7 @@ func (c contender) setting(t task, trial method.Setting) (rounds int, passes flo
 	return rounds, passes, method.Setting{"mu": mu, "eta": trial["reach"] / (float64(rounds) * trial["tau"]), "tau": trial["tau"]}
 }
 
-// stage has the data and models that the runs of one seed share.
+// stage holds the data and models shared by the runs with one seed.
 type stage struct {
 	task
 	base      []float32
@@ -104,8 +104,8 @@ type stage struct {
 	seed      uint64
 }
 
-// world returns the world of a contender. Training starts from the frozen network or, if the contender trains the
-// numbers of an adapter, from zeros.
+// world returns the world in which a contender trains. Training starts from the frozen network or, if the contender
+// trains an adapter, from zeros.
 func (s *stage) world(c contender, rounds int, passes float64) (*method.World, error) {
 	g, err := graph.Parse("complete", s.members, 1)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *stage) world(c contender, rounds int, passes float64) (*method.World, e
 	return w, nil
 }
 
-// accuracy returns the percentage of the evaluation digits that a model labels correctly, as the mean over the models.
+// accuracy returns the percentage of evaluation digits that are labeled correctly, averaged over the models.
 func (s *stage) accuracy(c contender, models [][]float32) (float64, error) {
 	a, err := adapter.New(*s.network.Subspace(s.numbers), s.base, nil)
 	if err != nil {

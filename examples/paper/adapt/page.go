@@ -36,7 +36,7 @@ What those that send scalars alone give up:
 - *Work.* Each member repeats the steps of all: as many passes over all parameters as there are scalars.
 `
 
-// page returns the text of README.md, without the lines about the origin of the results.
+// page returns the text of README.md without the lines about the origin of the results.
 func (s *study) page() (string, error) {
 	st, err := s.stage(1)
 	if err != nil {

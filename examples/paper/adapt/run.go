@@ -13,15 +13,16 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// study has the task of a comparison, and the results that its folder already has.
+// study holds the task of a comparison and the results that are already in its folder.
 type study struct {
 	task
 	source      *frozen.Source
 	runs, tries *sweep.Table
 }
 
-// Run searches for settings, makes the runs of seeds 1 to seeds, and writes README.md into out. dir is the folder of
-// MNIST; if it is empty, MNIST comes from the module GoMNIST. Run does not repeat runs whose results are in out.
+// Run searches for settings, performs the runs for seeds 1 to seeds, and writes README.md to the folder out. dir is the
+// folder with the MNIST files; if it is empty, MNIST comes from the module GoMNIST. Run does not repeat runs whose
+// results are in out.
 func Run(ctx context.Context, dir, out string, seeds int, log io.Writer) error {
 	t := complete
 	t.seeds = seeds
@@ -54,10 +55,10 @@ func (t task) run(ctx context.Context, dir, out string, log io.Writer) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), page, s.runs, s.tries)
 }
 
-// tuning is the seed of the search for settings. No reported run uses the digits of this seed.
+// tuning is the seed for the search for settings. No reported run uses this seed's digits.
 const tuning = 0
 
-// stage deals the digits of a seed to the members.
+// stage deals digits to the members with the given seed.
 func (s *study) stage(seed uint64) (*stage, error) {
 	own, held, err := s.source.Deal(s.members*s.each, s.held, seed, seed == tuning)
 	return &stage{s.task, s.source.Base, own, held, seed}, err
@@ -67,7 +68,8 @@ func (c contender) key(t task, seed uint64) []string {
 	return []string{c.name, strconv.Itoa(c.numbers(t)), strconv.FormatUint(seed, 10)}
 }
 
-// fill searches for the setting of a contender and makes its runs, unless their results are already there.
+// fill searches for a contender's setting and performs the contender's runs, unless the results are already in the
+// folder.
 func (s *study) fill(ctx context.Context, c contender) (note string, err error) {
 	trial, err := s.search(ctx, c)
 	if err != nil {
@@ -103,7 +105,7 @@ func (s *study) fill(ctx context.Context, c contender) (note string, err error) 
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// search tries settings on the digits of the seed tuning, and returns the setting with the best accuracy.
+// search tries settings on digits that no reported run uses, and returns the setting with the best accuracy.
 func (s *study) search(ctx context.Context, c contender) (best method.Setting, err error) {
 	st, err := s.stage(tuning)
 	if err != nil {

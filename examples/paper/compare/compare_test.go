@@ -12,8 +12,8 @@ import (
 
 var patients = strings.Fields("-data csv:../../patients.csv -label diagnosis -drop id -onehot ward -graph complete")
 
-// Every method has a row in the table, and the file has every run. A second comparison gives the same digits and does
-// not overwrite the file.
+// TestRun checks that every method has a row in the table, that the file has every run, and that a second comparison
+// prints the same table and does not overwrite the file.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.csv")
 	args := append(patients, "-nodes", "4", "-rounds", "3", "-seeds", "1,3", "-trials", "3", "-colluders", "1")
@@ -47,7 +47,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The row of SPADE-DFL equals the result of "spade-edge simulate" with the same flags: 73.50 % from 120,000 losses.
+// TestIsSimulate checks that the row of SPADE-DFL equals the result of "spade-edge simulate" with the same flags: 73.50
+// % from 120,000 losses.
 func TestIsSimulate(t *testing.T) {
 	o, err := parse(append(patients, "-nodes", "20", "-seeds", "1"), io.Discard)
 	if err != nil {
@@ -70,7 +71,7 @@ func TestIsSimulate(t *testing.T) {
 	}
 }
 
-// With several files, one per client, the result equals that of "spade-edge simulate".
+// TestFiles checks that, with one file per client, the result equals the result of "spade-edge simulate".
 func TestFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.FromSlash("../../patients.csv"))
 	if err != nil {
@@ -105,7 +106,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A client with only one sample trains on it, in the comparison and in the searches.
+// TestSmallClients checks that a client with a single sample trains on that sample, in the comparison and in the
+// searches.
 func TestSmallClients(t *testing.T) {
 	o, err := parse(append(patients, "-nodes", "700", "-partition", "dirichlet:0.3,unbalanced"), io.Discard)
 	if err != nil {
@@ -127,7 +129,7 @@ func TestSmallClients(t *testing.T) {
 	}
 }
 
-// Wrong flags are reported before any data is read.
+// TestWrongFlags checks that wrong flags are reported before any data is read.
 func TestWrongFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-nodes 1", "-nodes is 1"}, {"-rounds 0", "-rounds is 0"}, {"-epsilon 0", "-epsilon is 0"}, {"-delta 1", "-delta is 1"},

@@ -23,7 +23,7 @@ const (
 	own    = "SPADE-DFL"
 )
 
-// contenders lists the rows of the table. If private is false, all methods run without noise.
+// contenders returns the methods of the table, one per row. If private is false, all methods run without noise.
 func contenders(private bool, colluders int) []contender {
 	list := []contender{
 		{name: "always the most frequent class", hand: majority},
@@ -57,7 +57,7 @@ func contenders(private bool, colluders int) []contender {
 
 func majority(context.Context, *stage) ([][]float32, error) { return nil, nil }
 
-// alone trains each client on its own data, without noise, as a fleet of one member. It returns one model per client.
+// alone trains each client without noise on its own data, as a fleet of one member, and returns one model per client.
 func alone(ctx context.Context, s *stage) ([][]float32, error) {
 	one, err := graph.New(1, nil)
 	if err != nil {
@@ -76,7 +76,7 @@ func alone(ctx context.Context, s *stage) ([][]float32, error) {
 	return all, nil
 }
 
-// pooled trains on all data in one place with the exact gradient, which gives a ceiling for all methods.
+// pooled trains with the exact gradient on all data in one place. Its accuracy is an upper reference for all methods.
 func pooled(_ context.Context, s *stage) ([][]float32, error) {
 	return [][]float32{data.CeilingModel(s.train, true)}, nil
 }

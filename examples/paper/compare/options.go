@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// options are the flags, named like those of "spade-edge simulate".
+// options holds the flags, which have the same names as the flags of "spade-edge simulate".
 type options struct {
 	spec           task.Spec
 	files          []string // one per client; nil if the clients share the samples of one source
@@ -99,7 +99,8 @@ func parse(args []string, log io.Writer) (*options, error) {
 	return o, errors.Join(append(errs, o.spec.Validate())...)
 }
 
-// readSeeds parses at most a thousand numbers and ranges such as 1..5, separated by commas.
+// readSeeds parses a comma-separated list of numbers and ranges such as 1..5. A range may contain at most a thousand
+// numbers.
 func readSeeds(text string) (seeds []uint64, err error) {
 	seen := make(map[uint64]bool)
 	for _, part := range strings.Split(text, ",") {

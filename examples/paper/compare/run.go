@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Run parses flags and makes the comparison. It prints a table to out and its progress to log.
+// Run parses flags and performs the comparison. It prints a table to out and progress to log.
 func Run(ctx context.Context, args []string, out, log io.Writer) error {
 	o, err := parse(args, log)
 	if err != nil {
@@ -63,8 +63,8 @@ type result struct {
 	losses  float64 // mean number of losses asked for, per sample and round
 }
 
-// run makes the contender's run on the stage last. If the contender's settings come from a search, run first makes that
-// search, with the given number of trials, on the stages in the parameter search.
+// run runs the contender on one stage, the parameter last. If the contender's settings come from a search, run first
+// searches on the stages in search, with the given number of trials.
 func (c contender) run(ctx context.Context, last *stage, search []stage, trials int) (r result, err error) {
 	if c.searched {
 		if r.setting, err = c.search(ctx, search, trials); err != nil {
@@ -96,8 +96,8 @@ func (c contender) models(ctx context.Context, s *stage, setting method.Setting)
 	return models, spent, err
 }
 
-// search tries points of a Latin hypercube on the first validation set, and then the best five points on the other
-// validation sets. trials is the number of points. search returns the setting with the best mean accuracy.
+// search returns the setting with the best mean accuracy. It tries points of a Latin hypercube on the first validation
+// set, and the best five points also on the other validation sets. trials is the number of points.
 func (c contender) search(ctx context.Context, on []stage, trials int) (method.Setting, error) {
 	type trial struct {
 		setting method.Setting

@@ -10,21 +10,21 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// stage has what all contenders share for one seed: the clients' data, the budgets, and the test data.
+// stage holds what all contenders share for one seed: the clients' data, the budgets, and the test data.
 type stage struct {
 	world *method.World
 	train *task.Data
 	test  *task.Model
 }
 
-// rehearsals is how many validation sets a search cuts from the training samples of one seed.
+// rehearsals is the number of validation sets that a search splits off from the training samples of one seed.
 const rehearsals = 2
 
 // validation is the share of the training samples that a search uses for validation.
 const validation = 0.2
 
-// stages returns the stage of a seed, followed by the stages for the search, whose test sets are cut from the training
-// samples of the first stage.
+// stages returns the stage for a seed, followed by the stages for the search. The test sets of the search stages are
+// split off from the training samples of the first stage.
 func (o *options) stages(seed uint64) (all []stage, err error) {
 	spec := o.spec
 	spec.Seed = seed
@@ -97,14 +97,14 @@ func (o *options) stage(train *task.Data, parts [][]int, test *task.Data, g *gra
 	return s, err
 }
 
-// worth has the scores of models on held-out samples, in percent, each the mean over the models.
+// worth holds scores on held-out samples, in percent, averaged over the models.
 type worth struct {
 	accuracy float64
 	auc      float64 // NaN unless there are two classes, and samples of both
 }
 
-// judge returns the scores of models. Without models it returns the scores of always predicting the most frequent
-// class.
+// judge returns the scores of the models. If there are no models, it returns the scores of always predicting the most
+// frequent class.
 func (s *stage) judge(models [][]float32) (w worth, err error) {
 	if models == nil {
 		return worth{100 * s.test.Majority(), math.NaN()}, nil

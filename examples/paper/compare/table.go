@@ -85,7 +85,7 @@ func accuracies(runs []result) []float64 {
 	return column(runs, func(r result) float64 { return r.accuracy })
 }
 
-// interval formats the mean of v and, if v has several values, its confidence interval.
+// interval formats the mean of v, followed by its confidence interval if v has several values.
 func interval(v []float64, format string) string {
 	i, err := stat.TInterval(v, 0.95)
 	if err != nil {

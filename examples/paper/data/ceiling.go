@@ -6,18 +6,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// ceilingSteps is the number of gradient steps of [CeilingModel]. The model's loss and accuracy converge much earlier.
+// ceilingSteps is the number of gradient steps of [CeilingModel]. Loss and accuracy converge long before the last step.
 const ceilingSteps = 3000
 
-// Ceiling returns the test accuracy of the [CeilingModel]. It is an upper reference for methods that see only losses
-// and learn on distributed data.
+// Ceiling returns the test accuracy of [CeilingModel]. This accuracy is an upper reference for methods that see only
+// losses and learn from distributed data.
 func Ceiling(s Split, logistic bool) float64 {
 	return task.NewSoftmax(s.Test).Accuracy(CeilingModel(s.Train, logistic))
 }
 
-// CeilingModel trains the model of the experiments, task.NewSoftmax, on all training data in one place. It uses the
-// exact gradient (full batch, Nesterov's accelerated method from zero) of the squared probability loss or, with
-// logistic, of the logarithmic loss.
+// CeilingModel trains the model of the experiments, task.NewSoftmax, on all training data in one place. It minimizes
+// the squared probability loss or, if logistic is true, the logarithmic loss, by Nesterov's accelerated method with the
+// exact full-batch gradient, starting from zero.
 func CeilingModel(train *task.Data, logistic bool) []float32 {
 	rows := train.Classes
 	if rows == 2 {
@@ -25,8 +25,8 @@ func CeilingModel(train *task.Data, logistic bool) []float32 {
 	}
 	dim := rows * train.Dim
 	x, before, y, g := make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim)
-	// The mean squared norm of a row is about Dim, and the curvature of either loss along a row is at most half of its
-	// norm.
+	// Along each row, the curvature of either loss is at most half of the row's squared norm, which is Dim on average.
+	// The step is the inverse of this bound.
 	step := 2 / float64(train.Dim)
 	for t := range ceilingSteps {
 		momentum := float64(t) / float64(t+3)
@@ -45,7 +45,7 @@ func CeilingModel(train *task.Data, logistic bool) []float32 {
 	return model
 }
 
-// gradient sets g to the mean gradient of the loss at x.
+// gradient stores in g the mean gradient of the loss at x.
 func gradient(g, x []float64, d *task.Data, rows int, logistic bool) {
 	clear(g)
 	s := slope{p: make([]float64, d.Classes), dz: make([]float64, d.Classes), rows: rows, logistic: logistic}
@@ -57,8 +57,8 @@ func gradient(g, x []float64, d *task.Data, rows int, logistic bool) {
 	}
 }
 
-// Gradient returns a function that stores in g the gradient of the squared probability loss of a sample of d, for the
-// model task.NewSoftmax. The function is not safe for concurrent use.
+// Gradient returns a function that stores in g the gradient, at x, of the squared probability loss of one sample of d,
+// for the model task.NewSoftmax. The function is not safe for concurrent use.
 func Gradient(d *task.Data) func(g, x []float32, sample int) {
 	dim := task.NewSoftmax(d).Dim()
 	s := slope{p: make([]float64, d.Classes), dz: make([]float64, d.Classes), rows: dim / d.Dim}
@@ -81,7 +81,7 @@ type slope struct {
 	logistic bool
 }
 
-// add adds the gradient of one sample's loss at x to g. a has the sample's features.
+// add adds to g the gradient of one sample's loss at x. a holds the sample's features.
 func (s *slope) add(g, x []float64, a []float32, class int) {
 	p, dz := s.p, s.dz
 	probabilities(p, x, a, s.rows)
@@ -116,7 +116,7 @@ func (s *slope) add(g, x []float64, a []float32, class int) {
 	}
 }
 
-// probabilities stores the model's class probabilities for the sample a in p.
+// probabilities stores in p the model's class probabilities for a sample with features a.
 func probabilities(p, x []float64, a []float32, rows int) {
 	largest := 0.0
 	for k := range p {

@@ -13,18 +13,18 @@ import (
 // Names lists the data sets, in the paper's order.
 var Names = []string{"mnist", "fashion", "alzheimers", "brain"}
 
-// Titles has the paper's names of the data sets.
+// Titles maps the name of each data set to its title in the paper.
 var Titles = map[string]string{"mnist": "MNIST", "fashion": "Fashion-MNIST", "alzheimers": "Alzheimer's disease",
 	"brain": "Brain Tumor MRI"}
 
 // Folds is the number of parts in the cross-validation of the Alzheimer's data. The other data sets have one split per
-// seed, which is fold 0.
+// seed, numbered as fold 0.
 const Folds = 5
 
-// validation is the share of a training set on which the search scores settings.
+// validation is the share of a training set that the search uses to score settings.
 const validation = 0.2
 
-// Source is a data set as it was read from its files. It is safe for concurrent use.
+// Source is a data set as read from its files. It is safe for concurrent use.
 type Source struct {
 	Name string
 
@@ -51,7 +51,7 @@ type split struct {
 	err  error
 }
 
-// Load reads a data set from its folder in dir.
+// Load reads the data set with the given name from its folder in dir.
 func Load(name, dir string) (*Source, error) {
 	no := false
 	spec := task.Spec{Standardize: &no, Bias: &no}
@@ -95,16 +95,16 @@ func join(a, b *task.Data) *task.Data {
 	return &out
 }
 
-// Split returns a training and a test set for a seed and, if the source has folds, for one fold. With validate, both
-// returned sets are cut from the training set, and the real test set is not used. Preprocessing is fitted on the
-// returned training set.
+// Split returns a training set and a test set for a seed and, if the source has folds, a fold. If validate is true,
+// both sets come from the training set, and the real test set is not used. Preprocessing is fitted on the returned
+// training set.
 func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
 	return s.get(key{seed, fold, validate, false})
 }
 
-// SplitRows is like [Source.Split], but for record-level privacy: which samples are held out depends only on the number
-// of samples and the seed, so that changing a sample's label does not move any other sample. SplitRows holds out a
-// fifth of the samples, unless the source has a separate test set. It has no folds.
+// SplitRows is like [Source.Split], but for record-level privacy: the number of samples and the seed alone determine
+// which samples are held out, so that changing a sample's label does not move any other sample. SplitRows holds out a
+// fifth of the samples, unless the source has a separate test set. It does not use folds.
 func (s *Source) SplitRows(seed uint64, validate bool) (Split, error) {
 	return s.get(key{seed, 0, validate, true})
 }
@@ -181,8 +181,8 @@ func apply(train, test *task.Data, f func(*task.Data) (*task.Data, error)) (Spli
 	return Split{a, b}, err
 }
 
-// folds shuffles the samples of each class and deals them in turn to Folds parts. out is part number fold, and in has
-// all other parts.
+// folds shuffles the samples of each class and deals them in turn to Folds parts. The result out holds part number
+// fold, and the result in holds all other parts.
 func folds(y []int, classes, fold int, seed uint64) (in, out []int) {
 	for class := range classes {
 		var members []int

@@ -81,8 +81,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestGradient compares the gradients that train the ceiling with finite differences of the losses that the methods
-// see.
+// TestGradient compares the gradients that train the ceiling model with finite differences of the losses that the
+// methods query.
 func TestGradient(t *testing.T) {
 	for _, classes := range []int{2, 4} {
 		d := task.Clinical(50, 3)
@@ -123,7 +123,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestSplitRows checks that one record's label moves no other record in a split for record-level privacy.
+// TestSplitRows checks that, in a split for record-level privacy, changing one record's label moves no other record.
 func TestSplitRows(t *testing.T) {
 	for _, name := range []string{"fashion", "alzheimers"} {
 		a, b := source(t, name), source(t, name)
@@ -144,7 +144,8 @@ func TestSplitRows(t *testing.T) {
 	}
 }
 
-// TestSampleGradient checks that the mean of the samples' gradients is the gradient that trains the ceiling.
+// TestSampleGradient checks that the mean of the per-sample gradients equals the gradient that trains the ceiling
+// model.
 func TestSampleGradient(t *testing.T) {
 	for _, classes := range []int{2, 4} {
 		d := task.Clinical(30, 3)

@@ -8,8 +8,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Do runs the jobs whose results are not in the store, with the given settings, and stores the results. It first drops
-// every result, of any seed, that was made with a setting other than the current one, so that no mean mixes settings.
+// Do runs the jobs whose results are not in the store, with the given settings, and stores the results. So that no mean
+// combines different settings, Do first drops all results, whatever their seed, that were computed with an outdated
+// setting.
 func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Store, log io.Writer) error {
 	planned := make(map[Job]bool)
 	for _, j := range jobs {

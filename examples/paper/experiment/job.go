@@ -18,7 +18,7 @@ import (
 // Delta is the delta of every private run.
 const Delta = 1e-5
 
-// Job is one run. Job, data files and setting together determine the run's result.
+// Job is one run. The job, the data files and the setting together determine the result.
 type Job struct {
 	Table     string  `json:"table"` // the comparison to which the run belongs, see [Tables]
 	Dataset   string  `json:"dataset"`
@@ -28,8 +28,8 @@ type Job struct {
 	Rounds    int     `json:"rounds"`  // at most; 50 in all tables but [Longer]
 	Queries   float64 `json:"queries"` // losses per sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
-	// Accounting is the accounting in which Epsilon is stated, by its name in dpmech; empty means exact (gdp). With a
-	// looser accounting, the same Epsilon requires more noise.
+	// Accounting is the dpmech name of the accounting method in which Epsilon is stated; empty means exact accounting
+	// (gdp). With looser accounting, the same Epsilon requires more noise.
 	Accounting string `json:"accounting,omitempty"`
 	Method     string `json:"method"`
 	Seed       uint64 `json:"seed"`
@@ -45,8 +45,8 @@ type Result struct {
 
 	Accuracy float64 `json:"accuracy"` // mean over the clients, each with its model after the last round
 	Network  float64 `json:"network"`  // of the clients' average model, which no device has
-	// The following scores exist only for SPADE-DFL. They are the scores of further models that a client has at no cost
-	// in queries or privacy: the mean of its releases and, after [Cooldown] rounds of pure consensus, both the last
+	// The following scores exist only for SPADE-DFL. They belong to further models that a client gets at no cost in
+	// queries or privacy: the mean of its releases and, after [Cooldown] rounds of pure consensus, both the last
 	// release and the mean of the releases.
 	Averaged       float64 `json:"averaged,omitempty"`
 	Cooled         float64 `json:"cooled,omitempty"`
@@ -68,10 +68,10 @@ type Lab struct {
 	sources map[string]*data.Source
 }
 
-// NewLab returns a lab for the data sets in the folder dir. It reads a data set when it is first used.
+// NewLab returns a lab for the data sets in the folder dir. Each data set is read when it is first used.
 func NewLab(dir string) *Lab { return &Lab{dir: dir, sources: make(map[string]*data.Source)} }
 
-// Source returns a data set.
+// Source returns the data set with the given name.
 func (l *Lab) Source(name string) (*data.Source, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Lab) Source(name string) (*data.Source, error) {
 	return s, err
 }
 
-// world returns the world in which a job's method runs, and the model that holds the test samples.
+// world returns the world in which a job's method runs, and the model that scores the test samples.
 func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 	source, err := l.Source(j.Dataset)
 	if err != nil {
@@ -123,8 +123,8 @@ func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 	return w, task.NewSoftmax(split.Test), nil
 }
 
-// exact returns the epsilon that, in exact accounting, requires the same noise as the job's epsilon in its own
-// accounting.
+// exact returns the epsilon for which exact accounting requires the same noise as the job's accounting does for the
+// job's epsilon.
 func (j Job) exact() (float64, error) {
 	if j.Accounting == "" {
 		return j.Epsilon, nil
@@ -137,7 +137,7 @@ func (j Job) exact() (float64, error) {
 	return dpmech.GDP.Epsilon(rho, Delta), err
 }
 
-// Run runs a job with a setting: the method's own parameters and those of [Lab.space].
+// Run runs a job with a setting, which holds the method's own parameters and the parameters from [Lab.space].
 func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {
@@ -201,17 +201,18 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 	return r, nil
 }
 
-// Methods lists all methods: first the rivals, then SPADE-DFL in the paper's form and its variants, then two
-// references.
+// Methods lists all methods: the rivals, SPADE-DFL in the paper's form, its variants, and two references, in this
+// order.
 func Methods() []method.Method {
 	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together, centeredWalsh, tracking,
 		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
 }
 
-// The variants of SPADE-DFL, named by what they add to the paper's form. The variants from centeredCooled on have a
-// cool-down. The variant together also averages releases, shared has pairwise noise, and sharedMomentum also has
-// momentum and twice the mixing. The last two variables are rivals: DP-FedAvg as published, where a server sees every
-// update and adds the noise, and a form of DP-FedAvg without a server.
+// Variants of SPADE-DFL. A variable's name says what the variant adds to the paper's form. The variant centeredCooled
+// and all variants after it have a cool-down. In addition, the variant together averages releases, the variant shared
+// has pairwise noise, and sharedMomentum has pairwise noise, momentum and twice the mixing. The last two variables are
+// rivals: DP-FedAvg as published, with a server that sees every update and adds the noise, and a form of DP-FedAvg
+// without a server.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}

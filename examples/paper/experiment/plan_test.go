@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// TestPlanIsTheTables compares the number of planned runs with a manual count from the tables.
+// TestPlanIsTheTables checks the number of planned runs against a manual count from the tables.
 func TestPlanIsTheTables(t *testing.T) {
 	jobs := Plan(Tables, data.Names, 30)
 	seen := make(map[Job]bool)
@@ -26,8 +26,8 @@ func TestPlanIsTheTables(t *testing.T) {
 		}
 	}
 	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions each, and DP-SGD in one
-	// Five more methods: tracking with Walsh directions; pairwise noise without and with momentum; trusted server;
-	// gossip.
+	// Each private table has five more methods: SPADE-DFL with tracking and Walsh directions; pairwise noise without
+	// momentum; pairwise noise with momentum; a trusted server; and gossip.
 	private := 4 * (perTable2 + 4*30*5)
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,
@@ -41,7 +41,7 @@ func TestPlanIsTheTables(t *testing.T) {
 	}
 }
 
-// TestNoSeedOfTheSearchIsReported checks that the search uses no seed of a reported run.
+// TestNoSeedOfTheSearchIsReported checks that no reported run uses a seed of the search.
 func TestNoSeedOfTheSearchIsReported(t *testing.T) {
 	for _, j := range Plan(Tables, data.Names, 1000) {
 		first, more := tuningSeeds(j)
@@ -82,8 +82,8 @@ func TestHypercube(t *testing.T) {
 	}
 }
 
-// TestStoreGoesOn stores two results and truncates the file within the second line, as an interruption may. A new store
-// finds the first result and can add the second one again.
+// TestStoreGoesOn stores two results and truncates the file in the second line, as an interruption might. It checks
+// that a new store finds the first result and can add the second result again.
 func TestStoreGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	first := Result{Job: Job{Table: "2a", Dataset: "mnist", Method: "m", Seed: 1}, Accuracy: 1.0 / 3}

@@ -26,7 +26,7 @@ type Choice struct {
 	Seeds   int            `json:"seeds"` // number of seeds on which the setting was tried
 }
 
-// ReadSettings reads settings. A missing file gives empty settings.
+// ReadSettings reads settings from a file. If the file is missing, it returns empty settings.
 func ReadSettings(path string) (*Settings, error) {
 	s := &Settings{Choices: make(map[string]Choice)}
 	text, err := os.ReadFile(path)
@@ -44,7 +44,7 @@ func ReadSettings(path string) (*Settings, error) {
 	return s, nil
 }
 
-// Write writes the settings to a file, keys sorted.
+// Write writes the settings to a file with sorted keys.
 func (s *Settings) Write(path string) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 	return c.Setting, nil
 }
 
-// Seeds returns on how many seeds the chosen setting was tried, or 0 if the job has no searched setting.
+// Seeds returns the number of seeds with which the chosen setting was tried, or 0 if no search was made for the job.
 func (s *Settings) Seeds(j Job) int { return s.Choices[j.settingKey()].Seeds }
 
 func (s *Settings) made(r Result) bool {
@@ -71,11 +71,13 @@ func (s *Settings) made(r Result) bool {
 	return err == nil && maps.Equal(setting, r.Setting)
 }
 
-// settingKey returns a key that is equal for jobs that share a setting. A method has one setting for each comparison
-// and data set, whatever the partition. Tables III and IV are an exception, because in them epsilon varies by a factor
-// of eight and the number of clients by a factor of three. There, each epsilon has its own setting for 100 clients. At
-// epsilon 32, 30 and 40 clients share a setting, and so do 50 and 75 clients. The centered estimator without further
-// options uses the setting of the paper's form in these two tables.
+// settingKey returns a key that is equal for jobs that share a setting. Each method has one setting per comparison and
+// data set, regardless of the partition.
+//
+// Tables III and IV need several settings, because epsilon varies by a factor of eight and the number of clients by a
+// factor of three. With 100 clients, each epsilon has its own setting. With epsilon 32, one setting serves 30 and 40
+// clients, and another serves 50 and 75 clients. In these two tables, the centered estimator without further options
+// uses the setting of the paper's form.
 func (j Job) settingKey() string {
 	name, where := j.Method, ""
 	if j.Table == Sensitivity || j.Table == Validation {
@@ -94,7 +96,7 @@ func (j Job) settingKey() string {
 	return table + "/" + j.Dataset + where + "/" + name
 }
 
-// tunedClients returns the number of clients with which the search tuned the setting that n clients use.
+// tunedClients returns the number of clients in the search that produced the setting for n clients.
 func tunedClients(n int) int {
 	switch {
 	case n < 50:

@@ -14,14 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Session describes the origin of results. A program run that adds results to a file first writes its session as one
-// line.
+// Session describes the origin of results. A program that adds results to a file first writes its session as one line.
 type Session struct {
 	sweep.Origin
 	Seeds string `json:"seeds"`
 }
 
-// NewSession describes this program run.
+// NewSession describes this execution of the program.
 func NewSession(seeds int) Session {
 	return Session{sweep.NewOrigin(), fmt.Sprintf("1..%d", seeds)}
 }
@@ -35,15 +34,15 @@ type Store struct {
 	begun   map[string]bool
 }
 
-// NewStore returns a store in a folder, which it creates if necessary.
+// NewStore returns a store in the folder dir, which it creates if necessary.
 func NewStore(dir string, session Session) (*Store, error) {
 	return &Store{dir: dir, session: session, begun: make(map[string]bool)}, os.MkdirAll(dir, 0o755)
 }
 
-// name returns the name of the file with a table's results on a data set.
+// name returns the name of the file that holds a table's results on a data set.
 func name(table, dataset string) string { return "runs-" + table + "-" + dataset + ".jsonl" }
 
-// Add appends a result to its file. When it returns, the operating system has the data.
+// Add appends a result to its file. On return, the data has been handed to the operating system.
 func (s *Store) Add(r Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +68,8 @@ func (s *Store) Add(r Result) error {
 	return nil
 }
 
-// Results returns all results of a table on a data set, one for each job. It skips truncated lines. If the file is
-// missing, it returns none.
+// Results returns all results of a table on a data set, one per job. It skips truncated lines. If the file is missing,
+// the slice is empty.
 func (s *Store) Results(table, dataset string) ([]Result, error) {
 	text, err := os.ReadFile(filepath.Join(s.dir, name(table, dataset)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +88,8 @@ func (s *Store) Results(table, dataset string) ([]Result, error) {
 	return out, nil
 }
 
-// Keep removes lines from the file of a table's results on a data set: results for which keep returns false, truncated
-// lines, and duplicates.
+// Keep removes lines from the file that holds a table's results on a data set: results for which keep returns false,
+// truncated lines, and duplicates.
 func (s *Store) Keep(table, dataset string, keep func(Result) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +99,7 @@ func (s *Store) Keep(table, dataset string, keep func(Result) bool) error {
 	})
 }
 
-// rewrite removes from a file the lines for which keep returns false, and duplicate lines. A missing file counts as
+// rewrite removes duplicate lines and lines for which keep returns false from a file. It treats a missing file as
 // empty.
 func rewrite(path string, keep func(line []byte) bool) error {
 	text, err := os.ReadFile(path)
@@ -151,7 +150,7 @@ func (j Job) id() Job {
 	return j
 }
 
-// cell returns the job without the fields in which the runs of one table entry differ.
+// cell returns the job without the fields that differ between the runs of one table entry.
 func (j Job) cell() Job {
 	j.Curve, j.Seed, j.Fold = false, 0, 0
 	return j

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// TestKeep checks that Keep removes unwanted, duplicate and truncated lines, and nothing else.
+// TestKeep checks that Keep removes only unwanted, duplicate and truncated lines.
 func TestKeep(t *testing.T) {
 	dir := t.TempDir()
 	s, err := NewStore(dir, Session{})
@@ -47,7 +47,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestTrials checks that a complete trial is found and a truncated trial is not, and that the file has one header.
+// TestTrials checks that a complete trial is found and a truncated trial is not, and that the file has only one header.
 func TestTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trials.csv")
 	for trial := range 3 {

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// The comparisons. All but Longer have at most 50 rounds, on a random graph in which any two clients are neighbors with
-// probability 0.3.
+// The comparisons. All except Longer have at most 50 rounds. The graph of every comparison is random: any two clients
+// are neighbors with probability 0.3.
 const (
 	EqualQueries = "2a"   // Table II without noise, at equal queries
 	Private8     = "2b8"  // Table II at equal queries and epsilon 8
@@ -22,26 +22,26 @@ const (
 	Longer       = "long" // SPADE-DFL without noise, with the settings of Table II and more rounds
 )
 
-// Tables lists the comparisons in the order in which they are computed.
+// Tables lists the comparisons in execution order.
 var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Longer, Validation, PrivateFree}
 
 // Partitions of Table II.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
 
-// Tables III and IV vary the number of clients at epsilon 32, and epsilon with 100 clients.
+// Table III varies the number of clients at epsilon 32. Table IV varies epsilon with 100 clients.
 var (
 	Counts   = []int{30, 40, 50, 75, 100}
 	Epsilons = []float64{4, 8, 16, 24, 32}
 )
 
-// LongerRounds are the numbers of rounds in the comparison Longer.
+// LongerRounds lists the numbers of rounds in the comparison Longer.
 var LongerRounds = []int{50, 200, 800}
 
-// mostSeeds bounds the number of seeds of a comparison: of Longer, whose differences are large, and of Validation,
-// which scores the same settings in another way.
+// mostSeeds limits the number of seeds for two comparisons: Longer, because its differences are large, and Validation,
+// because it only scores the same settings in another way.
 var mostSeeds = map[string]int{Longer: 5, Validation: 10}
 
-// MostSeeds returns the largest number of seeds of a comparison.
+// MostSeeds returns the maximum number of seeds for a comparison.
 func MostSeeds(table string) int {
 	if most, ok := mostSeeds[table]; ok {
 		return most
@@ -49,17 +49,17 @@ func MostSeeds(table string) int {
 	return math.MaxInt
 }
 
-// The number of clients in Table II, and the number of rounds in all tables but the comparison Longer.
+// The number of clients in Table II, and the number of rounds in all comparisons except Longer.
 const (
 	clients = 31
 	rounds  = 50
 )
 
-// freeQueries is the largest number of losses per sample and round that a search tries, in comparisons where a method
-// may choose this number. The smallest is 2.
+// freeQueries is the largest number of losses per sample and round that a search tries in comparisons that let a method
+// choose this number. The smallest is 2.
 const freeQueries = 10
 
-// tau returns SPADE-DFL's number of local steps for a data set, as in the paper.
+// tau returns the paper's number of local steps of SPADE-DFL on a data set.
 func tau(dataset string) int {
 	if dataset == "alzheimers" {
 		return 8
@@ -67,7 +67,7 @@ func tau(dataset string) int {
 	return 2
 }
 
-// template returns the fields that the jobs of a table on a data set have in common.
+// template returns a job with the fields that all jobs for a table and data set share.
 func template(table, dataset string) Job {
 	j := Job{Table: table, Dataset: dataset, Clients: clients, Graph: "er:0.3", Rounds: rounds,
 		Queries: float64(1 + tau(dataset))}
@@ -84,7 +84,7 @@ func template(table, dataset string) Job {
 	return j
 }
 
-// cells returns the jobs of a table on a data set, without seeds.
+// cells returns the jobs for a table and data set, without seeds.
 func cells(table, dataset string) []Job {
 	var out []Job
 	j := template(table, dataset)
@@ -143,20 +143,19 @@ func cells(table, dataset string) []Job {
 	return out
 }
 
-// Pooled is the method that the paper runs on all data in one place. It has one cell for all partitions, which is
-// stored under the first partition.
+// Pooled is the method that the paper runs on all data in one place. It has a single cell for all partitions, stored
+// under the first partition.
 const Pooled = "DP-SGD"
 
-// Served lists the methods with all data in one place, and those with a server.
+// Served lists the methods that need all data in one place or a server.
 var Served = []string{Pooled, "DP-FedAvg"}
 
-// block is the number of seeds that all tables complete before any table begins with further seeds.
+// block is the number of seeds that every table completes before any table starts further seeds.
 const block = 5
 
-// Plan lists the jobs of the given tables and data sets for seeds 1 to seeds, in execution order. First come the jobs
-// of the first block of seeds for all tables, then the remaining jobs table by table. For the Alzheimer's data, each
-// seed uses one of the five folds. Table II at equal queries also needs the other folds; the jobs for these folds come
-// last.
+// Plan lists the jobs for the given tables and data sets with seeds 1 to seeds, in execution order. First come the jobs
+// of all tables for the first block of seeds, then the remaining jobs, table by table. On the Alzheimer's data, each
+// seed uses one of the five folds. Table II at equal queries also needs the other folds, whose jobs come last.
 func Plan(tables, sets []string, seeds int) []Job {
 	var out []Job
 	add := func(j Job, from, to int, fold func(seed int) int) {

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// trialLog is the file with all trials of the search. It is safe for concurrent use.
+// trialLog is the file that records all trials of the search. It is safe for concurrent use.
 type trialLog struct {
 	path string
 	mu   sync.Mutex
@@ -44,7 +44,8 @@ func openTrials(path string) (*trialLog, error) {
 	return b, nil
 }
 
-// trial returns the fields of one line of the file, or nil if the line is truncated. No field contains a line break.
+// trial returns the fields of one line of the file, or nil if the line is truncated. A trial takes exactly one line,
+// because no field contains a line break.
 func trial(line []byte) []string {
 	row, err := csv.NewReader(bytes.NewReader(line)).Read()
 	if err != nil || len(row) != len(trialHeader) {

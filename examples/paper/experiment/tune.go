@@ -18,16 +18,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The numbers of the search, which are the same for every method.
+// Parameters of the search, which are the same for every method.
 const (
 	trials    = 30              // points of a Latin hypercube, each tried on the first seeds
 	finalists = 5               // the best of the trials, which also run on further seeds
 	mixed     = "dirichlet:0.3" // the partition on which the search runs
 )
 
-// tuningSeeds returns the seeds on which every trial runs, and the further seeds for the finalists. No reported run
-// uses any of these seeds. Fashion-MNIST, whose validation sets have only 141 images, and runs with noise get more
-// seeds.
+// tuningSeeds returns the seeds for every trial, and further seeds for the finalists. No reported run uses any of these
+// seeds. There are more seeds for Fashion-MNIST, whose validation sets have only 141 images, and for private runs.
 func tuningSeeds(j Job) (first, more []uint64) {
 	n, all := 1, 3
 	switch {
@@ -55,8 +54,8 @@ const how = "For every comparison, data set and method: 30 points of a Latin hyp
 	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have " +
 	"seeds 1 to 30, and nothing of their test sets is seen."
 
-// Tune searches for every setting that the jobs need and that settings does not have. It writes each setting as soon as
-// it is found, and does not repeat a trial that is in the file of trials.
+// Tune searches for every setting that the jobs need and that is not yet in settings. It writes each setting as soon as
+// it is found, and does not repeat a trial recorded in the file of trials.
 func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, trialsPath string, log io.Writer) error {
 	settings.How = how
 	var todo []Job
@@ -175,8 +174,8 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 
 var errTrials = errors.New("see the file of trials")
 
-// space returns the parameters that the search varies for a job: the method's own, and those that the comparison leaves
-// free, see [Job.adapt].
+// space returns the parameters that the search varies for a job: the method's own parameters and the parameters that
+// the comparison leaves free; see [Job.adapt].
 func (l *Lab) space(j Job) ([]method.Param, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {
@@ -197,9 +196,9 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	return m.Space(w), nil
 }
 
-// adapt moves the parameters that belong to the world, not to the method, from a setting to w, and returns the
-// remaining setting. In Tables III and IV the moved parameter is the number of rounds: with fewer rounds, each round
-// needs less noise and may ask for more losses. In comparisons with free queries it is the number of losses.
+// adapt moves the parameters that belong to the world from the setting to w, and returns the setting without them. In
+// Tables III and IV, the number of rounds belongs to the world: with fewer rounds, each round needs less noise and may
+// query more losses. In comparisons with free queries, the number of losses belongs to the world.
 func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	own := maps.Clone(s)
 	if n, ok := s["rounds"]; ok {
@@ -213,10 +212,10 @@ func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	return own
 }
 
-// Hypercube returns n points. For each parameter, it divides the range into n equal parts, and each part has the value
-// of exactly one point (McKay, Beckman and Conover, "A comparison of three methods for selecting values of input
-// variables", Technometrics 1979). key seeds the draw. Values are rounded to four digits, so that a recorded setting is
-// exactly the one that was tried.
+// Hypercube returns n points of a Latin hypercube. It divides the range of each parameter into n equal parts, and
+// exactly one point has its value in each part (McKay, Beckman and Conover, "A comparison of three methods for
+// selecting values of input variables", Technometrics 1979). key seeds the random generator. Values are rounded to four
+// digits, so that the recorded setting is exactly the setting that was tried.
 func Hypercube(space []method.Param, n int, key string) []method.Setting {
 	h := fnv.New64a()
 	h.Write([]byte(key))

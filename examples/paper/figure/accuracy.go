@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Accuracy draws accuracy over rounds, like the paper's figures for MNIST to Brain Tumor. Each partition has a panel,
-// and each method a line: the mean over seeds, in a band of one population standard deviation to either side. All
-// curves must be of one data set.
+// Accuracy draws accuracy over rounds, like the paper's figures for its data sets. Each partition has a panel, and each
+// method has a line: the mean over seeds, in a band of one population standard deviation on either side. All curves
+// must belong to the same data set.
 func Accuracy(curves []Curve, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -55,8 +55,8 @@ func Accuracy(curves []Curve, path string) error {
 	return s.save(path)
 }
 
-// spread returns the points of a method's line: for each round the mean in percent, and one population standard
-// deviation to either side, cut to 0..100.
+// spread returns the points of a method's line: for each round, the mean in percent with one population standard
+// deviation on either side, clipped to 0..100.
 func (g *group) spread(partition, method string) []place {
 	var line []place
 	for _, round := range g.rounds {
@@ -71,11 +71,12 @@ func (g *group) spread(partition, method string) []place {
 }
 
 // Partitions draws accuracy over rounds for several partitions. Each method, or each way to score a method, has a
-// column with a line for each partition: the mean over seeds, in a band that is its two-sided 95 % interval by
-// Student's t. A second panel below shows the mean difference between a partition and the iid partition with the same
-// seeds, with the interval of this difference. learning is the last round that uses data. If further rounds follow, a
-// vertical line marks round learning; if learning is 0, there is no such line. All curves must be of one data set and
-// have at least two seeds.
+// column of two panels with one line per partition. The upper panel shows the mean over seeds, and the lower panel
+// shows the mean difference from the iid partition, paired by seed. A band around each line shows the two-sided 95 %
+// interval of the mean by Student's t.
+//
+// The parameter learning is the last round that uses data. If further rounds follow, a vertical line marks it. If
+// learning is 0, there is no vertical line. All curves must belong to the same data set and have at least two seeds.
 func Partitions(curves []Curve, learning int, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -145,8 +146,8 @@ func Partitions(curves []Curve, learning int, path string) error {
 	return s.save(path)
 }
 
-// intervals returns the points of a partition's line in percent, and the points of its difference from the iid
-// partition. The difference is empty for the iid partition itself, and if there are no curves for iid.
+// intervals returns the points of a partition's line and of its difference from the iid partition, in percent. There is
+// no difference for the iid partition itself, or if iid has no curves.
 func (g *group) intervals(partition, method string) (line, difference []place, err error) {
 	for _, round := range g.rounds {
 		here := key{partition, method, round}
@@ -184,7 +185,7 @@ func addLine(p *plot.Plot, x0, y0, x1, y1 float64) error {
 	return nil
 }
 
-// roomFor returns an axis range a little wider than low to high, all in percent, within 0..100.
+// roomFor returns an axis range slightly wider than low to high but within 0..100, all in percent.
 func roomFor(low, high float64) (float64, float64) {
 	room := max(0.06*(high-low), 0.5)
 	return max(0, low-room), min(100, high+room)

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// Curve is one point of a run's curve: the accuracy of a method after one round. All figures over rounds are drawn from
-// such points.
+// Curve is one point of a run's accuracy curve: the accuracy of a method after one round. All figures over rounds are
+// drawn from such points.
 type Curve struct {
 	Dataset   string
 	Partition string // in the format of task.Partition: iid, dirichlet:0.3, pathological:2
@@ -23,8 +23,7 @@ type Curve struct {
 
 var curveHeader = []string{"dataset", "partition", "method", "seed", "round", "accuracy"}
 
-// WriteCurves writes points as CSV with a header line. It writes each accuracy with as few digits as identify the
-// number.
+// WriteCurves writes points as CSV with a header line. Each accuracy has just enough digits to be read back exactly.
 func WriteCurves(w io.Writer, curves []Curve) error {
 	out := csv.NewWriter(w)
 	out.Write(curveHeader)
@@ -36,7 +35,7 @@ func WriteCurves(w io.Writer, curves []Curve) error {
 	return out.Error()
 }
 
-// ReadCurves reads the format of WriteCurves. It reports up to ten invalid rows together.
+// ReadCurves reads the format of WriteCurves. It reports up to ten invalid rows in one error.
 func ReadCurves(r io.Reader) ([]Curve, error) {
 	in := csv.NewReader(r)
 	in.FieldsPerRecord = len(curveHeader)
@@ -81,22 +80,23 @@ func ReadCurves(r io.Reader) ([]Curve, error) {
 	return curves, nil
 }
 
-// key identifies one place of one line in a figure, for all seeds: partition, method and round.
+// key identifies a point of a line in a figure, across all seeds: partition, method and round.
 type key struct {
 	Partition, Method string
 	Round             int
 }
 
-// group is a set of curves of one dataset, by key.
+// group holds all curves of one data set, by key.
 type group struct {
 	dataset string
-	// in the order of a figure; methods that the paper does not have come first, in the order of their first points
+	// in the order of a figure; methods that are not in the paper come first, in order of first appearance
 	partitions, methods []string
 	rounds              []int                   // ascending
 	at                  map[key]map[int]float64 // accuracies by seed
 }
 
-// newGroup groups points. It returns an error for several datasets or a duplicate point.
+// newGroup groups points by key. It returns an error if the points belong to several data sets or if a point occurs
+// twice.
 func newGroup(curves []Curve) (*group, error) {
 	if len(curves) == 0 {
 		return nil, errors.New("figure: no curves")
@@ -134,7 +134,7 @@ func newGroup(curves []Curve) (*group, error) {
 	return g, nil
 }
 
-// values returns the accuracies of a key in percent, in ascending order of seed.
+// values returns the accuracies for a key in percent, in ascending order of seed.
 func (g *group) values(k key) []float64 {
 	at := g.at[k]
 	var out []float64
@@ -144,7 +144,8 @@ func (g *group) values(k key) []float64 {
 	return out
 }
 
-// paired returns the accuracies of two keys in percent, for the seeds that both keys have, in ascending order of seed.
+// paired returns the accuracies for two keys in percent, restricted to the seeds that both keys have, in ascending
+// order of seed.
 func (g *group) paired(a, b key) (x, y []float64) {
 	for _, seed := range seeds(g.at[a]) {
 		if v, ok := g.at[b][seed]; ok {

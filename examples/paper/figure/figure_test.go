@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// made returns curves of methods whose accuracies differ more with each round, plus some noise.
+// made returns noisy curves of methods whose accuracies grow apart from round to round.
 func made(partitions, names []string, seeds, rounds int) []Curve {
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
 	var out []Curve
@@ -68,8 +68,7 @@ func madeShares() []Share {
 	return out
 }
 
-// drawings lists every figure with the texts that it must contain and, for each color, the number of lines of this
-// color that it must have.
+// drawings lists every figure with the texts that it must contain.
 var drawings = []struct {
 	name  string
 	draw  func(path string) error
@@ -95,8 +94,8 @@ var drawings = []struct {
 		[]string{"τ = 1", "τ = T^(1/3)", "Local steps T", "Numbers sent, 2|E|dK", "10³", "0.01"}, 7.16},
 }
 
-// Every figure is a well-formed SVG file that contains its texts, or a PNG file of the right width. Drawing it again
-// gives the same bytes. A path with another ending is an error.
+// TestFigures checks that every figure is either a well-formed SVG file that contains its texts or a PNG file of the
+// right width. Drawing a figure again must give the same bytes, and any other file extension must be an error.
 func TestFigures(t *testing.T) {
 	for _, d := range drawings {
 		t.Run(d.name, func(t *testing.T) {
@@ -155,7 +154,7 @@ func readFile(t *testing.T, path string) []byte {
 	return b
 }
 
-// textsOf parses an SVG file and returns the texts of its text elements.
+// textsOf parses an SVG file and returns the contents of its text elements.
 func textsOf(t *testing.T, svg []byte) (texts []string) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(svg))
@@ -192,7 +191,7 @@ func ink(at func(x, y int) color.Color, width, height int) (n int) {
 	return n
 }
 
-// The order of the input does not change a figure.
+// TestOrderOfInput checks that the order of the input does not change a figure.
 func TestOrderOfInput(t *testing.T) {
 	dir := t.TempDir()
 	curves := made(four, paperMethods(), 3, 5)
@@ -209,9 +208,9 @@ func TestOrderOfInput(t *testing.T) {
 	}
 }
 
-// A figure shows the mean with one population standard deviation to either side, or with Student's interval, as
-// calculated by hand. Accuracies 60, 70 and 80 have the mean 70, the population standard deviation sqrt(200/3), the
-// sample standard deviation 10, and an interval of 4.303*10/sqrt(3) to either side.
+// TestBands checks the mean and the band of a line against a manual calculation. Accuracies 60, 70 and 80 have the mean
+// 70, the population standard deviation sqrt(200/3), the sample standard deviation 10, and a Student interval of
+// 4.303*10/sqrt(3) on either side.
 func TestBands(t *testing.T) {
 	var curves []Curve
 	for i, a := range []float64{0.6, 0.7, 0.8} {
@@ -244,8 +243,9 @@ func TestBands(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// The paper's volcano has 6 methods, 4 partitions and 50 rounds, which are 1,200 comparisons. Each has the p value of
-// the signed-rank test, and all of these are adjusted together. Round 0, the start, is not compared.
+// TestCompare checks the comparisons of the paper's volcano plot: 6 methods, 4 partitions and 50 rounds make 1,200
+// comparisons. Each comparison has the p value of the signed-rank test, and all p values are adjusted together. Round
+// 0, the initial model, is not compared.
 func TestCompare(t *testing.T) {
 	curves := made(four, paperMethods(), 5, 50)
 	all, err := Compare(curves, "LT-ADMM-VR")
@@ -275,7 +275,7 @@ func TestCompare(t *testing.T) {
 			t.Fatalf("%+v, want adjusted %v", c, adjusted[i])
 		}
 	}
-	// Curves with the same seed form a pair. A seed that only one of the two methods has is ignored.
+	// Curves with the same seed form a pair. A seed that occurs for only one of the two methods is ignored.
 	few, err := Compare([]Curve{{"d", "iid", "m", 1, 1, 0.5}, {"d", "iid", "ref", 1, 1, 0.4}, {"d", "iid", "m", 2, 1, 0.9},
 		{"d", "iid", "ref", 3, 1, 0.1}}, "ref")
 	if err != nil || len(few) != 1 || few[0].Seeds != 1 || !near(few[0].Difference, 10) {
@@ -338,9 +338,9 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Readers with protanopia and deuteranopia can distinguish the colors, by the model of Vienot, Brettel and Mollon,
-// "Digital video colourmaps for checking the legibility of displays by dichromats", 1999. If two colors are close, the
-// dashes of their lines differ.
+// TestColorsForDichromats checks that readers with protanopia or deuteranopia can distinguish the colors, according to
+// the model of Vienot, Brettel and Mollon, "Digital video colourmaps for checking the legibility of displays by
+// dichromats", 1999. Lines with similar colors must have different dashes.
 func TestColorsForDichromats(t *testing.T) {
 	models := map[string][3][3]float64{
 		"protanopia":   {{0.11238, 0.88762, 0}, {0.11238, 0.88762, 0}, {0.00401, -0.00401, 1}},

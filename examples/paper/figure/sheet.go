@@ -16,10 +16,10 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The widths of one column and of the page of a journal.
+// The widths of a journal column and of a journal page.
 const oneColumn, twoColumns = 3.5 * vg.Inch, 7.16 * vg.Inch
 
-// dpi is the resolution of PNG files in dots per inch. It suffices for a screen and keeps the files small.
+// dpi is the resolution of PNG files in dots per inch. It is enough for a screen and keeps the files small.
 const dpi = 100
 
 type entry struct {
@@ -28,7 +28,7 @@ type entry struct {
 	line, point bool // whether to draw the line and the points of the look
 }
 
-// sheet is a figure: rows of panels under one legend. The areas for data have the same size in all panels.
+// sheet is a figure: rows of panels under a common legend. The data areas of all panels have the same size.
 type sheet struct {
 	width, height vg.Length
 	legend        []entry
@@ -54,8 +54,8 @@ func (s *sheet) write(path string, canvas vg.CanvasWriterTo) error {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
-	// Name the font once for the file, not for each word. If a reader does not have Liberation Sans, Arial and Helvetica
-	// have letters of the same widths.
+	// Name the font once per file, not for each word. On systems without Liberation Sans, Arial and Helvetica are
+	// fallbacks with the same letter widths.
 	file := bytes.ReplaceAll(out.Bytes(),
 		[]byte("font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;"), nil)
 	file = bytes.Replace(file, []byte("<svg "), []byte(`<svg font-family="Liberation Sans, Arial, Helvetica, sans-serif" `), 1)
@@ -68,13 +68,13 @@ func (s *sheet) write(path string, canvas vg.CanvasWriterTo) error {
 	return nil
 }
 
-// titleHeight is the height of the room above a panel that has a title, in points.
+// titleHeight is the height, in points, of the space above a panel with a title.
 const titleHeight = 13
 
 func (s *sheet) draw(c draw.Canvas) {
 	c.Max.Y -= s.drawLegend(c)
-	// Draw the titles outside of the panels, so that all have the same distance to the data, whatever else is above a
-	// panel.
+	// Draw the titles outside the panels, so that all titles have the same distance to the data, regardless of what
+	// else is above a panel.
 	titles := make([][]string, len(s.panels))
 	tiles := draw.Tiles{Rows: len(s.panels), Cols: len(s.panels[0]), PadX: 9, PadY: 9}
 	for j, row := range s.panels {
@@ -98,7 +98,8 @@ func (s *sheet) draw(c draw.Canvas) {
 	}
 }
 
-// The legend's measures: length of a line sample and of a point, space after it, space between entries, row height.
+// Dimensions of the legend, in points: the lengths of a line sample and a point sample, the space after a sample, the
+// space between entries, and the row height.
 const lineLength, pointLength, afterSample, betweenEntries, rowHeight = 18, 5, 3, 9, 11
 
 func (e entry) sample() vg.Length {
@@ -108,8 +109,8 @@ func (e entry) sample() vg.Length {
 	return pointLength
 }
 
-// drawLegend draws the legend at the top and returns its height. It uses as many centered rows as needed, with about
-// the same number of entries in each.
+// drawLegend draws the legend at the top and returns its height. The legend has as many centered rows as needed, with
+// about the same number of entries in each row.
 func (s *sheet) drawLegend(c draw.Canvas) vg.Length {
 	if len(s.legend) == 0 {
 		return 0
@@ -155,7 +156,7 @@ func rowWidth(row []entry, width func(entry) vg.Length) vg.Length {
 	return total
 }
 
-// place is one point of a line, with the lower and upper end of the range around it.
+// place is a point of a line, together with the lower and upper ends of the range around the point.
 type place struct {
 	x, y, low, high float64
 }
@@ -194,8 +195,7 @@ func addPath(p *plot.Plot, l look, places []place) error {
 	return nil
 }
 
-// unboxed hides from a plot how far the symbols of a plotter extend beyond the data, because the axes already leave
-// room for the symbols.
+// unboxed hides the extent of a plotter's symbols from the plot, because the axes already leave room for the symbols.
 type unboxed struct{ plot.Plotter }
 
 func addGlyphs(p *plot.Plot, points *plotter.Scatter) {

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The colors of Okabe and Ito. Their yellow is left out, because it is too light for a line on white.
+// The colors of Okabe and Ito, except their yellow, which is too light for a line on white.
 var (
 	black   = color.NRGBA{A: 255}
 	grey    = color.NRGBA{R: 110, G: 110, B: 110, A: 255}
@@ -56,7 +56,7 @@ var (
 	dotDot  = []vg.Length{5, 1.4, 1, 1.4, 1, 1.4}
 )
 
-// methods lists the paper's methods in the order of the paper's tables. Each has the same look in all figures.
+// methods lists the paper's methods in the order of the paper's tables. Each method has the same look in all figures.
 var methods = []struct {
 	name string
 	look
@@ -70,8 +70,8 @@ var methods = []struct {
 	{"SPADE-DFL", look{red, thick, solid, draw.CircleGlyph{}}},
 }
 
-// methodRank returns the position of a method in the paper's order, in which SPADE-DFL is last. A method that the paper
-// does not have comes before all of them, so that SPADE-DFL stays last.
+// methodRank returns the position of a method in the paper's order, which ends with SPADE-DFL, or -1 for a method that
+// is not in the paper. SPADE-DFL therefore stays last when other methods are added.
 func methodRank(name string) int {
 	return slices.IndexFunc(methods, func(m struct {
 		name string
@@ -85,8 +85,8 @@ func compareMethods(a, b string) int {
 	return cmp.Or(cmp.Compare(methodRank(a), methodRank(b)), cmp.Compare(a, b))
 }
 
-// methodLook returns the look of a method. place is its index among the methods of the figure; it selects the look of a
-// method that the paper does not have.
+// methodLook returns the look of a method. place is the method's index in the figure; it determines the look of a
+// method that is not in the paper.
 func methodLook(name string, place int) look {
 	if i := methodRank(name); i >= 0 {
 		return methods[i].look
@@ -95,7 +95,8 @@ func methodLook(name string, place int) look {
 		draw.RingGlyph{}}
 }
 
-// partitionParts splits a name such as "dirichlet:0.3" into its kind and its number. A name without a number has the number 0.
+// partitionParts splits a name such as "dirichlet:0.3" into its kind and its number. The number is 0 if the name has
+// none.
 func partitionParts(name string) (kind string, number float64) {
 	kind, rest, _ := strings.Cut(name, ":")
 	rest, _, _ = strings.Cut(rest, ",")
@@ -131,7 +132,7 @@ func partitionTitle(name string) string {
 	return name
 }
 
-// partitionLook returns the look of a partition. place is its index among the partitions of the figure.
+// partitionLook returns the look of a partition. place is the partition's index in the figure.
 func partitionLook(name string, place int) look {
 	switch name {
 	case "iid":
@@ -149,7 +150,7 @@ func partitionLook(name string, place int) look {
 	return look{palette[place%len(palette)], thin, dotted, draw.BoxGlyph{}}
 }
 
-// Font sizes in points. They are legible when a figure is printed at its own width.
+// Font sizes in points. They are legible when a figure is printed at its nominal width.
 const (
 	titleSize = 8.5
 	labelSize = 8

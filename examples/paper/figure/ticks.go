@@ -42,13 +42,14 @@ func (s steps) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// unlabeled has the marks of another ticker but not its labels, because the neighboring panel shows the same labels.
+// unlabeled has the marks of another ticker without their labels, for panels next to a panel that already has the
+// labels.
 type unlabeled struct{ plot.Ticker }
 
 func (u unlabeled) Ticks(low, high float64) []plot.Tick {
 	ticks := u.Ticker.Ticks(low, high)
 	for i := range ticks {
-		// A blank label, which draws nothing, still makes this a major mark, which has a grid line.
+		// A blank label draws nothing, but keeps this a major mark with a grid line.
 		if ticks[i].Label != "" {
 			ticks[i].Label = " "
 		}
@@ -56,8 +57,9 @@ func (u unlabeled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// decades is a ticker for an axis of base-10 logarithms. It labels the powers of ten, and marks 2 to 9 times these
-// without labels. (gonum's own logarithmic axis misplaces the box of a label, and with it the edge of the panel.)
+// decades is a ticker for an axis of base-10 logarithms. It labels the powers of ten, and places unlabeled marks at 2
+// to 9 times each power. (gonum's own logarithmic axis misplaces the box of a label, and with it the edge of the
+// panel.)
 type decades struct{}
 
 func (decades) Ticks(low, high float64) []plot.Tick {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Cost is one run with a given number of local steps: how many numbers it sent, and its average distance from a
-// stationary point and from consensus.
+// Cost holds the results of one run with a given number of local steps: the count of numbers sent, and the average
+// distances from a stationary point and from consensus.
 type Cost struct {
 	Series       string  // name of a line in the figure, such as "τ = 1"
 	Steps        int     // T, local steps of a client
@@ -33,10 +33,11 @@ func (c Cost) Criterion() float64 { return c.Stationarity + c.Consensus }
 func (c Cost) Ratio() float64 { return c.Criterion() / c.Start }
 
 // Tradeoff draws the effect of communication: the criterion S_K against the number T of local steps, and against the
-// numbers sent. Lines are the mean over seeds in a band of one population standard deviation to either side. Another
-// panel shows the two parts of the criterion: gradient (filled points) and disagreement (open points). All values are
-// relative to the mean of |grad F(x_0)|^2. costs has at most six series, which are drawn in the order of their first
-// row. All numbers must be positive.
+// count of numbers sent. Each line is the mean over seeds, in a band of one population standard deviation on either
+// side. Another panel shows the two parts of the criterion: gradient (filled points) and disagreement (open points).
+//
+// All values are relative to the mean of |grad F(x_0)|^2. costs may have at most six series, which are drawn in order
+// of first appearance. All numbers in costs must be positive.
 func Tradeoff(costs []Cost, path string) error {
 	if len(costs) == 0 {
 		return errors.New("figure: no costs")
@@ -90,7 +91,7 @@ func Tradeoff(costs []Cost, path string) error {
 func steps64(c Cost) float64   { return float64(c.Steps) }
 func scalars64(c Cost) float64 { return float64(c.Scalars) }
 
-// budgets has the runs of one series, by their number T of local steps.
+// budgets holds the runs of one series, grouped by the number T of local steps.
 type budgets struct {
 	series string
 	runs   [][]Cost
@@ -121,9 +122,9 @@ func newBudgets(costs []Cost) ([]budgets, error) {
 	return lines, nil
 }
 
-// places returns, for each T, the mean of a value over runs, and one population standard deviation to either side. All
-// three are base-10 logarithms, relative to the mean of Start over the runs. The lower end is at least a tenth of the
-// mean.
+// places returns a point for each T: the mean of a value over runs, with one population standard deviation on either
+// side, as base-10 logarithms. The mean and both ends are first divided by the mean of Start over the runs. The lower
+// end is at least a tenth of the mean.
 func (b budgets) places(value, x func(Cost) float64) []place {
 	var line []place
 	for _, runs := range b.runs {

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Comparison compares one method with the reference method, after one round on one partition.
+// Comparison compares a method with the reference method on one partition after one round.
 type Comparison struct {
 	Partition, Method string
 	Round             int
@@ -25,8 +25,8 @@ type Comparison struct {
 }
 
 // Compare compares every method with the reference method, for every partition and every round from 1 on, over the
-// seeds that both methods have. It adjusts the P values for the number of returned comparisons, which is 1,200 for the
-// paper's figure (6 methods, 4 partitions, 50 rounds). All curves must be of one data set. The result is sorted by
+// seeds that both methods have. It adjusts the P values for the number of comparisons, which is 1,200 in the paper's
+// figure (6 methods, 4 partitions, 50 rounds). All curves must belong to the same data set. The result is sorted by
 // partition, method and round.
 func Compare(curves []Curve, reference string) ([]Comparison, error) {
 	g, err := newGroup(curves)
@@ -70,7 +70,7 @@ func Compare(curves []Curve, reference string) ([]Comparison, error) {
 	return all, nil
 }
 
-// Volcano draws comparisons with the reference method: the mean difference in accuracy against -log10 of the adjusted p
+// Volcano plots comparisons with the reference method: the mean difference in accuracy against -log10 of the adjusted p
 // value, in one color per method. Lines mark a difference of zero and an adjusted p value of 0.05.
 func Volcano(comparisons []Comparison, reference, path string) error {
 	if len(comparisons) == 0 {

@@ -7,21 +7,21 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// The shape of the descriptor.
+// Dimensions of the descriptor.
 const (
 	Cell         = 8 // pixels along the side of a cell
 	Orientations = 9 // bins over half a turn
 	Block        = 2 // cells along the side of a block
 )
 
-// Dim returns how many numbers describe an image of side x side pixels.
+// Dim returns the number of entries in the descriptor of an image of side x side pixels.
 func Dim(side int) int {
 	blocks := side/Cell - Block + 1
 	return blocks * blocks * Block * Block * Orientations
 }
 
-// Describe returns a data set that has, for each row of d, its descriptor. A row of d is an image of side x side
-// pixels, row by row. side must be a multiple of Cell, and at least Cell*Block.
+// Describe returns a data set with the descriptors of the images in d. Each row of d is an image of side x side pixels,
+// stored row by row. side must be a multiple of Cell, and at least Cell*Block.
 func Describe(d *task.Data, side int) (*task.Data, error) {
 	if side < Cell*Block || side%Cell != 0 || d.Dim != side*side {
 		return nil, fmt.Errorf("hog: found rows of %d numbers for images of %d by %d pixels, want one number per "+
@@ -39,7 +39,7 @@ func Describe(d *task.Data, side int) (*task.Data, error) {
 	return out, nil
 }
 
-// histograms has one histogram of orientations for each cell of an image.
+// histograms holds one histogram of orientations for each cell of an image.
 type histograms struct {
 	side, cells int // pixels and cells along the side
 	bins        []float64
@@ -50,8 +50,8 @@ func newHistograms(side int) *histograms {
 	return &histograms{side: side, cells: cells, bins: make([]float64, cells*cells*Orientations)}
 }
 
-// fill computes the histograms of an image. Each pixel adds the length of its gradient to the histogram of its cell,
-// divided between the two nearest orientations. Pixels beyond the border equal the nearest pixel at the border.
+// fill computes the histograms of an image. Each pixel adds the length of its gradient to its cell's histogram, divided
+// between the two nearest orientations. Pixels outside the image have the value of the nearest border pixel.
 func (h *histograms) fill(pixels []float32) {
 	clear(h.bins)
 	at := func(r, c int) float64 {
@@ -77,8 +77,8 @@ func (h *histograms) fill(pixels []float32) {
 	}
 }
 
-// appendBlocks appends the descriptor to dst. The entries of each block are divided by their sum and then
-// square-rooted, so that each block has the Euclidean length one.
+// appendBlocks appends the descriptor to dst. The entries of each block are divided by their sum and replaced with
+// their square roots, so that each block has Euclidean length one.
 func (h *histograms) appendBlocks(dst []float32) []float32 {
 	for r := range h.cells - Block + 1 {
 		for c := range h.cells - Block + 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// stripes returns an image whose brightness is a wave that runs in the direction (x, y).
+// stripes returns an image whose brightness varies as a wave in the direction (x, y).
 func stripes(side int, x, y float64) []float32 {
 	pixels := make([]float32, side*side)
 	for r := range side {
@@ -20,8 +20,8 @@ func stripes(side int, x, y float64) []float32 {
 	return pixels
 }
 
-// TestOrientation checks which bins of a histogram are filled: the bins at both ends of the half turn if brightness
-// changes only along x, and the middle bin if it changes only along y.
+// TestOrientation checks which bins of a histogram are filled: the first and last bins if brightness changes only along
+// x, and the middle bin if it changes only along y.
 func TestOrientation(t *testing.T) {
 	d := &task.Data{X: append(stripes(32, 1, 0), stripes(32, 0, 1)...), Y: []int{0, 1}, Dim: 32 * 32, Classes: 2}
 	out, err := hog.Describe(d, 32)
@@ -45,7 +45,8 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-// TestBlocksHaveLengthOne checks that blocks have length one at any contrast. The descriptor of a blank image is zero.
+// TestBlocksHaveLengthOne checks that blocks have length one at any contrast, and that the descriptor of a blank image
+// is zero.
 func TestBlocksHaveLengthOne(t *testing.T) {
 	image := stripes(24, 1, 0.7)
 	weak := make([]float32, len(image))

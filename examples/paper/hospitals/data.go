@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Names lists the hospitals by the names of their files.
+// Names lists the hospitals by file name, without the extension.
 var Names = []string{"cleveland", "hungarian", "switzerland", "va"}
 
 const (
@@ -18,17 +18,17 @@ const (
 	agreed = "agreed.csv"
 )
 
-// site has the training and test patients of one hospital in one split.
+// site holds one hospital's training and test patients in one split.
 type site struct{ train, test *task.Data }
 
-// clinic has the input that all splits share: the cleaned files and the agreed preprocessing.
+// clinic holds the input shared by all splits: the cleaned files and the agreed preprocessing.
 type clinic struct {
 	files  []string
 	recipe *task.Recipe
 }
 
-// open cleans the files in dir, as examples/hospital/hospitals.sh does, and writes them to the folder clean. It fits
-// the preprocessing on agreed.csv, a table of usual values in the folder table.
+// open cleans the files in dir, like examples/hospital/hospitals.sh, and writes the results to the folder clean. It
+// fits the preprocessing to agreed.csv, a table of typical values in the folder table.
 func open(dir, table, clean string) (*clinic, error) {
 	c := new(clinic)
 	for _, name := range Names {
@@ -46,8 +46,8 @@ func open(dir, table, clean string) (*clinic, error) {
 	return c, err
 }
 
-// tidy copies a file. A cholesterol or blood pressure of 0 becomes a missing value, and the diagnoses 1 to 4 become one
-// label, ill.
+// tidy copies a file, with two changes: a cholesterol or blood pressure of 0 becomes a missing value, and diagnoses 1
+// to 4 become the single label "ill".
 func tidy(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -84,7 +84,7 @@ func tidy(from, to string) error {
 	return csv.NewWriter(out).WriteAll(rows)
 }
 
-// split splits each hospital's patients for a seed, stratified by label.
+// split splits each hospital's patients into training and test patients for a seed, stratified by label.
 func (c *clinic) split(seed uint64) ([]site, error) {
 	var sites []site
 	for _, file := range c.files {

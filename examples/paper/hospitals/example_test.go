@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/hospitals"
 )
 
-// Run needs two seeds: a single seed has no spread, and its mean no interval.
+// Run needs at least two seeds, because a single seed yields no spread and no confidence interval.
 func ExampleRun() {
 	err := hospitals.Run(context.Background(), "data", "../../hospital", "results", 1, io.Discard)
 	fmt.Println(err)

@@ -24,8 +24,8 @@ func clinics(t *testing.T) *clinic {
 	return c
 }
 
-// tidy replaces a blood pressure or cholesterol of 0 by an empty cell, turns the diagnosis into yes or no, and changes
-// nothing else.
+// TestTidy checks that tidy replaces a blood pressure or cholesterol of 0 with an empty cell, turns the diagnosis into
+// yes or no, and changes nothing else.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from.csv"), filepath.Join(dir, "to.csv")
@@ -41,7 +41,8 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// A split puts each patient into either the training or the test part, and two seeds give different splits.
+// TestSplit checks that a split puts each patient in either the training or the test part, and that two seeds give
+// different splits.
 func TestSplit(t *testing.T) {
 	c := clinics(t)
 	one, err := c.split(1)
@@ -65,7 +66,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Some runs of the complete computation, repeated here, give the digits in testdata.
+// TestCommittedResults repeats some runs of the complete computation and compares the results with testdata, digit by
+// digit.
 func TestCommittedResults(t *testing.T) {
 	c := clinics(t)
 	runs, err := openRuns("testdata")
@@ -101,8 +103,8 @@ func TestSetting(t *testing.T) {
 	}
 }
 
-// The wards of a hospital share its training patients, and the privacy costs of the wards add up to that of the
-// hospital.
+// TestWards checks that a hospital's training patients are divided among its wards, and that the wards' privacy costs
+// add up to the hospital's privacy cost.
 func TestWards(t *testing.T) {
 	hospitals, err := clinics(t).split(1)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The names of runs with record-level privacy, in which epsilon protects one patient, not a whole hospital.
+// Names of the runs with record-level privacy, in which epsilon protects each patient instead of a whole hospital.
 const (
 	eachOwn    = "SPADE-DFL, each patient"
 	eachShared = "SPADE-DFL, each patient, with colluders 1"
@@ -21,7 +21,7 @@ var perRecord = []float64{0.5, 1, 2, 4, 8}
 
 func (c cell) each() bool { return c.name == eachOwn || c.name == eachShared }
 
-// recordCells lists the runs of records.md. They use only the complete graph.
+// recordCells lists the runs for records.md. All of them use the complete graph.
 func recordCells() []cell {
 	list := []cell{{name: chosen, graph: Graphs[0]}}
 	for _, e := range perRecord {
@@ -32,8 +32,9 @@ func recordCells() []cell {
 	return list
 }
 
-// Records makes, for seeds 1 to seeds, the runs that protect each patient and, for comparison, those that protect each
-// hospital's whole data set. It writes records.md into out. Its arguments are those of [Run]. It needs no search.
+// Records performs the runs that protect each patient and, for comparison, the runs that protect each hospital's whole
+// data set, for seeds 1 to seeds. It writes records.md to the folder out. The arguments are the same as in [Run]. No
+// search is needed.
 func Records(ctx context.Context, data, table, out string, seeds int, log io.Writer) error {
 	return prepare(data, table, out, seeds, func(from *clinic, runs *sweep.Table) error {
 		if err := from.runs(ctx, recordCells(), nil, runs, seeds, log); err != nil {
@@ -47,7 +48,7 @@ func Records(ctx context.Context, data, table, out string, seeds int, log io.Wri
 	})
 }
 
-// recordReport returns the text of records.md, without the lines about the origin of the results.
+// recordReport returns the text of records.md without the lines about the origin of the results.
 func recordReport(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
 	percent := func(c cell, metric int) (text string, err error) {

@@ -17,14 +17,14 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Run makes the searches, and the runs of seeds 1 to seeds (at least 2), that are not yet in out. It writes into out, a
-// folder of its own:
+// Run performs the searches, and the runs for seeds 1 to seeds (at least 2), whose results are not yet in the folder
+// out. It writes these files to out, which should hold nothing else:
 //
 //	settings.csv   the settings that the search chose
 //	runs.csv       every run, with a line for each hospital
 //	README.md      the results
 //
-// data is the folder of the data sets, and table the folder of agreed.csv, on which preprocessing is fitted.
+// data is the folder of the data sets. table is the folder of agreed.csv, to which preprocessing is fitted.
 func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer) error {
 	return prepare(data, table, out, seeds, func(from *clinic, runs *sweep.Table) error {
 		settings, err := sweep.Open(filepath.Join(out, "settings.csv"), 3, "method", "graph", "epsilon", "accuracy",
@@ -46,7 +46,7 @@ func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer)
 	})
 }
 
-// prepare opens the data and the table of runs in out, and calls do with both.
+// prepare opens the data and the table of runs in the folder out, and passes both to do.
 func prepare(data, table, out string, seeds int, do func(*clinic, *sweep.Table) error) error {
 	if seeds < 2 {
 		return fmt.Errorf("hospitals: %d seeds, want at least 2: one seed has no spread", seeds)
@@ -148,7 +148,8 @@ func rows(key []string, marks []mark) [][]string {
 	return out
 }
 
-// values returns one metric at a hospital for every seed. If hospital is -1, it returns the mean over all hospitals.
+// values returns the value of a metric at a hospital for every seed. If hospital is -1, it returns the means over all
+// hospitals.
 func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64, error) {
 	out := make([]float64, seeds)
 	for seed := range out {
@@ -169,7 +170,7 @@ func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64,
 	return out, nil
 }
 
-// report returns the text of README.md, without the lines about the origin of the results.
+// report returns the text of README.md without the lines about the origin of the results.
 func report(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
 	var err error
@@ -255,8 +256,7 @@ intervals are those of the splits, not of hospitals like these.
 	return b.String(), nil
 }
 
-// hospital writes the section of one hospital: a sentence about its gain and about the cost of privacy, and all
-// metrics.
+// hospital writes the section about one hospital: a sentence about its gain and the cost of privacy, and all metrics.
 func hospital(b *strings.Builder, runs *sweep.Table, seeds, h int, name string) error {
 	const auc = 2
 	own, err := cell{name: single, graph: "none"}.values(runs, seeds, h, auc)

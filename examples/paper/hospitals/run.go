@@ -18,21 +18,21 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The numbers of every run: learning rounds, the delta of epsilon, and the losses per sample and round of a method
-// whose settings come from a search. With the settings that the program chooses, SPADE-DFL asks for no more losses.
+// Parameters of every run. The constant queries is the number of losses per sample and round that a method may query if
+// its settings come from a search. SPADE-DFL with the program's default settings does not query more.
 const (
 	rounds  = 50
 	queries = 24
 	delta   = 1e-5
 )
 
-// Graphs and Epsilons list what the runs vary. Epsilon 0 means a run without noise.
+// Graphs and Epsilons list the values that the runs vary. Epsilon 0 means a run without noise.
 var (
 	Graphs   = []string{"complete", "ring"}
 	Epsilons = []float64{0, 1, 4, 8, 16}
 )
 
-// The contenders that need no search.
+// Names of the contenders that need no search.
 const (
 	alone  = "alone"
 	abroad = "of another" // mean score at a hospital of the models that the other three hospitals train alone
@@ -47,7 +47,7 @@ const (
 	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // the same against all wards of another hospital
 )
 
-// searched lists the methods whose settings come from a search, which is the same for all of them.
+// searched lists the methods whose settings come from a search. The search is the same for all of them.
 var searched = []method.Method{
 	method.Spade{Tracking: true, Walsh: true, Cooldown: 20}, method.DPFedAvg{}, method.OnePointDSG{}, method.LTADMMDP{},
 }
@@ -92,7 +92,7 @@ func cells() []cell {
 	return list
 }
 
-// colluders returns how many members may collude. ok is true if the noise is pairwise.
+// colluders returns the number of members that may collude. ok is true if the noise is pairwise.
 func (c cell) colluders() (n int, ok bool) {
 	switch c.name {
 	case shared, eachShared, wardOne:
@@ -103,7 +103,7 @@ func (c cell) colluders() (n int, ok bool) {
 	return 0, false
 }
 
-// train returns either one model for each hospital, or a single model for all.
+// train returns either one model per hospital or a single model for all hospitals.
 func (c cell) train(ctx context.Context, sites []site, s method.Setting, seed uint64) ([][]float32, error) {
 	switch c.name {
 	case alone, abroad:
@@ -170,7 +170,7 @@ func (c cell) world(sites []site, seed uint64) (*method.World, error) {
 	return w, err
 }
 
-// suggested runs the fleet with all settings that the program chooses from the graph, epsilon and the number of
+// suggested runs the fleet with all settings that the program derives from the graph, epsilon and the number of
 // colluders.
 func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed uint64) ([][]float32, error) {
 	var oracles []*task.Model
@@ -193,9 +193,9 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	if n, ok := c.colluders(); ok {
 		known.Graph, known.Privacy.Colluders = g, n
 	}
-	// Keep the choices of these results where the program now chooses otherwise: no partners, the rounds of
-	// plan.RecordRounds for record-level privacy, the method's own steps in consensus rounds for client-level privacy,
-	// and, further below, the shorter steps of runs without noise.
+	// Some defaults of the program have changed since the committed results were computed. Keep the old settings: no
+	// partners; for record-level privacy, plan.RecordRounds rounds; for client-level privacy, the method's own steps in
+	// consensus rounds; and, further below, shorter steps in runs without noise.
 	known.Fixed = []string{"privacy.partners"}
 	if c.each() {
 		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
@@ -241,8 +241,8 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	return network.Models(), nil
 }
 
-// regress fits a logistic regression with a ridge penalty of 1, as statistics packages do, by Nesterov's method. This
-// is what someone with all of the data would do. The intercept is not penalized.
+// regress fits a logistic regression with a ridge penalty of 1, as statistics packages do, by Nesterov's method. It
+// shows what an analyst with all the data would get. The intercept is not penalized.
 func regress(d *task.Data) []float32 {
 	n := float64(d.Len())
 	x, before, y, g := make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Dim)
@@ -280,13 +280,14 @@ func regress(d *task.Data) []float32 {
 	return model
 }
 
-// mark has the scores of a model at one hospital, in the order of metrics.
+// mark holds the scores of a model at one hospital, in the order of metrics.
 type mark [6]float64
 
 var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificity", "Brier"}
 
-// judge scores models on the held-out patients of each hospital. There is either one model for each hospital or one for
-// all. With shift, a hospital is scored with the model of the hospital shift places after it in the list.
+// judge scores models on the held-out patients of each hospital. There is either one model per hospital or one model
+// for all. If shift is positive, each hospital is scored with the model of the hospital that is shift places further on
+// in the list, cyclically.
 func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 	var out []mark
 	for i, w := range sites {

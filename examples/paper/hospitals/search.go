@@ -13,15 +13,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// trials is the number of points that a search tries. Each point runs on all seeds in the variable tuning, which no
-// reported run uses.
+// trials is the number of points that a search tries. Each point runs with all seeds in the variable tuning. No
+// reported run uses these seeds.
 const trials = 30
 
 var tuning = []uint64{1001, 1002, 1003}
 
-// search tries points that are evenly distributed over the method's space. It returns the point with the best mean
-// accuracy over hospitals and seeds, and that accuracy. The search splits the same patients as the reported table, but
-// with other seeds. So the search has seen some of the patients on which the table scores the method.
+// search tries points that are evenly distributed over the method's space. It returns the point with the best accuracy,
+// averaged over hospitals and seeds, together with the accuracy itself. The search splits the same patients as the
+// reported table, but with other seeds, so it has seen some of the patients on which the table scores the method.
 func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, score float64, err error) {
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(c.key(), " ")))
@@ -63,7 +63,7 @@ func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, sc
 	return best, score, nil
 }
 
-// run trains and scores the models on the split of a seed.
+// run trains and scores models on the split for a seed.
 func (c cell) run(ctx context.Context, from *clinic, s method.Setting, seed uint64) ([]mark, error) {
 	sites, err := from.split(seed)
 	if err != nil {

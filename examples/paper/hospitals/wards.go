@@ -7,13 +7,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// wards is the number of clients into which some rows of the table divide each hospital.
+// wards is the number of clients per hospital in the table rows that divide each hospital into wards.
 const wards = 3
 
 func (c cell) wards() bool { return strings.HasPrefix(c.name, warded) }
 
-// divide deals each hospital's training patients to its wards at random. The sizes of the wards differ by at most one.
-// The wards of a hospital are consecutive in the result. Every ward has the hospital's held-out patients.
+// divide deals each hospital's training patients to its wards at random. Ward sizes differ by at most one. The wards of
+// a hospital are consecutive in the result, and each ward gets all of the hospital's held-out patients.
 func divide(sites []site, seed uint64) ([]site, error) {
 	var out []site
 	for _, s := range sites {
@@ -28,14 +28,14 @@ func divide(sites []site, seed uint64) ([]site, error) {
 	return out, nil
 }
 
-// perWard returns the epsilon of each ward such that all wards of a hospital together cost epsilon. The costs of the
-// wards add up, because each ward releases with its own local noise.
+// perWard returns the epsilon per ward for which all wards of a hospital together cost the given epsilon. The costs add
+// up, because each ward releases models with its own local noise.
 func perWard(epsilon float64) (float64, error) {
 	rho, err := dpmech.GDP.MaxRho(epsilon, delta)
 	return dpmech.GDP.Epsilon(rho/wards, delta), err
 }
 
-// perHospital is the inverse of perWard: it returns the epsilon for a whole hospital if each ward costs epsilon.
+// perHospital is the inverse of perWard: it returns the epsilon of a whole hospital for a given epsilon per ward.
 func perHospital(epsilon float64) (float64, error) {
 	rho, err := dpmech.GDP.MaxRho(epsilon, delta)
 	return dpmech.GDP.Epsilon(rho*wards, delta), err

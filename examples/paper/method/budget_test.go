@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The numbers of losses and of sent numbers match a manual count. No client is asked for more losses than its budget.
+// TestCounts checks the numbers of losses and of sent values against a manual count, and that no client is asked for
+// more losses than its budget allows.
 func TestCounts(t *testing.T) {
 	sizes := []int{10, 7, 12, 9}
 	const d, edges, rounds = 6, 4, 5
@@ -95,7 +96,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// A run that would exceed the budget fails before it asks a client for any loss.
+// TestBudgetRefusal checks that a run that would exceed the budget fails before it queries any loss.
 func TestBudgetRefusal(t *testing.T) {
 	for _, c := range []struct {
 		m       Method
@@ -125,7 +126,8 @@ func TestBudgetRefusal(t *testing.T) {
 	}
 }
 
-// Batches take each sample equally often where possible, and subsets are uniform. Each draw depends only on its stream.
+// TestBatch checks that batches contain each sample equally often where possible, that subsets are uniform, and that
+// each draw depends only on its stream.
 func TestBatch(t *testing.T) {
 	d := newDeal(7)
 	hits := make([]int, 7)
@@ -157,7 +159,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// Rounding errors in the product of budget and number of samples do not cost a client a loss.
+// TestAllowance checks that rounding errors in the product of budget and number of samples do not cost a client a loss.
 func TestAllowance(t *testing.T) {
 	for _, c := range []struct {
 		queries       float64

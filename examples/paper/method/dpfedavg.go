@@ -7,21 +7,22 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// DPFedAvg is DP-FedAvg, of McMahan, Ramage, Talwar and Zhang, "Learning differentially private recurrent language
-// models", ICLR 2018, Algorithm 1 with flat clipping. A server sends the model theta to all clients; each does
+// DPFedAvg is DP-FedAvg by McMahan, Ramage, Talwar and Zhang, "Learning differentially private recurrent language
+// models", ICLR 2018, Algorithm 1 with flat clipping. A server sends the model theta to all clients. Each client
+// computes
 //
 //	phi <- theta;  tau times:  phi <- phi - eta g_i(phi);  phi <- theta + clip_R(phi - theta)
 //
-// and returns phi - theta; the server adds the mean of these to theta. g_i is the mean of two-point estimates over a
-// mini-batch, as many as the budget allows. All clients take part in every round with the same weight: the objective
-// is the mean of the clients' own objectives, and there is no amplification by sampling of clients.
+// and returns phi - theta. The server adds the mean of these differences to theta. g_i is the mean of two-point
+// estimates over a mini-batch, as many as the budget allows. All clients take part in every round with the same weight:
+// the objective is the mean of the clients' own objectives, and there is no amplification by sampling of clients.
 //
-// The place of the noise decides whom a client must trust:
+// Where the noise is added determines whom a client must trust:
 //
-//   - In the main form the device adds the noise before the update leaves it, so a client need trust no one, as with
+//   - In the main form, the device adds noise before it sends the update, so a client need not trust anyone, as with
 //     SPADE-DFL. There are K releases of sensitivity 2R for each client.
-//   - With Central, the published form, a server adds the noise once, to the mean, and every client trusts it with its
-//     update. There are K releases of sensitivity 2R/N.
+//   - With Central, the published form, a server adds noise once, to the mean, and every client trusts the server with
+//     its update. There are K releases of sensitivity 2R/N.
 type DPFedAvg struct {
 	Central bool // a trusted server adds the noise
 }
@@ -34,7 +35,7 @@ func (m DPFedAvg) Name() string {
 	return "DP-FedAvg"
 }
 
-// Space lists tau, the local step size eta, the smoothing radius mu and the clip.
+// Space lists tau, the local step size eta, the smoothing radius mu and the clipping norm.
 func (DPFedAvg) Space(w *World) []Param {
 	return append([]Param{
 		w.steps(),

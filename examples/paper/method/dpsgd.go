@@ -8,42 +8,42 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// DPSGD is DP-SGD, of Abadi et al., "Deep learning with differential privacy", CCS 2016, on the pooled data of all
-// clients
+// DPSGD is DP-SGD by Abadi et al., "Deep learning with differential privacy", CCS 2016, on the pooled data of all
+// clients. With one model, it makes tau steps per round:
 //
 //	g_h = estimate of grad f_h(x), clipped to length R
 //	x  <- x - eta ( 1/b sum_{h in B} g_h + N(0, sigma^2 I) )
 //
-// with one model and tau such steps per round, on as large a lot B as the budget allows. Each g_h is the mean of
-// two-point estimates along dirs directions. One estimate alone is sqrt(d) times longer than the gradient, and the
-// clip would leave little of it, so a smaller lot of better estimates may work better. The lot holds the same share of
-// each client's samples, drawn without replacement (if the budget allows, all of them and then some again), so that a
-// client's part in it is constant. The method claims no amplification by sampling, because neighboring inputs replace
-// a client, not a sample.
+// The lot B is as large as the budget allows. Each g_h is the mean of two-point estimates along dirs directions. A
+// single estimate is sqrt(d) times longer than the gradient, and clipping would leave little of it, so a smaller lot of
+// better estimates may work better. The lot holds the same share of each client's samples, drawn without replacement
+// (if the budget exceeds the number of samples, each sample is drawn equally often and some once more), so that a
+// client's part in the lot is constant. The method claims no amplification by sampling, because neighboring inputs
+// replace a client, not a sample.
 //
-// In the comparison, neighboring inputs differ in all samples of one client. With pooled data this has two readings:
+// In the comparison, neighboring inputs differ in all samples of one client. With pooled data, this has two readings:
 //
-//   - In the main form all N clients trust a curator with the raw data. The b_i samples of a client in the lot move the
-//     mean by at most 2R b_i/b. Among the other methods only central DP-FedAvg requires such trust. The noise is N
-//     times smaller than that of a client that trusts no one.
+//   - In the main form, all N clients trust a curator with the raw data. The b_i samples of a client in the lot move
+//     the mean by at most 2R b_i/b. Among the other methods, only central DP-FedAvg requires such trust. The noise is N
+//     times smaller than the noise of a client that trusts no one.
 //   - With OneClient, the paper's N = 1, the whole pool belongs to one client. Replacing the pool moves the mean by at
 //     most 2R.
 //
-// At record-level privacy every step takes all records, once each (no sampling), and one record moves the mean by at
+// At record-level privacy, every step uses each record exactly once (no sampling), and one record moves the mean by at
 // most 2R/b.
 //
-// With Local no one is trusted: each client adds the noise to its own part of every sum, as in noisy distributed SGD
-// with a guarantee for each silo's records (Lowy and Razaviyayn, "Private federated learning without a trusted server",
-// ICLR 2023). This form has the name DP-FedSGD. The noise of the sum is then sqrt(N) times that of the curator.
+// With Local, no one is trusted: each client adds noise to its own part of every sum, as in noisy distributed SGD with
+// a guarantee for each silo's records (Lowy and Razaviyayn, "Private federated learning without a trusted server", ICLR
+// 2023). This form is named DP-FedSGD. The noise of the sum is then sqrt(N) times the curator's noise.
 //
-// Without Local, numbers sent do not count, because the curator would receive the data themselves.
+// Without Local, Spent counts no numbers as sent, because the curator would receive the data itself.
 type DPSGD struct {
 	OneClient bool // neighboring inputs replace the whole pool
 	Local     bool // each client adds the noise
 	Exact     bool // gradients instead of estimates from losses
 }
 
-// Name returns "DP-SGD" or "DP-FedSGD", with the other options.
+// Name returns "DP-SGD" or "DP-FedSGD", followed by the selected options.
 func (m DPSGD) Name() string {
 	name := "DP-SGD"
 	if m.Local {
@@ -58,8 +58,8 @@ func (m DPSGD) Name() string {
 	return name
 }
 
-// Space lists tau, the steps per round, the step size eta, the smoothing radius mu, the clip and dirs. A client that
-// cannot afford dirs directions uses as many as it can.
+// Space lists tau, the step size eta, the smoothing radius mu, the clipping norm and dirs. A client that cannot afford
+// dirs directions uses as many as it can.
 func (m DPSGD) Space(w *World) []Param {
 	space := append([]Param{w.steps(), {Name: "eta", Low: 1e-2, High: 30, Log: true}}, w.clips(1e-3, 1)...)
 	if m.Exact {

@@ -8,19 +8,19 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// DPZero is DPZero, of Zhang, Li, Thekumparampil, Oh and He, "DPZero: Private fine-tuning of language models without
-// backpropagation", ICML 2024 (arXiv 2310.09639), on the pooled data of all clients. Each round asks for losses of all
+// DPZero is DPZero by Zhang, Li, Thekumparampil, Oh and He, "DPZero: Private fine-tuning of language models without
+// backpropagation", ICML 2024 (arXiv 2310.09639), on the pooled data of all clients. Each round queries losses of all
 // samples along one public direction u, and clips and releases one number:
 //
 //	s_h = clip_C( (f_h(x + mu*u) - f_h(x - mu*u)) / (2 mu) )
 //	x  <- x - eta ( 1/m sum_h s_h + N(0, sigma^2) ) u
 //
-// It makes K releases of one number each. Their sensitivity is 2C/m if a record is replaced, and 2C m_i/m if all data
-// of client i are replaced. It takes two losses per sample and round. Choices made here: u is a Rademacher vector, as
-// in all methods of this package, instead of a vector drawn from the sphere; every round takes all samples, without
-// amplification by sampling.
+// There are K releases of one number each. Their sensitivity is 2C/m if a record is replaced, and 2C m_i/m if all data
+// of client i is replaced. Each round takes two losses per sample. Two choices differ from the publication: u is a
+// Rademacher vector, as in all methods of this package, instead of a vector drawn from the sphere; and every round uses
+// all samples, without amplification by sampling.
 //
-// The published form has a curator with all data. With Local each client adds the noise to its own part of the sum and
+// In the published form, a curator has all data. With Local, each client adds noise to its own part of the sum and
 // sends one number per round: no one is trusted, and the noise of the sum is sqrt(N) times larger.
 type DPZero struct {
 	Local bool // each client adds the noise
@@ -34,7 +34,7 @@ func (m DPZero) Name() string {
 	return "DPZero"
 }
 
-// Space lists the step size eta, the smoothing radius mu and the clip.
+// Space lists the step size eta, the smoothing radius mu and the clipping bound.
 func (DPZero) Space(w *World) []Param {
 	return append([]Param{
 		{Name: "eta", Low: 1e-2, High: 30, Log: true},

@@ -9,9 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// estimator asks the clients of a world for losses, one client at a time, and counts the losses. Directions are
-// Rademacher vectors, whose independent coordinates are +1 or -1. A run has one estimator, so its buffers are allocated
-// once.
+// estimator queries the losses of a world's clients, one client at a time, and counts the queries. Directions are
+// Rademacher vectors: their coordinates are independent and equal to +1 or -1. A run has a single estimator, so that
+// its buffers are allocated only once.
 type estimator struct {
 	ctx   context.Context
 	w     *World
@@ -43,15 +43,15 @@ func newEstimator(ctx context.Context, w *World) *estimator {
 	return e
 }
 
-// begin selects a client, and the stream from which directions are then drawn: that of a purpose, a round and a step.
+// begin selects a client, and starts the stream of directions for this client and the given purpose, round and step.
 func (e *estimator) begin(p rng.Purpose, client, round, step int) error {
 	e.client = client
 	e.dirs = rng.New(e.w.Seed, rng.Address{Purpose: p, Client: uint32(client), Round: uint32(round), Step: uint32(step)})
 	return e.ctx.Err()
 }
 
-// batch draws n samples of the client for a step. Every sample occurs passes times, and the samples of a random subset,
-// rest, occur once more.
+// batch draws n samples of the selected client. The result passes is how often every sample occurs. The result rest is
+// a random subset of the samples that occur one more time. The draw depends on the round and the step.
 func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	m := e.w.Clients[e.client].Samples
 	if n%m == 0 {
@@ -64,13 +64,13 @@ func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 
 func (e *estimator) turn() { e.dirs.Fill(e.signs) }
 
-// loss asks for the loss of a sample at x + mu*u, where u is the last direction drawn.
+// loss queries the loss of a sample at x + mu*u, where u is the last direction drawn.
 func (e *estimator) loss(x []float32, mu float32, sample int) (float64, error) {
 	vec.SignPerturb(e.point, x, mu, e.signs)
 	return e.ask(sample)
 }
 
-// ask asks for the loss of a sample at e.point.
+// ask queries the loss of a sample at e.point.
 func (e *estimator) ask(sample int) (float64, error) {
 	e.queries++
 	f, err := e.w.Clients[e.client].Oracle.Loss(e.ctx, e.point, sample)
@@ -84,8 +84,8 @@ func (e *estimator) ask(sample int) (float64, error) {
 	return f, nil
 }
 
-// slope returns the symmetric two-point difference of a sample along the last direction drawn, which is (f(x + mu*u) -
-// f(x - mu*u)) / (2 mu). Times u, it estimates the gradient of the sample's loss, because E uu' = I.
+// slope returns the symmetric two-point difference of a sample along the last direction drawn, u: (f(x + mu*u) - f(x -
+// mu*u)) / (2 mu). Because E uu' = I, the slope times u estimates the gradient of the sample's loss.
 func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) {
 	up, err := e.loss(x, mu, sample)
 	if err != nil {
@@ -98,15 +98,15 @@ func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) 
 	return (up - down) / (2 * float64(mu)), nil
 }
 
-// gradient stores in g the mean of n two-point estimates at x over a mini-batch, each along a fresh direction. The
-// batch takes every sample equally often where possible.
+// gradient stores in g the mean of n two-point estimates at x over a mini-batch, each along a fresh direction. Where
+// possible, the batch contains every sample equally often.
 func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step int) error {
 	clear(g)
 	return e.add(g, x, mu, n, 1, n, release{}, client, round, step)
 }
 
-// add adds to g the estimates of n samples, drawn as in gradient, each divided by whole. The estimate of a sample is
-// the mean of two-point estimates along dirs fresh directions; this mean is clipped as r says.
+// add adds to g the gradient estimates of n samples, drawn as in gradient, each divided by whole. A sample's estimate
+// is the mean of two-point estimates along dirs fresh directions, clipped by r.
 func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
 	if err := e.begin(rng.Step, client, round, step); err != nil {
 		return err
@@ -125,8 +125,8 @@ func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r releas
 	})
 }
 
-// addMean adds to g the sum of dirs two-point estimates of one sample's gradient at x, divided by whole. Each is along
-// a fresh direction. If e.exact is set, it adds the gradient times dirs/whole instead.
+// addMean adds to g the sum, divided by whole, of dirs two-point estimates of one sample's gradient at x, each along a
+// fresh direction. If e.exact is set, it adds the exact gradient times dirs/whole instead.
 func (e *estimator) addMean(g, x []float32, mu float32, sample, dirs, whole int) error {
 	if e.exact {
 		e.w.Clients[e.client].Gradient(e.point, x, sample)
@@ -144,7 +144,7 @@ func (e *estimator) addMean(g, x []float32, mu float32, sample, dirs, whole int)
 	return nil
 }
 
-// onePoint stores in g the mean of n one-point estimates u*f(x + mu*u) at x.
+// onePoint stores in g the mean of n one-point estimates u*f(x + mu*u), each along a fresh direction u.
 func (e *estimator) onePoint(g, x []float32, mu float32, n int, client, round int) error {
 	clear(g)
 	if err := e.begin(rng.Step, client, round, 0); err != nil {
@@ -161,7 +161,7 @@ func (e *estimator) onePoint(g, x []float32, mu float32, n int, client, round in
 	})
 }
 
-// each calls f for n samples of the client, drawn by batch.
+// each calls f for each of n samples of the selected client, drawn by batch.
 func (e *estimator) each(n, round, step int, f func(sample int) error) error {
 	passes, rest := e.batch(n, round, step)
 	for range passes {
@@ -179,7 +179,7 @@ func (e *estimator) each(n, round, step int, f func(sample int) error) error {
 	return nil
 }
 
-// deal draws uniformly random subsets of 0..m-1, without replacement.
+// deal draws uniformly random subsets of 0..m-1. Each draw is without replacement.
 type deal struct {
 	items []int // a permutation; between two draws it is the identity
 	swaps []int // the position with which each step of the last shuffle swapped
@@ -193,8 +193,8 @@ func newDeal(m int) deal {
 	return d
 }
 
-// draw returns n items, which are valid until the next call. The next call first reverts this shuffle, so that the
-// result of each call depends only on the stream s.
+// draw returns n items, which are valid until the next call. Each call first reverts the previous shuffle, so that the
+// result depends only on the stream s.
 func (d *deal) draw(s *rng.Stream, n int) []int {
 	for i := len(d.swaps) - 1; i >= 0; i-- {
 		j := d.swaps[i]

@@ -8,20 +8,20 @@ import (
 )
 
 // Gossip is decentralized averaging of local updates: [DPFedAvg] with a mean over neighbors instead of the server's
-// mean. In each round client i does
+// mean. In each round, client i computes
 //
 //	phi <- x_i;  tau times:  phi <- phi - eta g_i(phi);  phi <- x_i + clip_R(phi - x_i)
 //	sends phi plus noise, and sets x_i to the mean of its own and its neighbors' noisy phi, by Metropolis weights
 //
-// with two-point estimates g_i over a mini-batch, as many as the budget allows. It is not one of the paper's methods.
-// It shows what a rival without a server achieves if it spends its queries on two-point estimates and local steps. It
-// makes K releases of sensitivity 2R for each client.
+// with two-point estimates g_i over a mini-batch, as many as the budget allows. Gossip is not one of the paper's
+// methods. It shows what a rival without a server achieves if it spends its queries on two-point estimates and local
+// steps. There are K releases of sensitivity 2R for each client.
 type Gossip struct{}
 
 // Name returns "2P-DSG".
 func (Gossip) Name() string { return "2P-DSG" }
 
-// Space is that of [DPFedAvg].
+// Space returns the same parameters as the Space method of [DPFedAvg].
 func (Gossip) Space(w *World) []Param { return DPFedAvg{}.Space(w) }
 
 // Run implements [Method].

@@ -7,7 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// On a complete graph, gossip is the same as DP-FedAvg, because all Metropolis weights are 1/N.
+// TestGossipOnACompleteGraphIsFedAvg checks that gossip equals DP-FedAvg on a complete graph, where all Metropolis
+// weights are 1/N.
 func TestGossipOnACompleteGraphIsFedAvg(t *testing.T) {
 	w := clinics(t)
 	var err error

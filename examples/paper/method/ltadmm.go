@@ -5,8 +5,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// ltadmm is the network side of LT-ADMM, of Ren, Bastianello, Johansson and Parisini, "Communication-efficient
-// stochastic distributed learning", IEEE TAC 71(9), 2026 (arXiv 2501.13516), Algorithm 1. In round k client i does
+// ltadmm is the network side of LT-ADMM by Ren, Bastianello, Johansson and Parisini, "Communication-efficient
+// stochastic distributed learning", IEEE TAC 71(9), 2026 (arXiv 2501.13516), Algorithm 1. In round k, client i computes
 //
 //	phi^0   = x_i,k
 //	phi^t+1 = phi^t - gamma g_i(phi^t) - beta (rho |N_i| x_i,k - sum_j z_ij,k),   t = 0, ..., tau-1
@@ -14,12 +14,12 @@ import (
 //	sends z_ij,k - 2 rho x_i,k+1 to each neighbor j, and
 //	z_ij,k+1 = (z_ij,k - (z_ji,k - 2 rho x_j,k+1)) / 2
 //
-// with the correction constant within the round, as in the LT_ADMM class of decent-bench, the library of the authors'
-// group (relaxation 1/2). The authors start z_ij at x_i,0, or at rho x_i,0, which is the same for rho = 1.
+// The correction is constant within the round, as in the LT_ADMM class of decent-bench, the library of the authors'
+// group (relaxation 1/2). z_ij starts at x_i,0; the authors also use rho x_i,0, which is the same for rho = 1.
 //
 // Only the product of beta and rho matters: with z in units of rho, rho disappears from the last line and remains in
-// the second as beta*rho. So rho is 1 here, and the search varies the gain tau*beta*lambda_max(L) as a share of 8/3,
-// above which disagreement grows. This covers exactly the useful settings of beta and rho.
+// the second line as beta*rho. Therefore rho is 1 here, and the search varies the gain tau*beta*lambda_max(L) as a
+// share of 8/3, above which disagreement grows. This covers exactly the useful settings of beta and rho.
 type ltadmm struct {
 	g       *graph.Graph
 	beta    float32
@@ -46,7 +46,7 @@ func newLTADMM(w *World, tau int, share float64) *ltadmm {
 		a.next[i] = vectors(degree, w.Dim)
 		a.reverse[i] = make([]int, degree)
 		for k, j := range w.Graph.Neighbors(i) {
-			// This loop visits the neighbors i of j in ascending order, which is the order of j's list.
+			// The outer loop visits the neighbors i of j in ascending order, which is also their order in j's list.
 			a.reverse[i][k] = place[j]
 			place[j]++
 		}
@@ -54,7 +54,7 @@ func newLTADMM(w *World, tau int, share float64) *ltadmm {
 	return a
 }
 
-// penalty stores |N_i| x_i - sum_j z_ij in p, with z in units of rho.
+// penalty stores in p the vector |N_i| x_i - sum_j z_ij, with z in units of rho.
 func (a *ltadmm) penalty(p []float32, i int) {
 	clear(p)
 	for k := range a.z[i] {
@@ -63,13 +63,13 @@ func (a *ltadmm) penalty(p []float32, i int) {
 	}
 }
 
-// step moves phi by one local step, along the gradient estimate g and the penalty p.
+// step makes one local step of phi, along the gradient estimate g and the penalty p.
 func (a *ltadmm) step(phi []float32, gamma float32, g, p []float32) {
 	vec.Axpy(phi, -gamma, g)
 	vec.Axpy(phi, -a.beta, p)
 }
 
-// exchange sends the messages on all edges and updates all z. It returns how many numbers were sent.
+// exchange sends the messages on all edges and updates all z. It returns the count of numbers sent.
 func (a *ltadmm) exchange() int64 {
 	var sent int64
 	for i := range a.z {

@@ -5,28 +5,27 @@ import (
 	"errors"
 )
 
-// LTADMMDP is LT-ADMM-DP, of Ren, Ma, Bastianello, Johansson, Parisini and Malikopoulos, "Communication-efficient
-// distributed learning with differential privacy", arXiv 2604.02558, 2026: LT-ADMM (see its equations at the type
+// LTADMMDP is LT-ADMM-DP by Ren, Ma, Bastianello, Johansson, Parisini and Malikopoulos, "Communication-efficient
+// distributed learning with differential privacy", arXiv 2604.02558, 2026. It is LT-ADMM (see the equations at type
 // ltadmm) with
 //
-//	g_i(phi^t) = clip_C(stochastic gradient of f_i at phi^t) + N(0, sigma^2 I)
+//	g_i(phi^t) = clip_C(stochastic gradient of f_i at phi^t) + N(0, sigma^2 I),   clip_C(v) = v min(1, C/|v|)
 //
-// in every local step, and one exchange per round: K*tau releases, as published. The stochastic gradient is the mean of
-// two-point estimates over a mini-batch, as many as the budget allows. The free parameters are those of the authors:
-// tau, the step size gamma, the gain (which fixes beta and rho, see the type ltadmm) and the clip C.
+// in every local step and one exchange per round, which makes K*tau releases, as published. The stochastic gradient is
+// the mean of two-point estimates over a mini-batch, as many as the budget allows. The free parameters are the same as
+// the authors': tau, the step size gamma, the gain (which fixes beta and rho; see type ltadmm) and the clipping norm C.
 //
 // Only the abstract and summaries of the text were available. According to these, the authors measure privacy between
-// mini-batches that differ in one sample, with sensitivity 2C/|B|, which suggests a clip of each sample's gradient.
-// Here a client's whole data set is replaced, so the sensitivity is 2C whether the clip applies to each sample's
-// gradient or to their mean. A clip of the mean keeps far more of the signal, because one sample's two-point estimate
-// is sqrt(d) times longer than the gradient that it estimates. The main column therefore clips the mean. PerSample
-// selects a clip of each sample's estimate, with a searched number of directions for each estimate, as in [DPSGD].
-// clip_C(v) = v min(1, C/|v|).
+// mini-batches that differ in one sample, with sensitivity 2C/|B|, which suggests that each sample's gradient is
+// clipped. Here a client's whole data set is replaced, so the sensitivity is 2C whether each sample's gradient or their
+// mean is clipped. Clipping the mean keeps far more of the signal, because one sample's two-point estimate is sqrt(d)
+// times longer than the gradient that it estimates. The main column therefore clips the mean. PerSample selects
+// clipping of each sample's estimate, with a searched number of directions per estimate, as in [DPSGD].
 //
-// At record-level privacy the method requires PerSample: every step takes all records of the client and has sensitivity
+// At record-level privacy, the method requires PerSample: every step uses all records of the client and has sensitivity
 // 2C/m_i.
 //
-// Without privacy there is neither clip nor noise, and the method is LT-ADMM with plain stochastic gradients.
+// Without privacy, there is neither clipping nor noise, and the method is LT-ADMM with plain stochastic gradients.
 type LTADMMDP struct {
 	PerSample bool // clip the estimate of every sample, instead of their mean
 }
@@ -39,7 +38,7 @@ func (m LTADMMDP) Name() string {
 	return "LT-ADMM-DP"
 }
 
-// Space lists tau, gamma, the gain, the smoothing radius mu and the clip, and with PerSample also dirs.
+// Space lists tau, gamma, the gain, the smoothing radius mu, the clipping norm and, with PerSample, dirs.
 func (m LTADMMDP) Space(w *World) []Param {
 	space := ltadmmSpace(w, w.affordable(20, 2))
 	if m.PerSample {
@@ -86,8 +85,8 @@ func (m LTADMMDP) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// runLTADMM runs LT-ADMM, where a given function returns the stochastic gradient of client i at phi in step t of round
-// k.
+// runLTADMM runs LT-ADMM with a given function that computes the stochastic gradient of client i at phi in step t of
+// round k.
 func runLTADMM(w *World, s Setting, e *estimator, each func(int, [][]float32) error,
 	gradient func(g, phi []float32, i, k, t int) error) (Spent, error) {
 	tau, gamma := int(s["tau"]), float32(s["gamma"])

@@ -8,19 +8,19 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// LTADMMVR is LT-ADMM-VR, of Ren, Bastianello, Johansson and Parisini, "Communication-efficient stochastic distributed
-// learning", IEEE TAC 71(9), 2026 (arXiv 2501.13516): LT-ADMM (see its equations at the type ltadmm) with the
+// LTADMMVR is LT-ADMM-VR by Ren, Bastianello, Johansson and Parisini, "Communication-efficient stochastic distributed
+// learning", IEEE TAC 71(9), 2026 (arXiv 2501.13516). It is LT-ADMM (see the equations at type ltadmm) with the
 // variance-reduced gradient of SAGA
 //
 //	g_i(phi^t) = 1/b sum_{h in B} (grad f_ih(phi^t) - grad f_ih(r_ih)) + 1/m_i sum_h grad f_ih(r_ih)
 //
-// after which the sampled r_ih move to the local model. Every grad f_ih is a symmetric two-point estimate. The
-// following choices are fixed or left to the search:
+// after which the sampled r_ih move to the local model. Every grad f_ih is a symmetric two-point estimate. Some choices
+// are fixed, and others are left to the search:
 //
 //   - reset = 1 sets every r_ih to x_i,k at the beginning of a round, which costs 2 m_i losses. The first step then
-//     needs no more, because both terms of each difference are the same gradient. reset = 0 keeps the memory over
-//     rounds and fills it once. The two values are the variants of the class LT_ADMM_VR in decent-bench, the library
-//     of the authors' group (v2 is False and True).
+//     needs no further losses, because both terms of each difference are the same gradient. reset = 0 fills the memory
+//     once and keeps it over rounds. The two values correspond to the variants of the class LT_ADMM_VR in decent-bench,
+//     the library of the authors' group (v2 is False and True).
 //   - r_ih moves to phi^t, where its gradient has just been estimated, as in SAGA (Defazio, Bach and Lacoste-Julien
 //     2014). decent-bench moves r_ih to phi^t+1 with a second gradient. Under a budget of losses, this would halve the
 //     batch.
@@ -29,20 +29,21 @@ import (
 //     r_ih again along the fresh direction, which costs 4 losses per sample. The difference then vanishes as phi
 //     approaches r_ih, which is the purpose of variance reduction (as in ZO-SVRG, Liu et al. 2018). With either value,
 //     the last term is the mean of the stored estimates.
-//   - tau, gamma, and the gain (which fixes beta and rho, see the type ltadmm) are the authors' own parameters. The
-//     batch is what the budget allows.
+//   - tau, gamma, and the gain (which fixes beta and rho; see type ltadmm) are the authors' own parameters. The batch
+//     is as large as the budget allows.
 //
-// The publication has no privacy. In a private world g_i is clipped to R and gets noise in every local step, as in
-// [LTADMMDP]: K*tau releases of sensitivity 2R. The memory holds estimates without noise, but they leave the client
-// only through g_i.
+// The published method has no privacy. In a private world, g_i is clipped to R and gets noise in every local step, as
+// in [LTADMMDP], which makes K*tau releases of sensitivity 2R. The memory holds estimates without noise, but they leave
+// the client only through g_i.
 type LTADMMVR struct{}
 
 // Name returns "LT-ADMM-VR".
 func (LTADMMVR) Name() string { return "LT-ADMM-VR" }
 
-// Space lists tau, gamma, the gain, the smoothing radius mu, reset, paired, and the clip.
+// Space lists tau, gamma, the gain, the smoothing radius mu, reset, paired, and the clipping norm.
 func (LTADMMVR) Space(w *World) []Param {
-	// A step that fills the memory costs 2 losses per sample. Any other step costs at least 4 losses if paired.
+	// Find the largest number of steps that every client can afford. A step that fills the memory costs 2 losses per
+	// sample, and any other step at least 4 losses if paired.
 	steps := 20
 	if w.Queries > 0 {
 		for i, c := range w.Clients {
@@ -88,10 +89,9 @@ func (m LTADMMVR) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// memoryBatches returns two batch sizes of a client. In a round that fills the memory, the first step uses no batch,
-// and first is the batch size of the steps after it. In any other round, later is the batch size of every step. In a
-// run that keeps its memory over rounds, first may be 0: then, in the only round that fills the memory, the steps after
-// the first one follow the mean of the memory.
+// memoryBatches returns two batch sizes for a client. The size first is for rounds that fill the memory, in which the
+// first step needs no batch. The size later is for all other rounds. If the memory is kept over rounds, first may be 0:
+// in the only round that fills the memory, all steps after the first step then follow the mean of the memory.
 func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later int, err error) {
 	m := w.Clients[client].Samples
 	if w.Queries == 0 {
@@ -118,7 +118,7 @@ func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later
 	return first, later, nil
 }
 
-// memory has the gradients that one client remembers.
+// memory holds the gradient estimates that a client remembers.
 type memory struct {
 	m, d   int
 	mu     float32
@@ -143,7 +143,7 @@ func newMemory(m, d int, mu float32, paired bool) *memory {
 	return mem
 }
 
-// fill moves every r_h to x and estimates the gradients there.
+// fill moves the point r_h of every sample h to x and estimates the gradients there.
 func (mem *memory) fill(e *estimator, x []float32, i, k int) error {
 	if err := e.begin(rng.Table, i, k, 0); err != nil {
 		return err
@@ -164,7 +164,8 @@ func (mem *memory) fill(e *estimator, x []float32, i, k int) error {
 	return nil
 }
 
-// estimate stores the variance-reduced gradient at phi in g, and moves the r_h of the samples in its batch to phi.
+// estimate stores in g the variance-reduced gradient at phi, and moves the point r_h of each sample h in its batch to
+// phi.
 func (mem *memory) estimate(e *estimator, g, phi []float32, size, i, k, t int) error {
 	copy(g, mem.mean)
 	if size == 0 {

@@ -5,7 +5,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// mixing has the Metropolis weights of a graph: w_ij = 1/(1 + max(deg i, deg j)) for neighbors i and j, and w_ii so
+// mixing holds the Metropolis weights of a graph: w_ij = 1/(1 + max(deg i, deg j)) for neighbors i and j, and w_ii such
 // that each row sums to 1 (Xiao, Boyd and Kim, "Distributed average consensus with least-mean-square deviation", 2007).
 // The matrix is symmetric and doubly stochastic. A node can compute its own row from its neighbors' degrees.
 type mixing struct {
@@ -28,7 +28,8 @@ func newMixing(g *graph.Graph) mixing {
 	return w
 }
 
-// mix stores in dst[i] the weighted mean of src[i] and src[j] over i's neighbors j. dst and src must not share memory.
+// mix stores in each dst[i] the weighted mean of src[i] and the vectors src[j] of i's neighbors j. dst and src must not
+// share memory.
 func (w mixing) mix(dst, src [][]float32) {
 	for i := range dst {
 		clear(dst[i])

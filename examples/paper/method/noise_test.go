@@ -11,8 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// On flat losses a private method releases only noise, so the models after the first round show the standard deviation
-// of the noise. It must equal the one that dpmech requires for the method's number of releases and sensitivity.
+// TestNoise checks the noise of private methods on flat losses, where a method releases only noise. The standard
+// deviation of the models after the first round must equal the noise that dpmech requires for the method's sensitivity
+// and number of releases.
 func TestNoise(t *testing.T) {
 	const d, n, rounds, clip = 20000, 4, 7, 0.3
 	p := &Privacy{Epsilon: 8, Delta: 1e-5}
@@ -46,9 +47,9 @@ func TestNoise(t *testing.T) {
 		stop := errors.New("enough")
 		_, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(_ int, models [][]float32) error {
 			for i, x := range models {
-				// With d coordinates, the measured standard deviation has a relative error of 0.5 %. The tolerance is six
-				// times that. Wrong noise is off by more: by a factor of two, one more release, or the noise of another
-				// method.
+				// With d coordinates, the measured standard deviation has a relative error of 0.5 %. The tolerance is
+				// six times this error. Wrong noise differs by more, whether by a factor of two, by one more release,
+				// or because it is the noise of another method.
 				if got := norm(x) / math.Sqrt(d); math.Abs(got/c.want-1) > 0.03 {
 					t.Errorf("%s: model %d has noise %.5f, want %.5f", c.m.Name(), i, got, c.want)
 				}
@@ -61,8 +62,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// No contribution of a client is longer than the clip, however steep its losses. The clip does not change a shorter
-// vector, and makes a vector that is not finite zero.
+// TestClip checks that no contribution of a client is longer than the clipping norm, however steep its losses. Clipping
+// leaves shorter vectors unchanged, and replaces a vector that is not finite with zero.
 func TestClip(t *testing.T) {
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
 	for range 1000 {
@@ -95,7 +96,7 @@ func TestClip(t *testing.T) {
 		}
 	}
 
-	// With a huge epsilon there is almost no noise, so steep losses move the models by the length of the clip.
+	// With a huge epsilon there is almost no noise, so steep losses move the models by the clipping norm.
 	steep := func(_, _ int, x []float32) float64 { return 1e6 * float64(x[0]) }
 	for _, c := range []struct {
 		m    Method

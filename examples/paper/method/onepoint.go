@@ -7,41 +7,42 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// OnePointDSG is 1P-DSG, distributed stochastic gradient descent with one-point estimates, of Mhanna and Assaad,
+// OnePointDSG is 1P-DSG, distributed stochastic gradient descent with one-point estimates, by Mhanna and Assaad,
 // "Zero-order one-point gradient estimate in consensus-based distributed stochastic optimization", TMLR 2024. With a
-// doubly stochastic W, in round k = 0, 1, ... client i does
+// doubly stochastic W, client i computes in round k = 0, 1, ...
 //
 //	g_i,k   = Phi_i,k * f_i(x_i,k + gamma_k Phi_i,k; xi_i,k)      one noisy loss at one point, not divided by gamma_k
 //	x_i,k+1 = sum_j w_ij (x_j,k - alpha_k g_j,k)
 //	alpha_k = alpha (k+1)^-v1,  gamma_k = gamma (k+1)^-v2
 //
-// Only the publication's abstract and descriptions in other papers were available. Choices made here: the order of
-// descent and mixing of Pu and Nedic, "Distributed stochastic gradient tracking methods" (2021), on which both 1P
-// methods build; Metropolis weights; Phi with independent coordinates +1 or -1, which differs from the authors'
-// +-1/sqrt(d) only by a factor in alpha and gamma. The search varies what the authors tune: alpha, gamma and both
-// exponents, from constant steps (0, 0) to beyond (1/2, 1/6) and (3/4, 1/4), the orders of the proven rates O(k^-1/3)
-// for nonconvex and O(k^-1/2) for strongly convex objectives.
+// Only the publication's abstract and descriptions in other papers were available. The following choices were made
+// here: the order of descent and mixing in Pu and Nedic, "Distributed stochastic gradient tracking methods" (2021), on
+// which both 1P methods build; Metropolis weights; and Phi with independent coordinates +1 or -1, which differs from
+// the authors' +-1/sqrt(d) only by a factor in alpha and gamma. The search varies what the authors tune: alpha, gamma
+// and both exponents, from constant steps (0, 0) to beyond (1/2, 1/6) and (3/4, 1/4), the orders of the proven rates
+// O(k^-1/3) for nonconvex and O(k^-1/2) for strongly convex objectives.
 //
-// The publication takes one loss per round, but the budget allows many: g is the mean of that many one-point estimates
-// at x_i,k, each with its own direction and sample. (One direction for several samples would cost the same and leave
-// more variance.)
+// The published method uses one loss per round, but the budget allows many: g is the mean of that many one-point
+// estimates at x_i,k, each with its own direction and sample. (Using one direction for several samples would cost the
+// same and leave more variance.)
 //
-// Privacy: g is clipped to R and noised before any use. Everything that a client sends is a function of these releases
-// and of what its neighbors sent: K releases of sensitivity 2R.
+// For privacy, g is clipped to R and noise is added before any use. Everything that a client sends is a function of
+// these releases and of what its neighbors sent, so there are K releases of sensitivity 2R.
 type OnePointDSG struct{}
 
-// OnePointDSGT is 1P-DSGT, which is 1P-DSG with gradient tracking, of Mhanna and Assaad, "Single point-based
-// distributed zeroth-order optimization with a non-convex stochastic objective function", ICML 2023:
+// OnePointDSGT is 1P-DSGT, 1P-DSG with gradient tracking, by Mhanna and Assaad, "Single point-based distributed
+// zeroth-order optimization with a non-convex stochastic objective function", ICML 2023:
 //
 //	x_i,k+1 = sum_j w_ij (x_j,k - alpha_k y_j,k)
 //	y_i,k+1 = sum_j w_ij y_j,k + g_i,k+1 - g_i,k,    y_i,0 = g_i,0
 //
-// with g, alpha_k, gamma_k and the choices of [OnePointDSG]. A client sends both x - alpha y and y in one message per
-// round: it computes y_k, sends, and mixes what arrives into x_k+1 and into the first term of y_k+1.
+// with g, alpha_k, gamma_k and all choices as in [OnePointDSG]. A client sends both x - alpha y and y in one message
+// per round: it computes y_k, sends the message, and mixes the arriving messages into x_k+1 and into the first term of
+// y_k+1.
 //
-// Privacy: x and y are linear in the clients' estimates. Each g is noised before it enters y, so both messages are
-// functions of the releases, and the differences g_k+1 - g_k reuse two releases without using the data again: K
-// releases of sensitivity 2R.
+// For privacy, noise is added to each g before it enters y. x and y are linear in the clients' estimates, so both parts
+// of a message are functions of the releases. The differences g_k+1 - g_k reuse two releases without using the data
+// again, so there are K releases of sensitivity 2R.
 type OnePointDSGT struct{}
 
 // Name returns "1P-DSG".
@@ -50,10 +51,10 @@ func (OnePointDSG) Name() string { return "1P-DSG" }
 // Name returns "1P-DSGT".
 func (OnePointDSGT) Name() string { return "1P-DSGT" }
 
-// Space lists alpha and gamma with their exponents, and the clip.
+// Space lists alpha and gamma with their exponents, and the clipping norm.
 func (OnePointDSG) Space(w *World) []Param { return onePointSpace(w) }
 
-// Space lists alpha and gamma with their exponents, and the clip.
+// Space lists alpha and gamma with their exponents, and the clipping norm.
 func (OnePointDSGT) Space(w *World) []Param { return onePointSpace(w) }
 
 func onePointSpace(w *World) []Param {
@@ -115,7 +116,7 @@ func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool,
 			rel.bound(g)
 			rel.blur(g, w.Seed, i, k, 0)
 			if track {
-				// y is the weighted mean of the neighbors' trackers of the previous round.
+				// y is already the weighted mean of the neighbors' trackers from the previous round.
 				vec.Axpy(y[i], 1, g)
 				vec.Axpy(y[i], -1, past[i])
 				copy(past[i], g)
@@ -139,7 +140,7 @@ func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool,
 	return spent, nil
 }
 
-// power returns n^x with the same bits on every processor.
+// power returns n^x, with the same bits on every processor.
 func power(n int, x float64) float64 { return vec.Exp(x * vec.Log(float64(n))) }
 
 func vectors(n, d int) [][]float32 {

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// At returns the value at a position in the range: share 0 is Low, and share 1 is High. It has four significant digits.
+// At returns the value at a relative position in the range, where share 0 is Low and share 1 is High. The value is
+// rounded to four significant digits, or to an integer if p.Whole is set.
 func (p Param) At(share float64) float64 {
 	x := p.Low + share*(p.High-p.Low)
 	if p.Log {

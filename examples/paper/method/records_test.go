@@ -16,8 +16,8 @@ func everyRecord() []Method {
 	return []Method{DPSGD{}, DPSGD{Local: true}, DPZero{}, DPZero{Local: true}, LTADMMDP{PerSample: true}, Suggested{}}
 }
 
-// At record-level privacy, the noise is the one that dpmech requires for the part of one record in a release. As in
-// TestNoise, the models after the first round on flat losses show it.
+// TestNoiseForRecords checks that, at record-level privacy, the noise is what dpmech requires for one record's part in
+// a release. As in TestNoise, the noise is measured on the models after the first round on flat losses.
 func TestNoiseForRecords(t *testing.T) {
 	const d, rounds, clip = 20000, 7, 0.3
 	sigma := func(radius float64, releases int) float64 {
@@ -56,8 +56,8 @@ func TestNoiseForRecords(t *testing.T) {
 	}
 }
 
-// DPZero adds one random number per round along its direction. Over many rounds on flat losses, the standard deviation
-// of these numbers is the one that dpmech requires.
+// TestNoiseOfDPZero measures the random number that DPZero adds along its direction in each round. Over many rounds on
+// flat losses, the standard deviation of these numbers must be what dpmech requires.
 func TestNoiseOfDPZero(t *testing.T) {
 	const rounds, clip = 20000, 0.3
 	one, err := dpmech.SigmaFor(clip/33, rounds, 2, 1e-5, dpmech.GDP)
@@ -86,7 +86,8 @@ func TestNoiseOfDPZero(t *testing.T) {
 	}
 }
 
-// With almost no noise, one record moves a round's models by at most its clipped share, however steep its loss.
+// TestOneRecord checks, with almost no noise, how far one record moves the models in one round: at most by the record's
+// clipped share, however steep its loss.
 func TestOneRecord(t *testing.T) {
 	const clip, eta = 0.1, 2.0
 	for _, c := range []struct {
@@ -125,7 +126,7 @@ func TestOneRecord(t *testing.T) {
 	}
 }
 
-// Every record is asked for the same number of losses, within the budget.
+// TestCountsForRecords checks that the same number of losses is queried for every record, within the budget.
 func TestCountsForRecords(t *testing.T) {
 	sizes := []int{10, 7, 12, 9}
 	for _, m := range everyRecord() {
@@ -167,7 +168,8 @@ func TestUnitIsRefused(t *testing.T) {
 	}
 }
 
-// With exact gradients, one step from zero moves the model by the mean of the clipped gradients.
+// TestExactGradients checks that, with exact gradients, one step from zero moves the model by the mean of the clipped
+// gradients.
 func TestExactGradients(t *testing.T) {
 	w := worldOf(t, 2, []int{2, 1}, nil)
 	w.Rounds = 1

@@ -9,10 +9,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The references below restate each method's equations in float64, with dense matrices and plain loops. Of the package
-// they use only the addresses of its random draws, so that they draw the same numbers.
+// The references below restate each method's equations in float64, with dense matrices and plain loops. From the
+// package, they use only the addresses of its random streams (purpose, client, round and step), so that both draw the
+// same random numbers.
 
-// referenceADMM is LT-ADMM as published, with separate beta and rho.
+// referenceADMM computes LT-ADMM as published, with separate beta and rho.
 func referenceADMM(t *testing.T, w tinyWorld, s Setting, gradient func(phi vector, i, k, t int) vector) [][]vector {
 	tau, gamma := int(s["tau"]), s["gamma"]
 	const rho = 0.7
@@ -281,7 +282,7 @@ func trials() []trial {
 	}
 }
 
-// forWorld removes the parameters that the method does not have in a world without privacy.
+// forWorld removes the parameters that a method lacks in a world without privacy.
 func (s Setting) forWorld(w *World) Setting {
 	out := Setting{}
 	for name, v := range s {
@@ -292,9 +293,9 @@ func (s Setting) forWorld(w *World) Setting {
 	return out
 }
 
-// Every method follows its equations, round by round. The tolerance covers the rounding of float32 over four rounds.
-// The errors that the references should detect, such as a factor, a sign, a stale value or wrong noise, are thousands
-// of times larger.
+// TestReference checks that every method follows its equations, round by round. The tolerance covers float32 rounding
+// over four rounds. The errors that the test should detect, such as a factor, a sign, a stale value or wrong noise, are
+// thousands of times larger.
 func TestReference(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		for _, c := range trials() {

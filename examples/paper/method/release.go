@@ -8,22 +8,22 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// release is the Gaussian mechanism of a run: it clips a vector to a ball and adds noise of standard deviation sigma
-// to every coordinate. The zero value does nothing, for a world without privacy.
+// release is the Gaussian mechanism of a run: it clips a vector to a ball and adds noise with standard deviation sigma
+// to every coordinate. The zero value, for a world without privacy, does nothing.
 //
-// The noise comes from the world's seed: this is a simulation, and its outputs protect no one.
+// The noise is derived from the world's seed, because this is a simulation. This noise protects no real data.
 type release struct {
 	clip, sigma float64
 }
 
-// newRelease returns the mechanism for a number of releases that together cost at most p. clip is the length to which
-// it clips vectors. radius is the sensitivity bound: replacing one client's data moves the mean of a release by at most
-// twice radius. Usually a release is a clipped vector, and radius equals clip. The accounting is Gaussian differential
-// privacy (Dong, Roth and Su 2022), as everywhere in SPADE-Edge.
+// newRelease returns the mechanism for the given number of releases, which together cost at most p. Vectors are clipped
+// to the length clip. radius is the sensitivity bound: replacing one client's data moves the mean of a release by at
+// most twice radius. Usually a release is a clipped vector, and radius equals clip. The accounting is Gaussian
+// differential privacy (Dong, Roth and Su 2022), as in the rest of SPADE-Edge.
 //
-// Releases may be chosen adaptively. They may also depend on the client's own unreleased state and draws: given these,
-// a release is a Gaussian whose center lies in a ball of that radius, whatever the data. The accounting needs no more
-// than that.
+// Releases may be chosen adaptively. They may also depend on the client's own unreleased state and random draws: given
+// these, a release is a Gaussian vector whose center lies in a ball of the given radius, whatever the data. This is all
+// that the accounting requires.
 func newRelease(p *Privacy, clip, radius float64, releases int) (release, error) {
 	if p == nil {
 		return release{}, nil
@@ -32,7 +32,7 @@ func newRelease(p *Privacy, clip, radius float64, releases int) (release, error)
 	return release{clip: clip, sigma: sigma}, err
 }
 
-// bound clips v to the ball, in place. A vector that is not finite becomes zero.
+// bound clips v to the ball in place. It replaces a vector that is not finite with zero.
 func (r release) bound(v []float32) {
 	if r.clip == 0 {
 		return
@@ -46,8 +46,8 @@ func (r release) bound(v []float32) {
 	}
 }
 
-// blur adds noise to v, which is the release of a client in a round and a step. seed, client, round and step determine
-// the noise.
+// blur adds noise to v, a client's release in a round and step. The noise is determined by seed, client, round and
+// step.
 func (r release) blur(v []float32, seed uint64, client, round, step int) {
 	if r.sigma == 0 {
 		return
@@ -58,7 +58,7 @@ func (r release) blur(v []float32, seed uint64, client, round, step int) {
 	}
 }
 
-// clips returns the parameter "clip" with a range for the search, or nil in a world without privacy.
+// clips returns the parameter "clip" with the given search range, or nil in a world without privacy.
 func (w *World) clips(low, high float64) []Param {
 	if w.Privacy == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Three clients on a path find the mean of their numbers 1, 2 and 6 by asking for the losses of guesses.
+// Three clients on a path find the mean of their numbers 1, 2 and 6 by querying the losses of guesses.
 func ExampleRivals() {
 	g, err := graph.Parse("path", 3, 0)
 	if err != nil {

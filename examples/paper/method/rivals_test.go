@@ -21,7 +21,8 @@ func everyMethod() []Method {
 	return append(Rivals(), LTADMMDP{PerSample: true}, DPSGD{OneClient: true}, DPFedAvg{Central: true})
 }
 
-// worldOf returns a world on a ring. Client i has sizes[i] samples; loss is the loss of one of its samples.
+// worldOf returns a world whose graph is a ring. Client i has sizes[i] samples, and loss returns the loss of one of
+// them.
 func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x []float32) float64) *World {
 	g, err := graph.Parse("ring", len(sizes), 0)
 	if err != nil {
@@ -37,7 +38,8 @@ func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x [
 	return w
 }
 
-// with returns a setting for all parameters of a method: those in values, and the middle of the range for the others.
+// with returns a setting for all parameters of a method. Parameters that are not in values get the middle of their
+// range.
 func with(m Method, w *World, values Setting) Setting {
 	s := Setting{}
 	for _, p := range m.Space(w) {
@@ -73,9 +75,10 @@ func run(t testing.TB, m Method, w *World, s Setting) ([][]float32, Spent) {
 	return last, spent
 }
 
-// In one dimension a Rademacher direction is +1 or -1, so a two-point estimate of a quadratic loss is its exact
-// gradient. Methods that are exact with true gradients must then be exact, too. The decentralized methods and DP-FedAvg
-// find the mean of the clients' means, in consensus, and DP-SGD finds the mean of all samples.
+// TestQuadratic checks the optima that the methods find in one dimension. There, a Rademacher direction is +1 or -1, so
+// a two-point estimate of a quadratic loss is the exact gradient, and methods that are exact with true gradients must
+// find the exact optimum. The decentralized methods and DP-FedAvg find the mean of the clients' means, in consensus,
+// and DP-SGD finds the mean of all samples.
 func TestQuadratic(t *testing.T) {
 	sizes := []int{4, 8, 4, 12}
 	center := func(i, h int) float64 { return float64(i*i) + float64(h%4) - 1.5 }
@@ -102,11 +105,11 @@ func TestQuadratic(t *testing.T) {
 		{LTADMMVR{}, 8, Setting{"tau": 3, "gamma": 0.2, "gain": 0.5, "mu": 0.5, "reset": 1}, clients},
 		{DPFedAvg{}, 6, Setting{"tau": 3, "eta": 0.2, "mu": 0.5}, clients},
 		{DPSGD{}, 6, Setting{"tau": 3, "dirs": 1, "eta": 0.2, "mu": 0.5}, samples},
-		// With small batches, the memory of LT-ADMM-VR removes the noise of sampling at the optimum.
+		// With small batches, the memory of LT-ADMM-VR removes the sampling noise at the optimum.
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, clients},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1}, clients},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1, "reset": 1}, clients},
-		// LT-ADMM-DP has no memory, so the noise of sampling remains.
+		// LT-ADMM-DP has no memory, so the sampling noise remains.
 		{LTADMMDP{}, 3, Setting{"tau": 3, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, math.NaN()},
 	} {
 		w := worldOf(t, 1, sizes, quadratic)
@@ -129,8 +132,9 @@ func TestQuadratic(t *testing.T) {
 	}
 }
 
-// A one-point estimate has a variance of the order of the squared loss, whatever the gradient. Nevertheless, with the
-// published orders of the steps, the methods come close to the optimum of bounded losses.
+// TestOnePointDescends checks methods with one-point estimates, whose variance is of the order of the squared loss,
+// whatever the gradient. If losses are bounded and step sizes decay at the published rates, the methods must
+// nevertheless come close to the optimum.
 func TestOnePointDescends(t *testing.T) {
 	center := func(i int) float64 { return float64(i) / 2 }
 	w := worldOf(t, 2, []int{50, 50, 50, 50}, func(i, _ int, x []float32) float64 {
@@ -153,8 +157,8 @@ func TestOnePointDescends(t *testing.T) {
 	}
 }
 
-// If the losses do not depend on the model, methods with two-point estimates do not move. One-point estimates depend on
-// the level of the loss, so the methods that use them get a loss of 0 in this test.
+// TestFlat checks that methods with two-point estimates do not move if the losses do not depend on the model. One-point
+// estimates depend on the level of the loss, so methods that use them get a loss of 0 in this test.
 func TestFlat(t *testing.T) {
 	for _, m := range everyMethod() {
 		level := 0.7
@@ -175,7 +179,8 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// The same world and setting give the same bits on every processor, as these transcripts show.
+// TestTranscript checks, against stored transcripts, that equal worlds and settings give the same bits on every
+// processor.
 func TestTranscript(t *testing.T) {
 	want := map[string]string{
 		"LT-ADMM-VR false":                   "b75952445c7ec98e",
@@ -227,7 +232,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// Every method runs with each parameter at the ends of its range, one at a time and all together.
+// TestSpace runs every method with each parameter at the ends of its range, one parameter at a time and all together.
 func TestSpace(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		for _, queries := range []float64{0, 2, 3, 9} {
@@ -262,7 +267,7 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// The error for an invalid world or setting names every invalid field and parameter.
+// TestFaults checks that the error for an invalid world or setting names every invalid field and parameter.
 func TestFaults(t *testing.T) {
 	for _, m := range everyMethod() {
 		w := worldOf(t, 3, []int{4, 4, 4}, func(int, int, []float32) float64 { panic("asked") })

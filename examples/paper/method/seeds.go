@@ -8,39 +8,40 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// FedKSeed is FedKSeed, of Qin et al., "Federated full-parameter tuning of billion-sized language models with
+// FedKSeed is FedKSeed by Qin et al., "Federated full-parameter tuning of billion-sized language models with
 // communication cost under 18 kilobytes", ICML 2024 (arXiv 2312.06353). All directions u_j come from a pool of public
-// seeds. A server keeps the sum a_j of the steps along each direction and sends these numbers in each round; a client
-// computes x = x_0 - eta sum_j a_j u_j and does
+// seeds. For each direction, a server keeps the sum a_j of the steps along it. It sends these sums in each round. A
+// client computes x = x_0 - eta sum_j a_j u_j and makes tau local steps:
 //
 //	tau times:  draw j;  s <- mini-batch slope of f_i along u_j at x;  x <- x - eta s u_j
 //
-// and returns the tau pairs (j, s). For each pair the server adds s/N to a_j. A slope is a symmetric two-point
+// and returns the tau pairs (j, s). For each pair, the server adds s/N to a_j. A slope is a symmetric two-point
 // difference.
 //
-// Choices made here, for all three methods that send only scalars: u is a Rademacher vector; all clients take part in
-// each round with the same weight; the mini-batch is what the budget allows. The published methods have no noise, so
-// they refuse a world with privacy.
+// The following choices were made for all three methods that send only scalars: u is a Rademacher vector; all clients
+// take part in each round with the same weight; and the mini-batch is as large as the budget allows. The published
+// methods have no noise, so they refuse a world with privacy.
 type FedKSeed struct{}
 
-// DeComFL is DeComFL, of Li et al., "Achieving dimension-free communication in federated learning via zeroth-order
-// optimization", ICLR 2025 (arXiv 2405.15861). In each round every client makes tau local steps. A step uses dirs
-// directions, the same for all clients, from the server's seeds, and forward differences of the mini-batch loss:
+// DeComFL is DeComFL by Li et al., "Achieving dimension-free communication in federated learning via zeroth-order
+// optimization", ICLR 2025 (arXiv 2405.15861). In each round, every client makes tau local steps. A step uses dirs
+// directions, which follow from the server's seeds and are the same for all clients, and forward differences of the
+// mini-batch loss:
 //
 //	x <- x - eta/dirs sum_p s_p u_p,    s_p = (f_i(x + mu u_p) - f_i(x)) / mu
 //
-// The clients return the tau*dirs numbers s, the server sends the means of these numbers back, and all clients repeat
-// the steps with the means.
+// The clients return the tau*dirs numbers s_p, the server sends back their means over the clients, and all clients
+// repeat the steps with the means.
 type DeComFL struct{}
 
-// SeedFlood is SeedFlood, of Kim and Lee, "SeedFlood: a step toward scalable decentralized training of LLMs" (arXiv
-// 2602.18181). It has no server. In each round client i draws its own direction u_i, and floods its seed and its
-// mini-batch slope s_i through the graph. Then all clients do
+// SeedFlood is SeedFlood by Kim and Lee, "SeedFlood: a step toward scalable decentralized training of LLMs" (arXiv
+// 2602.18181). It has no server. In each round, client i draws its own direction u_i, and floods the seed of u_i and
+// its mini-batch slope s_i through the graph. Then all clients compute
 //
 //	x <- x - eta/N sum_j s_j u_j
 //
-// so that all have the same model. A message makes as many hops as it takes to reach the most distant client. The
-// authors use coordinates in a low-rank subspace to make steps cheap for a processor; this package does not.
+// so that all clients have the same model. A message makes as many hops as are needed to reach the most distant client.
+// The authors use coordinates in a low-rank subspace to make steps cheap to compute; this package does not.
 type SeedFlood struct{}
 
 // Name returns "FedKSeed".
@@ -60,7 +61,7 @@ var along = []Param{{Name: "eta", Low: 1e-5, High: 1, Log: true}, {Name: "mu", L
 // Space lists tau, eta and mu.
 func (FedKSeed) Space(w *World) []Param { return append([]Param{w.steps()}, along...) }
 
-// Space lists tau, eta, mu and the number of directions of a step.
+// Space lists tau, eta, mu and the number of directions per step.
 func (DeComFL) Space(w *World) []Param {
 	return append([]Param{
 		{Name: "tau", Low: 1, High: w.affordable(4, 11), Log: true, Whole: true},
@@ -71,8 +72,8 @@ func (DeComFL) Space(w *World) []Param {
 // Space lists eta and mu.
 func (SeedFlood) Space(*World) []Param { return along }
 
-// batches returns, for each client, the number of samples that it can use in each local step. A round has the given
-// number of local steps, and a step takes the given number of losses per sample.
+// batches returns, for each client, the number of samples that it can use in each local step, if a round has the given
+// number of steps and each step needs the given number of losses per sample.
 func (w *World) batches(steps, losses int) ([]int, error) {
 	n := make([]int, len(w.Clients))
 	for i, c := range w.Clients {
@@ -87,7 +88,7 @@ func (w *World) batches(steps, losses int) ([]int, error) {
 	return n, nil
 }
 
-// checkOpen is like check, but also refuses a world with privacy, because the method has no noise.
+// checkOpen is like check, but also refuses a world with privacy, because the methods that call it add no noise.
 func (w *World) checkOpen(network bool) error {
 	err := w.check(network)
 	if w.Privacy != nil {
@@ -96,7 +97,7 @@ func (w *World) checkOpen(network bool) error {
 	return err
 }
 
-// mean returns the mean loss at x + mu*u over the n samples that batch draws for a step, where u is the last direction
+// mean returns the mean loss at x + mu*u of the n samples that batch draws for a step, where u is the last direction
 // drawn.
 func (e *estimator) mean(x []float32, mu float32, n, round, step int) (float64, error) {
 	vec.SignPerturb(e.point, x, mu, e.signs)
@@ -109,7 +110,7 @@ func (e *estimator) mean(x []float32, mu float32, n, round, step int) (float64, 
 	return sum / float64(n), err
 }
 
-// meanSlope is like slope, but for the mean loss of n samples.
+// meanSlope is like slope, but uses the mean loss of n samples.
 func (e *estimator) meanSlope(x []float32, mu float32, n, round, step int) (float64, error) {
 	up, err := e.mean(x, mu, n, round, step)
 	if err != nil {
@@ -256,9 +257,9 @@ func (m SeedFlood) Run(ctx context.Context, w *World, s Setting, each func(int, 
 	return spent, nil
 }
 
-// floods returns how many messages are sent if each client floods its own message through the graph. Every client that
-// is closer to a message's author than the most distant client is, and the author too, sends the message to all its
-// neighbors.
+// floods returns the number of messages sent when each client floods one message through the graph. The author sends
+// the message to all its neighbors, and so does every client that receives it, except the clients farthest from the
+// author.
 func (w *World) floods() (sends int64) {
 	for i := range w.Clients {
 		distance, queue := map[int]int{i: 0}, []int{i} // reaches all clients, as the graph is connected

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// along returns the mean loss at x + mu u of the n samples that client i draws for a step.
+// along returns the mean loss at x + mu u of the n samples that client i draws for step t of round k.
 func (w tinyWorld) along(x, u vector, mu float64, n, i, k, t int) (mean float64) {
 	for _, h := range w.samples(n, i, k, t) {
 		mean += w.loss(i, h, x.plus(mu, u)) / float64(n)
@@ -83,11 +83,11 @@ func referenceSeedFlood(w tinyWorld, s Setting) (all []vector) {
 	return all
 }
 
-// The methods that send only scalars follow their equations in float64. They count the losses that they ask for, and
-// the numbers that they send.
+// TestSeedsAgainstReference checks that the methods that send only scalars follow their equations in float64, and that
+// they correctly count the losses queried and the numbers sent.
 func TestSeedsAgainstReference(t *testing.T) {
-	// hops is the number of messages sent if each client floods one message through the graph 0-1, 1-2, 2-3, 3-4, 1-4.
-	// It has one term for each client, in parentheses.
+	// hops is the number of messages sent when each client floods one message through the graph 0-1, 1-2, 2-3, 3-4,
+	// 1-4. Each parenthesized term belongs to one client.
 	hops := int64(1+3+2+2) + (3 + 1 + 2 + 2) + (2 + 3 + 2) + (2 + 2 + 2 + 3) + (2 + 3 + 2)
 	for _, c := range []struct {
 		m               Method
@@ -130,7 +130,7 @@ func TestSeedsAgainstReference(t *testing.T) {
 	}
 }
 
-// Every point of a method's space stays within the budget.
+// TestSeedsSpace checks that every point of a method's space stays within the budget.
 func TestSeedsSpace(t *testing.T) {
 	for _, m := range []Method{FedKSeed{}, DeComFL{}, SeedFlood{}} {
 		for _, queries := range []float64{0, 1, 2.5, 30} {

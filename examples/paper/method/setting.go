@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// check checks a setting against the space of its method: every parameter must have a value, and nothing else may be
-// set. It does not check Low and High, which bound a search. But a value must be positive on a logarithmic scale and at
-// least 0 otherwise, an integer if the parameter is whole, and 0 or 1 if Low and High of a whole parameter are 0 and 1.
+// check checks a setting against the space of its method: every parameter must have a value, and no other value may be
+// set. Low and High only limit a search and are not checked. A value must be positive on a logarithmic scale and at
+// least 0 otherwise. The value of a whole parameter must be an integer, and 0 or 1 if Low and High are 0 and 1.
 func (s Setting) check(method string, space []Param) error {
 	var errs []error
 	fault := func(format string, args ...any) {
@@ -38,7 +38,7 @@ func (s Setting) check(method string, space []Param) error {
 	return errors.Join(errs...)
 }
 
-// String lists the parameters by name, such as "decay=0.05 tau=3".
+// String returns the parameters with their values, sorted by name, such as "decay=0.05 tau=3".
 func (s Setting) String() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -47,7 +47,7 @@ func (s Setting) String() string {
 	return strings.Join(all, " ")
 }
 
-// dirs returns how many directions the estimate of one sample uses. It is 1 if the setting does not have it.
+// dirs returns the number of directions in the estimate of one sample, which is 1 if the setting does not specify it.
 func (s Setting) dirs() int { return max(1, int(s["dirs"])) }
 
 func (p Param) choice() bool { return p.Whole && p.Low == 0 && p.High == 1 }

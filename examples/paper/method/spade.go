@@ -18,18 +18,18 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Spade is SPADE-DFL, Algorithm 1 of the paper, through the SDK: the fleet that a user would write and the machines
-// that a device would run, in a simulated network. The zero value is the paper's form; each field is an option that
-// the paper does not have.
+// Spade is SPADE-DFL, Algorithm 1 of the paper, run through the SDK: it uses the fleet that a user would write and the
+// machines that a device would run, in a simulated network. The zero value is the paper's form; each field is an option
+// that is not in the paper.
 //
 // mu is the smoothing radius. gain is tau*beta*eta*mu as a share of the stability limit, and fixes beta (rho only
-// scales z, and is 1). Without noise, rate is the step along the estimated gradient: eta*mu in the first round, which
-// falls as (k+1)^-decay. With noise, two parameters that are largely independent fix the clip R and eta: reach = K*R is
-// how far all releases together can move a model, and slope is the length of the estimated gradient above which updates
-// are clipped, R = tau*eta*mu*slope.
+// scales z, and is 1). Without noise, rate is the step size along the estimated gradient: eta*mu in the first round,
+// which decays as (k+1)^-decay. With noise, two nearly independent parameters fix the clipping norm R and eta: reach =
+// K*R is how far all releases together can move a model, and slope is the length of the estimated gradient above which
+// updates are clipped, R = tau*eta*mu*slope.
 //
-// With a bound on queries, tau is the number of steps on all samples that the bound allows. Without a bound, the search
-// also varies tau and batch, the share of its samples that a client asks for in a step.
+// If queries are limited, tau is the number of steps on all samples that the limit allows. Otherwise, the search also
+// varies tau and batch, the share of its samples that a client uses in a step.
 type Spade struct {
 	Centered bool // the centered estimator: each loss minus the previous loss of the same sample
 	Tracking bool // the tracking estimator: no table to fill, so one more local step
@@ -37,20 +37,21 @@ type Spade struct {
 	Momentum bool // before clipping, an update is 0.8 times the previous update plus 0.2 times the new one
 	Averaged bool // score the mean of a client's releases, not the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then continues to round w.Rounds+Cooldown
-	// In a private world, Shared selects pairwise noise, which cancels between neighbors. Epsilon then holds against an
-	// adversary who sees all releases and colludes with any one client. From the graph, [plan.Suggest] chooses the
-	// pairwise noise, the mixing rounds after each release and the mixing rounds of the cool-down. A round ends with
-	// its mixing; the cool-down, whatever its length, counts as round w.Rounds+Cooldown.
+	// In a private world, Shared selects pairwise noise, which cancels between neighbors. Epsilon is then the guarantee
+	// against an adversary who sees all releases and colludes with any one client. [plan.Suggest] derives the pairwise
+	// noise, the mixing rounds after each release and the mixing rounds of the cool-down from the graph. A round
+	// includes its mixing; the cool-down, whatever its length, is reported as round w.Rounds+Cooldown.
 	Shared bool
-	// Mixing is the number of mixing rounds after each release. With Shared, 0 lets [plan.Suggest] choose up to nine.
+	// Mixing is the number of mixing rounds after each release. If it is 0 and Shared is set, [plan.Suggest] chooses a
+	// number up to nine.
 	Mixing int
 }
 
-// sharedGain is the gain that [plan.Suggest] gives to a fleet. With a larger gain, disagreement shrinks faster, and
-// fewer mixing rounds are needed.
+// sharedGain is the gain that [plan.Suggest] chooses for a fleet. A larger gain reduces disagreement faster, so fewer
+// mixing rounds are needed.
 const sharedGain = 0.75
 
-// maxTau is the largest tau that a search tries if the number of queries is free.
+// maxTau is the largest tau that a search tries if the number of queries is not limited.
 const maxTau = 8
 
 // Name returns "SPADE-DFL" followed by the options, such as "SPADE-DFL+centered".
@@ -106,8 +107,8 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting,
 	})
 }
 
-// network returns a simulation of a fleet whose members are the world's clients. The noise comes from the world's seed.
-// change may alter the configuration of a client.
+// network returns a simulated fleet whose members are the world's clients. The noise is derived from the world's seed.
+// change may alter the configuration of each client.
 func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *admm.Config)) (*sim.Sim, error) {
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {
 		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
@@ -124,8 +125,8 @@ func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *
 	return sim.New(clients)
 }
 
-// Trace is like [Spade.Run], but passes two models of every client to each: the client's last release, and the mean of
-// all its releases. It ignores m.Averaged.
+// Trace is like [Spade.Run], but passes two models per client to the function each: the client's last release and the
+// mean of all its releases. It ignores m.Averaged.
 func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	each func(round int, last, averaged [][]float32) error) (Spent, error) {
 	fleet, samples, err := m.fleet(w, s)
@@ -166,7 +167,7 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 
 func (m Spade) shares(w *World) bool { return m.Shared && w.Privacy != nil }
 
-// fleet returns the fleet that makes the run, and the number of samples of each member.
+// fleet returns the fleet for a run, and the number of samples of each member.
 func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	if w.records() {
 		return nil, nil, w.check(true)

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// clinics is a small world of generated patients: four clients with 20 samples each on a ring.
+// clinics returns a small world of generated patients: four clients with 20 samples each on a ring.
 func clinics(t testing.TB) *World {
 	g, err := graph.Parse("ring", 4, 1)
 	if err != nil {
@@ -39,7 +39,7 @@ func clinics(t testing.TB) *World {
 var plainSetting, privateSetting = Setting{"mu": 0.5, "gain": 0.5, "rate": 1, "decay": 0.1},
 	Setting{"mu": 0.5, "gain": 0.5, "reach": 1, "slope": 0.1}
 
-// spade runs a form of SPADE-DFL. It returns the models after every round, and the cost.
+// spade runs a form of SPADE-DFL. It returns the models after every round and the cost of the run.
 func spade(t *testing.T, m Spade, w *World, s Setting) ([][][]float32, Spent) {
 	var all [][][]float32
 	spent, err := m.Run(context.Background(), w, s, func(round int, models [][]float32) error {
@@ -55,7 +55,8 @@ func spade(t *testing.T, m Spade, w *World, s Setting) ([][][]float32, Spent) {
 	return all, spent
 }
 
-// TestSpadeSpends compares costs with the paper: 1+tau losses per sample and round, and 2|E|d numbers sent per round.
+// TestSpadeSpends checks the costs against the paper: 1+tau losses per sample and round, and 2|E|d numbers sent per
+// round.
 func TestSpadeSpends(t *testing.T) {
 	w := clinics(t)
 	all, spent := spade(t, Spade{}, w, plainSetting)
@@ -97,8 +98,8 @@ func TestSpadeOptions(t *testing.T) {
 	}
 }
 
-// TestSpadeNoise checks that a larger epsilon means less noise, and that a run with a huge epsilon, and so almost no
-// noise, equals a run without privacy.
+// TestSpadeNoise checks that a larger epsilon means less noise, and that a run with a huge epsilon and almost no noise
+// equals a run without privacy.
 func TestSpadeNoise(t *testing.T) {
 	w := clinics(t)
 	last := func(epsilon float64) float64 {

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// learning returns a world as large as those of the comparison, and a function that returns a model's accuracy. Its n
-// clients have m samples each of a linear problem, in which nine of ten labels are right.
+// learning returns a world as large as the worlds of the comparison, and a function that returns a model's accuracy.
+// Each of the n clients has m samples of a linear problem in which nine of ten labels are right.
 func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float32) float64) {
 	s := rng.New(7, rng.Address{Purpose: rng.Generate})
 	d := &task.Data{Dim: features, Classes: classes}
@@ -60,7 +60,7 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 	return w, all.Accuracy
 }
 
-// good returns a setting for m that did well in a few trials on worlds of the function learning.
+// good returns a setting with which the method m did well in a few trials on worlds from the function learning.
 func good(m Method, w *World) Setting {
 	s := Setting{}
 	for _, p := range m.Space(w) {

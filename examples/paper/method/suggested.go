@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Suggested is SPADE-DFL with the settings that [plan.Suggest] chooses from public numbers. It makes the same run as
-// "spade-edge simulate" with no flags but graph, rounds, epsilon and delta. It has nothing to search, and asks for as
-// many losses as these settings need, whatever w.Queries is.
+// Suggested is SPADE-DFL with the settings that [plan.Suggest] derives from public numbers. Its runs equal the runs of
+// "spade-edge simulate" with only the flags for graph, rounds, epsilon and delta. There is nothing to search, and a run
+// queries as many losses as these settings need, regardless of w.Queries.
 type Suggested struct {
 	Colluders int // if positive, noise is pairwise, and w.Privacy also holds against this many colluders
 }
@@ -28,7 +28,7 @@ func (m Suggested) Name() string {
 // Space implements [Method].
 func (Suggested) Space(*World) []Param { return nil }
 
-// Queries returns how many losses the run asks for, per sample and round.
+// Queries returns the number of losses that the run queries per sample and round.
 func (m Suggested) Queries(w *World) (int, error) {
 	f, err := m.fleet(w)
 	if err != nil || f.Method.Estimator == sdk.EstimatorTracking {

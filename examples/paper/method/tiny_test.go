@@ -30,7 +30,7 @@ func (v vector) clipped(r float64) vector {
 }
 
 // tinyWorld has five clients of different sizes on a graph that is neither regular nor complete. Its losses are bounded
-// and nonconvex: q/(1+q) with q = |x-c|^2/2, where each sample has its own center c.
+// and nonconvex: q/(1+q) with q = |x-c|^2/2, where the center c differs between samples.
 type tinyWorld struct {
 	*World
 	centers [][]vector
@@ -88,8 +88,8 @@ func (w tinyWorld) starts() []vector {
 	return x
 }
 
-// directions returns a generator of the Rademacher vectors of one purpose and step. A vector comes from one word of
-// random bits, in which a set bit means -1.
+// directions returns a generator of Rademacher vectors for one purpose and step. Each vector is drawn from one random
+// word, in which a set bit means -1.
 func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	s := rng.New(w.Seed, rng.Address{Purpose: p, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
 	return func() vector {
@@ -102,8 +102,8 @@ func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	}
 }
 
-// samples lists the n samples of client i for a step: all samples in order, as often as possible, and then the first
-// ones of a fresh shuffle.
+// samples lists the n samples of client i for a step: all samples in order, as often as n allows, and then the first
+// samples of a fresh shuffle.
 func (w tinyWorld) samples(n, i, k, t int) []int {
 	m := w.Clients[i].Samples
 	var list []int
@@ -130,7 +130,8 @@ func (w tinyWorld) twoPoint(i, h int, x, u vector, mu float64) vector {
 	return make(vector, w.Dim).plus(slope, u)
 }
 
-// several returns the mean of two-point estimates of a sample's gradient along dirs directions.
+// several returns the mean of two-point estimates of a sample's gradient, along dirs directions that the function next
+// returns.
 func (w tinyWorld) several(i, h int, x vector, next func() vector, dirs int, mu float64) vector {
 	g := make(vector, w.Dim)
 	for range dirs {

@@ -9,15 +9,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Bounds that keep every product of counts within a 32-bit int.
+// Bounds that keep every product of counts within an int of 32 bits.
 const (
 	maxSamples = 1 << 24
 	maxRounds  = 1 << 20
 	maxWhole   = 1 << 10 // largest value of a whole parameter, such as the local steps of a round
 )
 
-// check reports all errors of the world together. It refuses record-level privacy, which most methods cannot provide.
-// With network it requires a graph, for methods in which clients communicate directly.
+// check reports all errors in the world at once. It refuses record-level privacy, which most methods cannot provide. If
+// network is true, it requires a graph, for methods in which clients communicate directly.
 func (w *World) check(network bool) error {
 	err := w.checkEither(network)
 	if w.records() {
@@ -75,23 +75,24 @@ func (w *World) replicas(n int) [][]float32 {
 	return x
 }
 
-// allowance returns how many losses a client may be asked for in a round. Call it only if Queries is positive.
+// allowance returns the number of losses that a client may be asked for in a round. Call it only if Queries is
+// positive.
 func (w *World) allowance(client int) int {
-	// A budget of 1.1 with 10 samples allows 11 losses, although the product in float64 is slightly smaller.
+	// A budget of 1.1 with 10 samples allows 11 losses, although the float64 product is slightly smaller.
 	m := float64(w.Clients[client].Samples)
 	return int(min(math.Floor(float64(w.Queries*m)+float64(1e-9*m)), 1<<30))
 }
 
-// overBudget returns the error for a round that would ask a client for more losses than its budget allows. The argument
-// losses is their number.
+// overBudget returns the error for a round that would ask a client for the given number of losses, which exceeds its
+// budget.
 func (w *World) overBudget(client, losses int) error {
 	return fmt.Errorf("method: a round needs at least %d losses, but client %d with %d samples may query only %d "+
 		"(Queries is %v)",
 		losses, client, w.Clients[client].Samples, w.allowance(client), w.Queries)
 }
 
-// pairs returns, for each client, how many two-point estimates it makes in each of steps local steps: as many as the
-// budget allows or, if there is no bound, one for every sample. It fails if a client cannot afford one estimate per
+// pairs returns the number of two-point estimates that each client makes in each of the given number of local steps: as
+// many as the budget allows or, without a limit, one per sample. It fails if a client cannot afford one estimate per
 // step.
 func (w *World) pairs(steps int) ([]int, error) {
 	n := make([]int, len(w.Clients))
@@ -107,8 +108,8 @@ func (w *World) pairs(steps int) ([]int, error) {
 	return n, nil
 }
 
-// affordable returns the largest number, from 1 to limit, of items that every client can afford if each costs price
-// losses.
+// affordable returns the largest number of items, from 1 to limit, that every client can afford if each item costs
+// price losses.
 func (w *World) affordable(limit, price int) float64 {
 	if w.Queries > 0 {
 		for i := range w.Clients {
@@ -118,10 +119,10 @@ func (w *World) affordable(limit, price int) float64 {
 	return float64(max(limit, 1))
 }
 
-// samples divides the two-point estimates that a client makes in a step; the argument pairs is their number. It returns
-// n, the number of samples, and each, the number of directions for each sample, which is at most dirs. At record-level
-// privacy every record is in every step once, so that all records cost the same; then the budget determines the result
-// each.
+// samples divides the two-point estimates that a client makes in a step among samples; pairs is the number of
+// estimates. It returns the number of samples and the number of directions per sample, which is at most dirs. At
+// record-level privacy, however, every step uses every record once, so that all records cost the same, and the budget
+// alone determines the number of directions.
 func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
 	switch m := w.Clients[client].Samples; {
 	case w.records() && pairs < m:
@@ -135,8 +136,8 @@ func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
 	return pairs / dirs, dirs, nil
 }
 
-// dirs returns the parameter "dirs" with a range for the search: how many directions the estimate of one sample uses.
-// That matters only if the estimate of each sample is clipped.
+// dirs returns the parameter "dirs" with its search range. It is the number of directions in the estimate of one
+// sample, and matters only if each sample's estimate is clipped.
 func (w *World) dirs() []Param {
 	if w.Privacy == nil || w.records() {
 		return nil
@@ -144,7 +145,7 @@ func (w *World) dirs() []Param {
 	return []Param{{Name: "dirs", Low: 1, High: w.affordable(min(2*w.Dim, 64), 2), Log: true, Whole: true}}
 }
 
-// steps returns the parameter "tau", the number of local steps, with a range for the search.
+// steps returns the parameter "tau", the number of local steps, with its search range.
 func (w *World) steps() Param {
 	return Param{Name: "tau", Low: 1, High: w.affordable(20, 2), Log: true, Whole: true}
 }

@@ -20,8 +20,8 @@ type contender struct {
 }
 
 // The parameters that a search varies. Reach is how far all steps together can move the model: the product of step
-// size, clip and number of steps. The search varies reach instead of the step size eta, so that it spends few trials on
-// steps that are far too long or too short.
+// size, clipping norm and number of steps. The search varies reach instead of the step size eta, and so wastes few
+// trials on steps that are far too long or too short.
 var (
 	reach  = method.Param{Name: "reach", Low: 0.5, High: 30, Log: true}
 	clip   = method.Param{Name: "clip", Low: 0.05, High: 3, Log: true}
@@ -31,7 +31,7 @@ var (
 	shots  = method.Param{Name: "rounds", Low: 10, High: 320, Log: true, Whole: true} // rounds with one direction each
 )
 
-// radius is the smoothing radius mu of all two-point estimates. Losses are exact here, so a small radius is best.
+// radius is the smoothing radius mu of all two-point estimates. Losses are exact here, so a small radius works best.
 const radius = 0.05
 
 const (
@@ -64,8 +64,8 @@ func contenders() []contender {
 	}
 }
 
-// searched returns the parameters that a search varies for a cell. On Brain Tumor, which has four classes, the range of
-// reach is larger: a first search with reach up to 30 chose values at that limit.
+// searched returns the parameters that a search varies for a cell. The range of reach is larger for Brain Tumor, which
+// has four classes, because a first search chose values at its upper limit of 30.
 func (c cell) searched() []method.Param {
 	space := slices.Clone(c.space)
 	if c.data == "brain" {
@@ -74,11 +74,11 @@ func (c cell) searched() []method.Param {
 	return space
 }
 
-// silent reports whether the contender's result does not depend on epsilon.
+// silent reports whether the contender's result is independent of epsilon.
 func (c contender) silent() bool { return c.hand != nil }
 
-// adapt returns the world and the setting of a trial. The world has the trial's number of rounds, and divides the
-// losses of the whole run equally among the rounds. The setting has the step size that follows from the trial's reach.
+// adapt returns the world and the setting for a trial. The world has the trial's number of rounds, and divides the
+// losses of the whole run equally among them. The setting has the step size that corresponds to the trial's reach.
 func (c contender) adapt(w *method.World, trial method.Setting) (*method.World, method.Setting) {
 	if c.space == nil {
 		return w, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/records"
 )
 
-// Run needs two seeds: a single seed gives no standard error.
+// Run needs at least two seeds, because a single seed yields no standard error.
 func ExampleRun() {
 	err := records.Run(context.Background(), "data", "results", []string{"fashion"}, 1, io.Discard)
 	fmt.Println(err)

@@ -29,8 +29,8 @@ func clinical(t *testing.T, s scene) *stage {
 	return st
 }
 
-// Every method supports record-level privacy. For any trial in its space, a method asks for no more losses of a record
-// than SPADE-DFL does.
+// TestEqualQueries checks that every method supports record-level privacy and that, for any trial in its space, a
+// method queries no more losses of a record than SPADE-DFL does.
 func TestEqualQueries(t *testing.T) {
 	for _, c := range contenders() {
 		if c.hand != nil {
@@ -68,7 +68,7 @@ func TestEqualQueries(t *testing.T) {
 	}
 }
 
-// If all steps are clipped, the model moves by the trial's reach in total.
+// TestReach checks that the model moves by the trial's reach in total if all steps are clipped.
 func TestReach(t *testing.T) {
 	st := clinical(t, scene{"alzheimers", 5, "complete"})
 	for _, c := range contenders() {
@@ -86,7 +86,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Changing the label of a record does not move any record to another client.
+// TestDealing checks that changing the label of a record moves no record to another client.
 func TestDealing(t *testing.T) {
 	train := task.Clinical(50, 1)
 	other := *train
@@ -121,7 +121,8 @@ func TestDealing(t *testing.T) {
 	}
 }
 
-// The page shows the mean and the standard error of the runs that exist, and names missing ones.
+// TestReport checks that the page shows the mean and the standard error of the existing runs, and names the missing
+// runs.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	s, err := open(folder, dir)
@@ -151,7 +152,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Some runs of the complete computation, repeated here, give the digits in testdata.
+// TestCommittedResults repeats some runs of the complete computation and compares the results with testdata, digit by
+// digit.
 func TestCommittedResults(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "fashion-0-1")); err != nil {
 		t.Skip("no data: ", err)
@@ -198,7 +200,8 @@ func TestCommittedResults(t *testing.T) {
 	}
 }
 
-// A computation that was interrupted continues, and ends with the same page as without the interruption.
+// TestResumes checks that an interrupted computation continues and produces the same page as an uninterrupted
+// computation.
 func TestResumes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// write writes README.md and cells.csv with the results of the runs that exist.
+// write writes README.md and cells.csv with the results of all existing runs.
 func (s *study) write(out string, seeds int) error {
 	if err := s.writeCells(filepath.Join(out, "cells.csv"), seeds); err != nil {
 		return err
@@ -48,10 +48,10 @@ func (s *study) writeCells(path string, seeds int) error {
 	return f.Close()
 }
 
-// standardError returns the standard error of the mean of v, or NaN if v has one value.
+// standardError returns the standard error of the mean of v, or NaN if v has only one value.
 func standardError(v []float64) float64 { return stat.SampleSD(v) / math.Sqrt(float64(len(v))) }
 
-// decimals formats a number with n decimals; NaN gives "".
+// decimals formats a number with n decimals. It returns "" for NaN.
 func decimals(x float64, n int) string {
 	if math.IsNaN(x) {
 		return ""
@@ -59,7 +59,7 @@ func decimals(x float64, n int) string {
 	return strconv.FormatFloat(x, 'f', n, 64)
 }
 
-// entry returns the text of a cell, which is "-" if it has no runs.
+// entry returns the text of a table cell, or "-" if the cell has no runs.
 func (s *study) entry(c cell, seeds int) string {
 	v := s.values(c, seeds)
 	if len(v) == 0 {
@@ -122,7 +122,7 @@ rows are chosen by row number, or are the source's own test set. On MNIST and Br
 standard error there has no share of the choice of test records. Noise comes from seeds: this is a simulation.
 `
 
-// report returns the text of README.md, without the lines about the origin of the results.
+// report returns the text of README.md without the lines about the origin of the results.
 func (s *study) report(seeds int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, preface, trials, finalists, tuningSeed, radius)

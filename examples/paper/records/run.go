@@ -17,15 +17,15 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The search first runs the points of a Latin hypercube on some seeds, which count from tuningSeed, and then the best
-// points on more seeds.
+// Parameters of the search. It first runs the points of a Latin hypercube on some seeds, numbered from tuningSeed, and
+// then the best points on more seeds.
 const (
 	trials     = 16
 	finalists  = 4
 	tuningSeed = 1001
 )
 
-// tuning returns two numbers of seeds for the search: on how many every point runs, and on how many the finalists run.
+// tuning returns the number of seeds on which the search runs every point, and the number of seeds for the finalists.
 // MNIST and Brain Tumor need fewer seeds, because they have more than a thousand validation records.
 func (s scene) tuning() (first, all int) {
 	if s.data == "mnist" || s.data == "brain" {
@@ -40,7 +40,7 @@ type cell struct {
 	epsilon float64 // 0 if the contender ignores epsilon
 }
 
-// cells lists the cells of the given data sets.
+// cells lists the cells for the given data sets.
 func cells(sets []string) (list []cell) {
 	for _, c := range contenders() {
 		where, budgets := scenes, epsilons
@@ -70,8 +70,8 @@ type study struct {
 	runs, tries *sweep.Table
 }
 
-// open returns a study that reads data sets from dir and keeps its results in out. It has the results that are already
-// in out.
+// open returns a study that reads data sets from dir and keeps its results in out. It loads the results that are
+// already in out.
 func open(dir, out string) (*study, error) {
 	s := &study{lab: lab{dir: dir, sources: make(map[string]*data.Source)}}
 	key := []string{"data", "clients", "method", "epsilon"}
@@ -83,8 +83,9 @@ func open(dir, out string) (*study, error) {
 	return s, err
 }
 
-// Run makes the runs of seeds 1 to seeds on sets, which are some of [data.Names] in the folder dir. It searches for
-// missing settings, and writes README.md and cells.csv into out. It does not repeat runs whose results are in out.
+// Run performs the runs for seeds 1 to seeds on the given data sets, which must be in [data.Names] and in the folder
+// dir. It searches for missing settings, and writes README.md and cells.csv to the folder out. It does not repeat runs
+// whose results are in out.
 func Run(ctx context.Context, dir, out string, sets []string, seeds int, log io.Writer) error {
 	if seeds < 2 {
 		return fmt.Errorf("records: %d seeds, want at least 2: one seed has no standard error", seeds)
@@ -112,7 +113,7 @@ func (c cell) cost(seeds int) float64 {
 	return n * size
 }
 
-// fill makes the runs of a cell whose results are missing, and returns a note about the result.
+// fill performs a cell's runs whose results are missing, and returns a note about the result.
 func (s *study) fill(ctx context.Context, c cell, seeds int) (note string, err error) {
 	var setting method.Setting
 	if c.space != nil {
@@ -147,7 +148,7 @@ func (s *study) fill(ctx context.Context, c cell, seeds int) (note string, err e
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 
-// search returns the setting whose trials have the best mean accuracy over all seeds of the search.
+// search returns the setting with the best mean accuracy over all seeds of the search.
 func (s *study) search(ctx context.Context, c cell) (method.Setting, error) {
 	type point struct {
 		n       int

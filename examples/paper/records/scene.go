@@ -18,7 +18,7 @@ const delta = 1e-5
 // epsilons lists the epsilons of the table. Each record has (epsilon, delta)-differential privacy.
 var epsilons = []float64{0.5, 1, 2, 4, 8}
 
-// scene says how the records of a data set are distributed: among clients, or in one place with a trusted curator.
+// scene describes how the records of a data set are distributed: among clients, or in one place with a trusted curator.
 type scene struct {
 	data    string
 	clients int
@@ -30,7 +30,7 @@ var scenes = []scene{
 	{"fashion", 10, "complete"}, {"mnist", 10, "complete"}, {"brain", 10, "complete"},
 }
 
-// seeds returns the number of runs of a cell: 1 if all runs would be the same, at most 10 if a run takes long, and
+// seeds returns the number of runs for a cell: 1 if all runs would be the same, at most 10 if a run takes long, and
 // otherwise the argument most.
 func (c cell) seeds(most int) int {
 	own := c.data == "brain" || c.data == "mnist" // whether the data set has a separate test set
@@ -62,14 +62,14 @@ func (l *lab) source(name string) (*data.Source, error) {
 	return l.sources[name], nil
 }
 
-// stage is the environment of a run: the split of one seed, and the world.
+// stage is the environment of a run: the split for one seed, and the world.
 type stage struct {
 	split data.Split
 	world *method.World
 	test  *task.Model
 }
 
-// stage returns the stage of a seed. With validate, the test samples are cut from the training set.
+// stage returns the stage for a seed. If validate is true, the test samples are split off from the training set.
 func (l *lab) stage(s scene, epsilon float64, seed uint64, validate bool) (*stage, error) {
 	source, err := l.source(s.data)
 	if err != nil {
@@ -105,7 +105,7 @@ func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, 
 	return st, nil
 }
 
-// accuracy returns the percentage of test samples that a model predicts correctly, as the mean over models.
+// accuracy returns the percentage of test samples that a model predicts correctly, averaged over the models.
 func (s *stage) accuracy(models ...[]float32) float64 {
 	sum := 0.0
 	for _, x := range models {
@@ -114,8 +114,8 @@ func (s *stage) accuracy(models ...[]float32) float64 {
 	return sum
 }
 
-// curator returns the scenes in which one client holds all records. Scenes that differed only in the number of clients
-// and the graph become a single scene.
+// curator returns the scenes with a single client that holds all records. Scenes that differ only in the number of
+// clients and the graph are merged.
 func curator(list []scene) (one []scene) {
 	for _, s := range list {
 		s.clients, s.graph = 1, "complete"

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// ceilings has the best accuracy of the model on each split, in percent, see data.Ceiling.
+// ceilings holds the model's best accuracy on each split, in percent; see data.Ceiling.
 type ceilings map[string][2]float64 // by data set, seed and fold: squared probability loss, logarithmic loss
 
 const ceilingFile = "ceilings.csv"
@@ -48,7 +48,7 @@ func readCeilings(dir string) (ceilings, error) {
 	return c, nil
 }
 
-// complete computes the ceilings that are missing, and writes all ceilings to their file.
+// complete computes the missing ceilings and writes all ceilings to their file.
 func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string, sets []string, seeds int,
 	log io.Writer) error {
 	var text strings.Builder
@@ -102,7 +102,7 @@ func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string,
 	return os.WriteFile(filepath.Join(dir, ceilingFile), []byte(text.String()), 0o644)
 }
 
-// last returns the highest seed of a data set that has a ceiling. It may be above the requested seeds, because complete
+// last returns the highest seed with a ceiling for a data set. It may exceed the requested seeds, because complete
 // keeps the ceilings of all seeds.
 func (c ceilings) last(set string) (seed int) {
 	for key := range c {

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// cell has all runs of one table entry.
+// cell holds all runs of one table entry.
 type cell struct {
 	experiment.Job // the job of any of the runs
 	runs           []experiment.Result
@@ -17,7 +17,7 @@ type cell struct {
 
 type value func(experiment.Result) float64
 
-// The scores that a run of SPADE-DFL has. Runs of other methods have only the first two.
+// Scores of a run of SPADE-DFL. Runs of other methods have only the first two.
 var (
 	accuracy       value = func(r experiment.Result) float64 { return r.Accuracy }
 	network        value = func(r experiment.Result) float64 { return r.Network }
@@ -26,7 +26,7 @@ var (
 	cooledAveraged value = func(r experiment.Result) float64 { return r.CooledAveraged }
 )
 
-// values returns f of every run, in the order of seed and fold.
+// values returns f(r) for every run r, in order of seed and fold.
 func (c *cell) values(f value) []float64 {
 	var out []float64
 	for _, r := range c.runs {
@@ -44,7 +44,7 @@ func (c *cell) text(f value) string {
 	return fmt.Sprintf("%.2f ± %.2f", stat.Mean(v), stat.SD(v))
 }
 
-// mean returns the mean of f over the runs, or NaN if c is nil.
+// mean returns the mean of f over the runs, or -1 if c is nil.
 func (c *cell) mean(f value) float64 {
 	if c == nil {
 		return -1
@@ -52,7 +52,7 @@ func (c *cell) mean(f value) float64 {
 	return stat.Mean(c.values(f))
 }
 
-// losses returns the mean number of losses asked for, per training sample and round.
+// losses returns the mean number of losses queried per training sample and round.
 func (c *cell) losses(samples int) float64 {
 	sum := 0.0
 	for _, r := range c.runs {
@@ -61,7 +61,7 @@ func (c *cell) losses(samples int) float64 {
 	return sum / float64(len(c.runs)) / float64(samples) / float64(c.Rounds)
 }
 
-// gather collects the results of a table on a data set into cells, in the order of their first run.
+// gather collects a table's results on a data set into cells, in the order of each cell's first run.
 func gather(store *experiment.Store, table, dataset string, seeds int) ([]*cell, error) {
 	results, err := store.Results(table, dataset)
 	if err != nil {
@@ -101,10 +101,10 @@ func find(cells []*cell, ok func(j experiment.Job) bool) *cell {
 	return nil
 }
 
-// paired returns f of the runs of a and b, for those seeds and folds that both cells have.
+// paired returns f for the runs of a and for the runs of b, restricted to the seeds and folds that both cells have.
 func paired(a, b *cell, f value) (x, y []float64) { return pairedBy(a, b, f, f) }
 
-// pairedBy is like paired, but returns f of the runs of a and g of the runs of b.
+// pairedBy is like paired, but applies f to the runs of a and g to the runs of b.
 func pairedBy(a, b *cell, f, g value) (x, y []float64) {
 	for _, r := range a.runs {
 		for _, q := range b.runs {
@@ -128,7 +128,7 @@ func samples(lab *experiment.Lab, dataset string) (int, error) {
 	return split.Train.Len(), nil
 }
 
-// title returns the paper's name of a partition.
+// title returns the paper's title for a partition.
 func title(partition string) string {
 	switch partition {
 	case "iid":

@@ -1,3 +1,3 @@
-// Package report turns stored results into the tables of the paper, as Markdown and CSV. Each table shows the paper's
-// own numbers beside the results.
+// Package report renders stored results as the tables of the paper, in Markdown and CSV. Each table shows the paper's
+// own numbers next to the results.
 package report

@@ -10,11 +10,11 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
 )
 
-// Reference is the method with which figures compare the other methods after every round.
+// Reference is the method with which the figures compare all other methods, round by round.
 const Reference = "LT-ADMM-VR"
 
-// Figures draws figures from the results in a folder: for each data set, the accuracy over rounds, and the comparison
-// of all methods with [Reference].
+// Figures draws figures from the results in a folder: for each data set, the accuracy over rounds and a comparison of
+// all methods with [Reference].
 func Figures(store *experiment.Store, dir string, sets []string, seeds int) error {
 	out := filepath.Join(dir, "figures")
 	if err := os.MkdirAll(out, 0o755); err != nil {
@@ -38,8 +38,8 @@ func Figures(store *experiment.Store, dir string, sets []string, seeds int) erro
 	return nil
 }
 
-// curvesOf returns the accuracy after every round, for all runs of a table on a data set but those with SPADE-DFL's
-// options. The method with all data in one place gets the same curve in every partition.
+// curvesOf returns the accuracy after every round for a table's runs on a data set, except runs with SPADE-DFL's
+// options. The method that has all data in one place gets the same curve in every partition.
 func curvesOf(store *experiment.Store, table, set string, seeds int) ([]figure.Curve, error) {
 	results, err := store.Results(table, set)
 	if err != nil {
@@ -66,7 +66,7 @@ func curvesOf(store *experiment.Store, table, set string, seeds int) ([]figure.C
 	return curves, nil
 }
 
-// volcano draws the comparison of every method with the reference, for every partition and round.
+// volcano draws the comparison of every method with the reference method, for every partition and round.
 func volcano(curves []figure.Curve, path string) error {
 	comparisons, err := figure.Compare(curves, Reference)
 	if err != nil || len(comparisons) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 )
 
-// longer writes what keeps SPADE-DFL below the ceiling after 50 rounds: disagreement between the clients, or the small
-// number of rounds.
+// longer writes a section on what keeps SPADE-DFL below the ceiling after 50 rounds: disagreement between the clients
+// or the small number of rounds.
 func (r *reporter) longer(out *strings.Builder) error {
 	out.WriteString("| data | SPADE-DFL | scored |")
 	for _, n := range experiment.LongerRounds {

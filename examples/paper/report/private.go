@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// trust is a column of the private tables. The epsilon of all methods in a column holds against the same adversary.
+// trust is a column of the private tables. The epsilon of all methods in a column is a guarantee against the same
+// adversary.
 type trust struct {
 	title, against string
 	methods        []string // the column shows the best of these methods
@@ -34,15 +35,15 @@ var trusts = []trust{
 	{"and momentum, twice the mixing", "the same", []string{experiment.SharedMomentum}, cooled},
 }
 
-// Indices of columns in trusts.
+// Column indices in trusts.
 const (
 	curator, trustedServer, seeingServer, others = 0, 1, 2, 3
 )
 
-// goals are the mean accuracies that pairwise noise should reach at epsilon 8 and equal queries.
+// goals maps each data set to the mean accuracy that pairwise noise should reach at epsilon 8 and equal queries.
 var goals = map[string]float64{"mnist": 98.3, "fashion": 95, "alzheimers": 67, "brain": 58}
 
-// best returns the cell with the highest mean accuracy among the cells of the column's methods.
+// best returns the most accurate cell, by mean accuracy, among the methods of the column.
 func (t trust) best(get func(method string) *cell) *cell {
 	var best *cell
 	for _, name := range t.methods {
@@ -53,7 +54,7 @@ func (t trust) best(get func(method string) *cell) *cell {
 	return best
 }
 
-// private writes a table that compares methods by whom clients must trust, and a sentence that summarizes it.
+// private writes a table that groups methods by whom clients must trust, and a sentence that summarizes the table.
 func (r *reporter) private(out *strings.Builder, table string) error {
 	goal := table == experiment.Private8
 	epsilon := 8.0
@@ -193,7 +194,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	return nil
 }
 
-// counted is like text, but adds the number of runs if it differs from seeds.
+// counted is like text, but appends the number of runs if it differs from seeds.
 func (c *cell) counted(f value, seeds int) string {
 	text := c.text(f)
 	if c != nil && len(c.runs) != seeds {

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// reporter writes the tables of one folder of results.
+// reporter writes the tables for one folder of results.
 type reporter struct {
 	lab      *experiment.Lab
 	settings *experiment.Settings
@@ -41,8 +41,8 @@ func (r *reporter) row(c *cell, samples int) {
 		fmt.Sprintf("%.4f", c.losses(samples)), strconv.FormatInt(first.Scalars, 10), fmt.Sprintf("%.3f", c.mean(seconds))})
 }
 
-// Write writes tables of the results in the folder dir into that folder: table2.md, table3.md, table4.md and longer.md,
-// and cells.csv with all numbers of these tables. It first computes missing ceilings.
+// Write writes the tables of the results in the folder dir to the same folder: table2.md, table3.md, table4.md and
+// longer.md, and cells.csv with all numbers in these tables. It first computes missing ceilings.
 func Write(ctx context.Context, lab *experiment.Lab, settings *experiment.Settings, store *experiment.Store, dir string,
 	sets []string, seeds int, log io.Writer) error {
 	known, err := readCeilings(dir)

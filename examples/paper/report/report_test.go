@@ -13,8 +13,8 @@ import (
 
 const dataDir = "../../../../shared/data"
 
-// TestTable2SaysWhoIsAhead writes a table from made-up results. A rival leads in one cell of the table, and SPADE-DFL
-// leads in another.
+// TestTable2SaysWhoIsAhead checks a table of made-up results in which a rival leads in one cell and SPADE-DFL leads in
+// another.
 func TestTable2SaysWhoIsAhead(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "fashion-0-1")); err != nil {
 		t.Skipf("no data sets in %s: %v", dataDir, err)

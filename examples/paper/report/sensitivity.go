@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 )
 
-// table3 writes the accuracy for each number of clients at epsilon 32.
+// table3 writes the table of accuracies for each number of clients at epsilon 32.
 func (r *reporter) table3(out *strings.Builder) error {
 	var heads []string
 	for _, n := range experiment.Counts {
@@ -19,7 +19,7 @@ func (r *reporter) table3(out *strings.Builder) error {
 	})
 }
 
-// table4 writes the accuracy for each epsilon with 100 clients.
+// table4 writes the table of accuracies for each epsilon with 100 clients.
 func (r *reporter) table4(out *strings.Builder) error {
 	var heads, paper []string
 	for _, e := range experiment.Epsilons {
@@ -49,7 +49,7 @@ func (r *reporter) table4(out *strings.Builder) error {
 	})
 }
 
-// sensitivity writes a table of private SPADE-DFL twice: with test accuracy, and then with validation accuracy.
+// sensitivity writes a table about private SPADE-DFL in two versions: with test accuracy and with validation accuracy.
 func (r *reporter) sensitivity(out *strings.Builder, heads []string, published map[string][]float64,
 	at func(j experiment.Job, i int) bool) error {
 	if err := r.scores(out, experiment.Sensitivity, heads, published, at); err != nil {
@@ -66,7 +66,7 @@ func (r *reporter) sensitivity(out *strings.Builder, heads []string, published m
 
 const sharedText = "tracking, Walsh, shared noise (colluders 1), cooled"
 
-// scores writes the table with one kind of accuracy. The table has a block of rows for each data set.
+// scores writes one version of the table, with a block of rows for each data set.
 func (r *reporter) scores(out *strings.Builder, table string, heads []string, published map[string][]float64,
 	at func(j experiment.Job, i int) bool) error {
 	fmt.Fprintf(out, "| data | SPADE-DFL | ε holds against | %s |\n| --- | --- | --- |%s\n", strings.Join(heads, " | "),

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// table2 lists the forms of Table II.
+// table2 lists the versions of Table II.
 var table2 = []struct{ table, title, text string }{
 	{experiment.EqualQueries, "A. Without noise, at equal queries",
 		"Every method has the same number of losses a sample and round: 3, and 9 for Alzheimer's disease, " +
@@ -36,7 +36,7 @@ var table2 = []struct{ table, title, text string }{
 			"its search finds that best."},
 }
 
-// table2 writes one form of Table II.
+// table2 writes one version of Table II.
 func (r *reporter) table2(out *strings.Builder, table string) error {
 	methods := []string{}
 	for _, m := range method.Rivals() {
@@ -143,7 +143,7 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 	return r.options(out, table)
 }
 
-// options writes the results, in the same comparison, of the options of SPADE-DFL that the paper does not have.
+// options writes the results, in the same comparison, of the SPADE-DFL options that are not in the paper.
 func (r *reporter) options(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The "+
 		"first four columns are one run in the paper's form and with its setting; "+
@@ -188,7 +188,7 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 	return nil
 }
 
-// serverless writes a table that compares the tracking estimator with the rivals that have no server.
+// serverless writes a table that compares the tracking estimator with rivals that need no server.
 func (r *reporter) serverless(out *strings.Builder) error {
 	fmt.Fprint(out, "\nThe tracking estimator beside the best rival without a server, and the best with one (DP-SGD, "+
 		"DP-FedAvg). "+
@@ -257,8 +257,8 @@ func (r *reporter) serverless(out *strings.Builder) error {
 	return nil
 }
 
-// optionRow returns a row of the table of options, and whether a form of SPADE-DFL is the best in it. Without runs, the
-// row is empty.
+// optionRow returns a row of the table of options, and reports whether a form of SPADE-DFL is best in it. The row is
+// empty if there are no runs.
 func optionRow(cells []*cell, head, partition string, more []string) (line string, ahead bool) {
 	get := func(method string) *cell {
 		return find(cells, func(j experiment.Job) bool {

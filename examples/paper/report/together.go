@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// together returns the epsilon that a run with pairwise noise has against all other members together, on the random
-// graph of seed 1. These members know all pairwise noise, so only the local noise of the remaining member protects its
-// data. The result depends neither on the clip nor on the number of rounds.
+// together returns the epsilon of a run with pairwise noise if all other members collude, on the random graph for seed
+// 1. The colluders know all pairwise noise, so only the remaining member's local noise protects its data. The result
+// depends neither on the clipping norm nor on the number of rounds.
 func together(clients int, epsilon float64) (string, error) {
 	g, err := graph.Parse("er:0.3", clients, 1)
 	if err != nil {

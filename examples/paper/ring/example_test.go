@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/ring"
 )
 
-// Run needs two seeds: a single seed has no spread, and its mean no interval.
+// Run needs at least two seeds, because a single seed yields no spread and no confidence interval.
 func ExampleRun() {
 	err := ring.Run(context.Background(), "data", "results", 1, io.Discard)
 	fmt.Println(err)

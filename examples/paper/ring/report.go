@@ -16,15 +16,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Run makes the runs of seeds 1 to seeds (at least 2) that are not yet in out. It writes into out, a folder of its own:
+// Run performs the runs for seeds 1 to seeds (at least 2) whose results are not yet in the folder out. It writes these
+// files to out, which should hold nothing else:
 //
 //	runs.csv        the accuracies of every run, one line for each way to score it
 //	README.md       the results
-//	accuracy.svg    over rounds, see [figure.Partitions]
-//	shares.png      of digit 7 at the clients, for the partitions of seed 1
+//	accuracy.svg    accuracy over rounds; see [figure.Partitions]
+//	shares.png      the clients' shares of digit 7, for the partitions of seed 1
 //
-// data is the folder of the data sets. A run takes about three and a half seconds of one processor, thirty seeds nine
-// minutes.
+// data is the folder of the data sets. A run takes about three and a half seconds on one processor; thirty seeds take
+// nine minutes.
 func Run(ctx context.Context, data, out string, seeds int, log io.Writer) error {
 	if seeds < 2 {
 		return fmt.Errorf("ring: %d seeds, want at least 2: one seed has no spread", seeds)
@@ -89,8 +90,8 @@ func open(out string) (*sweep.Table, error) {
 	return sweep.Open(filepath.Join(out, "runs.csv"), 2, header...)
 }
 
-// rows returns the points of a run as rows of the table, one for each way to score it, with the accuracies by round. An
-// accuracy has seven digits, which identify the number of correct predictions.
+// rows returns the points of a run as table rows. There is one row for each way to score the run, with the accuracies
+// by round. Accuracies have seven digits, enough to recover the number of correct predictions.
 func rows(curves []figure.Curve) [][]string {
 	var out [][]string
 	for _, method := range []string{Held, Averaged, Network} {

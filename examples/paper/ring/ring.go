@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The numbers of the paper's experiment. Only Cooldown is not from the paper.
+// Parameters of the paper's experiment, except Cooldown, which is not in the paper.
 const (
 	Nodes    = 1000
 	Rounds   = 50
@@ -26,18 +26,18 @@ const (
 	Delta    = 1e-5
 )
 
-// Partitions lists the partitions of the samples.
+// Partitions lists how the samples are divided among the clients.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "dirichlet:0.1", "pathological:2"}
 
-// The ways to score a run, in the order of the figure's columns.
+// The ways to score a run, in the order of the columns in the figure.
 const (
 	Held     = "Model held"            // mean over clients of the score of a client's last release
 	Averaged = "Mean of releases"      // mean over clients of the score of the mean of a client's releases so far
 	Network  = "Average of all models" // score of the average of all models, which no client holds
 )
 
-// Step size, smoothing radius and clip are those that the program chooses for a private run from public numbers:
-// dimension, number of clients, samples and steps. Nothing was tuned. Gain is the program's default, too.
+// Step size, smoothing radius and clipping norm, as the program chooses them for a private run from public numbers:
+// dimension, number of clients, samples and steps. Nothing was tuned. The gain is also the program's default.
 const (
 	eta, mu, clip, gain = 1.05, 0.474, 0.045, 0.75
 )
@@ -73,7 +73,8 @@ func shares(set *task.Set, partition string, nodes int, seed uint64) ([]figure.S
 // scored reports whether a round is scored: every learning round and every tenth round of the cool-down.
 func scored(round, rounds int) bool { return round <= rounds || (round-rounds)%10 == 0 }
 
-// size has the numbers that tests reduce. If stop is positive, a run ends after that round and is otherwise the same.
+// size holds the parameters that tests reduce. If stop is positive, a run ends after round stop and is otherwise
+// unchanged.
 type size struct{ nodes, rounds, cooldown, stop int }
 
 var full = size{nodes: Nodes, rounds: Rounds, cooldown: Cooldown}
@@ -102,8 +103,8 @@ func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
 	return f, nil
 }
 
-// run makes one run. It returns its points: three scores after every scored round. seed determines the partition, the
-// directions and the simulated noise.
+// run performs one run and returns its points: three scores after every scored round. seed determines the partition,
+// the directions and the simulated noise.
 func run(ctx context.Context, set *task.Set, partition string, seed uint64, z size) ([]figure.Curve, error) {
 	parts, err := deal(set, partition, z.nodes, seed)
 	if err != nil {
@@ -165,9 +166,9 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	return curves, err
 }
 
-// scorer counts the correct predictions of a linear model with two classes. It does the same as task.Model.Accuracy,
-// but is many times faster, because there are hundreds of thousands of models to score. The two can differ only if a
-// prediction's score is within rounding of 0.
+// scorer counts the correct predictions of a linear model with two classes. It computes the same result as
+// task.Model.Accuracy, but many times faster, because hundreds of thousands of models are scored. The two results can
+// differ only if a prediction's score is within a rounding error of 0.
 type scorer struct {
 	x []float32 // the samples, negated if of class 0, so that a correct prediction has a positive score
 	d int
@@ -199,7 +200,7 @@ func (s *scorer) right(x []float32) (n int) {
 	return n
 }
 
-// mean returns the average of models, which it sums in float64 in their order.
+// mean returns the average of models. It sums them in order, in float64.
 func mean(models [][]float32) []float32 {
 	out := make([]float32, len(models[0]))
 	for j := range out {

@@ -34,7 +34,8 @@ func digits(t *testing.T) *task.Set {
 
 var loaded = sync.OnceValues(func() (*task.Set, error) { return load(data) })
 
-// Every client has the paper's epsilon, and spends almost all of it. The noise is 8.489 times the clip.
+// TestPrivacy checks that every client's epsilon is at most the paper's epsilon, but only slightly smaller, and that
+// the noise is 8.489 times the clipping norm.
 func TestPrivacy(t *testing.T) {
 	f, err := fleet(10, 1, full)
 	if err != nil {
@@ -55,8 +56,8 @@ func TestPrivacy(t *testing.T) {
 	}
 }
 
-// The constants are those that the program chooses from public numbers, to three digits: 1.5/sqrt(d),
-// 0.4*mu*sqrt(queries/steps), and 1.5*mu*sqrt(d)/K.
+// TestConstants checks that the constants equal, to three digits, what the program chooses from public numbers:
+// 1.5/sqrt(d), 0.4*mu*sqrt(queries/steps), and 1.5*mu*sqrt(d)/K.
 func TestConstants(t *testing.T) {
 	const d, samples = 10, 12183
 	for name, v := range map[string][2]float64{
@@ -91,8 +92,8 @@ func TestScorer(t *testing.T) {
 	}
 }
 
-// Each partition deals out all samples, and every client gets some. The stronger the skew of a partition, the more the
-// clients' shares of digit 7 vary.
+// TestShares checks that each partition deals out all samples and gives some to every client, and that the clients'
+// shares of digit 7 vary more in partitions with stronger skew.
 func TestShares(t *testing.T) {
 	set := digits(t)
 	var before float64
@@ -118,8 +119,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// The whole experiment runs on a small ring. A second run computes nothing, and completes a first run that was
-// interrupted.
+// TestRunGoesOn runs the whole experiment on a small ring. It checks that a second run computes nothing, and that an
+// interrupted run is completed.
 func TestRunGoesOn(t *testing.T) {
 	set := digits(t)
 	kept := full
@@ -168,8 +169,9 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// The first rounds of one committed cell, repeated here, give the same digits. The committed page shows the mean of
-// another cell's rows. testdata has the rows of these two cells from the complete computation.
+// TestCommittedResults repeats the first rounds of one committed cell and compares the results digit by digit. It also
+// checks that the committed page shows the mean of another cell's rows. testdata has the rows of these two cells from
+// the complete computation.
 func TestCommittedResults(t *testing.T) {
 	set := digits(t)
 	f, err := os.Open(filepath.Join("testdata", "runs.csv"))

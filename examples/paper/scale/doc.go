@@ -1,3 +1,3 @@
-// Package scale measures the time and memory of a simulated round as the network, the model or the data grow. It fits
-// an exponent to the growth of each.
+// Package scale measures how the time and memory of a simulated round grow with the network, the model and the data. It
+// fits an exponent to each kind of growth.
 package scale

@@ -18,27 +18,27 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Forms are the compared runs: without noise, with local noise only, and with pairwise noise.
+// Forms lists the compared kinds of runs: without noise, with local noise only, and with pairwise noise.
 var Forms = []string{"no noise", "private", "shared noise"}
 
-// Point is one run on a ring.
+// Point describes one run on a ring.
 type Point struct {
 	Clients, Dim, Samples int // N, d, and each client's number of samples m_i
 	Rounds                int
 	Form                  string // one of Forms
 }
 
-// Figure is the cost of a run.
+// Figure holds the cost of a run.
 type Figure struct {
 	Setup float64 `json:"setup"` // seconds before the first round
 	Round float64 `json:"round"` // seconds per round, the best of three goes
 	MB    float64 `json:"mb"`    // peak memory of the process, 0 if unknown
 }
 
-// goes is how many times the rounds are timed.
+// goes is the number of times that the rounds are timed.
 const goes = 3
 
-// Measure makes a run with the default settings of a fleet, except that it has neither mixing nor a cool-down.
+// Measure performs a run with the default settings of a fleet, but without mixing and without a cool-down.
 func Measure(ctx context.Context, p Point) (Figure, error) {
 	start := time.Now()
 	g, err := graph.Parse("ring", p.Clients, 1)

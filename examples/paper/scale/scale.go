@@ -34,13 +34,13 @@ var grown = []series{
 	}},
 }
 
-// upper is how many of a series' largest sizes determine its exponent. Smaller runs spend most of their time on
-// starting and ending.
+// upper is the number of sizes, counted from the largest, that determine the exponent of a series. Smaller runs spend
+// most of their time on startup and shutdown.
 const upper = 3
 
-// Run measures all sizes, each in a separate process, and writes README.md into out. With small it measures only as
-// many sizes of each series as an exponent needs. command is the command line that measures one size; Run appends the
-// point to it as JSON.
+// Run measures all sizes, each in a separate process, and writes README.md to the folder out. If small is true, it
+// measures only as many sizes of each series as an exponent needs. command is the command line that measures one size;
+// Run appends the point as JSON.
 func Run(ctx context.Context, out string, small bool, log io.Writer, command ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -67,7 +67,7 @@ func Run(ctx context.Context, out string, small bool, log io.Writer, command ...
 	})
 }
 
-// One measures the point that text describes in JSON, and prints the cost as JSON to out.
+// One measures the point given as JSON in text, and prints the cost as JSON to out.
 func One(ctx context.Context, text string, out io.Writer) error {
 	var p Point
 	if err := json.Unmarshal([]byte(text), &p); err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Every form runs and reports its cost.
+// TestOne checks that every form runs and reports its cost.
 func TestOne(t *testing.T) {
 	for _, form := range Forms {
 		var out bytes.Buffer

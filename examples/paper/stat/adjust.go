@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Adjust returns p values adjusted for their number, in the order of p, by Benjamini and Hochberg, "Controlling the
+// Adjust returns p values adjusted for multiple testing, in the order of p, by Benjamini and Hochberg, "Controlling the
 // false discovery rate: a practical and powerful approach to multiple testing", Journal of the Royal Statistical
-// Society B 57, 1995. The adjusted i-th smallest of m values is the smallest p_(j)*m/j over all j >= i. If adjusted
-// values below q count as discoveries, the expected share of false discoveries is below q, for independent tests and
-// for some kinds of dependent tests. Each p must lie in [0, 1].
+// Society B 57, 1995. The i-th smallest of m values becomes the minimum of p_(j)*m/j over all j >= i. If adjusted
+// values below q are taken as discoveries, the expected share of false discoveries is below q, for independent tests
+// and for some kinds of dependent tests. Each p must lie in [0, 1].
 func Adjust(p []float64) ([]float64, error) {
 	order := make([]int, len(p))
 	for i, v := range p {

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// For the 15 comparisons in section 4 of Benjamini and Hochberg, their method makes four discoveries at a rate of 0.05,
-// and Bonferroni's method makes three.
+// TestAdjustOnPublishedData checks the 15 comparisons in section 4 of Benjamini and Hochberg: their method makes four
+// discoveries at a rate of 0.05, and Bonferroni's method makes three.
 func TestAdjustOnPublishedData(t *testing.T) {
 	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
 		0.7590, 1}
@@ -32,7 +32,8 @@ func TestAdjustOnPublishedData(t *testing.T) {
 	}
 }
 
-// By definition, the discoveries at a rate q are the sorted p values up to the largest i with p_(i) <= i*q/m.
+// TestAdjustAgainstStepUp compares Adjust with the definition: the discoveries at a rate q are the sorted p values up
+// to the largest i with p_(i) <= i*q/m.
 func TestAdjustAgainstStepUp(t *testing.T) {
 	s := rng.New(2, rng.Address{Purpose: rng.Generate})
 	for range 200 {

@@ -16,14 +16,14 @@ func Mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// SD returns the population standard deviation of x, sqrt(mean (x - Mean)^2), or NaN if x is empty. It is the spread of
-// these values themselves, as in the paper's tables and bands.
+// SD returns the population standard deviation of x, sqrt(mean (x - Mean)^2), or NaN if x is empty. It measures the
+// spread of the values in x, as in the paper's tables and bands.
 func SD(x []float64) float64 {
 	return math.Sqrt(squares(x) / float64(len(x)))
 }
 
-// SampleSD returns the sample standard deviation of x, which divides by len(x)-1. It estimates the spread of the
-// distribution from which x was drawn. It is NaN for fewer than two values.
+// SampleSD returns the sample standard deviation of x, which divides by len(x)-1, or NaN if x has fewer than two
+// values. It estimates the spread of the distribution from which x was drawn.
 func SampleSD(x []float64) float64 {
 	if len(x) < 2 {
 		return math.NaN()
@@ -41,7 +41,7 @@ func squares(x []float64) float64 {
 	return sum
 }
 
-// Interval is an estimate with a range around it.
+// Interval is an estimate, Mean, with a confidence interval from Low to High.
 type Interval struct {
 	Mean, Low, High float64
 }

@@ -7,7 +7,8 @@ import (
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
-// By hand: the mean of 2, 4, 4, 4, 5, 5, 7, 9 is 5, and the squared distances from it sum to 32.
+// TestMoments checks values computed by hand: the mean of 2, 4, 4, 4, 5, 5, 7, 9 is 5, and the squared deviations from
+// the mean sum to 32.
 func TestMoments(t *testing.T) {
 	x := []float64{2, 4, 4, 4, 5, 5, 7, 9}
 	if got := Mean(x); got != 5 {
@@ -28,7 +29,7 @@ func TestMoments(t *testing.T) {
 	if SD(x[:1]) != 0 {
 		t.Error("one value has a population standard deviation")
 	}
-	// The spread is still accurate if the values are far from 0, because the code does not subtract large squares.
+	// The spread remains accurate for values far from 0, because the code does not subtract large squares.
 	for i := range x {
 		x[i] += 1e9
 	}
@@ -37,9 +38,9 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// The results match tables of Student's t. Two values at distance 2s have the mean 0 and the sample standard deviation
-// s*sqrt(2), so the half width of the interval is s times the quantile for one degree of freedom. The other cases are
-// analogous.
+// TestTIntervalAgainstTables checks intervals against tables of Student's t. Two values that differ by 2s have the mean
+// 0 and the sample standard deviation s*sqrt(2), so the half-width of the interval is s times the quantile for one
+// degree of freedom. The other cases are analogous.
 func TestTIntervalAgainstTables(t *testing.T) {
 	for _, c := range []struct {
 		n           int

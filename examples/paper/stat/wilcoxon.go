@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// Zeros says how the signed-rank test treats pairs with two equal values.
+// Zeros determines how the signed-rank test treats pairs of equal values.
 type Zeros int
 
 const (
-	// DropZeros removes pairs with two equal values before ranking, as in Wilcoxon, "Individual comparisons by ranking
+	// DropZeros removes pairs of equal values before ranking, as in Wilcoxon, "Individual comparisons by ranking
 	// methods", Biometrics Bulletin 1, 1945.
 	DropZeros Zeros = iota
-	// PrattZeros ranks these pairs together with all other pairs and then drops their ranks: Pratt, "Remarks on zeros
-	// and ties in the Wilcoxon signed rank procedures", Journal of the American Statistical Association 54, 1959. The
-	// more such pairs there are, the larger the ranks of the other pairs.
+	// PrattZeros ranks pairs of equal values together with all other pairs and then drops their ranks, as in Pratt,
+	// "Remarks on zeros and ties in the Wilcoxon signed rank procedures", Journal of the American Statistical
+	// Association 54, 1959. Each pair of equal values thus raises the ranks of the other pairs.
 	PrattZeros
 )
 
-// maxExact is the largest number of pairs for which the exact distribution is computed. For more pairs, the normal
-// distribution approximates it.
+// maxExact is the largest number of pairs for which the exact distribution is computed. For more pairs, the
+// distribution is approximated by a normal distribution.
 const maxExact = 50
 
 // Test is the result of a signed-rank test.
@@ -35,12 +35,12 @@ type Test struct {
 // Wilcoxon tests whether the differences x[i]-y[i] are distributed symmetrically around 0, by Wilcoxon's signed-rank
 // test. x and y must have the same length and contain only finite numbers.
 //
-// The test is exact if there are at most 50 pairs, none has two equal values, and no two differences have the same
+// The test is exact if there are at most 50 pairs, no pair has equal values, and no two differences have the same
 // absolute value. Otherwise it approximates W+ by a normal distribution with the exact mean and variance, corrected for
 // ties (which share the mean of their ranks), and with the continuity correction of 1/2. If no pair differs, P is 1.
 //
-// Differences are first rounded to multiples of 2^-40 times the largest absolute value in x and y. So 0.3-0.2 and
-// 0.2-0.1 are equal here, although they differ in float64.
+// Differences are first rounded to multiples of 2^-40 times the largest absolute value in x and y. For example, 0.3-0.2
+// and 0.2-0.1 are equal after rounding, although they differ in float64.
 func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	if len(x) != len(y) {
 		return Test{}, fmt.Errorf("stat: found %d and %d values for pairs, want equal numbers", len(x), len(y))
@@ -102,7 +102,7 @@ func differences(x, y []float64) ([]float64, error) {
 	return diffs, nil
 }
 
-// rankSum ranks diffs, which must be nonzero and sorted by absolute value. The first rank is before+1. It returns the
+// rankSum ranks diffs, which must be nonzero and sorted by absolute value, starting with rank before+1. It returns the
 // sum of the ranks of the positive differences, and the sum of t^3-t over all groups of t ties.
 func rankSum(diffs []float64, before int) (plus, ties float64) {
 	for i := 0; i < len(diffs); {
@@ -123,9 +123,9 @@ func rankSum(diffs []float64, before int) (plus, ties float64) {
 	return plus, ties
 }
 
-// exact returns the two-sided p value of W+ = w for n differences without zeros and ties: twice the smaller tail, but
-// at most 1. Each of the 2^n assignments of signs to the ranks 1..n is equally likely. count[s] is how many of them
-// have the sum s; these numbers are below 2^50, so float64 holds them exactly.
+// exact returns the two-sided p value of W+ = w for n differences without zeros or ties: twice the smaller tail, but at
+// most 1. All 2^n assignments of signs to the ranks 1..n are equally likely. count[s] is the number of assignments with
+// rank sum s. It is below 2^50, so float64 represents it exactly.
 func exact(n, w int) float64 {
 	top := n * (n + 1) / 2
 	count := make([]float64, top+1)

@@ -13,9 +13,9 @@ func signed(d ...float64) (x, y []float64) {
 	return d, make([]float64, len(d))
 }
 
-// The result matches what textbooks and statistics programs report for two data sets.
+// TestWilcoxonOnPublishedData checks two data sets against the results in textbooks and statistics programs.
 func TestWilcoxonOnPublishedData(t *testing.T) {
-	// Darwin's maize: the heights of cross-fertilized minus self-fertilized plants, in eighths of an inch. min(W+, W-) =
+	// Darwin's maize: heights of cross-fertilized minus self-fertilized plants, in eighths of an inch. min(W+, W-) =
 	// 24, p = 0.04126.
 	x, y := signed(6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75)
 	got, err := Wilcoxon(x, y, DropZeros)
@@ -25,7 +25,7 @@ func TestWilcoxonOnPublishedData(t *testing.T) {
 	if want := (Test{Pairs: 15, Plus: 96, P: 0.041259765625, Exact: true}); got != want {
 		t.Errorf("maize: %+v, want %+v", got, want)
 	}
-	// Hollander and Wolfe: the Hamilton depression scale before and after treatment. V = 40, p = 0.03906.
+	// Hollander and Wolfe: values of the Hamilton depression scale before and after treatment. V = 40, p = 0.03906.
 	x = []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
 	y = []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
 	if got, err = Wilcoxon(x, y, DropZeros); err != nil {
@@ -36,7 +36,8 @@ func TestWilcoxonOnPublishedData(t *testing.T) {
 	}
 }
 
-// The tables of critical values have, for each number of pairs, the largest W whose two-sided p is at most 0.05.
+// TestWilcoxonAgainstTables checks exact p values against tables of critical values, which list, for each number of
+// pairs, the largest W with a two-sided p of at most 0.05.
 func TestWilcoxonAgainstTables(t *testing.T) {
 	for n, critical := range map[int]int{6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 12: 13, 15: 25, 20: 52, 25: 89, 30: 137, 40: 264,
 		50: 434} {
@@ -49,7 +50,8 @@ func TestWilcoxonAgainstTables(t *testing.T) {
 	}
 }
 
-// The exact p value equals the p value from enumerating all 2^n assignments of signs to the ranks.
+// TestWilcoxonAgainstEnumeration checks that the exact p value equals the p value obtained by enumerating all 2^n
+// assignments of signs to the ranks.
 func TestWilcoxonAgainstEnumeration(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		top := n * (n + 1) / 2
@@ -75,7 +77,7 @@ func TestWilcoxonAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// sumOfRanks returns the sum of the ranks in a bit set: bit i stands for rank i+1.
+// sumOfRanks returns the sum of the ranks in a bit set, in which bit i represents rank i+1.
 func sumOfRanks(set int) (sum int) {
 	for ; set != 0; set &= set - 1 {
 		sum += bits.TrailingZeros(uint(set)) + 1
@@ -83,8 +85,8 @@ func sumOfRanks(set int) (sum int) {
 	return sum
 }
 
-// With ties and zeros, the normal approximation has the mean and variance that W+ has over all signs of the
-// differences. The test enumerates all signs, and computes the p value that the function must return.
+// TestWilcoxonWithTiesAndZeros checks the normal approximation for data with ties and zeros. It computes the mean and
+// variance of W+ by enumerating all signs of the differences, and from them the p value that Wilcoxon must return.
 func TestWilcoxonWithTiesAndZeros(t *testing.T) {
 	for _, size := range [][]float64{{1, 1, 2, 3, 3, 3, 4, 5}, {0, 0, 1, 2, 2, 3, 5}, {0, 1, 2, 3, 4, 5, 6},
 		{2, 2, 2, 2, 2}} {
@@ -112,7 +114,7 @@ func TestWilcoxonWithTiesAndZeros(t *testing.T) {
 			}
 		}
 	}
-	// By hand: by Wilcoxon's rule the sizes 1, 2, 2 have the ranks 1, 2.5, 2.5, and by Pratt's rule 2, 3.5, 3.5.
+	// By hand: sizes 1, 2, 2 have ranks 1, 2.5, 2.5 under Wilcoxon's rule, and ranks 2, 3.5, 3.5 under Pratt's rule.
 	x, y := signed(0, -1, 2, 2)
 	for zeros, want := range map[Zeros]float64{DropZeros: 5, PrattZeros: 7} {
 		if got, _ := Wilcoxon(x, y, zeros); got.Plus != want || got.Pairs != 3 {
@@ -167,7 +169,7 @@ func TestWilcoxonProperties(t *testing.T) {
 		same("in other units", scaled, scaledY)
 		same("in another order", shuffled, shuffledY)
 	}
-	// For many pairs the approximation is close to the exact distribution.
+	// For many pairs, the approximation is close to the exact distribution.
 	var d []float64
 	for i := range 50 {
 		d = append(d, float64(i+1))
@@ -182,7 +184,7 @@ func TestWilcoxonProperties(t *testing.T) {
 	}
 }
 
-// Differences that are equal up to rounding count as ties.
+// TestWilcoxonRounding checks that differences that are equal up to rounding are treated as ties.
 func TestWilcoxonRounding(t *testing.T) {
 	got, err := Wilcoxon([]float64{0.3, 0.2}, []float64{0.2, 0.1}, DropZeros)
 	if err != nil || got.Exact || got.Plus != 3 {

@@ -1,3 +1,3 @@
-// Package sweep makes many runs and stores each result in a CSV file as soon as it exists, so that an interrupted
-// program can continue.
+// Package sweep performs many runs and stores each result in a CSV file as soon as it is available, so that an
+// interrupted program can continue.
 package sweep

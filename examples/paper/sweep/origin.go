@@ -18,7 +18,7 @@ type Origin struct {
 	Go      string `json:"go"`
 }
 
-// NewOrigin describes this run of this program.
+// NewOrigin describes this execution of the program.
 func NewOrigin() Origin {
 	o := Origin{
 		Commit: "unknown", Go: runtime.Version(),
@@ -41,12 +41,12 @@ func NewOrigin() Origin {
 	return o
 }
 
-// String returns the origin as a list in Markdown.
+// String returns the origin as a Markdown list.
 func (o Origin) String() string {
 	return fmt.Sprintf("- command: `%s`\n- commit: `%s`\n- machine: %s, %s\n", o.Command, o.Commit, o.Machine, o.Go)
 }
 
-// processor returns the name that the kernel has for the processor, or "" if it is not known.
+// processor returns the kernel's name for the processor, or "" if the name is unknown.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WritePage writes a page of results that ends with the origin of the results. If this run of the program has added
-// results to a table, this run is the origin. Otherwise the origin that is already on the page stays.
+// WritePage writes a page of results that ends with their origin: this execution of the program if it has added results
+// to a table, otherwise the origin that is already on the page.
 func WritePage(path, text string, tables ...*Table) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

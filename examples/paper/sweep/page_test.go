@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// TestWritePage checks that a page's origin is the run that computed its results, not a run that only rewrote the page.
+// TestWritePage checks that a page's origin is the execution that computed the results, not an execution that only
+// rewrote the page.
 func TestWritePage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "README.md")

@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// Table is a CSV file of results with a header line. Its first columns are the key of a run, and the rows with one key
-// are the results of that run. It is safe for concurrent use.
+// Table is a CSV file of results with a header line. Its first columns are the key of a run; all rows with the same key
+// belong to that run. It is safe for concurrent use.
 type Table struct {
 	path   string
 	header []string
@@ -26,9 +26,9 @@ type Table struct {
 	added bool // this run of the program has added rows
 }
 
-// Open reads a table from a file, or creates the file and its folder. header has the names of the columns, and the
-// first keys of them form the key. Open drops an incomplete last line. It returns an error if the file has another
-// header.
+// Open reads a table from a file, or creates the file and its folder. header lists the column names. The parameter keys
+// is the number of leading columns that form the key of a run. Open drops an incomplete last line. It returns an error
+// if the file has a different header.
 func Open(path string, keys int, header ...string) (*Table, error) {
 	t := &Table{path: path, header: header, keys: keys, runs: make(map[string][][]string)}
 	text, err := os.ReadFile(path)
@@ -69,15 +69,15 @@ func Open(path string, keys int, header ...string) (*Table, error) {
 
 func key(parts []string) string { return strings.Join(parts, "\x00") }
 
-// Rows returns the rows of the run with a key in the order in which they were added, or nil if there are none. The rows
-// belong to the table and must not be changed.
+// Rows returns the rows of the run with the given key, in the order in which they were added, or nil if there are none.
+// The rows belong to the table and must not be changed.
 func (t *Table) Rows(keys ...string) [][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.runs[key(keys)]
 }
 
-// Add stores all rows of one run. When it returns, the operating system has the data.
+// Add stores all rows of one run. On return, the data has been handed to the operating system.
 func (t *Table) Add(rows ...[]string) error {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
@@ -117,8 +117,8 @@ func (t *Table) Drop(keys ...string) {
 	delete(t.runs, key(keys))
 }
 
-// Sort rewrites the file with the runs sorted by key, so that the file does not depend on the order of execution. Parts
-// of keys are compared as integers if both are integers.
+// Sort rewrites the file with the runs sorted by key, so that the file does not depend on the order of execution.
+// Corresponding parts of two keys are compared as integers if both are integers.
 func (t *Table) Sort() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +150,7 @@ func compare(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// number reports whether s is an integer without a sign and without leading zeros.
+// number reports whether s is an integer without a sign or leading zeros.
 func number(s string) bool {
 	return s == "0" || s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }

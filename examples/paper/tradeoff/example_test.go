@@ -6,7 +6,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/tradeoff"
 )
 
-// How many numbers need not be sent if there are 31 local steps between two exchanges.
+// How much less is sent if each client makes 31 local steps between two exchanges?
 func ExampleBudget() {
 	often, seldom := tradeoff.Budget{Steps: 29791, Tau: 1}, tradeoff.Budget{Steps: 29791, Tau: 31}
 	fmt.Printf("%d numbers sent in place of %d: %.1f %% fewer\n", seldom.Scalars(), often.Scalars(),

@@ -10,22 +10,22 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The sizes of the paper's comparison. The paper does not give the number of samples per client.
+// Sizes in the paper's comparison, except Samples, which the paper does not state.
 const (
 	Clients = 20 // N, on a cycle
 	Dim     = 20 // d
 	Samples = 20 // m of each client
 )
 
-// startNorm is |x_0|: far enough from the minimum that there is something to learn, and close enough that the sigmoid
-// has a slope.
+// startNorm is |x_0|: far enough from the minimum to leave something to learn, and close enough that the sigmoid is not
+// flat.
 const startNorm = 3
 
-// flip is the share of labels that are flipped.
+// flip is the probability that a label is flipped.
 const flip = 0.1
 
-// Instance is one problem: F(x) = mean over clients i and samples h of f_ih(x) = (sigmoid(a_ih.x) - y_ih)^2, bounded,
-// smooth and nonconvex, with a common start.
+// Instance is a problem instance: F(x) is the mean over clients i and samples h of f_ih(x) = (sigmoid(a_ih.x) -
+// y_ih)^2. F is bounded, smooth and nonconvex. All clients start at the same point.
 type Instance struct {
 	X0 []float32 // x_0, length Dim
 
@@ -33,10 +33,11 @@ type Instance struct {
 	y [Clients][Samples]float64      // 0 or 1
 }
 
-// NewInstance draws the problem of a seed, from the generator of package zoest/rng under the purpose Generate. A common
-// direction c, of normal coordinates, separates two classes. Each client has a mean: c plus half a normal vector. For
-// each sample, a fair coin decides between this mean and its negative; half a normal vector is added, and the sum is
-// scaled to length 1. The label is the coin, flipped with probability 0.1. x_0 is a random direction of length 3.
+// NewInstance draws the problem instance for a seed, from the generator in package zoest/rng with the purpose Generate.
+// A common direction c with normal coordinates separates two classes. Each client has a mean: c plus half a normal
+// vector. For each sample, a fair coin selects this mean or its negative, to which half a normal vector is added; the
+// sum is scaled to length 1. The label is the outcome of the coin, flipped with probability 0.1. x_0 is a random
+// direction scaled to length 3.
 func NewInstance(seed uint64) *Instance {
 	p := new(Instance)
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Round: 1})
@@ -94,7 +95,7 @@ func dot(a, b *[Dim]float64) float64 {
 
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 
-// Loss returns f_ih(x) of client i and sample h. x has length Dim.
+// Loss returns f_ih(x) for client i and sample h. x has length Dim.
 func (p *Instance) Loss(i, h int, x []float32) float64 {
 	var z float64
 	for c, a := range &p.a[i][h] {
@@ -104,7 +105,7 @@ func (p *Instance) Loss(i, h int, x []float32) float64 {
 	return float64(r * r)
 }
 
-// Gradient stores grad F(x) in g and returns its squared norm. It is used only for measurement: no client sees a
+// Gradient stores grad F(x) in g and returns its squared norm. It is used only for measurements; no client sees a
 // gradient.
 func (p *Instance) Gradient(g, x *[Dim]float64) float64 {
 	*g = [Dim]float64{}
@@ -133,8 +134,8 @@ func (p *Instance) start() float64 {
 	return p.Gradient(&g, &x)
 }
 
-// watch is the oracle of one client. It also derives the client's iterates phi from the points at which it is queried.
-// Such a point is phi + mu*u. Every coordinate of u is 1 or -1, because directions are Rademacher vectors.
+// watch is the oracle of one client. It also derives the client's iterates phi from the points phi + mu*u at which it
+// is queried. Every coordinate of u is 1 or -1, because directions are Rademacher vectors.
 type watch struct {
 	p      *Instance
 	client int
@@ -147,7 +148,7 @@ type watch struct {
 	high  [Dim]float64
 }
 
-// begin must be called before each round, with the model from which the round starts.
+// begin must be called before each round with the round's initial model.
 func (w *watch) begin(x []float32) {
 	w.asked = 0
 	for c, v := range x {
@@ -169,10 +170,10 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 // errFar means that the steps of a run are too long to derive its iterates from its queries.
 var errFar = errors.New("too far to derive its iterate from the queries")
 
-// read processes query number n of a step. In a coordinate in which two directions of the step differ, phi is the
-// midpoint of the query points. If all directions agree there, phi is mu away from the points, on the side on which phi
-// was in the previous step. That is right as long as phi moves by less than mu per step. A move of more than mu/2 is an
-// error.
+// read processes query number n of a step. In each coordinate, if two directions of the step differ, phi is the
+// midpoint of the query points. If all directions agree, phi is mu away from the query points, on the same side as phi
+// in the previous step; this is correct as long as phi moves by less than mu per step. To be safe, a move of more than
+// mu/2 is an error.
 func (w *watch) read(step, n int, x []float32) error {
 	for c, v := range x {
 		v := float64(v)

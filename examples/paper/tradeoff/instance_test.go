@@ -33,7 +33,8 @@ func TestInstance(t *testing.T) {
 				t.Fatalf("|a|^2 = %v, want 1", n)
 			}
 			ones += p.y[i][h]
-			// Up to the sign of their classes, two samples of one client are more similar than two of different clients.
+			// Up to the sign of their classes, samples of the same client are more similar than samples of different
+			// clients.
 			within += math.Abs(dot(a, &p.a[i][(h+1)%Samples]))
 			between += math.Abs(dot(a, &p.a[(i+1)%Clients][h]))
 			if f := p.Loss(i, h, p.X0); !(f >= 0 && f <= 1) {
@@ -84,7 +85,7 @@ func value(p *Instance, x *[Dim]float64) (f float64) {
 	return f
 }
 
-// Query points determine the iterate, whatever the directions are.
+// TestReadingIterates checks that the query points determine the iterate, whatever the directions are.
 func TestReadingIterates(t *testing.T) {
 	s := rng.New(4, rng.Address{Purpose: rng.Generate})
 	for _, batch := range []int{1, 2, 5, Samples} {
@@ -120,8 +121,8 @@ func TestReadingIterates(t *testing.T) {
 	}
 }
 
-// If phi moves too far in a step with a single direction, the queries do not determine the iterate, which is an error.
-// With two directions the queries determine it.
+// TestReadingRefusesToGuess checks that a step with a single direction is an error if phi moves too far for the queries
+// to determine the iterate. With two directions, the queries determine the iterate.
 func TestReadingRefusesToGuess(t *testing.T) {
 	for _, moved := range []float32{0.3, -0.3, 0.6, -0.6} {
 		w := &watch{p: NewInstance(1), mu: 0.5, batch: 1, asked: Samples + 1, phi: make([][Dim]float64, 2)}

@@ -32,7 +32,7 @@ func (j job) row(c figure.Cost) []string {
 		format(c.Consensus), format(c.Start))
 }
 
-// cost parses a row of runs.csv. ok is false if the row was made with another setting.
+// cost parses a row of runs.csv. ok is false if the row was computed with a different setting.
 func (j job) cost(row []string) (c figure.Cost, ok bool, err error) {
 	c = figure.Cost{Series: j.name, Steps: j.Steps, Seed: j.seed, Scalars: j.Scalars()}
 	for i, to := range []*float64{&c.Stationarity, &c.Consensus, &c.Start} {
@@ -49,10 +49,10 @@ func open(out string) (*sweep.Table, error) {
 		"tau", "eta0", "mu0", "gain", "batch", "scalars", "queries", "stationarity", "consensus", "start")
 }
 
-// Run chooses the constants of each schedule, and makes the runs of seeds 1 to seeds that are not yet in out. It writes
-// into out, a folder of its own:
+// Run chooses the constants of each schedule, and performs the runs for seeds 1 to seeds whose results are not yet in
+// the folder out. It writes these files to out, which should hold nothing else:
 //
-//	trials.csv      every setting that was tried, on the instance of TuningSeed
+//	trials.csv      every setting that was tried, on the instance for TuningSeed
 //	runs.csv        every run: both parts of S_K, and |grad F(x_0)|^2
 //	README.md       the results
 //	tradeoff.svg    see [figure.Tradeoff]
@@ -124,7 +124,7 @@ func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), markdown(costs, settings, seeds), table)
 }
 
-// published has the criterion that the paper reports, on its own instances at T = 29,791, for each schedule.
+// published holds, for each schedule, the criterion that the paper reports for its own instances at T = 29,791.
 var published = map[string]string{"1": "0.000372", "T^(1/3)": "0.010392"}
 
 func markdown(costs []figure.Cost, settings []Setting, seeds int) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// Setting has the constants of the paper's schedule. They are the same for all T.
+// Setting holds the constants of the paper's schedule, which are the same for all T.
 type Setting struct {
 	Eta0     float64 // eta = Eta0 * T^(-1/2)
 	Mu0      float64 // mu = Mu0 * T^(-1/6)
@@ -21,22 +21,23 @@ type Setting struct {
 	Centered bool    // the centered estimator: each loss minus the previous loss of the same sample
 }
 
-// Budget has the number of local steps that a client makes in total, and between two exchanges.
+// Budget holds the number of local steps that a client makes in total, and the number of local steps between two
+// exchanges.
 type Budget struct {
 	Steps, Tau int // T and tau, a divisor of T
 }
 
-// Budgets lists the paper's budgets: for each T one with exchanges after every step, and one with exchanges after every
-// T^(1/3) steps.
+// Budgets lists the paper's budgets. For each T, there is one budget with exchanges after every step and one with
+// exchanges after every T^(1/3) steps.
 var Budgets = [2][]Budget{
 	{{1000, 1}, {3375, 1}, {10648, 1}, {29791, 1}},
 	{{1000, 10}, {3375, 15}, {10648, 22}, {29791, 31}},
 }
 
-// Scalars returns 2|E|dK, how many numbers all clients together send in all rounds.
+// Scalars returns 2|E|dK, the count of numbers that all clients together send in all rounds.
 func (b Budget) Scalars() int64 { return 2 * Clients * Dim * int64(b.Steps/b.Tau) }
 
-// Queries returns how many losses all clients together ask for if a local step takes batch samples.
+// Queries returns the number of losses that all clients together query if a local step uses batch samples.
 func (b Budget) Queries(batch int) int64 {
 	return Clients * (int64(b.Steps/b.Tau)*Samples + int64(b.Steps)*int64(batch))
 }
@@ -63,7 +64,7 @@ func fleet(p *Instance, b Budget, s Setting, seed uint64) *sdk.Fleet {
 	return f
 }
 
-// sixthRoot returns t^(1/6) for t >= 1, with the same bits on every processor. It takes the square root, and then the
+// sixthRoot returns t^(1/6) for t >= 1, with the same bits on every processor. It computes the square root, then the
 // cube root by Newton's method.
 func sixthRoot(t float64) float64 {
 	t = math.Sqrt(t)
@@ -74,9 +75,9 @@ func sixthRoot(t float64) float64 {
 	return r
 }
 
-// measure makes one run on the instance of a seed, which also determines directions and batches. It returns the cost
-// with the two parts of the criterion S_K, eq. (main-rate) of the paper; Series is empty. The result is the same on
-// every processor, bit for bit.
+// measure performs one run on the instance for a seed, which also determines directions and batches. It returns the
+// cost with the two parts of the criterion S_K, eq. (main-rate) of the paper; Series is empty. The result is the same
+// on every processor, bit for bit.
 func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost, error) {
 	if b.Tau < 1 || b.Steps < 1 || b.Steps%b.Tau != 0 {
 		return figure.Cost{}, fmt.Errorf("tradeoff: found %d local steps in rounds of %d steps, want a whole number "+

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// The numbers sent and the four savings are exactly those in the paper.
+// TestScalars checks that the counts of numbers sent and the four savings are exactly as stated in the paper.
 func TestScalars(t *testing.T) {
 	if got := (Budget{29791, 1}).Scalars(); got != 23832800 {
 		t.Errorf("tau = 1: %d numbers sent, the paper has 23,832,800", got)
@@ -42,9 +42,9 @@ func TestSixthRoot(t *testing.T) {
 	}
 }
 
-// A run matches an independent implementation of Algorithm 1 that shows all iterates. The independent implementation
-// uses package zoest only for the estimates, and does everything else in float64. Both parts of the criterion agree up
-// to the rounding of float32.
+// TestMeasureAgainstReference compares a run with an independent implementation of Algorithm 1 that reveals all
+// iterates. The reference uses package zoest only for the estimates, and computes everything else in float64. Both
+// parts of the criterion agree up to float32 rounding.
 func TestMeasureAgainstReference(t *testing.T) {
 	for _, c := range []struct {
 		Budget
@@ -181,8 +181,8 @@ func TestMeasureRefuses(t *testing.T) {
 	}
 }
 
-// The whole experiment runs with small budgets. A second run computes nothing, and completes truncated files. All files
-// then have the same bytes, except for the lines about their origin.
+// TestRunGoesOn runs the whole experiment with small budgets. It checks that a second run computes nothing, and that a
+// run completes truncated files, which then have the same bytes as before, except for the lines about their origin.
 func TestRunGoesOn(t *testing.T) {
 	kept := all
 	defer func() { all = kept }()
@@ -219,7 +219,7 @@ func TestRunGoesOn(t *testing.T) {
 	if log.Len() > 0 {
 		t.Errorf("computed again:\n%s", log.String())
 	}
-	// Remove the last rows, truncate one of them, and add a row that was made with another setting.
+	// Remove the last rows, truncate one row, and add a row computed with a different setting.
 	lines := strings.SplitAfter(runs, "\n")
 	cells := strings.Split(lines[1], ",")
 	cells[5] = "123"
@@ -247,8 +247,8 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// One cell of the committed results, repeated here, gives the same digits. The statements in the text of the page are
-// true.
+// TestCommittedResults repeats one cell of the committed results and compares it digit by digit. It also checks that
+// the statements in the text of the page are true.
 func TestCommittedResults(t *testing.T) {
 	dir := filepath.Join("..", "results", "tradeoff")
 	f, err := os.Open(filepath.Join(dir, "runs.csv"))

@@ -26,17 +26,17 @@ var all = []series{
 	{"τ = T^(1/3), centered queries", "T^(1/3)", "centered", Budgets[1]},
 }
 
-// TuningSeed is the seed of the only instance on which the constants were chosen. It is not one of the reported seeds 1
-// to 30.
+// TuningSeed is the seed of the only instance that was used to choose the constants. It is not among the reported seeds
+// 1 to 30.
 const TuningSeed = 1000
 
-// tuned has the indices in Budgets of the two budgets on which a trial runs. The score of a trial is the geometric mean
-// of the two values of S_K/|grad F(x_0)|^2.
+// tuned holds the indices, in Budgets, of the two budgets on which a trial runs. The score of a trial is the geometric
+// mean of the two values of S_K/|grad F(x_0)|^2.
 var tuned = [2]int{0, 2}
 
-// The settings that the search tries, which are the same for all series. The search first tries every eta_0 with every
-// mu_0, at a gain of 0.75 with full batches. With the best eta_0 and mu_0 it then tries every other gain with every
-// other batch size.
+// Settings that the search tries, which are the same for all series. The search first tries every eta_0 with every
+// mu_0, at a gain of 0.75 with full batches. It then tries every other combination of gain and batch size with the best
+// eta_0 and mu_0.
 var (
 	eta0s   = []float64{0.25, 0.5, 1, 2, 4}
 	mu0s    = []float64{5, 10, 20, 40}
@@ -53,7 +53,7 @@ func (t trial) key() []string {
 	return []string{t.estimator, t.schedule, format(t.Eta0), format(t.Mu0), format(t.Gain), strconv.Itoa(t.Batch)}
 }
 
-// tune makes the trials that are not yet in the file, and returns the best setting of each series.
+// tune runs the trials that are not yet in the file, and returns the best setting for each series.
 func tune(ctx context.Context, out string, log io.Writer) ([]Setting, error) {
 	table, err := sweep.Open(filepath.Join(out, "trials.csv"), 6, "estimator", "tau", "eta0", "mu0", "gain", "batch",
 		"ratio_1000", "ratio_10648", "score")
@@ -128,8 +128,8 @@ func try(ctx context.Context, table *sweep.Table, trials []trial, log io.Writer)
 	})
 }
 
-// leastOf returns the setting of a series' trial with the smallest score. If several trials have the smallest score, it
-// returns the setting of the first.
+// leastOf returns the setting with the smallest score among the trials of a series. In case of a tie, it returns the
+// setting of the first such trial.
 func leastOf(table *sweep.Table, l series, trials []trial) (Setting, error) {
 	var best Setting
 	least := math.Inf(1)

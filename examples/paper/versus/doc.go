@@ -1,3 +1,3 @@
-// Package versus performs one job with the SDK and with a plain numpy program, each in a separate process and on the
-// same files. It compares the time until a given accuracy, the memory, and the number of bytes sent.
+// Package versus performs the same job with the SDK and with a plain numpy program, each in its own process and on the
+// same files. It compares the time to a given accuracy, the memory, and the number of bytes sent.
 package versus

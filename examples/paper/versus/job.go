@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// meta describes the job: the Alzheimer's data, dealt out to 31 clients on a random graph, and the settings of both
+// meta describes the job: the Alzheimer's data, dealt to 31 clients on a random graph, and the settings of both
 // programs. Gain is tau*eta*mu*beta; rho is 1.
 type meta struct {
 	Dim     int      `json:"dim"`
@@ -104,7 +104,7 @@ func readData(folder, part string, dim int) (*task.Data, error) {
 	return d, binary.Read(bytes.NewReader(x), binary.LittleEndian, d.X)
 }
 
-// read returns what prepare wrote: the job, the samples of each client, and the model that holds the test samples.
+// read returns what prepare wrote: the job, the samples of each client, and the model for scoring the test samples.
 func read(folder string) (m meta, own []*task.Data, test *task.Model, err error) {
 	text, err := os.ReadFile(filepath.Join(folder, "meta.json"))
 	if err == nil {
@@ -130,7 +130,7 @@ func read(folder string) (m meta, own []*task.Data, test *task.Model, err error)
 	return m, own, task.NewSoftmax(held), nil
 }
 
-// figure is what a program reports about its run.
+// figure holds what a program reports about its run.
 type figure struct {
 	Seconds  float64 `json:"seconds"` // of the rounds, without scoring
 	Rounds   int     `json:"rounds"`

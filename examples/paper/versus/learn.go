@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// learn performs the job in a folder with the SDK: in the paper's form or, with tracking, with the tracking estimator
-// and Walsh directions. Both ask for the same number of queries.
+// learn performs the job in a folder with the SDK: in the paper's form or, if tracking is true, with the tracking
+// estimator and Walsh directions. Both forms make the same number of queries.
 func learn(ctx context.Context, folder string, tracking bool, seed uint64) (figure, error) {
 	m, own, test, err := read(folder)
 	if err != nil {

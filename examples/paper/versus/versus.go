@@ -17,7 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The programs, and how many times each performs the job. The programs take turns, and each turn has a new seed.
+// The programs, and the number of times that each program performs the job. The programs take turns, with a new seed
+// each time.
 const (
 	paperForm = "SDK, paper's form"
 	tracking  = "SDK, tracking and Walsh directions"
@@ -33,8 +34,8 @@ type turn struct {
 	Seed         uint64
 }
 
-// Run performs the job with every program and writes README.md into out. dataDir is the folder of the data sets.
-// command is the command line that performs the job once with the SDK; Run appends the turn to it as JSON.
+// Run performs the job with every program and writes README.md to the folder out. dataDir is the folder of the data
+// sets. command is the command line that performs the job once with the SDK; Run appends the form and the seed as JSON.
 func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...string) error {
 	folder, err := os.MkdirTemp("", "versus")
 	if err != nil {
@@ -98,8 +99,8 @@ func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...str
 	return os.WriteFile(filepath.Join(out, "README.md"), []byte(page(m, figures)+"\n"+sweep.NewOrigin().String()), 0o644)
 }
 
-// One performs the job once with the SDK and prints the result as JSON to out. text is the turn in JSON: folder, form
-// and seed.
+// One performs the job once with the SDK and prints the result to out as JSON. text describes the job in JSON: folder,
+// form and seed.
 func One(ctx context.Context, text string, out io.Writer) error {
 	var t turn
 	if err := json.Unmarshal([]byte(text), &t); err != nil {

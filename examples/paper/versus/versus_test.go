@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Both forms of the SDK complete the job, and the page shows what a program reports.
+// TestOne checks that both forms of the SDK complete the job, and that the page shows what a program reports.
 func TestOne(t *testing.T) {
 	data := filepath.FromSlash("../../../../shared/data")
 	if _, err := os.Stat(filepath.Join(data, "alzheimers")); err != nil {

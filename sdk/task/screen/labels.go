@@ -15,11 +15,11 @@ const (
 	leastRare = 8    // minimum number of rows in the class, and outside the class, for which labels are judged
 )
 
-// Relation compares how strongly the columns are related to membership in the most frequent class (for a target: in the
-// half of its range with more samples) with how strongly they are related to shuffled labels. It is a permutation test
-// on the sum of squared correlations (Goeman et al., "A global test for groups of genes", 2004). It finds 97 of 100
-// cases of shuffled labels, whatever the data. Correct labels that are almost unrelated to the columns are suspicious,
-// too.
+// Relation is the result of a permutation test: are the columns more strongly related to the true labels than to
+// shuffled labels? The labels say whether a row belongs to the most frequent class or, for a target, to the half of its
+// range with more samples. The statistic is the sum of squared correlations (Goeman et al., "A global test for groups
+// of genes", 2004). The test detects shuffled labels in 97 of 100 cases, whatever the data. It also reports correct
+// labels that are almost unrelated to the columns.
 type Relation struct {
 	Class    string `json:"class"`
 	Rare     int    `json:"rare"`     // number of rows in Class or outside Class, whichever is smaller
@@ -27,11 +27,11 @@ type Relation struct {
 	AsGood   int    `json:"as_good"`  // number of shuffles that relate to the columns as strongly as the labels
 }
 
-// Chance reports whether the relation may be chance: the labels may have been shuffled.
+// Chance reports whether the relation may be due to chance, which means that the labels may have been shuffled.
 func (r *Relation) Chance() bool { return r.AsGood >= chance }
 
-// Related measures how strongly the columns and the label are related, and adds a suspicion to the report if this may
-// be chance. It uses one row of each person. It returns nil if the data has more than 1000 columns.
+// Related measures how strongly the columns and the label are related, and adds a suspicion to p if the relation may be
+// due to chance. It uses one row per person. It returns nil if the data has more than 1000 columns.
 func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	if d.Dim > mostWide {
 		return nil
@@ -65,8 +65,8 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	return rel
 }
 
-// rows returns the columns, standardized and with missing cells at the mean, and for each row whether it is of the
-// class: 1 or 0.
+// rows returns the columns, standardized and with missing cells at the mean. y is 1 for rows of the class and 0 for all
+// other rows.
 func rows(d *task.Data, class int) (x [][]float64, y []int) {
 	mean, sd := make([]float64, d.Dim), make([]float64, d.Dim)
 	for j := range mean {

@@ -43,7 +43,7 @@ type Count struct {
 	Rows  int    `json:"rows"`
 }
 
-// Column is a column of the file, of categories or of numbers.
+// Column describes a column of the file, which has either categories or numbers.
 type Column struct {
 	Name       string  `json:"name"`
 	Missing    int     `json:"missing"`              // number of missing cells
@@ -66,9 +66,9 @@ type Suspicion struct {
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
-// Table checks samples as [task.Recipe.Raw] returns them. own says that the recipe was fitted on these samples, so that
-// there are no other expected values to compare with. unknown has the number of times that a value which is not a
-// category occurs, by column and value; it may be nil. Table does not change the data.
+// Table checks samples as [task.Recipe.Raw] returns them. own reports whether the recipe was fitted on these samples,
+// so that there are no other expected values to compare with. unknown maps a column and a value that is not one of its
+// categories to the number of times that the value occurs; it may be nil. Table does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
 	if r.Target == nil {
@@ -126,8 +126,8 @@ func Among(all []*Report) {
 	}
 }
 
-// column describes c, a column of the file. Column number at of d has the number of c or, for a column of categories,
-// its first category.
+// column describes the column c of the file. The argument at is the index in d of the column's numbers or, for a column
+// of categories, of the zeros and ones of its first category.
 func column(c task.Column, d *task.Data, at int) Column {
 	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
 	for i := range d.Len() {
@@ -158,9 +158,8 @@ func (p *Report) add(kind, column string, count int, example, format string, arg
 	p.Suspicions = append(p.Suspicions, Suspicion{kind, column, count, example, fmt.Sprintf(format, args...)})
 }
 
-// alone checks a column without comparing it with expected values. It looks for sentinels, which are smallest or
-// largest numbers that occur repeatedly and are far from all other numbers, and then checks whether all remaining
-// values are equal.
+// alone checks a column without comparing it with expected values. It looks for sentinels: smallest or largest numbers
+// that occur repeatedly and are far from all other numbers. It then checks whether all remaining values are equal.
 func (p *Report) alone(c *Column) {
 	present := p.Rows - c.Missing
 	for len(c.values) >= fewest && c.values[0] < c.values[len(c.values)-1] {
@@ -194,9 +193,9 @@ func (p *Report) alone(c *Column) {
 	}
 }
 
-// isSentinel reports whether the number at, the smallest or largest of a column, is a sentinel. at occurs count times.
-// rest has the other values of the column, sorted. The gap between at and rest must be wider than all gaps within rest,
-// except those next to a few outliers.
+// isSentinel reports whether the smallest or largest number of a column, passed as at, is a sentinel. The number occurs
+// count times. The slice rest has the other values of the column, sorted. The gap between the number and the other
+// values must be wider than all gaps within rest, except the gaps next to a few outliers.
 func isSentinel(at float64, count int, rest []float64) bool {
 	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
 		return false
@@ -222,8 +221,8 @@ func (c *Column) isFar() bool { return len(c.values) >= fewest && c.off(quantile
 
 func (c *Column) expected() string { return short(c.Mean) + " ± " + short(c.Std) }
 
-// compare checks the columns that are far from the expected values. Two such columns may be swapped. A column may be in
-// a wrong unit if multiplying it by one factor gives both the expected mean and the expected spread.
+// compare checks the columns that are far from the expected values. Two such columns may be swapped. A column may have
+// a wrong unit if multiplying it by a single factor yields both the expected mean and the expected spread.
 func (p *Report) compare() {
 	swapped := map[string]bool{}
 	for i := range p.Columns {
@@ -251,7 +250,7 @@ func (p *Report) compare() {
 	}
 }
 
-// partner returns the column with which c, whose median is m, may be swapped: the median of each of the two columns is
+// partner returns the column that may be swapped with c, whose median is m: the median of each of the two columns is
 // near the expected mean of the other column. It returns nil if there is no such column.
 func (p *Report) partner(c *Column, m float64) (best *Column) {
 	least := float64(far)
@@ -269,9 +268,9 @@ func (p *Report) partner(c *Column, m float64) (best *Column) {
 	return best
 }
 
-// Strange reports columns in which at least one value in a thousand is far from the data that the recipe was fitted on.
-// For rows with such values the model's predictions are guesses. Strange returns one suspicion for each such column.
-// The example is the first such value, with the number of its row, counted from 1.
+// Strange returns one suspicion for each column in which at least one value in a thousand is far from the data that the
+// recipe was fitted on. For rows with such values the model's predictions are guesses. The example in a suspicion is
+// the first such value, with the number of its row, counted from 1.
 func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 	p, at := Report{}, 0
 	for _, c := range r.Columns {

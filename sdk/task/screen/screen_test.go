@@ -88,7 +88,7 @@ func write(t *testing.T, rows [][]string) string {
 	return path
 }
 
-// look screens rows with a recipe, as the command check does.
+// look screens rows with a recipe, as the check command does.
 func look(t *testing.T, r *task.Recipe, rows [][]string, labels bool) (*screen.Report, *screen.Relation) {
 	t.Helper()
 	path := write(t, rows)
@@ -119,8 +119,8 @@ func kinds(p *screen.Report) (all []string) {
 	return all
 }
 
-// The unmodified files of four hospitals raise no suspicion; after one error is put into a file, exactly that error is
-// found.
+// TestHospitals checks that the unmodified files of four hospitals raise no suspicion, and that, after one error is put
+// into a file, exactly that error is found.
 func TestHospitals(t *testing.T) {
 	r := agreed(t)
 	for _, name := range hospitals {
@@ -215,8 +215,8 @@ func TestUntidied(t *testing.T) {
 	}
 }
 
-// With a recipe fitted on every other row of a data set, the remaining rows raise no suspicion. Without expected
-// values, the whole data set does not raise any either.
+// TestNoFalseAlarm checks that, with a recipe fitted on every other row of a data set, the remaining rows raise no
+// suspicion, and that the whole data set raises no suspicion without expected values.
 func TestNoFalseAlarm(t *testing.T) {
 	for file, s := range map[string]task.Spec{
 		"../../../examples/patients.csv": {Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}},
@@ -279,8 +279,8 @@ func table(n int, seed uint64, change func(i int, row []string)) [][]string {
 
 func nothing(int, []string) {}
 
-// Without a recipe from public data, Among compares several sites with each other. A sentinel is found even in the
-// table of a single site.
+// TestAmong checks that, without a recipe from public data, Among compares several sites with each other. A sentinel is
+// found even in the table of a single site.
 func TestAmong(t *testing.T) {
 	each := func(change func(i int, row []string)) []*screen.Report {
 		files := [][][]string{table(60, 1, nothing), table(60, 2, change), table(60, 3, nothing), table(60, 4, nothing)}
@@ -337,7 +337,8 @@ func TestAmong(t *testing.T) {
 	}
 }
 
-// Single values far from the data that a model was fitted on are reported with their row; missing values are not.
+// TestStrange checks that single values far from the data that a model was fitted on are reported with their row, and
+// that missing values are not reported.
 func TestStrange(t *testing.T) {
 	path := write(t, table(60, 1, nothing))
 	r, err := task.Fit(task.Spec{Source: "csv:" + path, Label: "y", OneHot: []string{"ward"}, Missing: "mean"},
@@ -355,7 +356,8 @@ func TestStrange(t *testing.T) {
 	}
 }
 
-// Nothing panics if a file has only broken lines, is tiny or constant, or is full of extreme numbers.
+// TestOdd checks that nothing panics if a file has only broken lines, is tiny or constant, or is full of extreme
+// numbers.
 func TestOdd(t *testing.T) {
 	r, err := task.Fit(task.Spec{Source: "csv:" + write(t, table(60, 1, nothing)), Label: "y", OneHot: []string{"ward"}, Missing: "mean"},
 		task.ModelSpec{Name: task.SoftmaxModel}, "60 rows")
@@ -379,8 +381,8 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// No sentinel is found in a column of counts whose largest value is rare, nor in a column with a long tail, nor in a
-// column whose values are capped.
+// TestNoSentinel checks that no sentinel is found in a column of counts whose largest value is rare, in a column with a
+// long tail, or in a column whose values are capped.
 func TestNoSentinel(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 1))
 	for name, value := range map[string]func(i int) string{

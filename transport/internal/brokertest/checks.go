@@ -13,7 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Conformance checks the contract of [transport.Transport] with frames that are cut into several pieces.
+// Conformance checks that a transport keeps the promises of [transport.Transport] when frames are split into several
+// pieces.
 func Conformance(t *testing.T, open Opener) {
 	runs := 0
 	err := tinytest.TestTransport(func(members []string) ([]transport.Transport, error) {
@@ -33,8 +34,8 @@ func Conformance(t *testing.T, open Opener) {
 	}
 }
 
-// CutOff checks a member that is cut off from the broker: the member's sends wait, the broker keeps frames for the
-// member, and the member's calls end when their contexts do.
+// CutOff checks what happens when a member is cut off from the broker. Send must wait until its context ends, and the
+// broker must keep the frames for the member.
 func CutOff(t *testing.T, open Opener) {
 	var way Way
 	a := open.Open(t, Setup{Run: "run", Name: "a", Peers: []string{"c"}, Way: &way})
@@ -55,8 +56,8 @@ func CutOff(t *testing.T, open Opener) {
 	Receive(t, c, "a", []byte("three"))
 }
 
-// Pass sends a frame repeatedly until the receiver gets it: a broker drops frames for a receiver that it does not know
-// yet.
+// Pass sends a frame repeatedly until the receiver gets it. The first attempts may be lost: a broker drops frames for a
+// receiver that has not connected yet.
 func Pass(t testing.TB, from End, sender string, to End, receiver string, frame []byte) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(Within(t))
@@ -70,8 +71,8 @@ func Pass(t testing.TB, from End, sender string, to End, receiver string, frame 
 	Receive(t, to, sender, frame)
 }
 
-// OtherFleet checks that two ends with different fleets both report the difference, whichever end starts first. When
-// one end is opened again with the fleet of the other end, both ends accept each other.
+// OtherFleet checks that two ends with different fleets both report the difference, whichever end starts first. After
+// one end is reopened with the fleet of the other, the two ends must accept each other.
 func OtherFleet(t *testing.T, open Opener) {
 	member := func(name, peer, fleet string) End {
 		s := Setup{Run: "run", Name: name, Peers: []string{peer}}

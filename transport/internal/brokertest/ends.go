@@ -17,10 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Soon is the time limit for a condition that must become true.
+// Soon is how long a test waits for a condition to become true.
 const Soon = time.Minute
 
-// End is a transport over a broker.
+// End is the transport of one member over a broker.
 type End interface {
 	transport.Transport
 	transport.Notifier
@@ -28,7 +28,7 @@ type End interface {
 	Update(peers []transport.Peer) error
 }
 
-// Setup configures an end. Zero values mean the defaults of the transport.
+// Setup configures an [End]. A zero field means the transport's default.
 type Setup struct {
 	Run, Name  string
 	Peers      []string // may include the node itself, which is ignored
@@ -41,7 +41,7 @@ type Setup struct {
 	Way        *Way // how to dial the broker; nil means directly
 }
 
-// Secret returns the secret key that the end uses.
+// Secret returns the secret key of the end.
 func (s *Setup) Secret() ed25519.PrivateKey {
 	if s.Key != "" {
 		return Member(s.Key)
@@ -49,7 +49,7 @@ func (s *Setup) Secret() ed25519.PrivateKey {
 	return Member(s.Name)
 }
 
-// Neighbors returns Peers, without the node itself, as a transport's configuration needs them.
+// Neighbors returns all peers except the node itself, in the form that the configuration of a transport needs.
 func (s *Setup) Neighbors() (all []transport.Peer) {
 	for _, p := range s.Peers {
 		if p != s.Name {
@@ -59,10 +59,10 @@ func (s *Setup) Neighbors() (all []transport.Peer) {
 	return all
 }
 
-// Opener opens an end of a transport at the broker under test.
+// Opener opens an [End] that uses the broker under test.
 type Opener func(s Setup) (End, error)
 
-// Open opens an end and closes it when the test ends.
+// Open opens an [End] and closes it when the test ends.
 func (o Opener) Open(t testing.TB, s Setup) End {
 	t.Helper()
 	e, err := o(s)
@@ -73,20 +73,20 @@ func (o Opener) Open(t testing.TB, s Setup) End {
 	return e
 }
 
-// Pair opens the ends of two members, a and b, of a run. Each is the other's only peer.
+// Pair opens the ends of two members of a run, a and b, that are each other's only peer.
 func (o Opener) Pair(t testing.TB, run, a, b string) (End, End) {
 	t.Helper()
 	return o.Open(t, Setup{Run: run, Name: a, Peers: []string{b}}), o.Open(t, Setup{Run: run, Name: b, Peers: []string{a}})
 }
 
-// Member returns the secret key of a member.
+// Member returns the secret key of the named member. It depends only on the name.
 func Member(name string) ed25519.PrivateKey {
 	seed := make([]byte, ed25519.SeedSize)
 	copy(seed, name)
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-// Public returns the public key of a member.
+// Public returns the public key of the named member.
 func Public(name string) ed25519.PublicKey { return Member(name).Public().(ed25519.PublicKey) }
 
 // Within returns a context with the time limit [Soon].
@@ -96,7 +96,7 @@ func Within(t testing.TB) context.Context {
 	return ctx
 }
 
-// Long returns a context with enough time for a whole run, even on a slow machine.
+// Long returns a context with a time limit long enough for a whole run, even on a slow machine.
 func Long(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
@@ -123,7 +123,7 @@ func Receive(t testing.TB, tr End, from string, frame []byte) {
 	}
 }
 
-// Nothing (this function) fails the test if a received frame is waiting for Recv.
+// Nothing fails the test if a frame arrives within a short time.
 func Nothing(t testing.TB, tr End) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -133,8 +133,8 @@ func Nothing(t testing.TB, tr End) {
 	}
 }
 
-// Eventually waits until the function good returns true. If that takes longer than [Soon], it fails the test with the
-// text in what.
+// Eventually waits until good returns true. It fails the test if that takes longer than [Soon]. The text in what
+// describes the condition.
 func Eventually(t testing.TB, what string, good func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Soon); !good(); time.Sleep(5 * time.Millisecond) {
@@ -144,8 +144,8 @@ func Eventually(t testing.TB, what string, good func() bool) {
 	}
 }
 
-// Scale returns how many faults a test injects: the value of the environment variable with the given name, or the
-// parameter few if the variable is not set.
+// Scale returns the number of faults that a test should inject: the parameter few, unless the named environment
+// variable sets another number.
 func Scale(t testing.TB, variable string, few int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -159,7 +159,7 @@ func Scale(t testing.TB, variable string, few int) int {
 	return n
 }
 
-// Buffer is a buffer that is safe for concurrent use.
+// Buffer is a byte buffer that is safe for concurrent use.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -178,9 +178,9 @@ func (s *Buffer) String() string {
 	return s.b.String()
 }
 
-// Way is the network between a member and its broker. A test can cut it.
+// Way is the network path between a member and its broker. A test can cut it.
 type Way struct {
-	// Base dials the broker; nil means a net.Dialer.
+	// Base dials the broker. If Base is nil, a net.Dialer dials.
 	Base func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex
@@ -188,7 +188,7 @@ type Way struct {
 	conns []net.Conn
 }
 
-// DialContext dials the broker. It fails while the network is cut.
+// DialContext dials the broker. It fails while the path is cut.
 func (w *Way) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,7 +206,7 @@ func (w *Way) DialContext(ctx context.Context, network, address string) (net.Con
 	return conn, err
 }
 
-// Set cuts the network and ends all its connections if the parameter cut is true. Otherwise it restores the network.
+// Set cuts the path and closes all its connections if cut is true. Otherwise it restores the path.
 func (w *Way) Set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,7 +219,7 @@ func (w *Way) Set(cut bool) {
 	}
 }
 
-// Mosquitto returns the path of the broker's program and skips the test if it is not installed.
+// Mosquitto returns the path of the program mosquitto. If the program is not installed, it skips the test.
 func Mosquitto(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto"} { // rarely in the PATH of a user other than root
@@ -231,7 +231,7 @@ func Mosquitto(t testing.TB) string {
 	return ""
 }
 
-// Listens waits until a TCP address accepts connections.
+// Listens waits until a server accepts connections at the TCP address.
 func Listens(t testing.TB, address string) {
 	t.Helper()
 	Eventually(t, "something listens at "+address, func() bool {

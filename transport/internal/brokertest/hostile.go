@@ -12,14 +12,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Message is a message that a member published or is about to read. From and To are tags of members.
+// Message is a message at the broker. From and To are the tags of its sender and its receiver.
 type Message struct {
 	From, To, Place string
 	Data            []byte
 }
 
-// Hostile is a broker for one run. It confirms every message that members publish, but the test decides which messages
-// members read.
+// Hostile is a broker for one run. It confirms every message that a member publishes, but the test decides which
+// messages each member receives.
 type Hostile interface {
 	End(s Setup) (End, error)    // an Opener
 	Set(do func(m Message))      // sets the handler of each message, called under a lock; nil for none
@@ -27,10 +27,10 @@ type Hostile interface {
 	All(see func(all []Message)) // calls see, under the lock, with all messages ever published
 }
 
-// RunOverHostile runs a fleet over the broker h. The broker drops, delays, repeats, alters and misdirects messages,
-// inserts messages of another run of the same members, and for a while delivers nothing. The models must equal those of
-// the quiet run bit for bit. h must serve the run "run". The broker honest must serve the run "earlier run", from which
-// the inserted messages come.
+// RunOverHostile runs a fleet over the broker h and checks that the models equal those of a fault-free run bit for bit.
+// The broker drops, delays, repeats, alters and misdirects messages, and for a while delivers nothing. It also inserts
+// messages from an earlier run of the same members over an honest broker. h must serve the run "run", and honest must
+// serve the run "earlier run".
 func RunOverHostile(t *testing.T, h, honest Hostile) {
 	n, earlier := Ring("run", 8, true, 4), Ring("earlier run", 8, true, 3)
 	honest.Set(honest.Give)

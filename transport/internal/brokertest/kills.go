@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Broker can be stopped and started.
+// Broker is a broker that a test can stop and start.
 type Broker interface {
 	End(s Setup) (End, error) // an Opener
 	Stop()
@@ -24,18 +24,18 @@ type Broker interface {
 	HangUp() // closes all connections abruptly, if the broker supports that
 }
 
-// fate controls one member: it cuts the member's network or ends its process.
+// fate controls the faults of one member: it can cut the member's network or kill its process.
 type fate struct {
 	Way
 	mu   sync.Mutex
 	kill context.CancelCauseFunc
 }
 
-// errKilled is the cause that ends a process as a power failure would.
+// errKilled is the cancellation cause that simulates a power failure.
 var errKilled = errors.New("killed")
 
-// live executes a member's run. After each kill it starts another process, with its own transport and node. It returns
-// when the run is over.
+// live runs a member until the run is over. After each kill it starts a new process, with a new transport and a new
+// node.
 func (f *fate) live(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) ([]float32, error) {
 	for {
 		process, kill := context.WithCancelCause(ctx)
@@ -76,7 +76,7 @@ func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tiny
 	return node.Model(), nil
 }
 
-// pausing is an oracle that sleeps at each query, so that faults can occur during a round.
+// pausing is an oracle that sleeps before each answer, so that faults can occur during a round.
 type pausing struct{ zoest.Oracle }
 
 func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
@@ -84,7 +84,7 @@ func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return p.Oracle.Loss(ctx, x, sample)
 }
 
-// faultRun is a run over a broker during which a test cuts off and kills members.
+// faultRun is a run over a broker in which a test cuts off and kills members.
 type faultRun struct {
 	fates  []fate
 	models [][]float32
@@ -108,7 +108,7 @@ func (n *Network) start(ctx context.Context, fail func(), b Broker) *faultRun {
 	return l
 }
 
-// end waits until all members have ended and compares their models with those of the quiet run.
+// end waits until all members have ended and checks that their models equal those of a fault-free run.
 func (l *faultRun) end(t *testing.T, want [][]float32) {
 	t.Helper()
 	for ; l.ended < len(want); l.ended++ {
@@ -124,9 +124,9 @@ func (l *faultRun) end(t *testing.T, want [][]float32) {
 	}
 }
 
-// Faults executes one run after another over a broker. At random moments it restarts the broker, cuts networks and
-// kills nodes, until the number of restarts and kills has reached the parameter want. The models must equal those of
-// the quiet run bit for bit.
+// Faults performs one run after another over a broker. At random moments it restarts the broker, cuts networks and
+// kills nodes, until the number of restarts and kills has reached want. It checks that the models equal those of a
+// fault-free run bit for bit.
 func Faults(t *testing.T, want int, network func(run string) *Network, open func(t *testing.T) Broker) {
 	t.Helper()
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
@@ -172,9 +172,8 @@ func Faults(t *testing.T, want int, network func(run string) *Network, open func
 	}
 }
 
-// LongCut cuts off two members, which are not neighbors, from the broker: first one member, then the other member, each
-// for the given length of time. No member may end its run during a cut, and the models must equal those of the quiet
-// run.
+// LongCut cuts off two members that are not neighbors from the broker, one after the other, each for the given length
+// of time. It checks that no member ends its run during a cut and that the models equal those of a fault-free run.
 func LongCut(t *testing.T, length time.Duration, b Broker) {
 	n := Ring("long cut", 8, false, 16)
 	_, models := n.Quiet(t)

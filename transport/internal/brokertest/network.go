@@ -19,14 +19,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Network is a fleet with its members' oracles.
+// Network is a fleet with the oracles of its members.
 type Network struct {
 	Fleet   *sdk.Fleet
 	Samples []int
 	Oracles []zoest.Oracle
 }
 
-// Ring returns a fleet of at least five members in a ring with two chords.
+// Ring returns a network of at least five members that form a ring with two chords.
 func Ring(run string, members int, private bool, rounds int) *Network {
 	f := &sdk.Fleet{
 		Run: run, Dim: 6,
@@ -52,8 +52,9 @@ func Ring(run string, members int, private bool, rounds int) *Network {
 	return n
 }
 
-// noise makes the noise of a private release a function of member and round, so that a restarted process repeats a lost
-// release exactly. A release reads its source once, so each read starts a new stream.
+// noise is a noise source for private releases that depends only on the member and the round, so that a restarted
+// process repeats a lost release exactly. Each Read starts the same stream again, which is correct because a release
+// reads its source only once.
 type noise struct {
 	client int
 	round  func() int
@@ -64,7 +65,7 @@ func (n *noise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// Node creates the node of member i. Its noise is the noise that [Network.Quiet] uses for the member.
+// Node creates the node of member i. The node draws the same noise as in [Network.Quiet].
 func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	cfg.Fleet, cfg.Name, cfg.Samples, cfg.ResendAfter = n.Fleet, n.Fleet.Members[i], n.Samples[i], 50*time.Millisecond
 	if cfg.Oracle == nil {
@@ -78,7 +79,7 @@ func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	return node, err
 }
 
-// Run runs one node over each of the given transports until each node has made its last release. It returns the
+// Run runs one node over each of the given transports until every node has made its last release. It returns the
 // transcript and every node's model. If released is not nil, Run calls it after each release.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport, released func(member, round int)) (string,
 	[][]float32, error) {
@@ -118,7 +119,8 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	return transcript.Sum(), models, errors.Join(errs...)
 }
 
-// Quiet runs the network in memory without faults, the "quiet run". It returns its transcript and models.
+// Quiet runs the network in memory without faults. It returns the transcript and the final models, with which tests
+// compare the results of other runs.
 func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	t.Helper()
 	net := mem.New(n.Fleet.Members...)
@@ -137,7 +139,7 @@ func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	return transcript, models
 }
 
-// Setup returns the configuration of a member's end.
+// Setup returns the setup of a member's end.
 func (n *Network) Setup(name string) Setup {
 	f := n.Fleet
 	s := Setup{Run: f.Run, Name: name, Fleet: f.Hash(), Hello: f.Hello(name), CheckHello: f.CheckHello(name),
@@ -152,7 +154,7 @@ func (n *Network) Setup(name string) Setup {
 	return s
 }
 
-// Open opens the ends of all members.
+// Open opens the ends of all members, in the order of Fleet.Members.
 func (n *Network) Open(t testing.TB, open Opener) (all []transport.Transport) {
 	t.Helper()
 	for _, name := range n.Fleet.Members {
@@ -161,7 +163,7 @@ func (n *Network) Open(t testing.TB, open Opener) (all []transport.Transport) {
 	return all
 }
 
-// SameBits runs fleets over a broker. Their releases must equal those of the quiet run in memory, bit for bit.
+// SameBits runs fleets over a broker and checks that their releases equal those of a fault-free run bit for bit.
 func SameBits(t *testing.T, open Opener) {
 	for _, private := range []bool{false, true} {
 		n := Ring("private "+map[bool]string{true: "true"}[private], 8, private, 8)

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// Nowhere is a host name that only the proxy of a test can resolve.
+// Nowhere is a host name that only the test's proxy can resolve.
 const Nowhere = "broker.invalid"
 
-// Tunnel is an HTTP proxy that only supports CONNECT and can resolve [Nowhere].
+// Tunnel is an HTTP proxy that supports only CONNECT and can resolve [Nowhere].
 type Tunnel struct {
 	net.Listener
 	mu    sync.Mutex // guards the fields below
@@ -24,7 +24,7 @@ type Tunnel struct {
 	conns map[net.Conn]bool
 }
 
-// NewTunnel starts a proxy.
+// NewTunnel starts a proxy and stops it when the test ends.
 func NewTunnel(t testing.TB) *Tunnel {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,10 +46,10 @@ func NewTunnel(t testing.TB) *Tunnel {
 	return p
 }
 
-// URL returns the proxy's URL, with the credentials in who: "user:password", or empty for none.
+// URL returns the proxy's URL with the given credentials: "user:password", or "" for none.
 func (p *Tunnel) URL(who string) *url.URL { return ProxyURL(p.Addr().String(), who) }
 
-// ProxyURL returns the URL of a proxy at address, with the credentials who.
+// ProxyURL returns the URL of the proxy at the given address, with the credentials in who, as in [Tunnel.URL].
 func ProxyURL(address, who string) *url.URL {
 	u := &url.URL{Scheme: "http", Host: address}
 	if name, password, ok := strings.Cut(who, ":"); ok {
@@ -66,7 +66,7 @@ func (p *Tunnel) hold(c net.Conn, open bool) {
 	}
 }
 
-// HangUp closes all connections abruptly.
+// HangUp abruptly closes all connections.
 func (p *Tunnel) HangUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +75,8 @@ func (p *Tunnel) HangUp() {
 	}
 }
 
-// Breaks makes the proxy answer requests with fault. If fault is nil, the proxy answers them correctly again.
+// Breaks closes all connections and makes the proxy call fault for each new request. If fault returns true, the proxy
+// closes the connection; otherwise it answers correctly. A nil fault ends the faulty behavior.
 func (p *Tunnel) Breaks(fault func(c net.Conn, head *http.Request) bool) {
 	p.mu.Lock()
 	p.fault = fault
@@ -112,7 +113,7 @@ func (p *Tunnel) serve(c net.Conn) {
 	_, _ = io.Copy(c, far)
 }
 
-// Asked returns the hosts to which clients asked the proxy to connect.
+// Asked returns the hosts that clients asked the proxy to connect to.
 func (p *Tunnel) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

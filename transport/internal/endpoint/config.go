@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// DefaultMaxFrame is the default length limit of a frame in bytes.
+	// DefaultMaxFrame is the default for the maximum length of a frame, in bytes.
 	DefaultMaxFrame = 16 << 20
 
-	// LargestMaxFrame is the highest limit that can be configured. It keeps every length within an int on 32-bit
-	// machines.
+	// LargestMaxFrame is the largest valid setting for the maximum length of a frame, in bytes. It ensures that every
+	// length fits into an int on 32-bit machines.
 	LargestMaxFrame = 1 << 30
 
-	// Window is how many received frames of one peer may wait for Recv: the messages of two rounds, and a repeat of
-	// each.
+	// Window is the number of received frames from one peer that may wait for Recv. It is enough for the messages of
+	// two rounds and one repeat of each message.
 	Window = 4
 
-	// MaxHello is the maximum length of a hello in bytes.
+	// MaxHello is the maximum length of a hello, in bytes.
 	MaxHello = 64 << 10
 )
 
-// Faults collects the errors of a configuration, so that they are reported together.
+// Faults collects the errors in a configuration so that all of them can be reported at once.
 type Faults struct {
 	Prefix string // prefix of each error
 	list   []error
@@ -39,10 +39,10 @@ func (f *Faults) Add(format string, args ...any) {
 	f.list = append(f.list, fmt.Errorf(f.Prefix+format, args...))
 }
 
-// Err returns all errors joined, or nil if there are none.
+// Err returns all errors joined into one, or nil if there are none.
 func (f *Faults) Err() error { return errors.Join(f.list...) }
 
-// CheckProxy checks the URL of a proxy for outgoing connections. A nil URL is valid.
+// CheckProxy checks the URL of the proxy for outgoing connections. A nil URL is valid.
 func (f *Faults) CheckProxy(proxy *url.URL) {
 	if proxy == nil {
 		return
@@ -52,8 +52,8 @@ func (f *Faults) CheckProxy(proxy *url.URL) {
 	}
 }
 
-// CheckNode checks a node's own name, its key and its frame limit in bytes. It returns the public key, or nil if the
-// key is invalid.
+// CheckNode checks a node's own name, its secret key, and its maximum frame length in bytes. It returns the public key,
+// or nil if the secret key is invalid.
 func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (public ed25519.PublicKey) {
 	if name == "" {
 		f.Add("Name is empty")
@@ -72,8 +72,8 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 	return public
 }
 
-// CheckPeers checks the names and keys of a node's peers. checkKey makes the transport's additional check of each key.
-// own is the node's public key, or nil if unknown.
+// CheckPeers checks the names and keys of a node's peers. checkKey performs additional checks of each key that are
+// specific to the transport. own is the node's public key, or nil if it is unknown.
 func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer,
 	checkKey func(ed25519.PublicKey) error) {
 	owner := make(map[string]string) // by public key
@@ -107,8 +107,8 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame reports an error unless peers has the same names as known, which lists the peers with which the node name
-// was created.
+// CheckSame records an error for each difference between the names of peers and the names in known. These are the names
+// of the peers with which the named node was created.
 func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
 	for _, p := range peers {
 		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {
@@ -122,14 +122,14 @@ func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) 
 	}
 }
 
-// Hellos make and check the messages that the application exchanges with a peer when a connection opens. Both fields
-// may be nil.
+// Hellos contains the functions that create and check hellos, the messages that the application exchanges with a peer
+// when a connection opens. Either function may be nil.
 type Hellos struct {
 	Make   func(peer string) []byte
 	Accept func(peer string, hello []byte) error
 }
 
-// For returns the hello for a peer.
+// For returns the hello to send to a peer.
 func (h Hellos) For(peer string) ([]byte, error) {
 	if h.Make == nil {
 		return nil, nil
@@ -141,7 +141,7 @@ func (h Hellos) For(peer string) ([]byte, error) {
 	return hello, nil
 }
 
-// Check passes a peer's hello to the application. It returns an error if the application refuses the hello.
+// Check passes the hello of a peer to the application and returns an error if the application refuses it.
 func (h Hellos) Check(peer string, hello []byte) error {
 	if h.Accept == nil {
 		return nil
@@ -149,11 +149,11 @@ func (h Hellos) Check(peer string, hello []byte) error {
 	return h.Accept(peer, hello)
 }
 
-// Jitter returns a random duration between d/2 and d, so that nodes do not all reconnect at once.
+// Jitter returns a random duration between d/2 and d, so that the nodes do not all reconnect at the same moment.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// Level returns the level at which to log a problem: Warn the first time, lower if repeated, so that repetitions do not
-// fill the log.
+// Level returns the level at which to log a problem: Warn for the first occurrence, and a lower level for repetitions,
+// so that they do not fill the log.
 func Level(repeated bool) slog.Level {
 	if repeated {
 		return slog.LevelDebug

@@ -11,11 +11,12 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// prime is 2^255 - 19, the order of the field over which both Ed25519 and X25519 are defined.
+// prime is 2^255 - 19, the order of the finite field over which Ed25519 and X25519 are defined.
 var prime = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
 
-// ExchangePublic returns the X25519 key that corresponds to an Ed25519 public key: the same point in the Montgomery
-// form of the curve, u = (1+y)/(1-y) (RFC 7748, section 4.1). It refuses the keys that [transport.CheckKey] refuses.
+// ExchangePublic returns the X25519 public key that corresponds to an Ed25519 public key: the same point in the
+// Montgomery form of the curve, u = (1+y)/(1-y) (RFC 7748, section 4.1). It refuses the keys that [transport.CheckKey]
+// refuses.
 func ExchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 	if err := transport.CheckKey(key); err != nil {
 		return nil, err
@@ -35,9 +36,9 @@ func ExchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 	return ecdh.X25519().NewPublicKey(b)
 }
 
-// ExchangePrivate returns the X25519 key whose public half [ExchangePublic] returns: Ed25519 derives the same scalar by
-// hashing the seed (RFC 8032, section 5.1.5). Thormarker, "On using the same key pair for Ed25519 and an X25519 based
-// KEM" (2021), shows that one key pair can safely serve both purposes.
+// ExchangePrivate returns the X25519 private key for the public key that [ExchangePublic] returns. The private key is
+// the scalar that Ed25519 derives by hashing the seed (RFC 8032, section 5.1.5). Thormarker, "On using the same key
+// pair for Ed25519 and an X25519 based KEM" (2021), shows that it is safe to use one key pair for both purposes.
 func ExchangePrivate(key ed25519.PrivateKey) (*ecdh.PrivateKey, error) {
 	sum := sha512.Sum512(key.Seed())
 	return ecdh.X25519().NewPrivateKey(sum[:32])

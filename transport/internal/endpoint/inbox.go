@@ -7,13 +7,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Item is a received frame.
+// Item is a received frame and the name of its sender.
 type Item struct {
 	From  string
 	Frame []byte
 }
 
-// Inbox is a queue of received frames, in order of arrival. It has no limit of its own: the transport must limit it.
+// Inbox is a queue of received frames in order of arrival. Its size is unlimited; the transport must limit it.
 type Inbox struct {
 	ready chan struct{} // holds a token while the queue may be nonempty
 	mu    sync.Mutex
@@ -26,7 +26,7 @@ func (b *Inbox) Put(from string, frame []byte) {
 	b.Edit(func(queue []Item) []Item { return append(queue, Item{from, frame}) })
 }
 
-// Edit replaces the queue by change(queue). change may modify its argument.
+// Edit replaces the queue with the result of change(queue). change may modify its argument.
 func (b *Inbox) Edit(change func(queue []Item) []Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -34,8 +34,8 @@ func (b *Inbox) Edit(change func(queue []Item) []Item) {
 	Offer(b.ready, struct{}{})
 }
 
-// Take waits for the oldest frame and removes it. It fails with the error of ctx, or with [transport.ErrClosed] once
-// closed is closed.
+// Take waits for a frame, and removes and returns the oldest frame. It fails with the error of ctx if ctx ends, and
+// with [transport.ErrClosed] if the given channel is closed.
 func (b *Inbox) Take(ctx context.Context, closed <-chan struct{}) (Item, error) {
 	for {
 		select {
@@ -70,7 +70,7 @@ func (b *Inbox) pop() (it Item, ok bool) {
 	return it, true
 }
 
-// Offer sends v unless that would block.
+// Offer sends v on c unless the send would block.
 func Offer[T any](c chan<- T, v T) {
 	select {
 	case c <- v:

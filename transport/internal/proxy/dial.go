@@ -19,35 +19,36 @@ import (
 )
 
 const (
-	// patience is how long a proxy may take to connect and answer.
+	// patience is the time limit for connecting to a proxy and receiving its answer.
 	patience = 10 * time.Second
-	// maxAnswer is the maximum length, in bytes, of the header of a proxy's answer.
+	// maxAnswer is the maximum length of the header in a proxy's answer, in bytes.
 	maxAnswer = 16 << 10
 )
 
-// ErrRefused is in the chain of an error if the proxy answered and refused to connect. It is not in the chain if the
+// ErrRefused matches an error from Dial (see [errors.Is]) if the proxy refused to connect. It does not match if the
 // proxy tried to connect and failed.
 var ErrRefused = errors.New("refused by the proxy")
 
-// refused wraps an error, whatever its text, so that the error matches ErrRefused.
+// refused wraps an error so that it matches ErrRefused. It keeps the error's text.
 type refused struct{ error }
 
 func (r refused) Is(target error) bool { return target == ErrRefused }
 
-// Dialer makes connections, directly or through a proxy. It is safe for concurrent use.
+// Dialer opens connections directly or through a proxy. It is safe for concurrent use.
 type Dialer struct {
-	// Proxy is the URL of the proxy, valid for [transport.CheckProxy]. If it is nil, Environment decides.
+	// Proxy is the URL of the proxy, which must pass [transport.CheckProxy]. If it is nil, Environment chooses the
+	// proxy.
 	Proxy *url.URL
 
-	// Environment returns the proxy for a request, as [http.ProxyFromEnvironment] does.
+	// Environment returns the proxy for a request, like [http.ProxyFromEnvironment].
 	Environment func(*http.Request) (*url.URL, error)
 
 	Direct   func(ctx context.Context, network, addr string) (net.Conn, error)
 	Patience time.Duration // time limit for a proxy to connect and answer
 }
 
-// New returns a dialer for a proxy. If proxy is nil, the environment decides. direct connects to the proxy, or to the
-// destination if there is no proxy; nil means a net.Dialer.
+// New returns a dialer that uses the given proxy. If proxy is nil, the environment variables choose the proxy. The
+// function direct dials the proxy, or the destination if there is no proxy. If direct is nil, a net.Dialer dials.
 func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) (net.Conn, error)) *Dialer {
 	if direct == nil {
 		direct = new(net.Dialer).DialContext
@@ -55,8 +56,8 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 	return &Dialer{Proxy: proxy, Environment: http.ProxyFromEnvironment, Direct: direct, Patience: patience}
 }
 
-// choose returns the proxy for addr, "host:port", or nil for none. It is the dialer's own proxy or, if that is nil, the
-// proxy in HTTPS_PROXY unless NO_PROXY excludes the host.
+// choose returns the proxy for addr, which has the form "host:port", or nil for none. This is the dialer's own proxy
+// or, if the dialer has none, the proxy in HTTPS_PROXY unless NO_PROXY excludes the host.
 func (d *Dialer) choose(addr string) (*url.URL, error) {
 	if d.Proxy != nil {
 		return d.Proxy, nil
@@ -74,9 +75,9 @@ func (d *Dialer) choose(addr string) (*url.URL, error) {
 	return u, nil
 }
 
-// Dial connects to addr, "host:port". via is the URL of the proxy without credentials, even if there is an error, or ""
-// without a proxy. If the proxy caused the error, the error names it. No error contains credentials. ctx bounds only
-// the time to connect.
+// Dial connects to addr, which has the form "host:port". Even if Dial fails, via is the URL of the proxy without
+// credentials, or "" if there is none. If the proxy caused the error, the error names the proxy. No error contains
+// credentials. ctx limits only the time to connect.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (conn net.Conn, via string, err error) {
 	u, err := d.choose(addr)
 	if err != nil {
@@ -129,7 +130,8 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn,
 	return conn, connect(conn, u.User, addr)
 }
 
-// connect sends CONNECT to an HTTP proxy. Its error never quotes the proxy's answer, which may repeat the credentials.
+// connect sends a CONNECT request to an HTTP proxy and checks the answer. Its error never quotes the answer, which may
+// repeat the credentials.
 func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	r := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: http.Header{}}
 	if user != nil {
@@ -171,9 +173,9 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	return err
 }
 
-// header reads the header of the proxy's answer up to the empty line. It reads no further, because what follows comes
-// from the other end. If an answer does not begin with "HTTP/", header returns at the first byte that differs, because
-// an empty line may never arrive.
+// header reads the header of the proxy's answer, up to and including the empty line. It does not read beyond that,
+// because the following bytes come from the destination. If the answer does not begin with "HTTP/", header returns at
+// the first wrong byte, because an empty line may never arrive.
 func header(conn net.Conn) ([]byte, error) {
 	const begin = "HTTP/"
 	var head []byte

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Explain adds the likely cause to err, an error of an attempt to reach a broker, and names the proxy via if that is
-// not empty. late says that the broker did not answer in time, which err itself may not show.
+// Explain adds the likely cause to err, an error from an attempt to reach a broker. If via is not empty, the new error
+// also names via, the proxy. late reports whether the broker failed to answer in time, which err may not show.
 func Explain(err error, via string, late bool) error {
 	if strings.HasPrefix(err.Error(), "proxy ") {
 		return err // the proxy caused the error, which already names it

@@ -21,8 +21,8 @@ func (a *answering) SetDeadline(time.Time) error      { return nil }
 func (a *answering) SetReadDeadline(time.Time) error  { return nil }
 func (a *answering) SetWriteDeadline(time.Time) error { return nil }
 
-// Whatever a proxy answers, Dial returns either a short one-line error without the password, or a tunnel. The tunnel
-// begins with the first byte after the header of a 200 answer.
+// FuzzAnswer checks that, for any answer of a proxy, Dial returns either a short one-line error without the password,
+// or a tunnel. The tunnel must begin with the first byte after the header of an answer with status 200.
 func FuzzAnswer(f *testing.F) {
 	for _, answer := range []string{"HTTP/1.1 200 OK\r\n\r\nINFO", "HTTP/1.0 200\n\nx", "HTTP/1.1 407 secret\r\nProxy-Authenticate: Basic\r\n\r\n",
 		"HTTP/1.1 503 No\r\nContent-Length: 99999999999999999999\r\n\r\n", "SSH-2.0\r\n", "HTTP/", "", "HTTP/1.1 200 OK\r\na: \x1b[31m\r\n\r\n"} {

@@ -20,8 +20,9 @@ import (
 	"time"
 )
 
-// serve accepts connections on a loopback port until the test ends, and passes each to handle. It closes a connection
-// when handle returns or the test ends, and waits at the end for all calls of handle.
+// serve accepts connections on a loopback port until the test ends. It calls handle for each connection, and closes the
+// connection when handle returns or the test ends. At the end of the test it waits until all calls of handle have
+// returned.
 func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +50,7 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// dialer returns a dialer for a proxy. It ignores the proxy of the environment.
+// dialer returns a dialer that uses the given proxy and ignores the environment.
 func dialer(t *testing.T, proxy string) *Dialer {
 	t.Helper()
 	u, err := url.Parse(proxy)
@@ -61,14 +62,14 @@ func dialer(t *testing.T, proxy string) *Dialer {
 	return d
 }
 
-// greeter sends first and reads afterwards, as a NATS server does.
+// greeter is a server that sends a greeting before it reads, like a NATS server.
 func greeter(c net.Conn) {
 	io.WriteString(c, "INFO first")
 	io.Copy(c, c)
 }
 
-// pass sends the parameter answer, which may have bytes beyond the end of the proxy's answer, and then connects the
-// client with addr.
+// pass sends the given answer of a proxy to the client and then connects the client to addr. The answer may contain
+// further bytes after the header.
 func pass(c net.Conn, r io.Reader, addr, answer string) {
 	far, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -140,7 +141,8 @@ func TestConnectOverTLS(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong at a proxy, the node reports one clear error without credentials and control characters.
+// TestRefusals checks that, for each failure at a proxy, Dial returns one clear error that contains neither credentials
+// nor control characters.
 func TestRefusals(t *testing.T) {
 	say := func(text string) func(net.Conn) {
 		return func(c net.Conn) {
@@ -191,7 +193,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// When a caller gives up, its connection ends. The error for a proxy that does not exist names that proxy.
+// TestEnds checks that a connection ends when its caller gives up, and that the error for an unreachable proxy names
+// the proxy.
 func TestEnds(t *testing.T) {
 	gone := make(chan error, 1)
 	d := dialer(t, "http://"+serve(t, func(c net.Conn) {

@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// Schemes are the URL schemes of one kind of broker, apart from wss and ws, which all kinds share.
+// Schemes describes the URL schemes of one kind of broker. The schemes wss and ws are the same for all kinds.
 type Schemes struct {
 	Prefix string // prefix of errors
 	Plain  string // scheme of a URL without TLS; the scheme with TLS is "tls"
 }
 
-// Forms returns text, for an error message, that lists the forms that a URL may have.
+// Forms returns a list of the valid URL forms, as text for an error message.
 func (s Schemes) Forms() string {
 	return "tls://host:port or wss://host:port/path, or without TLS " + s.Plain + ":// or ws://"
 }
 
-// Check returns an error if text is not the URL of a broker. The error contains no password.
+// Check returns an error if text is not a valid broker URL. The error contains no password.
 func (s Schemes) Check(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		// not the error of Parse, which quotes the whole URL with its password
+		// Do not return the error from url.Parse: it quotes the whole URL, including the password.
 		return errors.New(s.Prefix + ": not a URL, want " + s.Forms())
 	}
 	_, web, path := Split(text)
@@ -34,8 +34,8 @@ func (s Schemes) Check(text string) error {
 	return nil
 }
 
-// Split returns a valid URL in parsed form. web reports whether it is a websocket URL. path is the URL's path without
-// leading and trailing slashes.
+// Split parses a valid broker URL. web reports whether the scheme is wss or ws. path has no leading or trailing
+// slashes.
 func Split(text string) (u *url.URL, web bool, path string) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -47,10 +47,10 @@ func Split(text string) (u *url.URL, web bool, path string) {
 // Secure reports whether a connection to the URL uses TLS.
 func Secure(text string) bool { u, _, _ := Split(text); return u.Scheme == "tls" || u.Scheme == "wss" }
 
-// Redacted returns a URL without its password.
+// Redacted returns a URL with its password masked.
 func Redacted(text string) string { u, _, _ := Split(text); return u.Redacted() }
 
-// WarnIfExposed logs a warning if a connection to the URL leaves this machine without TLS.
+// WarnIfExposed logs a warning if connections to the URL leave this machine without TLS.
 func (w *Watch) WarnIfExposed(text string) {
 	u, _, _ := Split(text)
 	ip := net.ParseIP(u.Hostname())

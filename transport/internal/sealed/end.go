@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	// MaxPiece is the maximum length in bytes of the piece of a frame in one message.
+	// MaxPiece is the maximum length, in bytes, of the piece of a frame that one message carries.
 	MaxPiece = 256 << 10
 
-	// Overhead is an upper bound on the bytes of a message in addition to its piece.
+	// Overhead is an upper bound on the bytes that a message adds to its piece.
 	Overhead = overhead
 
 	maxPieces = 1<<16 - 1 // of one frame
@@ -34,7 +34,8 @@ const (
 	window = endpoint.Window
 )
 
-// Config has the settings that all transports over a broker share. Their own Config types document the fields.
+// Config contains the settings that all broker transports share. The Config type of each transport documents the
+// fields.
 type Config struct {
 	Prefix     string // prefix of errors, such as "nats"
 	Name       string
@@ -47,12 +48,12 @@ type Config struct {
 	MaxFrame   int
 	Logger     *slog.Logger
 
-	// RepeatMin is the time after which a frame that the broker stores may be sent again. The time doubles with each
-	// repeat, up to RepeatMax, until a message arrives from the peer.
+	// RepeatMin is how long to wait before repeating a frame that the broker already stores. The time doubles with each
+	// repeat, up to RepeatMax. It starts at RepeatMin again when a message arrives from the peer.
 	RepeatMin, RepeatMax time.Duration
 }
 
-// Check adds the errors of a configuration to faults.
+// Check adds all errors in the configuration to faults.
 func (c *Config) Check(faults *endpoint.Faults) {
 	own := faults.CheckNode(c.Name, c.Key, c.MaxFrame)
 	if c.Run == "" {
@@ -61,13 +62,13 @@ func (c *Config) Check(faults *endpoint.Faults) {
 	faults.CheckPeers(c.Name, own, c.Peers, checkKey)
 }
 
-// checkKey returns an error if a frame cannot be encrypted to the owner of key.
+// checkKey returns an error if frames cannot be encrypted for the owner of key.
 func checkKey(key ed25519.PublicKey) error {
 	_, err := endpoint.ExchangePublic(key)
 	return err
 }
 
-// Message is one message for the broker.
+// Message is a message to publish through the broker.
 type Message struct {
 	From, To string        // tags of the members, in hexadecimal
 	Place    string        // "hello" or "0" to "3"; the broker keeps only the latest message of each place
@@ -75,21 +76,24 @@ type Message struct {
 	Data     []byte
 }
 
-// Line is the connection to a broker. Its methods must be safe for concurrent use.
+// Line is a connection to a broker. When the connection ends, the Line connects again. Its methods must be safe for
+// concurrent use.
 type Line interface {
-	// Ready waits for a connection and returns the length of the longest piece that fits into a message. If the broker,
-	// and not ctx, causes an error, piece is the value for the last connection, or 0 if there was none.
+	// Ready waits for a connection and returns the maximum length of a piece, in bytes, that fits into a message. If
+	// Ready fails for a reason other than the end of ctx, piece is the value for the last connection, or 0 if there has
+	// been none.
 	Ready(ctx context.Context) (piece int, err error)
 
-	// Publish waits until the broker confirms a message. It retries until ctx ends. An error before ctx ends means that
-	// no retry can succeed.
+	// Publish waits until the broker confirms a message, and retries until ctx ends. If it fails before ctx ends, no
+	// retry can succeed.
 	Publish(ctx context.Context, m Message) error
 
 	// State returns the state of the connection.
 	State() State
 }
 
-// End is a node's part of its connections to all peers. It implements [transport.Transport] and [transport.Notifier].
+// End is a node's end of the connections to all its peers. It implements [transport.Transport] and
+// [transport.Notifier].
 type End struct {
 	cfg      Config           // including defaults
 	exchange *ecdh.PrivateKey // cfg.Key as an X25519 key
@@ -120,7 +124,7 @@ type peer struct {
 
 	hello chan struct{} // holds a token while a hello is due
 
-	// Only the goroutine that calls Take uses the following three fields.
+	// The next three fields are used only by the goroutine that calls Take.
 	window   replays
 	arriving assembly
 	greeted  uint64 // the peer's process to which the hello was last sent again
@@ -132,7 +136,8 @@ type peer struct {
 	status transport.PeerStatus
 }
 
-// NewEnd returns an end for a valid configuration. It is idle until [End.Start]. NewEnd copies the slices in cfg.
+// NewEnd returns an [End] for a configuration that has passed [Config.Check]. The End does nothing until [End.Start] is
+// called. NewEnd copies the slices in cfg.
 func NewEnd(cfg Config, line Line) (*End, error) {
 	exchange, err := endpoint.ExchangePrivate(cfg.Key)
 	if err != nil {
@@ -170,7 +175,8 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 	return e, nil
 }
 
-// Logger returns a logger that limits repeated lines of l. If l is nil, it returns a silent logger.
+// Logger returns a logger that limits how often l logs the same line. If l is nil, the returned logger discards all
+// lines.
 func Logger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
@@ -178,8 +184,8 @@ func Logger(l *slog.Logger) *slog.Logger {
 	return slog.New(transport.Limited(l.Handler()))
 }
 
-// Start starts the end. If there are peers, it calls receive, the receiving loop, which must return when the context of
-// [End.Context] ends. [End.Close] then calls finish.
+// Start starts sending hellos to all peers. If there are peers, it runs receive in a new goroutine. The function
+// receive must return when the context from [End.Context] ends. [End.Close] waits for receive and then calls finish.
 func (e *End) Start(receive func(), finish func()) {
 	e.finish = finish
 	if len(e.sorted) > 0 {
@@ -194,11 +200,11 @@ func (e *End) Start(receive func(), finish func()) {
 // Context returns a context that ends when [End.Close] is called.
 func (e *End) Context() context.Context { return e.ctx }
 
-// Log returns the logger of the end.
+// Log returns the end's logger.
 func (e *End) Log() *slog.Logger { return e.cfg.Logger }
 
-// Tags returns the tag of a run and the tag of a member in it, in hexadecimal. The broker sees these hashes, not the
-// names.
+// Tags returns the tags of a run and of a member in that run, as hexadecimal text. Tags are hashes: the broker sees
+// them instead of the names.
 func Tags(run, member string) (ofRun, ofMember string) {
 	return hex.EncodeToString(tag(16, run)), hex.EncodeToString(tag(8, run, member))
 }
@@ -211,16 +217,16 @@ func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	}
 }
 
-// Opened implements [transport.Notifier]. It delivers a member's name when a new process of the member has sent its
-// hello. After the broker has lost stored messages, it delivers the names of all members.
+// Opened implements [transport.Notifier]. The channel receives a peer's name when a hello from that peer arrives, and
+// the names of all peers after the broker has lost stored messages.
 func (e *End) Opened() <-chan string { return e.opened }
 
 // MaxFrame implements [transport.Transport].
 func (e *End) MaxFrame() int { return e.cfg.MaxFrame }
 
-// Send implements [transport.Transport]. It waits until the broker confirms that it stores the frame. If the broker
-// already stores the frame, Send does nothing until an interval has passed. The interval grows while nothing arrives
-// from the peer.
+// Send implements [transport.Transport]. It waits until the broker confirms that it has stored the frame. If the broker
+// already stores the frame and no repeat is due, Send returns nil immediately. The intervals between repeats grow while
+// no message arrives from the peer.
 func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	p := e.peers[to]
 	switch {
@@ -249,7 +255,7 @@ func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// store sends the broker a frame for a peer, unless a repeat of the frame is not due yet.
+// store publishes a frame for a peer. It does nothing if the broker already stores the frame and no repeat is due.
 func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
 	return e.inTurn(ctx, p, func() error {
 		sum := sha256.Sum256(frame)
@@ -270,7 +276,7 @@ func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
 	})
 }
 
-// inTurn calls do, one call at a time for each peer.
+// inTurn calls do, but never runs two calls for the same peer at once.
 func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -284,8 +290,8 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	}
 }
 
-// Pieces returns how many pieces of at most size bytes a frame of length bytes needs. It fails if the frame needs more
-// pieces than the two bytes in an envelope can count.
+// Pieces returns the number of pieces, each with at most size bytes, that a frame of the given length needs. It fails
+// if the number does not fit into the two bytes that an envelope has for it.
 func Pieces(length, size int) (int, error) {
 	if size < 1 || max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
 		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, because the longest message that the "+
@@ -294,7 +300,7 @@ func Pieces(length, size int) (int, error) {
 	return max(1, (length+size-1)/size), nil
 }
 
-// post seals a frame piece by piece and publishes it. The caller must hold the peer's turn.
+// post splits a frame into pieces, and seals and publishes each piece. The caller must hold the peer's turn.
 func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []byte) error {
 	size, err := e.line.Ready(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -341,8 +347,8 @@ func (e *End) sendHellos(p *peer) {
 	}
 }
 
-// ResendAll must be called after the broker has lost stored messages. It sends hellos again and makes repeats of all
-// frames due.
+// ResendAll must be called after the broker has lost stored messages. It sends all hellos again, allows all frames to
+// be repeated immediately, and sends the names of all peers to the channel that [End.Opened] returns.
 func (e *End) ResendAll() {
 	for _, p := range e.sorted {
 		p.mu.Lock()
@@ -362,10 +368,10 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 	return it.From, it.Frame, nil
 }
 
-// Update replaces the keys of all peers. peers must be those given to New, each once, in any order. If there are
-// errors, Update reports them together and changes nothing. Afterwards the end accepts nothing signed with a replaced
-// key and encrypts nothing to a replaced key; Recv still returns the frames that were accepted before the update.
-// Update copies the slices.
+// Update replaces the keys of all peers. peers must contain exactly the peers passed to [NewEnd], in any order. If
+// peers contains errors, Update returns all errors and changes nothing. After Update, replaced keys are used neither to
+// accept messages nor to encrypt messages. Recv still returns frames that were accepted before. Update copies the
+// slices.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
 	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
@@ -385,8 +391,8 @@ func (e *End) Update(peers []transport.Peer) error {
 	return nil
 }
 
-// Close implements [transport.Transport]. It need not wait for frames: the broker has those for which Send has
-// returned.
+// Close implements [transport.Transport]. It need not wait for frames to be sent: once Send has returned, the broker
+// has the frame.
 func (e *End) Close() error {
 	e.once.Do(func() {
 		e.cancel()
@@ -396,7 +402,7 @@ func (e *End) Close() error {
 	return nil
 }
 
-// Peers returns the state of every peer, sorted by name.
+// Peers returns the status of every peer, sorted by name.
 func (e *End) Peers() []transport.PeerStatus {
 	l := e.line.State()
 	var all []transport.PeerStatus
@@ -413,8 +419,8 @@ func (e *End) Peers() []transport.PeerStatus {
 	return all
 }
 
-// refuse counts a refused message that claims to come from p. It logs the first hundred refusals as warnings. After
-// that it logs a refusal each time the count has doubled, so that a broker cannot fill the disk.
+// refuse counts a refused message that claims to come from p. It logs a warning for each of the first hundred refusals
+// and then each time the count is a power of two, so that a broker cannot fill the disk.
 func (e *End) refuse(p *peer, reason error) {
 	err := fmt.Errorf("%s: %w", e.cfg.Prefix, reason)
 	p.mu.Lock()

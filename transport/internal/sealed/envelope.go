@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// An envelope, all numbers big-endian:
+// The fields of an envelope, with offset and length in bytes. All numbers are big-endian.
 //
 //	0    1  version, 1
 //	1    1  kind: 1 a hello, 2 a frame
@@ -41,7 +41,7 @@ const (
 	tagSize    = 16 // of AES-GCM
 	maxKeys    = 2
 
-	// overhead is an upper bound on the bytes of an envelope in addition to its piece.
+	// overhead is an upper bound on the bytes that an envelope adds to its piece.
 	overhead = offWrapped + maxKeys*lenWrapped + tagSize + ed25519.SignatureSize
 )
 
@@ -50,8 +50,8 @@ const (
 	kindFrame = 2
 )
 
-// Prefixes of the data that this package hashes or signs. So no hash or signature of this package is valid for another
-// purpose for which the same keys are used.
+// The data of each kind of hash or signature begins with its own prefix. So a hash or signature made by this package is
+// not valid for any other use of the same keys.
 const (
 	domainTag  = "spade-edge broker 1 tag"
 	domainEdge = "spade-edge broker 1 envelope"
@@ -59,7 +59,8 @@ const (
 	domainWrap = "spade-edge broker 1 content key"
 )
 
-// Reasons to refuse an envelope. Only the peer can cause the last two reasons; the broker can cause all other reasons.
+// These are the reasons to refuse an envelope. The broker can cause all of them except the last two, which only the
+// sender can cause.
 var (
 	ErrForm      = errors.New("it is not an envelope")
 	ErrRun       = errors.New("it belongs to another run")
@@ -69,7 +70,8 @@ var (
 	ErrFleet     = errors.New("the sender belongs to another fleet")
 )
 
-// tag returns the first n bytes of a hash of the run and, if given, a member's name. The broker sees tags, not names.
+// tag returns the first n bytes of a hash of a run's name and, optionally, a member's name. The broker sees only tags,
+// not names.
 func tag(n int, run string, name ...string) []byte {
 	b := appendText([]byte(domainTag), run)
 	for _, s := range name {
@@ -79,13 +81,13 @@ func tag(n int, run string, name ...string) []byte {
 	return sum[:n]
 }
 
-// appendText appends a string so that different lists of strings have different encodings.
+// appendText appends the length of s and then s, so that different lists of strings always have different encodings.
 func appendText(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// edge is one direction of the connection between two members of a run. Every envelope is cryptographically bound to
-// its edge.
+// edge is one direction of a connection between two members of a run. Every envelope is cryptographically bound to its
+// edge.
 type edge struct {
 	run, from, to          string
 	runTag, fromTag, toTag []byte
@@ -95,15 +97,15 @@ func newEdge(run, from, to string) edge {
 	return edge{run: run, from: from, to: to, runTag: tag(16, run), fromTag: tag(8, run, from), toTag: tag(8, run, to)}
 }
 
-// bound returns what encryption and signature authenticate in addition to the piece: the edge, and head, the first
-// bytes of the envelope.
+// bound returns the additional data that encryption and signature authenticate: the names of the run, the sender and
+// the receiver, followed by head, the first bytes of the envelope.
 func (e *edge) bound(head []byte) []byte {
 	b := appendText([]byte(domainEdge), e.run)
 	b = appendText(appendText(b, e.from), e.to)
 	return append(b, head...)
 }
 
-// header has the fields of an envelope that the broker can read.
+// header contains the fields of an envelope that are readable by the broker.
 type header struct {
 	kind            byte
 	fleet           [32]byte
@@ -112,17 +114,18 @@ type header struct {
 	length          int
 }
 
-// pieceSize returns the length of every piece but the last, if a frame of length bytes is cut into total pieces.
+// pieceSize returns the size of the pieces, in bytes, when a frame is split into the given total number of pieces. The
+// last piece may be shorter.
 func pieceSize(length, total int) int { return (length + total - 1) / total }
 
-// piece returns where the envelope's piece begins and ends in its frame.
+// piece returns the start and end offsets of the envelope's piece in the frame.
 func (h *header) piece() (from, to int) {
 	size := pieceSize(h.length, h.total)
 	return h.index * size, min((h.index+1)*size, h.length)
 }
 
-// seal encrypts and signs one piece of a frame. Only the owner of one of the keys in the parameter to can open the
-// result.
+// seal encrypts and signs one piece of a frame. The slice to contains the receiver's public keys: the owner of any of
+// these keys can decrypt the result.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
 	b := make([]byte, 0, len(piece)+overhead)
 	b = append(b, version, h.kind)
@@ -160,7 +163,7 @@ func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece
 	return append(b, ed25519.Sign(key, digest(head, b[len(b)-len(piece)-tagSize:]))...), nil
 }
 
-// noNonce is the nonce for keys that encrypt only once.
+// noNonce is an all-zero nonce. It is safe because each key encrypts only once.
 var noNonce = make([]byte, 12)
 
 func gcm(key []byte) (cipher.AEAD, error) {
@@ -171,9 +174,9 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrapping returns the cipher that encrypts the content key for one key of the receiver. The cipher's key is derived by
-// HKDF (RFC 5869) from the shared secret, the receiver's key, and the parameter head: the beginning of the envelope,
-// which includes the ephemeral public key.
+// wrapping returns the cipher that encrypts the content key for one of the receiver's keys. HKDF (RFC 5869) derives the
+// key of this cipher from the shared secret, the receiver's key, and head, the beginning of the envelope, which
+// includes the ephemeral public key.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
@@ -195,7 +198,7 @@ func digest(head, body []byte) []byte {
 	return h.Sum([]byte(domainSign))
 }
 
-// envelope is a parsed envelope. Its form is valid, but its signature is not checked yet.
+// envelope is a parsed envelope with a valid form. Its signature has not been verified yet.
 type envelope struct {
 	header
 	run, from, to        []byte
@@ -205,7 +208,7 @@ type envelope struct {
 	beforeKeys, ephemera []byte
 }
 
-// parse parses an envelope. The slices of the result alias b.
+// parse parses an envelope. The slices in the result share memory with b.
 func parse(b []byte) (*envelope, error) {
 	if len(b) < offWrapped || b[0] != version {
 		if len(b) > 0 && b[0] != version {
@@ -241,8 +244,8 @@ func parse(b []byte) (*envelope, error) {
 	return v, nil
 }
 
-// verify checks the signature of an envelope. If it returns nil, the owner of one of the keys in pins sent the envelope
-// on the edge e, and its header is authentic.
+// verify checks the signature of an envelope. If verify returns nil, the header is authentic, and the owner of one of
+// the keys in pins sent the envelope on the edge e.
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
 	case string(v.run) != string(e.runTag):
@@ -259,7 +262,7 @@ func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	return ErrSignature
 }
 
-// open decrypts the piece of a verified envelope, in place: it overwrites the envelope.
+// open decrypts the piece of a verified envelope. It decrypts in place and so overwrites the envelope.
 func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
 	once, err := ecdh.X25519().NewPublicKey(v.ephemera)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// ExchangePrivate and ExchangePublic return the two halves of the same X25519 key.
+// TestExchangeKeys checks that ExchangePrivate and ExchangePublic return the two halves of one X25519 key pair.
 func TestExchangeKeys(t *testing.T) {
 	for _, name := range []string{"a", "b", "another", "one more"} {
 		private, err := endpoint.ExchangePrivate(member(name))
@@ -30,7 +30,7 @@ func TestExchangeKeys(t *testing.T) {
 	}
 }
 
-// Invalid keys, and keys under which anyone could sign, are refused.
+// TestBadKeys checks that invalid keys, and keys under which anyone could sign, are refused.
 func TestBadKeys(t *testing.T) {
 	for _, text := range []string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
@@ -51,7 +51,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// sealed returns an envelope from a to b that holds one piece, and its edge.
+// sealed returns an envelope from member a to member b with the given piece, and the edge from a to b.
 func sealed(t testing.TB, piece []byte, keys ...string) ([]byte, edge) {
 	t.Helper()
 	e := newEdge("run", "a", "b")
@@ -86,7 +86,8 @@ func unseal(b []byte, e edge, sender, receiver string) ([]byte, error) {
 	return v.open(&e, own)
 }
 
-// An envelope for one or two keys can be opened with each of these keys, and with no other.
+// TestSealOpen checks that an envelope sealed for one or two keys can be opened with each of these keys and with no
+// other key.
 func TestSealOpen(t *testing.T) {
 	for _, piece := range [][]byte{{}, []byte("x"), bytes.Repeat([]byte("frame"), 10_000)} {
 		for _, keys := range [][]string{{"b"}, {"b", "next"}, {"next", "b"}} {
@@ -110,7 +111,7 @@ func TestSealOpen(t *testing.T) {
 	}
 }
 
-// Sealing the same frame twice gives different envelopes.
+// TestSealedTwice checks that sealing the same frame twice produces different envelopes.
 func TestSealedTwice(t *testing.T) {
 	one, _ := sealed(t, []byte("the same"), "b")
 	two, _ := sealed(t, []byte("the same"), "b")
@@ -120,7 +121,7 @@ func TestSealedTwice(t *testing.T) {
 	}
 }
 
-// An envelope with any changed bit is refused.
+// TestFlippedBits checks that an envelope is refused if any of its bits is flipped.
 func TestFlippedBits(t *testing.T) {
 	b, e := sealed(t, []byte("a frame"), "b", "next")
 	for i := range 8 * len(b) {
@@ -140,7 +141,8 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// An envelope is valid only on its own edge in its own run, and the refusal states the reason.
+// TestMovedEnvelopes checks that an envelope is valid only for its own run and edge, and that the error states why it
+// is refused.
 func TestMovedEnvelopes(t *testing.T) {
 	b, e := sealed(t, []byte("a frame"), "b")
 	for _, c := range []struct {
@@ -159,7 +161,7 @@ func TestMovedEnvelopes(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	// The tags of these two edges are the same, but an envelope is also bound to the names.
+	// This edge has the same tags as the real one. The envelope must be refused because it is also bound to the names.
 	forged := newEdge("run", "a", "b")
 	forged.run = "run with the same tag"
 	if _, err := unseal(b, forged, "a", "b"); !errors.Is(err, ErrSignature) {
@@ -167,7 +169,7 @@ func TestMovedEnvelopes(t *testing.T) {
 	}
 }
 
-// A member cannot pass off another member's envelope as its own.
+// TestStolenEnvelope checks that a member cannot send another member's envelope as its own.
 func TestStolenEnvelope(t *testing.T) {
 	b, _ := sealed(t, []byte("a frame"), "b")
 	theft := newEdge("run", "thief", "b")
@@ -182,7 +184,8 @@ func TestStolenEnvelope(t *testing.T) {
 	}
 }
 
-// Frames of many lengths are reassembled from pieces in any order, with repeats.
+// TestPieces checks that frames of many lengths are reassembled from pieces that arrive in any order and more than
+// once.
 func TestPieces(t *testing.T) {
 	for _, length := range []int{2, 3, 10, 11, 12, 100} {
 		for total := 2; total <= length; total++ {
@@ -215,7 +218,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Incomplete frames are discarded.
+// TestPiecesLost checks that incomplete frames are eventually discarded.
 func TestPiecesLost(t *testing.T) {
 	var a assembly
 	for n := range uint64(10) {
@@ -232,7 +235,8 @@ func TestPiecesLost(t *testing.T) {
 	}
 }
 
-// replays counts each frame once, for each process and in any order of arrival, as far back as it remembers.
+// TestReplays checks that the type replays recognizes repeated frames of several processes, in any order of arrival, as
+// far back as its record goes.
 func TestReplays(t *testing.T) {
 	var w replays
 	if !w.mark(1, 5) || w.mark(1, 3) {
@@ -269,8 +273,8 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// FuzzParse parses arbitrary bytes in the place of a broker's message. The function parse must not panic, and an
-// envelope that it accepts has a piece that fits into its frame.
+// FuzzParse passes arbitrary bytes to parse, as a malicious broker could. parse must not panic, and the piece of each
+// envelope that it accepts must fit into its frame.
 func FuzzParse(f *testing.F) {
 	for _, n := range []int{0, 1, 100} {
 		b, _ := sealed(f, make([]byte, n), "b", "next")
@@ -304,7 +308,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Pieces returns the number of pieces of a frame, up to the maximum, also on 32-bit machines.
+// TestPieceCount checks that Pieces returns the correct number for frames up to the maximum length, even on 32-bit
+// machines.
 func TestPieceCount(t *testing.T) {
 	for _, c := range []struct{ length, size, want int }{{0, MaxPiece, 1}, {1, MaxPiece, 1}, {MaxPiece, MaxPiece, 1},
 		{MaxPiece + 1, MaxPiece, 2}, {endpoint.LargestMaxFrame, MaxPiece, 4096}, {maxPieces, 1, maxPieces}, {maxPieces + 1, 1, 0},

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// toy is an in-process broker for one run. It confirms each message that a member publishes, and passes the message to
-// the function in the field do.
+// toy is an in-process broker for one run. It confirms each published message and passes the message to the function
+// do.
 type toy struct {
 	run string
 
@@ -33,7 +33,7 @@ func newToy(run string) *toy { return &toy{run: run, mail: map[string]chan broke
 
 func (b *toy) tag(member string) string { _, tag := sealed.Tags(b.run, member); return tag }
 
-// The method to returns the mailbox of the member with the given tag, whether or not the member is open.
+// to returns the mailbox of the member with the given tag, even if no transport is open for that member.
 func (b *toy) to(tag string) chan brokertest.Message {
 	if b.mail[tag] == nil {
 		b.mail[tag] = make(chan brokertest.Message, 10_000)
@@ -55,7 +55,8 @@ func (b *toy) set(do func(m brokertest.Message)) {
 	b.do = do
 }
 
-// frames returns the published messages from the index from on, except hellos, and the total number of messages.
+// frames returns the messages published since the given index, without hellos, and the total number of published
+// messages.
 func (b *toy) frames(from int) ([]brokertest.Message, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +79,7 @@ func (b *toy) Publish(_ context.Context, m sealed.Message) error {
 	return nil
 }
 
-// End is a [brokertest.Opener].
+// End opens an end of a transport over the broker. It is a [brokertest.Opener].
 func (b *toy) End(s brokertest.Setup) (brokertest.End, error) {
 	e, err := sealed.NewEnd(sealed.Config{Prefix: "toy", Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run,
 		Fleet: s.Fleet, Hello: s.Hello, CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger,
@@ -110,8 +111,8 @@ const (
 	offNumber  = 74
 )
 
-// Whatever a broker does to a message, the receiver reports an error and accepts only what was sent. When the broker is
-// honest again, everything works again.
+// TestHostileBroker checks that whatever a broker does to a message, the receiver reports an error and accepts only
+// what was sent. Once the broker is honest again, everything must work again.
 func TestHostileBroker(t *testing.T) {
 	h, other := newToy("run"), newToy("other run")
 	other.set(other.deliver)
@@ -127,7 +128,7 @@ func TestHostileBroker(t *testing.T) {
 		}
 		return all
 	}
-	// The same members with the same keys in another run.
+	// These are the same members with the same keys, but in another run.
 	others := open3(other, "other run")
 	brokertest.Pass(t, others[0], "a", others[1], "c", []byte("of another run"))
 	foreign, _ := other.frames(0)
@@ -216,8 +217,8 @@ func TestHostileBroker(t *testing.T) {
 		t.Error("a broker has made one member believe that the other means another fleet")
 	}
 	brokertest.Nothing(t, c)
-	// Messages arrive late, reordered and repeated, and the pieces of two frames are interleaved. Each frame arrives
-	// once.
+	// These messages are late, reordered and repeated, and the pieces of two frames are interleaved. Each frame must be
+	// received exactly once.
 	for _, m := range []brokertest.Message{two, long[1], two, longer[1], one, longer[0], two, one, long[0], long[0], long[1]} {
 		h.give(m)
 	}
@@ -232,7 +233,8 @@ func TestHostileBroker(t *testing.T) {
 	_ = d
 }
 
-// A key changes: the new key is first pinned beside the old key, then used, then pinned alone.
+// TestRotation changes a key in three steps: the new key is pinned in addition to the old key, then used, and finally
+// pinned alone.
 func TestRotation(t *testing.T) {
 	b := newToy("run")
 	b.set(b.deliver)

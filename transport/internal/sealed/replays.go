@@ -7,8 +7,8 @@ const (
 	numbersKept   = 1024 // for each process: a frame this far behind the highest number counts as a repeat
 )
 
-// replays remembers which frames of a peer have arrived. It only saves work: repeats are harmless, and a restarted node
-// remembers nothing.
+// replays records which frames of a peer have arrived. This only saves work: processing a frame twice is harmless, and
+// a restarted node starts with an empty record.
 type replays struct {
 	processes []*process // the most recently active is last
 }
@@ -41,8 +41,8 @@ func (w *replays) seen(id, number uint64) bool {
 	return l.bits[bit/64]>>(bit%64)&1 == 1
 }
 
-// mark records that the frame with the given number arrived from the process with the given id. It reports whether this
-// is the first frame from that process.
+// mark records the arrival of a frame. The parameters are the id of the sender's process and the number that this
+// process gave the frame. first reports whether no frame from that process was recorded before.
 func (w *replays) mark(id, number uint64) (first bool) {
 	l := w.find(id)
 	if l == nil {
@@ -69,7 +69,7 @@ func (w *replays) mark(id, number uint64) (first bool) {
 	return first
 }
 
-// partial is a frame of which some pieces have not arrived.
+// partial is a frame that is still missing some of its pieces.
 type partial struct {
 	header
 	frame   []byte
@@ -79,12 +79,12 @@ type partial struct {
 
 const partialsKept = 2 // for each peer: the frame that is arriving, and one that may never be completed
 
-// assembly reassembles the frames of a peer.
+// assembly reassembles a peer's frames from pieces.
 type assembly struct {
 	partials []*partial // the most recently extended is last
 }
 
-// add copies a piece into its frame. It returns the frame when all pieces have arrived, otherwise nil.
+// add copies a piece into its frame. If the frame is now complete, add returns it; otherwise it returns nil.
 func (a *assembly) add(h header, piece []byte) []byte {
 	if h.total == 1 {
 		return slices.Clone(piece)

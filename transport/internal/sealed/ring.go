@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ring tracks which frames the broker stores for a peer. The broker has a few places for each edge. A repeated frame
-// goes into the place that it already has, so repeats for a sleeping peer do not displace the frames that the peer
-// needs first. While nothing arrives from the peer, the time between repeats grows.
+// ring tracks which frames for a peer the broker stores. The broker has a few places for each edge, each of which holds
+// one frame. A repeated frame goes into its old place, so repeats for a sleeping peer do not displace other frames that
+// the peer needs. The time between repeats grows while no message arrives from the peer.
 type ring struct {
 	places [window]place
 	uses   uint64
@@ -15,7 +15,7 @@ type ring struct {
 	repeatMin, repeatMax time.Duration
 }
 
-// place is one of the places of an edge at the broker.
+// place describes the frame in one of the places that the broker has for an edge.
 type place struct {
 	sum  [sha256.Size]byte // of the frame
 	used uint64            // sequence number of the last use; 0 if the place is empty
@@ -23,8 +23,8 @@ type place struct {
 	gap  time.Duration     // minimum time until the frame is repeated
 }
 
-// find returns the place n that holds the frame with hash sum or, if none does, the least recently used place. due
-// reports whether to send the frame: false only if the broker confirmed it less than the place's gap ago.
+// find returns the place n of the frame with the given hash or, if no place holds it, the least recently used place.
+// due is false if the broker confirmed the frame so recently that it must not be sent again yet.
 func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	for i := range r.places {
 		p := &r.places[i]
@@ -38,8 +38,8 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
-// again returns the gap that begins if the frame is now sent again to its place n, or 0 if that place does not hold the
-// frame.
+// again returns how long to wait after the next repeat of the frame in place n before repeating the frame once more. It
+// returns 0 if place n does not hold the frame with the given hash.
 func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	if p := &r.places[n]; p.used > 0 && p.sum == sum {
 		return min(max(2*p.gap, r.repeatMin), r.repeatMax)
@@ -54,14 +54,14 @@ func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	*p = place{sum: sum, used: r.uses, at: now, gap: gap}
 }
 
-// heard records that a message arrived from the peer, so repeats become frequent again.
+// heard records that a message arrived from the peer, which makes repeats frequent again.
 func (r *ring) heard() {
 	for i := range r.places {
 		r.places[i].gap = min(r.places[i].gap, r.repeatMin)
 	}
 }
 
-// expire records that the broker may have lost everything. All frames may then be repeated at once.
+// expire records that the broker may have lost all frames, so that each frame may be repeated at once.
 func (r *ring) expire() {
 	for i := range r.places {
 		r.places[i].gap = 0

@@ -14,7 +14,7 @@ func member(name string) ed25519.PrivateKey {
 
 func public(name string) ed25519.PublicKey { return member(name).Public().(ed25519.PublicKey) }
 
-// The ring puts a repeated frame into the place that it already has, and a new frame into the least recently used
+// TestRing checks that a repeated frame goes into its previous place, and a new frame into the least recently used
 // place.
 func TestRing(t *testing.T) {
 	r := ring{repeatMin: 1, repeatMax: 4}

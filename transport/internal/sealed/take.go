@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// Take checks a message that, according to the broker, comes from the member with the tag from. When all pieces of its
-// frame have arrived, it delivers the frame. Take overwrites data, and only one goroutine may call it at a time. live
-// says that, according to the broker, the message was sent after this node started.
+// Take processes a message. The parameter from is the tag of the member that, according to the broker, sent the
+// message. If live is true, the broker also claims that the message was sent after this node started. When all pieces
+// of a frame have arrived, Take delivers the frame. Take overwrites data and must not be called concurrently.
 func (e *End) Take(from string, data []byte, live bool) {
 	p := e.byTag[from]
 	if p == nil {
@@ -31,7 +31,7 @@ func (e *End) Take(from string, data []byte, live bool) {
 		e.refuse(p, fmt.Errorf("from %q: %w", p.name, err))
 		return
 	}
-	// From here on the message is authentic: the peer did send it, although perhaps long ago.
+	// The message is authentic: the peer did send it, although perhaps long ago.
 	p.mu.Lock()
 	p.status.Heard = time.Now()
 	p.mu.Unlock()
@@ -82,8 +82,8 @@ func (e *End) Take(from string, data []byte, live bool) {
 	e.deliver(p.name, frame)
 }
 
-// deliver queues a frame for Recv, unless an equal frame of the peer is already queued. If the peer has a full window
-// of queued frames, deliver drops the oldest of them, as the broker does.
+// deliver queues a frame for Recv unless an equal frame from the same peer is already queued. If the peer's window is
+// full, deliver drops the oldest queued frame of the peer, as the broker does.
 func (e *End) deliver(from string, frame []byte) {
 	e.inbox.Edit(func(queue []endpoint.Item) []endpoint.Item {
 		count, oldest := 0, -1
@@ -105,8 +105,8 @@ func (e *End) deliver(from string, frame []byte) {
 	})
 }
 
-// takeHello checks a peer's hello. If the peer started after this node, it has not yet received a live hello from this
-// node, so takeHello schedules one.
+// takeHello checks a hello from a peer. If the peer started after this node, the peer has not received a live hello
+// from this node yet, so takeHello schedules a hello.
 func (e *End) takeHello(p *peer, process uint64, hello []byte, live bool) {
 	err := e.hellos.Check(p.name, hello)
 	if err != nil {
@@ -124,8 +124,8 @@ func (e *End) takeHello(p *peer, process uint64, hello []byte, live bool) {
 	}
 }
 
-// setRefused records why a peer's hello or fleet is refused; a nil err means that neither is refused. It ignores
-// messages that are not live, because they may be outdated.
+// setRefused records why the hello or fleet of a peer was refused. A nil err means that it was accepted. setRefused
+// does nothing unless the message is live, because an old message may be outdated.
 func (e *End) setRefused(p *peer, err error, live bool) {
 	if live {
 		p.mu.Lock()

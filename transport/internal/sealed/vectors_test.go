@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The code that encrypts frames agrees with Wycheproof's vectors for AES-GCM. Only the vectors with nonces of 12 bytes
-// and tags of 16 bytes are used, because frames use only these lengths.
+// TestVectorsOfGCM checks the code that encrypts frames against Wycheproof's test vectors for AES-GCM. It uses only
+// vectors with 12-byte nonces and 16-byte tags, the lengths that frames use.
 func TestVectorsOfGCM(t *testing.T) {
 	text, err := os.ReadFile("../../../../shared/vectors/wycheproof_aes_gcm.json")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// State is the state of the connection to a broker.
+// State describes the connection to a broker.
 type State struct {
 	Up     bool
 	Since  time.Time // time of the last change of Up
@@ -22,7 +22,7 @@ type State struct {
 	Err    error     // the last error
 }
 
-// Watch tracks a connection that is reestablished whenever it ends. It is safe for concurrent use.
+// Watch tracks the state of a connection that is restored whenever it ends. It is safe for concurrent use.
 type Watch struct {
 	prefix string // prefix of errors
 	log    *slog.Logger
@@ -33,14 +33,15 @@ type Watch struct {
 	over  context.CancelFunc
 }
 
-// NewWatch returns a Watch in the state without a connection.
+// NewWatch returns a Watch that is initially not connected.
 func NewWatch(prefix string, log *slog.Logger) *Watch {
 	w := &Watch{prefix: prefix, log: log}
 	w.now, w.over = context.WithCancel(context.Background())
 	return w
 }
 
-// Connected records a new connection to the server where, through proxy if that is not empty.
+// Connected records a new connection. where is the name of the server. proxy is the name of the proxy in between, or
+// empty if there is none.
 func (w *Watch) Connected(where, proxy string) {
 	w.change(State{Up: true, Where: where, Proxy: proxy})
 	if proxy != "" {
@@ -49,7 +50,7 @@ func (w *Watch) Connected(where, proxy string) {
 	w.log.Info("connected to the broker", "at", where)
 }
 
-// Disconnected records that the connection ended. err is the reason, or nil if the broker gave none.
+// Disconnected records that the connection ended. err is the reason, or nil if the broker did not state one.
 func (w *Watch) Disconnected(err error) {
 	if err == nil {
 		err = errors.New("the broker ended the connection")
@@ -58,8 +59,7 @@ func (w *Watch) Disconnected(err error) {
 	w.log.Info("disconnected from the broker", "reason", err)
 }
 
-// Failed records and logs an error. If the same error occurs again before a request was fulfilled, Failed does not log
-// it as a warning.
+// Failed records and logs an error. If the last recorded error is the same, Failed logs it below the level Warn.
 func (w *Watch) Failed(err error) {
 	w.mu.Lock()
 	old := w.state.Err
@@ -69,14 +69,14 @@ func (w *Watch) Failed(err error) {
 	w.log.Log(context.Background(), endpoint.Level(same), "broker", "reason", err)
 }
 
-// Worked records that the broker fulfilled a request, and clears the last error.
+// Worked records that the broker fulfilled a request. It clears the last error.
 func (w *Watch) Worked() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Err = nil
 }
 
-// change sets a new state and updates the time and the count of ended connections.
+// change sets a new state, with the current time and an updated count of ended connections.
 func (w *Watch) change(to State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,14 +98,14 @@ func (w *Watch) State() State {
 	return w.state
 }
 
-// Period returns a context that ends at the next change of Up, and the current value of Up.
+// Period returns the current value of State.Up, and a context that ends when that value next changes.
 func (w *Watch) Period() (period context.Context, up bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now, w.state.Up
 }
 
-// Pause waits for d before another attempt, or until the connection changes or ctx ends.
+// Pause waits for the duration d. It returns early if the connection changes or ctx ends.
 func (w *Watch) Pause(ctx context.Context, d time.Duration) {
 	period, _ := w.Period()
 	select {
@@ -115,8 +115,8 @@ func (w *Watch) Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Backoff returns how long to wait before another attempt: a random time between d/2 and d. d is the parameter least,
-// doubled once for each of the attempts made so far, but no more than the parameter most.
+// Backoff returns how long to wait before the next attempt: a random duration between d/2 and d. Here d is the
+// parameter least, doubled once per previous attempt and limited to the parameter most.
 func Backoff(least, most time.Duration, attempts int) time.Duration {
 	d := least << min(attempts, 20)
 	if d > most || d <= 0 {

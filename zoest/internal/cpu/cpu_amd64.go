@@ -2,7 +2,7 @@
 
 package cpu
 
-// Best returns the best instruction set that processor and operating system support.
+// Best returns the best instruction set that both the processor and the operating system support.
 func Best() uint8 {
 	const (
 		osxsave = 1 << 27 // leaf 1, ECX
@@ -31,8 +31,8 @@ func Best() uint8 {
 	return AVX512
 }
 
-// DirtyUpper reports whether the upper half of a vector register is in use, which slows down scalar code. ok is false
-// if the processor cannot report it.
+// DirtyUpper reports whether the upper half of any vector register is in use, which slows down scalar code. ok is false
+// if the processor cannot report this.
 func DirtyUpper() (dirty, ok bool) {
 	if leaves, _, _, _ := cpuid(0, 0); leaves < 13 || Best() == Go {
 		return false, false
@@ -45,6 +45,6 @@ func DirtyUpper() (dirty, ok bool) {
 
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
-// xgetbv returns the lower half of an extended control register: register 0 has the states that the operating system
-// saves, register 1 those in use.
+// xgetbv returns the lower half of an extended control register. Register 0 lists the register states that the
+// operating system saves, and register 1 the states that are in use.
 func xgetbv(index uint32) uint32

@@ -33,12 +33,12 @@ func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmd
 	return c
 }
 
-// JSONFlag adds the flag -json. The parameter more is appended to the flag's help text.
+// JSONFlag adds the flag -json. It appends the text in the parameter more to the flag's help text.
 func (c *Cmdline) JSONFlag(more string) {
 	c.BoolVar(&c.JSON, "json", c.JSON, "print one JSON object to standard output"+more)
 }
 
-// ParseArgs parses the command line. It prints the help on -h and returns each mistake as a usageError.
+// ParseArgs parses the command line. On -h it prints the help. It returns each mistake of the user as a usageError.
 func (c *Cmdline) ParseArgs() error {
 	err := c.Parse(c.Argv)
 	switch {
@@ -55,7 +55,7 @@ func (c *Cmdline) ParseArgs() error {
 	return c.checkKinds()
 }
 
-// BeginWith maps each command with many flags to the few flags that "-h" shows. "-h all" shows all flags.
+// BeginWith lists, for each command with many flags, the few flags that "-h" shows. "-h all" shows all flags.
 var BeginWith = map[string][]string{
 	"demo":     {"nodes", "graph", "unit", "epsilon", "non-private", "http", "json"},
 	"simulate": {"data", "label", "nodes", "graph", "epsilon", "seeds"},
@@ -64,8 +64,8 @@ var BeginWith = map[string][]string{
 	"init":     {"n", "members", "graph", "dim", "samples", "epsilon"},
 }
 
-// help returns the help text of a command with its flags. If the parameter all is true, or if BeginWith does not have
-// the command, these are all flags; otherwise they are those in BeginWith.
+// help returns the help text of a command. It describes only the command's flags in BeginWith, or every flag if the
+// parameter all is true or BeginWith does not have the command.
 func (c *Cmdline) help(all bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Program.about(c.Name()))
@@ -89,14 +89,14 @@ func (c *Cmdline) help(all bool) string {
 	return b.String() + flags.String()
 }
 
-// ParseFile is like ParseArgs, but for a command that takes one file, before or after its flags. It returns that file's
-// path.
+// ParseFile is like ParseArgs, but for a command that takes one file, either before or after its flags. It returns the
+// path of the file.
 func (c *Cmdline) ParseFile() (file string, err error) {
 	if err := c.Parse(c.Argv); err == nil && c.NArg() > 0 {
 		file, c.Argv = c.Arg(0), c.Args()[1:]
 		c.file = file
 	}
-	// Parse the flags after the file. On an error, parse everything again for the message.
+	// Parse the flags after the file name. On an error, parse the whole command line again to get the error message.
 	if err := c.ParseArgs(); err != nil {
 		return "", err
 	}
@@ -107,7 +107,7 @@ func (c *Cmdline) ParseFile() (file string, err error) {
 	return file, nil
 }
 
-// Print prints a result as JSON with -json, otherwise as text.
+// Print prints a result to standard output: as JSON if -json is given, otherwise with the function text.
 func (c *Cmdline) Print(result any, text func(t Table)) error {
 	if c.JSON {
 		return WriteObject(c.Out, result)
@@ -119,7 +119,7 @@ func (c *Cmdline) Print(result any, text func(t Table)) error {
 // Faults collects the errors of a command line.
 type Faults []error
 
-// Add adds an error, formatted as by [fmt.Errorf].
+// Add adds an error. The arguments are as in [fmt.Errorf].
 func (f *Faults) Add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
 // When adds an error if the parameter wrong is true.
@@ -129,20 +129,20 @@ func (f *Faults) When(wrong bool, format string, args ...any) {
 	}
 }
 
-// Usage returns all errors as one usageError, or nil.
+// Usage combines all errors into one usageError. It returns nil if there are none.
 func (f Faults) Usage() error {
 	return AsUsageError(errors.Join(f...))
 }
 
-// Empty adds an error for each given flag whose value is empty or blank. The list named has the name of a flag, then
-// its value, and so on.
+// Empty adds an error for each flag that was given with an empty or blank value. The parameter named lists the flags:
+// each name is followed by the flag's value.
 func (f *Faults) Empty(given map[string]bool, named ...string) {
 	for pair := range slices.Chunk(named, 2) {
 		f.When(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])
 	}
 }
 
-// CheckHTTP checks addr, the address of a status page. It returns an error unless addr is empty or on loopback.
+// CheckHTTP checks the address of a status page. It returns an error unless addr is empty or a loopback address.
 func CheckHTTP(addr string) error {
 	if addr == "" {
 		return nil

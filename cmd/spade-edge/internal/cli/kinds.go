@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// The kinds of files that users confuse with each other, as error messages name them.
+// These are the kinds of files that users often confuse with each other. The texts appear in error messages.
 const (
 	fleetFile, nodeFile, modelFile, taskFile = "a fleet file", "a node file", "a model file", "a task file"
 	certificate, ledger, table, folder       = "a certificate", "a ledger", "a table (CSV)", "a folder"
 )
 
-// marks lists, for each kind, fields that together occur in no other kind.
+// marks lists the fields that identify each kind of file: no other kind has all of these fields.
 var marks = map[string][]string{
 	fleetFile: {"members", "graph"}, nodeFile: {"fleet", "key", "oracle"}, certificate: {"adjacency", "releases"},
 	modelFile: {"model", "model_sha256"}, taskFile: {"columns", "model", "fitted_on"}, ledger: {"ledger", "dataset", "created"},
@@ -30,7 +30,7 @@ var wanted = map[string]string{
 	"status": nodeFile, "stop": nodeFile, "export": nodeFile, "predict": modelFile, "evaluate": modelFile,
 }
 
-// kindOf returns the kind of a file, judged by its first bytes, or "" if unknown.
+// kindOf determines the kind of a file from its first bytes. It returns "" if the kind is unknown.
 func kindOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() { // a pipe can be read only once
@@ -71,8 +71,8 @@ func kindOf(path string) string {
 	return ""
 }
 
-// checkKinds returns an error if a file on the command line is not of the kind that its flag or command takes. The
-// error also names a file of the right kind in the same folder, if there is one.
+// checkKinds returns an error if a file on the command line is not of the kind that its flag or command takes. If the
+// same folder has a file of the right kind, the error names it.
 func (c *Cmdline) checkKinds() error {
 	err := mistaken(c.Name(), c.file)
 	c.Visit(func(f *flag.Flag) {

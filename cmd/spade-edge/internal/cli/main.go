@@ -1,5 +1,5 @@
-// Package cli has what all commands share: the command line, errors and exit codes, help, topics, and printing of
-// text, tables, JSON and progress. It knows no command; package program sets [Commands].
+// Package cli implements what all commands share: the command line, errors and exit codes, help, topics, and printing
+// of text, tables, JSON and progress. It does not depend on any command; package program sets [Commands].
 package cli
 
 import (
@@ -29,8 +29,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Exit codes. None of them is 2: the Go runtime exits with 2 if it gets no memory or no thread. After a restart, memory
-// and threads may be available again, so a service manager must not take 2 for a permanent error.
+// These are the exit codes. None of them is 2, because the Go runtime exits with 2 if it cannot get memory or a thread.
+// Memory and threads may be available again after a restart, so a service manager must not treat 2 as a permanent
+// error.
 const (
 	ExitDone     = 0
 	ExitFailed   = 1
@@ -40,7 +41,7 @@ const (
 	ExitWithout  = 5 // complete, but a neighbor is quarantined
 )
 
-// endings lists errors that have an exit code other than [ExitFailed], or a cure: text about how to fix the cause.
+// endings lists errors with an exit code other than [ExitFailed], and errors with advice on how to fix the cause.
 var endings = []struct {
 	err  error
 	code int
@@ -65,7 +66,7 @@ var endings = []struct {
 
 const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
 
-// Cured returns err with advice appended on how to fix its cause, if endings has advice for it.
+// Cured appends advice on how to fix the cause to err. It returns err unchanged if endings has no advice for it.
 func Cured(err error) error {
 	for _, e := range endings {
 		if e.cure != "" && errors.Is(err, e.err) {
@@ -75,29 +76,30 @@ func Cured(err error) error {
 	return err
 }
 
-// Program is the part that differs between programs: the name and the transports of the nodes.
+// Program describes one of the programs that share these commands. The programs differ in their names and in how their
+// nodes connect to each other.
 type Program struct {
 	Name string
 
-	// Accept returns nil if this program can run the node that a node file describes, otherwise the reason why it
-	// cannot. Accept opens no connection.
+	// Accept returns nil if this program can run the node described by the node file, otherwise an error with the
+	// reason. It opens no connection.
 	Accept func(node *fleetfile.Node) error
 
-	// Open opens the transport of an accepted node. It uses the device's files, key and proxy.
+	// Open opens the transport of a node that Accept accepted. It uses the device's files, key and proxy.
 	Open func(d *device.Device, log *slog.Logger) (device.Link, error)
 
-	// Ask connects to the node's peers and returns the answers that arrive within patience: one answer per peer or, if
-	// every is true, one per address of each peer. Of d, only the files, the key and the proxy are set. Ask must not
-	// disturb a running node.
+	// Ask connects to the node's peers and returns the answers that arrive before patience elapses: one answer per peer
+	// or, if every is true, one per address of each peer. Only the files, the key and the proxy of d are set. Ask must
+	// not disturb a running node.
 	Ask func(ctx context.Context, d *device.Device, patience time.Duration, every bool) []Answer
 
-	// Noise, if not nil, replaces the source of release noise. Tests only; see [device.Device].
+	// Noise, if not nil, replaces the source of the release noise. It is only for tests; see [device.Device].
 	Noise func(number int, round func() int) io.Reader
 
 	FleetStep func() error // for tests: called before each file that the command fleet writes
 }
 
-// Answer is the result of asking one peer.
+// Answer is the response of one peer to a connection attempt.
 type Answer struct {
 	Who  string // begins the line that the command check prints
 	Text string // the finding if Err is nil
@@ -105,8 +107,8 @@ type Answer struct {
 	Code int // exit code of a node whose connection fails with Err; 0 if the node retries
 }
 
-// Main runs the command and exits. On Unix a panic in any goroutine ends the process with a signal: the runtime's exit
-// code 2 would also mean an invalid file, after which a service must not restart.
+// Main runs the command and exits. On Unix, a panic in any goroutine ends the process with a signal rather than the
+// runtime's exit code 2.
 func (p *Program) Main() {
 	debug.SetTraceback("crash")
 	noCoreDump()
@@ -117,14 +119,14 @@ func (p *Program) Main() {
 	os.Exit(code)
 }
 
-// Command is one command of the program.
+// Command describes one command of the program.
 type Command struct {
 	Name  string
 	Short string // one line of help
 	Run   func(ctx context.Context, c *Cmdline) error
 }
 
-// Commands are listed in the order in which a user needs them.
+// Commands lists all commands, in the order in which a user needs them.
 var Commands []*Command
 
 // Run runs a command and returns its exit code. It prints the result to out and everything else to log.
@@ -165,7 +167,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// AsUsageError marks err as an error in how the program was called; nil stays nil.
+// AsUsageError marks err as an error in how the program was called. If err is nil, it returns nil.
 func AsUsageError(err error) error {
 	if err == nil {
 		return nil
@@ -173,10 +175,11 @@ func AsUsageError(err error) error {
 	return usageError{err}
 }
 
-// Usage returns an error in how the program was called, formatted as by [fmt.Errorf].
+// Usage returns an error in how the program was called. The arguments are as in [fmt.Errorf].
 func Usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitError is the error of a command that printed its result and found a problem, with the command's exit code.
+// exitError is the error of a command that printed its result but found a problem. It has the exit code for this
+// problem.
 type exitError struct {
 	error
 	code int
@@ -184,11 +187,11 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// AsExit gives err the exit code in the parameter code. It is for a command that completed its work and found a
+// AsExit returns an error like err with the given exit code. It is for a command that completed its work but found a
 // problem.
 func AsExit(err error, code int) error { return exitError{err, code} }
 
-// ExitCode prints an error to log and returns the exit code.
+// ExitCode prints err to log and returns the exit code for it.
 func ExitCode(err error, call string, log io.Writer) int {
 	var wrong usageError
 	var told exitError

@@ -11,8 +11,9 @@ import (
 
 const npyMagic = "\x93NUMPY"
 
-// NpyHeader returns the header of a NumPy file (numpy.lib.format 1.0) with a vector of n float32: magic, version,
-// header length and description, padded so that the numbers begin at a multiple of 64 bytes.
+// NpyHeader returns the header of a NumPy file (numpy.lib.format 1.0) for a vector of n float32 numbers. The header
+// consists of the magic string, version, header length and description. It is padded so that the numbers begin at a
+// multiple of 64 bytes.
 func NpyHeader(n int) []byte {
 	header := npyDict(n)
 	const before = len(npyMagic) + 2 + 2
@@ -26,8 +27,8 @@ func npyDict(n int) string {
 	return fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
 }
 
-// ParseNpy reads a one-dimensional float32 file as written by [NpyHeader] and [AppendFloats], or by numpy.save. It
-// refuses any other layout and numbers that are not finite.
+// ParseNpy parses a one-dimensional float32 array as written by [NpyHeader] and [AppendFloats], or by numpy.save. It
+// returns an error for any other layout and for numbers that are not finite.
 func ParseNpy(data []byte) ([]float32, error) {
 	const before = len(npyMagic) + 2 + 2
 	if len(data) < before || string(data[:before-2]) != npyMagic+"\x01\x00" {

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// ProgressLines is the approximate number of progress lines of a run. Tests raise it to see each round.
+// ProgressLines is the approximate number of progress lines per run. Tests increase it to see every round.
 var ProgressLines = 10
 
 // Progress prints the progress of a run in about ProgressLines lines. It is safe for concurrent use.
@@ -25,12 +25,13 @@ type Progress struct {
 	said time.Time // time of the last line
 }
 
-// NewProgress returns a Progress that writes to w and expects as many rounds as m has.
+// NewProgress returns a Progress that writes to w. The number of rounds is that of the method m.
 func NewProgress(w io.Writer, m sdk.Method) *Progress {
 	return &Progress{w: w, Method: m, started: time.Now()}
 }
 
-// Round reports that the node made its k-th release, counted from 1. note is text about the model, for the same line.
+// Round reports that the node made its k-th release, counted from 1. note is a remark about the model that is printed
+// on the same line.
 func (p *Progress) Round(k int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,8 +41,8 @@ func (p *Progress) Round(k int, note string) {
 		time.Since(p.started).Seconds())
 }
 
-// Runs reports the progress of several runs: over is the number of complete runs, all is the number of all runs, and
-// share is the completed share of the rounds of all runs, in (0, 1].
+// Runs reports the progress of several runs: over is the number of completed runs, all is the total number of runs, and
+// share is the completed fraction of all rounds, in (0, 1].
 func (p *Progress) Runs(share float64, over, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,8 +51,8 @@ func (p *Progress) Runs(share float64, over, all int) {
 		100*share, spent, max(0, spent*(1-share)/share))
 }
 
-// line prints a line if it is the first one, if share has entered a new part of the run, or a minute after the last
-// line.
+// line prints the first line of a run, and later lines only if share has entered a new part of the run or the last line
+// is at least a minute old.
 func (p *Progress) line(share float64, format string, args ...any) {
 	if part := int(share*float64(ProgressLines) + 1e-6); part > p.part || p.said.IsZero() || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()
@@ -59,15 +60,15 @@ func (p *Progress) line(share float64, format string, args ...any) {
 	}
 }
 
-// Say prints a line that is not about progress, at once.
+// Say immediately prints a line that is not about progress.
 func (p *Progress) Say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintln(p.w, p.Name+withoutPackages(fmt.Sprintf(format, args...)))
 }
 
-// Prompt calls work and returns its result. work takes no context: if ctx ends first, Prompt returns the context's
-// error, and work continues in the background.
+// Prompt calls the function work and returns its result. If ctx ends first, Prompt returns the context's error while
+// the function continues in the background.
 func Prompt[T any](ctx context.Context, work func() (T, error)) (value T, err error) {
 	done := make(chan struct{})
 	var result T

@@ -17,10 +17,10 @@ import (
 // EpsilonText formats an epsilon with four decimals, rounded up.
 func EpsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 4) }
 
-// Table writes rows of text, each beginning with a name.
+// Table writes rows of text. Each row begins with a name.
 type Table struct{ io.Writer }
 
-// Row prints a name and a text beside it.
+// Row writes a name and, next to it, formatted text.
 func (t Table) Row(name, format string, args ...any) {
 	fmt.Fprintf(t, "%-14s %s\n", name, OneLine(fmt.Sprintf(format, args...)))
 }
@@ -31,14 +31,14 @@ func (t Table) Wrap(name, format string, args ...any) {
 	fmt.Fprintln(t, Wrapped(fmt.Sprintf("%-14s", name), strings.Repeat(" ", 15), words, 80))
 }
 
-// OneLine returns text as one line, with unprintable characters escaped, because part of text may come from other
+// OneLine returns text as one line and escapes unprintable characters, because parts of text may come from other
 // machines.
 func OneLine(text string) string {
 	return transport.Printable(withoutPackages(strings.ReplaceAll(text, "\n", "; ")))
 }
 
-// packages matches the package names with which errors begin. Some packages have the same name as a section of a file;
-// the pattern matches these names only at the beginning of the text.
+// packages matches the package names at the beginning of error messages. Some packages have the same name as a section
+// of a file; the pattern matches these names only at the beginning of the text.
 var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|device|dpmech|fleetfile|losses|mem|monitor|mqtt|nats|pair|` +
 	`plan|regular|rng|scorer|sdk|signed|sim|state|task|trust|vec|ws|zoest): )+|(^|[("])((graph|transport|wire): )+`)
 
@@ -53,9 +53,9 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// WriteCost prints the privacy cost of a run. The first line has curve, which is the epsilon for each number of
-// colluders, then what the guarantee protects (the parameter each, as [sdk.Privacy.Each] words it), then note. The
-// second line has the epsilon against the adversary of c by each accounting method.
+// WriteCost prints the privacy cost of a run in two lines. The first line has the epsilon for each number of colluders
+// (curve), what the guarantee protects (the parameter each, from [sdk.Privacy.Each]), and the note. The second line has
+// the epsilons that the accounting methods compute against the adversary named in c.
 func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {
@@ -70,8 +70,8 @@ func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 		EpsilonText(c.EpsilonGDP), EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 }
 
-// CurveText formats a curve. Unless the guarantee protects a whole client, what it protects (the parameter each)
-// follows.
+// CurveText formats a curve. It appends what the guarantee protects (the parameter each), unless the guarantee protects
+// a whole client.
 func CurveText(c dpmech.Curve, each string) string {
 	if each == dpmech.Client.Each() {
 		return c.Text()
@@ -79,8 +79,8 @@ func CurveText(c dpmech.Curve, each string) string {
 	return c.Text() + ", " + each
 }
 
-// ReleaseWord returns what to call a release of m in output: "round" or, with mixing, "release", because one learning
-// round then makes several releases.
+// ReleaseWord returns the word for a release of m in the output: "round" or, with mixing, "release", because with
+// mixing one learning round makes several releases.
 func ReleaseWord(m sdk.Method) string {
 	if m.Mixing > 0 {
 		return "release"
@@ -88,7 +88,7 @@ func ReleaseWord(m sdk.Method) string {
 	return "round"
 }
 
-// MixingText returns text that says how many mixing rounds follow each learning round, or "" if none do.
+// MixingText returns a text with the number of mixing rounds after each learning round, or "" if there are none.
 func MixingText(mixing int) string {
 	if mixing == 0 {
 		return ""
@@ -96,7 +96,7 @@ func MixingText(mixing int) string {
 	return fmt.Sprintf(", %d of mixing after each", mixing)
 }
 
-// BytesText formats a number of bytes.
+// BytesText formats a number of bytes with a suitable unit.
 func BytesText(n int64) string {
 	switch {
 	case n >= 10<<20:
@@ -115,13 +115,13 @@ func WriteObject(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Duration formats a number of seconds.
+// Duration formats a number of seconds as a duration.
 func Duration(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
 }
 
-// Wrapped joins words with spaces into lines of at most width bytes. The first line begins with the text first, and
-// every further line begins with indent.
+// Wrapped joins words with spaces and breaks them into lines of at most width bytes. The first line begins with the
+// text in the parameter first; all other lines begin with the text in the parameter indent.
 func Wrapped(first, indent string, words []string, width int) string {
 	var b strings.Builder
 	line := first
@@ -135,5 +135,5 @@ func Wrapped(first, indent string, words []string, width int) string {
 	return b.String() + line
 }
 
-// Digits formats v with the fewest digits that identify it.
+// Digits formats v with the fewest digits that identify it uniquely.
 func Digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

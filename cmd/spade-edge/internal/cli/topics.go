@@ -12,26 +12,27 @@ import (
 	"strings"
 )
 
-// texts holds what "spade-edge help TOPIC" and "spade-edge COMMAND -h" print. The first line of a topic is its summary.
+// texts has the texts that "spade-edge help TOPIC" and "spade-edge COMMAND -h" print. The first line of a topic is its
+// summary.
 //
 //go:embed topics/*.txt usage/*.txt
 var texts embed.FS
 
-// text returns a text by its folder and name, such as "topics/noise", or "" if it does not exist.
+// text returns the text with the given folder and name, such as "topics/noise", or "" if it does not exist.
 func text(name string) string {
 	content, _ := texts.ReadFile(name + ".txt")
 	return string(content)
 }
 
-// About returns the text above the flags in a command's help, examples included.
+// About returns the part of a command's help above the flags, including examples.
 func About(command string) string { return text("usage/" + command) }
 
-// about is [About] with the program's name in place of spade-edge.
+// about is like [About], but uses the name of the program p instead of spade-edge.
 func (p *Program) about(command string) string {
 	return strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge-mqtt", "spade-edge-mqtt", "spade-edge", p.Name).Replace(About(command))
 }
 
-// TopicNames returns the topics in alphabetical order.
+// TopicNames returns the names of all topics in alphabetical order.
 func TopicNames() (names []string) {
 	files, _ := texts.ReadDir("topics") // embedded: cannot fail
 	for _, f := range files {
@@ -54,8 +55,9 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	return err
 }
 
-// lookup lists the topics and commands whose text has a word that begins with the parameter word, each with the first
-// line that has one. It returns "" if there is no such topic or command.
+// lookup searches the texts of all topics and commands for words that begin with the given word. For each text with
+// such a word, it returns a line with the name of the topic or command and the first line of the text that matches. It
+// returns "" if nothing matches.
 func lookup(word string) (all string) {
 	begins := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(word))
 	for _, folder := range []string{"topics", "usage"} {
@@ -73,11 +75,11 @@ func lookup(word string) (all string) {
 	return all
 }
 
-// Release is the version and commit of a release, such as "v1.2.0 0123456789ab". The linker sets it (.ci/release); if
+// Release is the version and commit of a release, such as "v1.2.0 0123456789ab". The linker sets it (.ci/release). If
 // it is empty, Version uses Go's build information.
 var Release string
 
-// notices are the licenses of the linked packages.
+// notices has the licenses of the linked packages.
 //
 //go:embed licenses.txt
 var notices string

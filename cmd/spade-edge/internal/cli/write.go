@@ -19,14 +19,14 @@ func AppendFloats(b []byte, x []float32) []byte {
 	return b
 }
 
-// Written is a file to write, or to remove if its content is nil.
+// Written is a file to be written or, if its content is nil, to be removed.
 type Written struct {
 	Path    string
 	Content []byte
 	Secret  bool // readable by the owner only
 }
 
-// Taken adds an error if path is a folder, or if it exists and force is false.
+// Taken adds an error if path is a folder, or if a file exists at path and force is false.
 func (f *Faults) Taken(path string, force bool) {
 	if info, err := os.Lstat(path); err == nil {
 		f.When(info.IsDir(), "%s is a folder, want a file name", path)
@@ -34,8 +34,8 @@ func (f *Faults) Taken(path string, force bool) {
 	}
 }
 
-// WriteAll writes files atomically. If the disk is full, it writes none of them. Unless force is true, it fails if any
-// of the files exists.
+// WriteAll writes files atomically. If the disk is full, it writes none of them. It fails if one of the files already
+// exists, unless force is true.
 func WriteAll(files []Written, force bool) error {
 	var taken Faults
 	for _, f := range files {

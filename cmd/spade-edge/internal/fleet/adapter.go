@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// readAdapter returns the description of an adapter from -adapter, with its base unset. The parameter of is the number
-// of the model's parameters.
+// readAdapter returns the adapter that -adapter describes, without a base, for a model with the given number of
+// parameters.
 func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	form, path, _ := strings.Cut(o.adapter, ":")
 	spec = &adapter.Spec{Form: form, Of: of}
@@ -44,7 +44,7 @@ func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	return spec, spec.Validate()
 }
 
-// adapt makes the model's start the base of the fleet's adapter. The adapter's own parameters then start at zero.
+// adapt makes the initial model the base of the fleet's adapter. The adapter's own parameters then start at zero.
 func (o *initOptions) adapt(p *setup.Problem) {
 	f := p.Fleet
 	o.base = p.X0

@@ -1,4 +1,4 @@
-// Package fleet has the commands that create and change the files of a fleet: fit, keygen, init and fleet.
+// Package fleet implements the commands that create and change the files of a fleet: fit, keygen, init and fleet.
 package fleet
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Fitted is the result of fit and its JSON.
+// Fitted is the result of the command fit and its JSON form.
 type Fitted struct {
 	Task     string   `json:"task"`
 	Model    string   `json:"model"`
@@ -25,7 +25,7 @@ type Fitted struct {
 	ToldOf   []string `json:"missing_told_of,omitempty"` // with -missing indicator: the columns with an indicator
 }
 
-// Fit is the command that fits the preprocessing of members' data.
+// Fit is the command that fits the preprocessing for the members' data.
 func Fit(_ context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Nodes, o.Spec.Whole = 1, true
@@ -79,8 +79,8 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, r.write)
 }
 
-// FitRecipe fits preprocessing on the data of spec, which must be public. fittedOn names that data. It returns the
-// recipe, and its JSON text for the field Task of an sdk.Fleet.
+// FitRecipe fits preprocessing to the data of spec, which must be public; fittedOn names this data. It returns the
+// recipe and its JSON text, which is the value for the field Task of an sdk.Fleet.
 func FitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
 		return nil, nil, setup.WithFlags(err)

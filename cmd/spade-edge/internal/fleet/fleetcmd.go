@@ -56,7 +56,7 @@ type fleetEdit struct {
 	r FleetResult
 }
 
-// FleetResult describes a change to a fleet. The command fleet prints it, with -json as JSON.
+// FleetResult describes a change to a fleet. The command fleet prints it as text or, with -json, as JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
 	Fleet   string       `json:"fleet"`
@@ -66,7 +66,7 @@ type FleetResult struct {
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
-	// Adversary is the adversary against which Epsilon holds. With pairwise noise, EpsilonAll is the epsilon against all
+	// Adversary is the adversary to which Epsilon applies. With pairwise noise, EpsilonAll is the epsilon against all
 	// other members together.
 	Adversary  string   `json:"adversary,omitempty"`
 	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
@@ -207,7 +207,8 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet plans to write text as the fleet file at path, and the start vector to a file beside it.
+// setFleet schedules the fleet file at path for writing, with the given text. If the fleet's initial model is in a
+// file, setFleet also schedules this file, next to the fleet file.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
@@ -222,8 +223,8 @@ func (e *fleetEdit) note(format string, args ...any) {
 	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// reload tells the user which members need the fleet file with the new keys or addresses of the member in the parameter
-// name.
+// reload adds a note for the user: it lists the members that need the fleet file with the new keys or addresses of the
+// named member.
 func (e *fleetEdit) reload(name string) {
 	var all []string
 	for _, p := range e.file.Peers(name) {

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newcomer returns the member in the file of -line.
+// newcomer returns the new member described in the file given with -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	if e.line == "" {
 		return m, cli.Usage("-line is missing: give the file with the line that keygen printed on the device")
@@ -98,8 +98,8 @@ func (e *fleetEdit) bringAll() string {
 		filepath.Base(e.path)
 }
 
-// connect adds the edges of -edges to the graph. In -edges, "a:b" is an edge between a and b, and "a" alone is an edge
-// between a and the given member.
+// connect adds the edges given with -edges to the graph. In this list, "a:b" is an edge between the members a and b,
+// and a single name is an edge between the member with this name and the given member.
 func (e *fleetEdit) connect(member string) error {
 	f := e.file.Fleet
 	var wrong cli.Faults
@@ -117,8 +117,8 @@ func (e *fleetEdit) connect(member string) error {
 	return wrong.Usage()
 }
 
-// pair parses an edge "a:b", or the name of a neighbor of the given member. It tries every colon, because names may
-// contain colons.
+// pair parses "a:b" as an edge, or the name of a neighbor as an edge to the given member. It tries every colon, because
+// names may contain colons.
 func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	members := e.file.Fleet.Members
 	if member != "" && text != member && slices.Contains(members, text) {
@@ -133,7 +133,7 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	return pair, false
 }
 
-// makeNode makes the node file of a new member, with the settings of an existing node file.
+// makeNode creates the node file of a new member, with the settings of an existing node file.
 func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
 	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
@@ -166,7 +166,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	return nil
 }
 
-// reshare adapts the number of noise partners to the changed graph and recomputes the effective sigma of pairwise
+// reshare adapts the number of noise partners to the changed graph and recomputes the effective sigma for pairwise
 // noise.
 func (e *fleetEdit) reshare() error {
 	p := &e.file.Fleet.Privacy
@@ -193,7 +193,7 @@ func (e *fleetEdit) reshare() error {
 	return setup.AsUsage(err)
 }
 
-// graphOf returns the graph of a fleet. It ignores privacy and records, which need not be valid yet.
+// graphOf returns the graph of a fleet. It ignores the fields for privacy and records, which need not be valid yet.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	f.Privacy, f.Wire, f.Records = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil
 	g, err := f.Graph()
@@ -289,7 +289,8 @@ func (e *fleetEdit) rotate() error {
 	return nil
 }
 
-// switchKey changes the key of a node file. If the key file exists here, its key must be in want.
+// switchKey changes the key in a node file. If the key file exists on this machine, its key must be one of the keys in
+// want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
 		return cli.Usage("-file: the node file of %q is not here; on that member's device, set \"key\" in node.json "+
@@ -336,7 +337,8 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten changes a node's listen address to its new address, if the node listened at its old address.
+// relisten changes the listen address of a node to match its new address, if the listen address matched its old
+// address.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil

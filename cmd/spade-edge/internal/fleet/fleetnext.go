@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// next makes the files of the next run, which starts from the model of -from.
+// next creates the files for the next run, which starts from the model given with -from.
 func (e *fleetEdit) next() error {
 	if e.from == "" {
 		return cli.Usage("-from is missing: give the model to start from")
@@ -53,7 +53,7 @@ func (e *fleetEdit) next() error {
 	return nil
 }
 
-// start reads the starting model and notes its origin.
+// start reads the initial model and notes its origin for the user.
 func (e *fleetEdit) start() (x []float32, err error) {
 	f := e.file.Fleet
 	info, err := os.Stat(e.from)
@@ -85,8 +85,9 @@ func (e *fleetEdit) start() (x []float32, err error) {
 // leastEpsilon is the smallest epsilon that -epsilon accepts.
 const leastEpsilon = 1e-9
 
-// afford sets the noise so that the run costs at most its budget: -epsilon, the fleet's limit, or the cost of the
-// previous run. It keeps the present noise if that fits and neither -epsilon nor -rounds is given.
+// afford sets the noise so that the cost of the run stays within its budget: -epsilon, the fleet's limit, or the cost
+// of the previous run. It keeps the current noise if this noise fits the budget and neither -epsilon nor -rounds is
+// given.
 func (e *fleetEdit) afford() error {
 	f := e.file.Fleet
 	p := &f.Privacy
@@ -123,7 +124,7 @@ func (e *fleetEdit) afford() error {
 	return nil
 }
 
-// suggest chooses noise with which the run costs at most epsilon. It changes no other setting of the method.
+// suggest chooses the noise so that the run costs at most epsilon. It changes no other setting of the method.
 func (e *fleetEdit) suggest(epsilon float64) error {
 	f := e.file.Fleet
 	known := plan.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
@@ -144,7 +145,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 	return setup.AsUsage(err)
 }
 
-// take replaces the fleet file on the device of a node by the file of -new.
+// take replaces the fleet file on a node's device with the file given with -new.
 func (e *fleetEdit) take() error {
 	if e.newFleet == "" {
 		return cli.Usage("-new is missing: give the new fleet file")

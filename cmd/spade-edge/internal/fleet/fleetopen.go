@@ -41,8 +41,8 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open reads the fleet file at path and the node files of all members that have one here. If device is true, path is a
-// node file, and open reads this node file and its fleet file.
+// open reads the fleet file at path and those node files of its members that are on this machine. If device is true,
+// path is a node file, and open reads only this node file and its fleet file.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
@@ -102,7 +102,8 @@ func (e *fleetEdit) openNode(name string) error {
 	return nil
 }
 
-// mostFile bounds the size, in bytes, of a file that this command replaces. The largest such file is a start vector.
+// mostFile is the maximum size, in bytes, of a file that this command replaces. The largest such file holds an initial
+// model.
 const mostFile = 4*wire.MaxDim + fleetfile.MaxFile
 
 func readNodeText(path string) (*nodeText, error) {
@@ -124,9 +125,9 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle prepares for a change of the fleet's hash, which must not change during a run: it fails if a node is running
-// or, unless -end is given, has not completed its run. It gives the next run the id of -run. If that id is new, it
-// gives a new state folder to each node whose file is on this machine.
+// settle prepares a change of the fleet's hash, which must not change during a run. It fails if a node is running or,
+// unless -end is given, has not completed its run. It gives the next run the ID given with -run. If this ID is new,
+// each node whose file is on this machine gets a new state folder.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing, want the id of the next run: %w", errSettled)
@@ -152,8 +153,8 @@ func (e *fleetEdit) settle() error {
 	return nil
 }
 
-// begun reports whether the node made a release in the old run. It fails if the node has not completed that run, unless
-// -end is given.
+// begun reports whether the node made a release in the old run. It fails if the node is running or, unless -end is
+// given, has not completed this run.
 func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	used, err := state.InUse(n.node.State)
 	if err != nil {
@@ -176,8 +177,8 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	return true, nil
 }
 
-// moveState gives a node a new state folder, unless its current folder is empty. The current folder stays, but its
-// secrets are removed.
+// moveState gives a node a new state folder, unless its current folder is empty. It keeps the current folder but
+// removes the secrets from it.
 func (e *fleetEdit) moveState(n *nodeText) error {
 	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		return nil
@@ -216,7 +217,8 @@ type planned struct {
 	mode    fs.FileMode
 }
 
-// plan adds a file to write. It omits an unchanged file and keeps the mode of an existing file.
+// plan schedules a file for writing. It skips the file if its content is unchanged, and keeps the mode of an existing
+// file.
 func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	f := planned{path, content, mode}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -246,7 +248,7 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// write removes the secrets of an ending run, then writes the files in order, each durably. The fleet file is last:
+// write removes the secrets of a run that ends, then durably writes the files in order. The fleet file is written last:
 // until then, repeating the command completes the change.
 func (e *fleetEdit) write() error {
 	for _, dir := range e.ended {
@@ -271,7 +273,8 @@ func (e *fleetEdit) write() error {
 	return nil
 }
 
-// SetField sets a field of the JSON object in text and keeps all other bytes. It appends a new field.
+// SetField sets a string field of the JSON object in text and keeps all other bytes. If the field is missing, SetField
+// appends it to the object.
 func SetField(text []byte, key, value string) ([]byte, error) {
 	to, err := json.Marshal(value)
 	if err != nil {
@@ -298,8 +301,9 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges compares two texts. The result gone has the lines that occur only in old, and the result new has the
-// lines that occur only in text, without trailing commas. LineChanges ignores lines that have only brackets.
+// LineChanges compares two texts line by line. gone has the lines that occur in the old text but not in the new one;
+// new has the lines that occur in the new text but not in the old one. LineChanges removes trailing commas, and ignores
+// lines that consist of brackets.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

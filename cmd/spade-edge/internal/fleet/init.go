@@ -42,7 +42,7 @@ type initOptions struct {
 	task    []byte    // of the fleet file: how members prepare their data (see FitRecipe); nil for none
 }
 
-// Words splits a command line at spaces. Double quotes enclose an argument with spaces.
+// Words splits a command line at spaces. An argument in double quotes may contain spaces.
 func Words(text string) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimSpace(text)))
 	r.Comma, r.TrimLeadingSpace = ' ', true
@@ -131,13 +131,13 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	return o.check()
 }
 
-// builtin reports whether the nodes use a built-in model, which they do with -data and by default.
+// builtin reports whether the nodes use a built-in model, as they do with -data and by default.
 func (o *initOptions) builtin() bool {
 	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }
 
-// check determines the members and their addresses. It reports together all errors that it can find without reading
-// data.
+// check determines the members and their addresses. Without reading data, it finds as many errors as possible and
+// reports all of them at once.
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
@@ -190,7 +190,7 @@ func (o *initOptions) check() error {
 	return f.Usage()
 }
 
-// folderName reports whether a member's name is valid as the name of its folder beside the fleet file.
+// folderName reports whether a member's name can be the name of a folder next to the fleet file.
 func folderName(name string) bool {
 	return filepath.IsLocal(name) && name[0] != '.' && !strings.ContainsAny(name, `/\`) && name != "fleet.json"
 }
@@ -238,8 +238,8 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	}
 }
 
-// build makes the fleet: with -deal from the data that init deals out to the nodes, otherwise without data, as plan
-// does.
+// build creates the fleet. With -deal, it uses the data that init distributes to the nodes; otherwise it uses no data,
+// like the command plan.
 func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
@@ -335,9 +335,9 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"records, each record would change all the others")
 }
 
-// weigh rescales the clip and the noise after a change of the mean number of records, because the method divides the
-// contribution of each record by this mean. Each record's slope is then clipped at the same value as before the change,
-// and epsilon stays the same up to a decrease in the last digit.
+// weigh rescales the clip and the noise after a change to the mean number of records, because the method divides the
+// contribution of each record by this mean. After rescaling, each record's slope is clipped at the same value as
+// before, and epsilon does not increase; it can only decrease in the last digit.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// InitResult is the result of init and its JSON.
+// InitResult is the result of the command init and its JSON form.
 type InitResult struct {
 	Dir       string         `json:"dir"`
 	Fleet     string         `json:"fleet"`
@@ -41,7 +41,7 @@ type initNode struct {
 	Addresses []string `json:"addresses"`
 }
 
-// make writes the folder under a temporary name and renames it after it has read every file back without an error.
+// make writes the fleet's folder under a temporary name, reads every file back, and then renames the folder.
 func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	return r, os.Rename(stage, dir)
 }
 
-// makeNode makes a node's folder. In a trial it also makes the node's key and adds the public key to m.
+// makeNode creates a node's folder. In a trial, it also creates the node's key and adds the public key to m.
 func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -191,8 +191,8 @@ func (o *initOptions) oracle(number int) map[string]any {
 	return map[string]any{"builtin": b}
 }
 
-// listenAt returns where a node with this address listens: on loopback for a loopback address, otherwise on all
-// interfaces.
+// listenAt returns the listen address for a node at the given address: on loopback for a loopback address, otherwise on
+// all interfaces.
 func listenAt(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Keygen is the command that makes a node's key.
+// Keygen is the command that creates a node's key.
 func Keygen(_ context.Context, c *cli.Cmdline) error {
 	name := c.String("name", "", "name of the node in its fleet, 1 to 64 bytes")
 	file := c.String("out", "node.key", "the new key `file`")
@@ -57,7 +57,7 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	return enc.Encode(fleetfile.Member{Name: *name, Keys: []ed25519.PublicKey{public}, Addresses: where})
 }
 
-// readMembers reads lines printed by keygen. It ignores empty lines and comments (#), and reports all errors together.
+// readMembers reads lines printed by keygen. It ignores empty lines and comments (#), and reports all errors at once.
 func readMembers(path string) ([]fleetfile.Member, error) {
 	text, err := fleetfile.ReadFile(path, privacy.MaxForeign, "the lines of keygen")
 	if err != nil {
@@ -79,7 +79,7 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 	return members, errors.Join(errs...)
 }
 
-// memberAddresses completes each "host:port" in list, the value of a flag, to an address to dial.
+// memberAddresses converts each "host:port" in list, the value of a flag, to a complete address that can be dialed.
 func memberAddresses(flag, list string) (out []string, err error) {
 	var f cli.Faults
 	for _, s := range setup.List(list) {

@@ -17,13 +17,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Bounds of S in "-x0 normal:S", the standard deviation of a random start.
+// These are the bounds of S in "-x0 normal:S", the standard deviation of a random initial model.
 const (
 	minDeviation = 1e-6
 	maxDeviation = 1e3
 )
 
-// begin sets a fleet's start from x0, which is the name of a file or normal:S. note receives remarks for the user.
+// begin sets a fleet's initial model as x0 specifies: x0 is either a file name or normal:S. note receives remarks for
+// the user.
 func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err error) {
 	var x []float32
 	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {

@@ -16,8 +16,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 )
 
-// A random start has the same bits on every processor and depends on the seed. A start that is read from a file of
-// numpy.save or export must be complete and finite.
+// TestStart checks that a random initial model has the same bits on every processor and depends on the seed. It also
+// checks that an initial model is rejected if the file, written by numpy.save or export, is incomplete or has numbers
+// that are not finite.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string, content []byte) string {

@@ -1,4 +1,4 @@
-// Package lab has the commands that need no fleet: demo, simulate and plan.
+// Package lab implements the commands that need no fleet: demo, simulate and plan.
 package lab
 
 import (
@@ -84,10 +84,10 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	return err
 }
 
-// maxDemoNodes bounds the listeners, connections and goroutines of one process.
+// maxDemoNodes limits the number of listeners, connections and goroutines in one process.
 const maxDemoNodes = 100
 
-// demo is a fleet of nodes in this process, with a page that shows them.
+// demo is a fleet whose nodes all run in this process, with a page that shows the nodes.
 type demo struct {
 	*setup.Problem
 	show     *cli.Progress
@@ -102,8 +102,8 @@ type demo struct {
 	page  sync.WaitGroup
 }
 
-// run trains over websockets. It returns the result, each node's final model and, with -average, the mean of each
-// node's releases. If addr is not empty, it serves the page at addr until close is called.
+// run trains the fleet over websockets. It returns the result, each node's final model and, with -average, the mean of
+// each node's releases. If addr is not empty, run serves the page at addr until close is called.
 func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
 	defer func() {
 		var wg sync.WaitGroup // close in parallel: closing a node gives its peers time to confirm
@@ -162,7 +162,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	return r, models, means, nil
 }
 
-// monitor creates a monitor for each node and serves the page at addr, if not empty.
+// monitor creates a monitor for each node. If addr is not empty, it also serves the page with all nodes at addr.
 func (d *demo) monitor(addr string) error {
 	for i, name := range d.Fleet.Members {
 		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }
@@ -197,7 +197,7 @@ func (d *demo) close() {
 	}
 }
 
-// round shows all nodes' models after a round.
+// round reports the state of all models after a round, on the terminal and on the page.
 func (d *demo) round(round int, models [][]float32) {
 	f, xbar := d.Fleet, setup.Mean(models)
 	consensus := setup.ConsensusError(xbar, models)
@@ -213,7 +213,8 @@ func (d *demo) round(round int, models [][]float32) {
 	})
 }
 
-// listen makes a key for each member and starts its listener. Each member dials the members that already listen.
+// listen creates a key for each member and starts its listener. Each member dials all members whose listeners are
+// already running.
 func (d *demo) listen() error {
 	d.file = &fleetfile.File{Fleet: d.Fleet}
 	for _, name := range d.Fleet.Members {
@@ -235,9 +236,9 @@ func (d *demo) listen() error {
 	return nil
 }
 
-// compare trains without noise: first each node alone on its own data, then one node on the data of all nodes. It
-// returns the score of each node alone. It writes the mean of these scores, and the score of the node with all data, to
-// r.
+// compare trains without noise: first each node alone on its own data, then a single node on the data of all nodes. It
+// returns the scores of the nodes that trained alone. It stores the mean of these scores, and the score of the single
+// node, in r.
 func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64, error) {
 	var models [][]float32
 	for _, oracle := range append(slices.Clip(p.Oracles), p.Opt.ModelSpec().New(p.Train)) {
@@ -254,8 +255,8 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	return each[:n], nil
 }
 
-// writeTable prints the result of a demo. The parameter solo has the score of each node trained alone; the parameter
-// each has the score of each node trained together with the other nodes.
+// writeTable prints the result of a demo. The parameter solo has the scores of the nodes that trained alone; the
+// parameter each has the scores of the nodes that trained together.
 func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []float64) {
 	row := func(name string, samples, share any, alone, together string) {
 		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Grid has forecasts of private runs for all combinations of several numbers of members, units of privacy and epsilons.
-// It is the result of plan -grid and its JSON.
+// Grid has forecasts of private runs: one for each combination of a number of members, a unit of privacy and an
+// epsilon. It is the result of plan -grid and its JSON form.
 type Grid struct {
 	Dim      int        `json:"dim"`
 	Samples  int        `json:"samples"`
@@ -31,7 +31,7 @@ type GridCell struct {
 	High    float64  `json:"gain_high"`
 }
 
-// gridEpsilons are the epsilons of a grid if -epsilon is not given.
+// gridEpsilons are the default epsilons of a grid, used if -epsilon is not given.
 var gridEpsilons = []float64{0.5, 1, 2, 4, 8}
 
 func (o *PlanOptions) readGrid(text string) error {
@@ -49,7 +49,7 @@ func (o *PlanOptions) readGrid(text string) error {
 	return nil
 }
 
-// checkGrid reports flags that cannot be combined with -grid, because a grid varies or fixes what they set.
+// checkGrid reports flags that cannot be combined with -grid, because a grid itself varies or fixes their values.
 func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	for _, name := range []string{"nodes", "unit", "sigma", "pair-sigma", "non-private", "steps", "queries", "clip"} {
 		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies members, unit and epsilon", name)
@@ -59,8 +59,8 @@ func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	}
 }
 
-// makeGrid forecasts a run for each number of members, unit and epsilon. It fails if the requested graph is impossible
-// with one of the numbers of members.
+// makeGrid forecasts a run for each combination of a number of members, a unit and an epsilon. It fails if the
+// requested graph is impossible for one of the numbers of members.
 func (o *PlanOptions) makeGrid() (*Grid, error) {
 	g := &Grid{Dim: o.dim, Samples: o.samples, Graph: o.Graph, Epsilons: o.epsilons}
 	if len(g.Epsilons) == 0 {
@@ -111,5 +111,5 @@ func (g *Grid) write(t cli.Table) {
 	}
 }
 
-// percent converts a share to percent. A negative share gives 0.
+// percent converts a fraction to percent. For a negative fraction, it returns 0.
 func percent(share float64) float64 { return 100 * max(share, 0) }

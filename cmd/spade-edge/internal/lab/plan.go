@@ -24,7 +24,7 @@ type PlanOptions struct {
 	epsilons     []float64 // values of -epsilon, if -grid is given
 }
 
-// leftover is the share of the disagreement between members that may remain after the cool-down.
+// leftover is the fraction of the disagreement between members that may remain after the cool-down.
 const leftover = 0.05
 
 // Plan is the command that predicts the cost of a run.
@@ -92,7 +92,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// Build makes the fleet without loading data.
+// Build returns the problem that the flags describe, without loading data.
 func (o *PlanOptions) Build() (*setup.Problem, error) {
 	g, err := o.ParseGraph()
 	if err != nil {
@@ -148,8 +148,8 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
-		// Besides noise, a release changes by the clipped update, at most clip in norm. Spread over all coordinates, it
-		// adds to the standard deviation.
+		// A release differs from the one before not only by noise but also by the clipped update, whose norm is at most
+		// clip. The update is spread over all coordinates, so it adds to the standard deviation of each.
 		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
 	}

@@ -99,8 +99,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// simulateNetwork runs the problem on all processors. It returns the result and the final models. After round k it
-// calls the function each with the models of round k, while round k+1 already runs.
+// simulateNetwork trains the problem on all processors. It returns the result and the final models. After each round k,
+// it calls the function each with the models of this round, while round k+1 is already running.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -115,7 +115,8 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	}
 	r := p.NewResult(true)
 	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim, len(p.Fleet.Members)) }
-	// A simulation does not exchange completion messages. All of them have the same length, so one is measured here.
+	// A simulation does not exchange completion messages. All of these messages have the same length, so it is enough
+	// to measure one here.
 	done, err := setup.Meter(p.Fleet.Dim, len(p.Fleet.Members))(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
@@ -167,8 +168,8 @@ func readSeeds(text string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// simulateAll performs all runs in parallel. It returns their results and, if save >= 0, the model file of run number
-// save. The first error stops all runs.
+// simulateAll performs all runs in parallel and returns their results. If save >= 0, it also returns the model file of
+// the run with this index. The first error stops all runs.
 func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
 	build := func(i int) (*setup.Problem, error) {
 		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
@@ -225,8 +226,8 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 	return results, saved, context.Cause(ctx)
 }
 
-// modelFile returns a member's final model in the format of export. It is marked as not private, because its noise
-// comes from the seed and its preprocessing from the data of all clients.
+// modelFile returns a member's final model in the format of export. The model is marked as not private, because its
+// noise is derived from the seed and its preprocessing from the data of all clients.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	recipe, err := p.Recipe("the training part of the data of a simulation")
 	if err != nil {
@@ -239,7 +240,8 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	}, nil
 }
 
-// Sweep summarizes runs over seeds and epsilons. It is the result of simulate with several runs, and its JSON.
+// Sweep summarizes runs over seeds and epsilons. It is the result of the command simulate for several runs, and its
+// JSON form.
 type Sweep struct {
 	Score   string          `json:"score"` // the score in Table: its key in each run's result
 	Table   []sweepGroup    `json:"table"`
@@ -259,7 +261,7 @@ type sweepGroup struct {
 	WorstClient float64 `json:"worst_client"`
 }
 
-// newSweep summarizes the results, which have the same number of runs for each of epsilons.
+// newSweep summarizes the results. There must be the same number of results for each element of epsilons.
 func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Sweep {
 	s := &Sweep{Score: "accuracy_mean", Runs: results, Seconds: time.Since(began).Seconds()}
 	worst := slices.Min[[]float64]

@@ -24,14 +24,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// finding is one line of the output of check.
+// finding is one line of the output of the command check.
 type finding struct {
 	Item    string `json:"item"`
 	Verdict string `json:"verdict"` // ok, warn or fail
 	Text    string `json:"text"`
 }
 
-// Checkup is the result of the command check, which prints it, with -json as JSON.
+// Checkup is the result of the command check, printed as text or, with -json, as JSON.
 type Checkup struct {
 	Node  string    `json:"node"` // path of the node file
 	OK    bool      `json:"ok"`
@@ -86,8 +86,8 @@ func (c *Checkup) add(item, level, format string, args ...any) {
 func (c *Checkup) ok(item, format string, args ...any)   { c.add(item, "ok", format, args...) }
 func (c *Checkup) warn(item, format string, args ...any) { c.add(item, "warn", format, args...) }
 
-// fail adds a failed item. The parameter code is the exit code with which run would fail for this reason. check exits
-// with the code of the first failure.
+// fail adds a failed item. The parameter code is the exit code with which "spade-edge run" would fail for the same
+// reason. "spade-edge check" exits with the code of the first failed item.
 func (c *Checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
@@ -96,10 +96,10 @@ func (c *Checkup) fail(item string, code int, err error) {
 	c.add(item, "fail", "%v", cli.Cured(err))
 }
 
-// codeOf returns the code with which run would exit after err.
+// codeOf returns the exit code of "spade-edge run" after the error err.
 func codeOf(err error) int { return cli.ExitCode(err, "", io.Discard) }
 
-// everything runs the checks in order. It skips a check that depends on a failed check.
+// everything performs the checks in order. It skips a check if an earlier check on which it depends has failed.
 func (c *Checkup) everything(ctx context.Context, path string, offline, edges bool) {
 	node, err := readOwn(c.program, path)
 	if err != nil {
@@ -156,8 +156,8 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	}
 }
 
-// parts checks the node's data, state and ledger files, its port, and the rules that the node itself applies to a
-// configuration. It returns the error from opening the oracle, or nil.
+// parts checks the node's data, its state and ledger files, its port and its settings. It returns the error from
+// opening the oracle, or nil.
 func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (errOracle error) {
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
@@ -264,7 +264,8 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 	}
 }
 
-// privacy reports the cost and the forecast of the run, and whether its limit and the ledger cover the cost.
+// privacy reports the cost and the forecast of the run, and whether the cost fits the run's limit and the ledger's
+// remaining budget.
 func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *plan.PreflightReport) {
 	pr := f.Privacy
 	switch {
@@ -323,8 +324,8 @@ func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	c.ok(item, "%s can be bound", node.Listen)
 }
 
-// neighbors connects to all peers of the node: at one address of each peer or, if every is true, at all addresses of
-// each peer.
+// neighbors connects to all peers of the node: at one address of each peer or, if every is true, at all of its
+// addresses.
 func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
 	answers := c.program.Ask(ctx, d, c.timeout, every)
 	for _, a := range answers {

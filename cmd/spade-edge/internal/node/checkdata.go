@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// data inspects the node's table, if the node learns from one. What it finds does not make check fail: run does not
-// inspect the table, so the node would start anyway.
+// data inspects the node's table, if the node learns from a table. Its findings do not make "spade-edge check" fail:
+// "spade-edge run" does not inspect the table, so the node would start anyway.
 func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) {
 	b := builtin.Of(node)
 	if b == nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Evaluation holds a model's scores on some data; it is the result of evaluate and its JSON.
+// Evaluation has a model's scores on some data. It is the result of the command evaluate and its JSON form.
 type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
 }
 
-// Evaluate is the command that scores a model file on labelled samples.
+// Evaluate is the command that scores a model file on labeled samples.
 func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	var r Evaluation
 	rule := c.String("threshold", "", "two classes: the `probability` from which the second one is predicted: youden or "+
@@ -73,7 +73,7 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// classMetrics prints the scores of predicted classes.
+// classMetrics prints the scores for predicted classes.
 func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	t.Row("accuracy", "%s of %d samples; always saying the most frequent class: %.2f %%", percent(&m.Accuracy), m.Samples,
 		100*m.Majority)
@@ -111,7 +111,7 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	}
 }
 
-// percent formats a share in percent, with its confidence interval.
+// percent formats an estimated fraction in percent, with its confidence interval.
 func percent(e *task.Estimate) string { return estimate(e, "%.2f %% [%.1f, %.1f]", 100) }
 
 // number formats an estimate with its confidence interval.
@@ -152,10 +152,10 @@ func (a *Applied) choose(rule, to string) error {
 	return nil
 }
 
-// cut returns the decision threshold with the highest specificity among the thresholds whose sensitivity is not below
-// the parameter least. If least is 0, cut instead returns the threshold with the largest sum of sensitivity and
-// specificity (Youden 1950). The highest threshold wins a tie. A threshold lies midway between the probabilities of two
-// samples, or below all of them.
+// cut returns the decision threshold with the highest specificity among all thresholds whose sensitivity is not below
+// the parameter least. If least is 0, cut instead maximizes the sum of sensitivity and specificity (Youden 1950). The
+// highest threshold wins a tie. A threshold lies midway between the probabilities of two samples, or below all
+// probabilities.
 func cut(is []int, probability []float64, least float64) (at float64, err error) {
 	order, count, above := make([]int, len(is)), [2]int{}, [2]int{}
 	for i, y := range is {

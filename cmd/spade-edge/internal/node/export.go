@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Exported describes the file that export wrote; it is the result of export and its JSON.
+// Exported describes the file that the command export wrote. It is the result of the command and its JSON form.
 type Exported struct {
 	Run         string `json:"run"`
 	Name        string `json:"name"`
@@ -37,10 +37,11 @@ type Exported struct {
 	Sum         string `json:"sha256_file"`
 	Certificate string `json:"certificate,omitempty"` // path of the copy; empty if no certificate covers the model
 	NonPrivate  bool   `json:"non_private"`
-	// Predicts reports whether the written file is a model file with the preprocessing, which predict and evaluate
-	// need.
+	// Predicts reports whether the file is a model file that includes the preprocessing. The commands predict and
+	// evaluate need the preprocessing.
 	Predicts bool `json:"predicts"`
-	// Compared has the scores of the shared, the local and the personal model on this site's samples, with -personal.
+	// Compared has the scores of the shared, the local and the personal model on this site's samples. It is set only
+	// with -personal.
 	Compared *setup.Personal `json:"compared,omitempty"`
 }
 
@@ -143,7 +144,7 @@ func checkExport(c *cli.Cmdline, to, format string) error {
 	return nil
 }
 
-// write prints what export wrote. why is the reason why there is no certificate.
+// write prints the result. why is the reason why there is no certificate.
 func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	what := "model"
 	if r.Averaged {
@@ -170,7 +171,7 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	}
 }
 
-// recipeOf adds the preprocessing to a model file, or the reason why the file has none.
+// recipeOf adds the preprocessing to a model file or, if that is impossible, the reason why the file has none.
 func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
 	b := builtin.Of(node)
 	switch {
@@ -189,8 +190,8 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 	return err
 }
 
-// certificate returns the text of the node's certificate if it is valid and covers the model; otherwise why says why
-// not.
+// certificate returns the text of the node's certificate if it is valid and covers the model. Otherwise it returns the
+// reason in why.
 func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE: what the node has sent may reveal its data"

@@ -14,9 +14,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// personalize fits the model m further on the node's own records, replaces m's weights by the result, and returns a
-// comparison of both models. judges is the file of the samples on which personalize compares the models. If judges is
-// empty, personalize uses the samples that the node holds back.
+// personalize fits the model m further to the node's own records, replaces m's weights with the result, and returns a
+// comparison of both models. judges is the file with the samples for the comparison. If judges is empty, personalize
+// uses the node's held-out samples.
 func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, judges string) (p *setup.Personal, err error) {
 	b := builtin.Of(node)
 	if b == nil {

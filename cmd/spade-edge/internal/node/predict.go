@@ -22,7 +22,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Applied describes a model file that predict or evaluate applies; its fields begin the JSON of both commands.
+// Applied describes the model file that the command predict or evaluate applies. The JSON output of both commands
+// begins with the fields of Applied.
 type Applied struct {
 	Model      string `json:"model_sha256"`
 	Run        string `json:"run"`
@@ -31,7 +32,7 @@ type Applied struct {
 	Done       bool   `json:"done"`
 	NonPrivate bool   `json:"non_private"`
 	Data       string `json:"data"`
-	// Unknown lists values of the data that are not among the categories of their column.
+	// Unknown lists values in the data that are not among the known categories of their column.
 	Unknown []string `json:"unknown_categories,omitempty"`
 	Classes []string `json:"classes,omitempty"`
 	Target  string   `json:"target,omitempty"` // the column to predict, if it is numeric
@@ -45,7 +46,7 @@ type Applied struct {
 	seed      uint64
 }
 
-// Predictions is the JSON of predict.
+// Predictions is the result of the command predict and its JSON form.
 type Predictions struct {
 	*Applied
 	Columns []string    `json:"columns,omitempty"` // the columns of contributions
@@ -66,7 +67,7 @@ type predicted struct {
 	at   int // index of the predicted class
 }
 
-// apply parses the flags that predict and evaluate share, reads the model file and calls f. It reports an error of f as
+// apply parses the flags that predict and evaluate share, reads the model file and calls f. It marks an error from f as
 // an error in the data.
 func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	a := &Applied{}
@@ -163,7 +164,7 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, r.table)
 }
 
-// csv prints all predictions as CSV, with a column of ids if the data have one.
+// csv prints all predictions as CSV. If the data has IDs, it includes a column for them.
 func (r *Predictions) csv(out io.Writer) error {
 	w := csv.NewWriter(out)
 	line := func(row, id string, rest ...string) {
@@ -192,8 +193,7 @@ func (r *Predictions) csv(out io.Writer) error {
 	return w.Error()
 }
 
-// four formats a number with four significant digits, or as an integer if it has more than four digits before the
-// decimal point.
+// four formats a number with four significant digits, or as an integer if its integer part has more than four digits.
 func four(v float64) string {
 	if size := math.Abs(v); size >= 1e4 && size < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -201,8 +201,8 @@ func four(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// table prints predictions for people: with two classes the probability of the second class, with more the probability
-// of the predicted class, and the three columns that contributed most.
+// table prints predictions in a readable form. With two classes, it prints the probability of the second class; with
+// more classes, the probability of the predicted class and the three columns that contributed most.
 func (r *Predictions) table(t cli.Table) {
 	line := func(row, id, said, p, most string) {
 		if r.named {

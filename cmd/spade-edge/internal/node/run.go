@@ -1,4 +1,4 @@
-// Package node has the commands of one device: run, status, stop, check, export, predict and evaluate.
+// Package node implements the commands for one device: run, status, stop, check, export, predict and evaluate.
 package node
 
 import (
@@ -99,7 +99,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	return err
 }
 
-// complete returns an error if neighbors are in quarantine.
+// complete returns an error if any neighbor is in quarantine.
 func (r *RunResult) complete() error {
 	if len(r.Quarantined) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (r *RunResult) complete() error {
 		strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
 }
 
-// tell makes the device print its progress, as text or as JSON.
+// tell configures the device to print its progress, as text or as JSON.
 func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	f := d.Fleet.Fleet
 	d.Say = func(line string) { show.Say("%s", line) }
@@ -152,14 +152,14 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	return text
 }
 
-// RunResult is the result of a node's run and its JSON.
+// RunResult is the result of a node's run and its JSON form.
 type RunResult struct {
 	device.Outcome
 	Privacy *setup.Privacy `json:"privacy"`
 }
 
-// Write prints the result for people: at most ten lines of 80 columns unless something is wrong or verbose is true. m
-// is the method at the end of the run, which may have stopped early.
+// Write prints the result as text: at most ten lines of 80 columns, unless something is wrong or verbose is true. m is
+// the method at the end of the run, which may have stopped early.
 func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)
 	t.Row("model", "%s", r.Model)

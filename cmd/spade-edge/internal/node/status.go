@@ -36,7 +36,7 @@ func Status(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(st, func(t cli.Table) { _, _ = io.WriteString(t, StatusText(st)) })
 }
 
-// StatusText formats a status for people.
+// StatusText formats a node's status for display.
 func StatusText(s *monitor.Status) string {
 	var text strings.Builder
 	b := cli.Table{Writer: &text}
@@ -114,7 +114,7 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 	}
 }
 
-// ownRows prints figures that come from the device's own data and never leave the device.
+// ownRows prints values that come from the device's own data and never leave the device.
 func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	covered := ""
 	if !nonPrivate {
@@ -142,7 +142,7 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	}
 }
 
-// trendRows prints whether the node's local loss still falls, and the privacy cost of more rounds.
+// trendRows prints whether the node's local loss is still decreasing, and the privacy cost of more rounds.
 func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
 	if t == nil {
 		return
@@ -237,7 +237,8 @@ func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	return node, fleet, cli.AsUsageError(err)
 }
 
-// Stopped says how many rounds a node had made when it stopped; it is the result of stop and its JSON.
+// Stopped has the number of rounds that a node had made when it stopped. It is the result of the command stop and its
+// JSON form.
 type Stopped struct {
 	WasRunning bool `json:"was_running"`
 	Round      int  `json:"round"`
@@ -245,7 +246,8 @@ type Stopped struct {
 	Cooldown   int  `json:"cooldown"`
 }
 
-// StopAsked is a node's early-stop request. It is the result of stop if the user asks for an early stop, and its JSON.
+// StopAsked is a node's early-stop request. It is the result of the command stop, and its JSON form, if the user asks
+// for an early stop.
 type StopAsked struct {
 	Asked int           `json:"asked"` // the last round with data
 	Stop  *monitor.Stop `json:"stop"`

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// Websockets is the program spade-edge, whose nodes connect to each other.
+// Websockets is the program spade-edge, whose nodes connect directly to each other.
 var Websockets = &cli.Program{
 	Name: "spade-edge",
 	Accept: func(node *fleetfile.Node) error {
@@ -38,7 +38,7 @@ var Websockets = &cli.Program{
 }
 
 // askNeighbors connects to each neighbor that has an address. If every is true, it tries all addresses of all
-// neighbors: first the first address of each neighbor, then the second address of each, and so on.
+// neighbors: the first address of each neighbor, then the second address of each, and so on.
 func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration, every bool) (all []cli.Answer) {
 	link := ws.ConfigOf(d.Fleet, d.File.Name, d.Key, d.File.Listen)
 	link.Proxy = d.Proxy
@@ -61,7 +61,7 @@ func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration,
 	}
 }
 
-// probe connects to each peer of link once.
+// probe connects once to each peer of the given link.
 func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []cli.Answer) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

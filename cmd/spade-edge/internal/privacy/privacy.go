@@ -1,4 +1,4 @@
-// Package privacy has the command that plans noise, verifies certificates and manages ledgers.
+// Package privacy implements the command that plans noise, verifies certificates and manages ledgers.
 package privacy
 
 import (
@@ -77,7 +77,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	return nil
 }
 
-// check reports flags that the mode does not allow and values out of range.
+// check reports flags that the mode does not allow and values that are out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
 	var f cli.Faults
 	for _, name := range slices.Sorted(maps.Keys(o.Given)) {
@@ -109,7 +109,8 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	return f.Usage()
 }
 
-// Plan is the result of planning, and its JSON: rounds and noise with their cost.
+// Plan has the number of rounds, the noise and the privacy cost of a planned run. It is the result of planning and its
+// JSON form.
 type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`
@@ -118,8 +119,7 @@ type Plan struct {
 	dpmech.Cost
 }
 
-// maxPlan is an upper bound on the rho (zCDP) of a plan. Package dpmech has the same bound for the rho that a ledger
-// counts.
+// maxPlan is an upper bound on the rho (zCDP) of a plan. Package dpmech has the same bound on the rho in a ledger.
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan() error {
@@ -163,7 +163,7 @@ func (o *privacyOptions) makeLedger() error {
 	return o.showLedger()
 }
 
-// CreateLedger makes a new ledger.
+// CreateLedger creates a ledger at path for the named data set. It fails if the file exists.
 func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...state.Declaration) error {
 	l, err := state.CreateLedger(path, dataset, limit, declared...)
 	if err != nil {
@@ -190,13 +190,13 @@ func (o *privacyOptions) showLedger() error {
 	return o.Print(LifetimeLeft{life, left}, func(t cli.Table) { Ledger(t, o.ledger, life, left) })
 }
 
-// LifetimeLeft is the JSON that the command privacy prints about a ledger.
+// LifetimeLeft is the JSON that the command privacy prints for a ledger.
 type LifetimeLeft struct {
 	*dpmech.Lifetime
 	Left *LedgerLeft `json:"left"`
 }
 
-// Ledger prints the contents of a ledger and the budget that it leaves.
+// Ledger prints the contents of a ledger and its remaining budget.
 func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	t.Row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.Row("data set", "%s", life.Dataset)
@@ -229,14 +229,13 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
 }
 
-// curveOf returns the curve of epsilon, at delta, of several runs together. It assumes nothing about their graphs,
-// which a ledger does not record.
+// curveOf returns the epsilon curve of several runs together, at delta. It assumes nothing about the graphs of the
+// runs, because a ledger does not record them.
 func curveOf(t dpmech.Total, delta float64) dpmech.Curve {
 	return dpmech.CurveOf(t, dpmech.Shared{}, nil, delta, dpmech.GDP)
 }
 
-// LedgerLeft is the budget that a ledger leaves for further releases, and its JSON. It is absent if the ledger has no
-// limit.
+// LedgerLeft is the remaining budget of a ledger, and its JSON form. Figures is empty if the ledger has no limit.
 type LedgerLeft struct {
 	Figures []FigureLeft `json:"figures,omitempty"`
 	Rounds  *int         `json:"rounds,omitempty"` // learning rounds left at a fleet's settings
@@ -246,14 +245,14 @@ type LedgerLeft struct {
 	Text string `json:"-"`
 }
 
-// FigureLeft is the budget that a ledger leaves against one adversary.
+// FigureLeft is the remaining budget of a ledger against one adversary.
 type FigureLeft struct {
 	Adversary string  `json:"adversary"`
 	Rho       float64 `json:"rho"`     // zCDP
 	Epsilon   float64 `json:"epsilon"` // for a further run, by the limit's delta and accounting
 }
 
-// releases returns how many releases of the run r the ledger counts.
+// releases returns the number of releases that a ledger has recorded for the run r.
 func releases(r dpmech.RunSpend) (n int) {
 	for _, s := range r.Spends {
 		n += s.Rounds
@@ -261,8 +260,8 @@ func releases(r dpmech.RunSpend) (n int) {
 	return n
 }
 
-// LeftOf returns the budget that a ledger with the contents life leaves. If f is not nil, the result also has the
-// number of rounds of f that fit into this budget.
+// LeftOf returns the remaining budget of a ledger with the contents life. If f is not nil, the result also has the
+// number of rounds of f that this budget allows.
 func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 	l := &LedgerLeft{Text: "as much as you like: the ledger has no limit"}
 	left := life.Limit.Left(life.Total()) // infinite without a limit

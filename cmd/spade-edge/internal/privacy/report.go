@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// reportPage is the HTML page of a report. Names in braces are placeholders.
+// reportPage is the HTML template of a report. Names in braces are placeholders.
 //
 //go:embed report.html
 var reportPage string
@@ -23,7 +23,7 @@ var reportPage string
 // list builds HTML from untrusted text.
 type list struct{ strings.Builder }
 
-// add appends HTML formatted by form. It escapes the values.
+// add appends HTML. It escapes the values and formats them with form.
 func (l *list) add(form string, values ...any) {
 	for i, v := range values {
 		values[i] = strings.ReplaceAll(html.EscapeString(transport.Printable(fmt.Sprint(v))), "/", "/<wbr>") // where a path may break
@@ -45,7 +45,8 @@ func items(all []string) string {
 
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
-// report returns a page for people who decide about data, such as an ethics board. text is the certificate's file.
+// report returns an HTML page for people who decide about data, such as an ethics board. text is the content of the
+// certificate's file.
 func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledger) []byte {
 	c := v.Certificate
 	curve, unit := c.Bound()
@@ -80,7 +81,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 	).Replace(reportPage))
 }
 
-// facts returns HTML that says what a certificate protects, and over which runs.
+// facts returns HTML that describes what a certificate protects and which runs it covers.
 func facts(c *dpmech.Certificate) string {
 	var l list
 	l.fact("Protected", "%s", c.Unit)

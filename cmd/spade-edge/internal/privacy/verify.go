@@ -12,12 +12,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Verification is the result of verifying a certificate, and its JSON.
+// Verification is the result of verifying a certificate, and its JSON form.
 type Verification struct {
 	Verified      bool `json:"verified"`
 	LedgerChecked bool `json:"ledger_checked"`
 	FleetChecked  bool `json:"fleet_checked"`
-	// neighbors whose signature confirms that they hold the last release
+	// neighbors whose signature confirms that they received the last release
 	Countersigned []string `json:"countersigned_by"`
 	// all other neighbors; both lists are empty if no fleet was checked
 	NotCountersigned []string            `json:"not_countersigned_by"`
@@ -58,8 +58,7 @@ func (o *privacyOptions) verifyCertificate() error {
 	})
 }
 
-// CertificateIn reads a certificate and the text of its file without verifying it. It returns the text even if parsing
-// fails.
+// CertificateIn reads a certificate without verifying it. It returns the text of the file even if parsing fails.
 func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	text, err := fleetfile.ReadFile(path, MaxForeign, "a certificate")
 	if err != nil {
@@ -72,10 +71,10 @@ func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	return text, c, nil
 }
 
-// MaxForeign bounds the size, in bytes, of a file that other people supply.
+// MaxForeign is the maximum size, in bytes, of a file that other people supply.
 const MaxForeign = 64 << 20
 
-// Right prefixes a non-nil error with the path of the certificate.
+// Right prefixes err with the path of the certificate. If err is nil, it returns nil.
 func Right(path string, err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +82,8 @@ func Right(path string, err error) error {
 	return fmt.Errorf("%s is not valid:\n%w", path, err)
 }
 
-// audit checks the certificate against the fleet file and the keys in it and, unless ledger is nil, against ledger.
+// audit checks the certificate against the fleet file and its keys. It also checks the certificate against ledger,
+// unless ledger is nil.
 func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {
@@ -138,12 +138,13 @@ func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
 }
 
-// Evidence is the result of verifying evidence, and its JSON.
+// Evidence is the result of verifying the evidence in a journal, and its JSON form.
 type Evidence struct {
 	Evidence []Double `json:"evidence"`
 }
 
-// Double is one piece of evidence: equivocation (two releases of one round), or a release that no honest member makes.
+// Double is one piece of evidence: equivocation (two releases in the same round), or a release that no honest member
+// can make.
 type Double struct {
 	Member   string `json:"member"`
 	Round    int    `json:"round"`
@@ -153,8 +154,8 @@ type Double struct {
 }
 
 // verifyEvidence checks the evidence in a journal with the keys in the fleet file, so it need not trust the journal's
-// author. For equivocation it checks both signatures of a round; for an impossible release, it checks the release
-// against the fleet's public numbers.
+// author. For equivocation, it checks the signatures of both releases; for an impossible release, it checks the release
+// against the fleet's public parameters.
 func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 	if o.fleet == "" {
 		return cli.Usage("-fleet is missing: %s is evidence, which is checked with the keys in the fleet file", o.verify)

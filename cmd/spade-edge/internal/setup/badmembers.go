@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// BadMembers describes, from public numbers, what one malicious member can do in a run and how to prevent it. It
-// returns "" if such a member can do little, or if the fleet has one member. The figures come from sdk/ROBUST.md.
+// BadMembers describes, based on public parameters, what one malicious member can do in a run and how to prevent it. It
+// returns "" if such a member can do little, or if the fleet has only one member. The numbers come from sdk/ROBUST.md.
 func BadMembers(f *sdk.Fleet) string {
 	g, err := f.Graph()
 	if err != nil || len(f.Members) < 3 {
@@ -44,7 +44,7 @@ func BadMembers(f *sdk.Fleet) string {
 	return ""
 }
 
-// fewest returns the smallest number of neighbors that any member has.
+// fewest returns the smallest number of neighbors of any member.
 func fewest(g *graph.Graph) int {
 	least := g.N()
 	for i := range g.N() {
@@ -53,8 +53,9 @@ func fewest(g *graph.Graph) int {
 	return least
 }
 
-// hidden returns how far a malicious member can move the model without its releases becoming longer than local noise
-// makes them, as a share of the distance that all other members together can move it.
+// hidden returns how far a malicious member can move the model if the norm of its contribution to the whole run is no
+// larger than that of an honest member's local noise. The result is a fraction of the distance by which all other
+// members together can move the model.
 func hidden(f *sdk.Fleet) float64 {
 	p, k := f.Privacy, float64(f.Method.Rounds)
 	reach := p.Clip

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// ReadTask reads the file of -task: the preprocessing and the model.
+// ReadTask reads the file given with -task, which has the preprocessing and the model.
 func (o *Options) ReadTask(file string) (err error) {
 	if file == "" {
 		return nil
@@ -42,8 +42,8 @@ func (o *Options) clientFiles(f *cli.Faults) {
 	}
 }
 
-// load reads and prepares the data. own has the samples that each client learns from. If clients have their own files,
-// held has the samples that each client holds back.
+// load reads and prepares the data. own has each client's training samples. If clients have their own files, held has
+// each client's held-out samples.
 func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	partition, err := task.ParsePartition(o.Partition)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// MakeFleet makes the fleet and fills in suggested values for unset parts of the method. dim is the number of the
-// model's parameters. With Options.Adapter, p.X0 is the model that the adapter adapts.
+// MakeFleet creates the fleet and fills in suggested values for unset parts of the method. dim is the number of the
+// model's parameters. If Options.Adapter is set, p.X0 is the model to which the adapter applies.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
@@ -32,10 +32,7 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
-	known.Neighbors = fewest(p.Graph)
-	if f.Adapter != nil {
-		known.Moved = f.Adapter.Moved()
-	}
+	known.Adapter, known.Neighbors = f.Adapter, fewest(p.Graph)
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err
@@ -71,8 +68,8 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	return CoversAll(f)
 }
 
-// features returns public facts about a model's features: whether each parameter is the weight of a table's column,
-// and whether features are pixels or principal components. Nothing is known of an external program's model.
+// features returns public facts about a model's features: whether each parameter is the weight of one table column, and
+// whether features are pixels or principal components. For the model of an external program, both results are false.
 func (p *Problem) features() (columns, uneven bool) {
 	o := &p.Opt
 	if p.Set == nil && o.Recipe == nil {
@@ -97,8 +94,8 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 	}
 }
 
-// shareNoise sets up pairwise noise if requested. It fails if a member has so few noise partners that all of them may
-// collude or disappear.
+// shareNoise sets up pairwise noise if requested. It fails if a member has so few noise partners that all of its
+// partners may collude or disappear.
 func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	o := &p.Opt
 	if !o.Given["colluders"] {
@@ -123,7 +120,7 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		}
 		pr.Colluders = most
 	case o.Collude > 0:
-		// Round up, so that the guarantee covers at least the requested share.
+		// Round up, so that the guarantee covers at least the requested fraction.
 		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf
 	}
 	if o.Collude != 0 {
@@ -148,8 +145,8 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	return nil
 }
 
-// widest returns the graph of the pairs of members that share noise. If neither -partners nor -sigma is given, every
-// pair of members shares noise, unless the fleet has too many members for a complete graph.
+// widest returns the graph whose edges are the pairs of members that share noise. If neither -partners nor -sigma is
+// given, every pair of members shares noise, unless the fleet has too many members for a complete graph.
 func (p *Problem) widest() (*graph.Graph, error) {
 	o, n := &p.Opt, p.Graph.N()
 	pr := o.Asked.Privacy
@@ -163,7 +160,7 @@ func (p *Problem) widest() (*graph.Graph, error) {
 	return pr.NoiseGraph(p.Graph, o.Asked.Method.Seed)
 }
 
-// Schedule returns the schedule of the rounds.
+// Schedule returns the run's schedule of learning, mixing and cool-down rounds, including the noise partners.
 func (p *Problem) Schedule() (graph.Schedule, error) {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
 	c := graph.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
@@ -179,7 +176,7 @@ func (p *Problem) Schedule() (graph.Schedule, error) {
 	return c, err
 }
 
-// CoversAll returns an error if a run against all other members together costs more than the fleet's limit.
+// CoversAll returns an error if the privacy cost of a run against all other members together exceeds the fleet's limit.
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Options are the flags that commands share.
+// Options has the values of the flags that commands share.
 type Options struct {
 	*cli.Cmdline
 	Collude, colludeOf int       // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
@@ -29,21 +29,21 @@ type Options struct {
 	Table              string
 	Average            bool
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
-	// Adapter, if not nil, makes the fleet's adapter; its parameter is the number of the model's parameters.
+	// Adapter, if not nil, returns the fleet's adapter for a model with the given number of parameters.
 	Adapter func(of int) (*adapter.Spec, error)
-	// data
+	// These fields describe the data and the model.
 	Spec      task.Spec // in fit, with Whole and a test fraction of 0, no samples are held back
 	Partition string
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
 	Files     []string     // one per client; nil if all clients share one
-	// network
+	// These fields describe the network.
 	Nodes int
 	Names []string // of the members; nil means node-0, node-1 and so on
 	Graph string
 }
 
-// NewOptions returns options of c with the default seed, epsilon limit and delta. Every other setting is unset.
+// NewOptions returns options for c with the default seed, epsilon limit and delta. Every other setting is unset.
 func NewOptions(c *cli.Cmdline) Options {
 	o := Options{Cmdline: c, Table: "dense", Spec: task.Spec{TestFraction: 0.2}}
 	o.Asked.Method.Seed = 1
@@ -56,11 +56,10 @@ func NewOptions(c *cli.Cmdline) Options {
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
 // linear reports whether the model is the linear model for a numeric target. The query radius of the linear model is
-// half the query radius of a model for classes: with a larger radius, predictions would reach the ends of the target's
-// range.
+// half that of a classification model: with a larger radius, predictions would reach the ends of the target's range.
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
-// Known returns what plan.Suggest needs to know to suggest a method. samples has each client's number of samples.
+// Known returns the input for plan.Suggest, which suggests a method. samples has each client's number of samples.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
@@ -84,7 +83,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	return k
 }
 
-// SettingFlags adds the flags named in the parameter only or, if there are none, the flags of all settings.
+// SettingFlags adds the flags with the given names. If no names are given, it adds the flags for all settings.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	for _, s := range settings.All() {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
@@ -144,8 +143,8 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders parses a number of colluders, a share of all members, half, or auto. [Problem.MakeFleet] turns a share
-// or auto into a number.
+// readColluders parses a number of colluders: an integer, "half", "auto", or a fraction of all members such as "1/3".
+// [Problem.MakeFleet] later replaces the last three with an integer.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {
@@ -188,14 +187,14 @@ func (o *Options) readEpsilons(text string) error {
 	return nil
 }
 
-// RegisterData adds the flags of the data and their partition.
+// RegisterData adds the flags for the data and its partition.
 func (o *Options) RegisterData(c *cli.Cmdline) {
 	o.RegisterSource(c)
 	c.StringVar(&o.Partition, "partition", o.Partition,
 		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
-// RegisterSource adds the flags of the data and their preparation.
+// RegisterSource adds the flags for the data and its preparation.
 func (o *Options) RegisterSource(c *cli.Cmdline) {
 	list := func(to *[]string, name, usage string) {
 		c.Func(name, usage, func(text string) error {
@@ -234,7 +233,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 		"`share` of samples to test on, if the source has no test files")
 }
 
-// readScale parses -scale: names of columns, each followed by a colon and its factor. A name may contain colons.
+// readScale parses -scale: names of columns, each followed by a colon and a factor. A name may contain colons.
 func (o *Options) readScale(text string) error {
 	o.Spec.Scale = map[string]float64{}
 	for _, one := range List(text) {
@@ -255,14 +254,14 @@ func (o *Options) readScale(text string) error {
 	return nil
 }
 
-// RegisterModel adds the flags of a built-in model.
+// RegisterModel adds the flags for a built-in model.
 func (o *Options) RegisterModel(c *cli.Cmdline) {
 	c.StringVar(&o.Model.Name, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden "+
 		"layer; with -target linear or perceptron (default then linear)")
 	c.IntVar(&o.Model.Hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
 }
 
-// RegisterRun adds the flags of a run.
+// RegisterRun adds the flags for a run.
 func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
 
@@ -272,7 +271,7 @@ func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.JSONFlag("")
 }
 
-// Read adds the shared flags and parses a command line into o.
+// Read adds the shared flags to the command line and parses it into o.
 func (o *Options) Read(c *cli.Cmdline) error {
 	o.RegisterData(c)
 	o.RegisterModel(c)
@@ -292,8 +291,8 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// CheckSettings reports flags whose values are out of range. It also refuses 0 where 0 would mean that the setting is
-// unset.
+// CheckSettings reports flags whose values are out of range. It also rejects 0 for settings where 0 would mean that the
+// setting is unset.
 func (o *Options) CheckSettings(f *cli.Faults) {
 	for _, s := range settings.All() {
 		if !o.Given[s.Flag] {
@@ -308,7 +307,7 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 	}
 }
 
-// ModelSpec returns the requested model. A perceptron without -hidden has eight hidden units.
+// ModelSpec returns the specification of the requested model. A perceptron has eight hidden units by default.
 func (o *Options) ModelSpec() task.ModelSpec {
 	m := o.Model
 	if o.HiddenLayer() && !o.Given["hidden"] && o.Recipe == nil {
@@ -320,7 +319,7 @@ func (o *Options) ModelSpec() task.ModelSpec {
 	return m
 }
 
-// Conflicts reports flags that cannot be combined, and flags whose value is out of range.
+// Conflicts reports flags that cannot be combined, and flags whose values are out of range.
 func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
 		f.When(o.Recipe != nil && o.Given[name], "-%s cannot be combined with -task, which already sets it", name)
@@ -355,7 +354,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	f.When(o.Nodes < 1, "-nodes is %d, want at least 1", o.Nodes)
 }
 
-// DataSpec returns the requested data.
+// DataSpec returns the specification of the requested data.
 func (o *Options) DataSpec() task.Spec {
 	s := o.Spec
 	s.Seed, s.Whole = o.Asked.Method.Seed, s.Whole && s.TestFraction == 0
@@ -363,7 +362,7 @@ func (o *Options) DataSpec() task.Spec {
 	return s
 }
 
-// List splits a flag's value at commas; an empty value gives an empty list.
+// List splits a flag's value at commas. It returns an empty list for an empty value.
 func List(s string) []string {
 	if s == "" {
 		return nil
@@ -376,9 +375,9 @@ var Preparation = []string{
 	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
 }
 
-// Gap is the placeholder in a new node file that the user must replace by the name of a program.
+// Gap is the placeholder in a new node file that the user must replace with the name of a program.
 const Gap = "FILL-IN-THE-ORACLE"
 
-// ErrGap is the error for a node file that still has the placeholder [Gap].
+// ErrGap is the error for a node file that still contains the placeholder [Gap].
 var ErrGap error = cli.Usage("the node file has a gap: \"oracle\" does not name what this node learns from; give it " +
 	"a \"stream\" or a \"builtin\" (see sdk/fleetfile/FORMAT.md)")

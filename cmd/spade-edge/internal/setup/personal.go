@@ -18,7 +18,7 @@ const (
 )
 
 // Personal compares three models at a site: the fleet's model, a model trained only on the site's own records, and a
-// personal model, which is the fleet's model fitted further on these records.
+// personal model, which is the fleet's model after further training on these records.
 type Personal struct {
 	Models  []Judged `json:"models"` // shared, own, personal
 	Records int      `json:"records"`
@@ -26,11 +26,11 @@ type Personal struct {
 	Beats   []string `json:"beats"` // models with greater loss: the 95 % interval of the mean difference is above zero
 }
 
-// Judged has a model's scores on samples that were used neither to train the model nor to choose it.
+// Judged has a model's scores on samples that were used neither to train nor to choose the model.
 type Judged struct {
 	Name string `json:"name"`
-	// Start says where the training of a personal model began: 0 means at the fleet's model, 1 halfway between that
-	// model and the fleet's start, 2 at the fleet's start.
+	// Start is the point where the training of a personal model began: 0 is the fleet's model, 2 is the initial model
+	// of the fleet's run, and 1 is halfway between the two.
 	Start          int                 `json:"start"`
 	Rounds         int                 `json:"rounds"` // of local learning from that start
 	Loss           float64             `json:"loss"`   // mean over the judging samples
@@ -41,10 +41,11 @@ type Judged struct {
 	losses []float64
 }
 
-// Personalize compares the fleet's model shared with models that it trains on train, a site's own records. start is the
-// start of the fleet's run. test has samples that trained none of the models: Personalize chooses the start and the
-// number of rounds on one half of test and judges on the other half. lopsided reports whether the columns are principal
-// components or pixels. Everything runs locally, without noise, with seed 1, and nothing is sent.
+// Personalize compares the fleet's model (shared) with models that it trains on the site's own records (train). start
+// is the initial model of the fleet's run. No model was trained on the samples in test: Personalize uses one half of
+// them to choose the starting point and the number of rounds, and the other half to score the models. lopsided reports
+// whether the columns are principal components or pixels. Everything runs locally, without noise and with seed 1, and
+// nothing is sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
 	if test.Len() < personalLeast {
 		return nil, fmt.Errorf("found %d samples to select and evaluate models, want at least %d",
@@ -80,8 +81,8 @@ func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float
 	return p, nil
 }
 
-// tune trains on all records, once from each start in starts. Among all models (each start, and the model after each
-// round) it keeps the model with the smallest mean loss on the samples of chooser.
+// tune trains on all records, once from each model in starts. Among all models (the initial ones, and the model after
+// each round), it keeps the model with the smallest mean loss on the samples of chooser.
 func (j *Judged) tune(ctx context.Context, spec task.ModelSpec, lopsided bool, train *task.Data, chooser *task.Model, starts ...[]float32) error {
 	least := math.Inf(1)
 	for i, start := range starts {
@@ -115,8 +116,8 @@ func (j *Judged) judge(m *task.Model) (err error) {
 	return err
 }
 
-// less reports whether a is significantly below b on average: whether the 95 % confidence interval of the mean of
-// b[i]-a[i] is above zero.
+// less reports whether a is significantly less than b on average: whether the whole 95 % confidence interval for the
+// mean of b[i]-a[i] is above zero.
 func less(a, b []float64) bool {
 	n, mean, square := float64(len(a)), 0.0, 0.0
 	for i := range a {
@@ -129,7 +130,8 @@ func less(a, b []float64) bool {
 	return len(a) > 1 && mean > 1.96*math.Sqrt(square/(n-1)/n)
 }
 
-// learn trains on all records from start. It calls the function each with the model after each round.
+// learn trains on all records, with start as the initial model. It calls the function each with the model after each
+// round.
 func learn(ctx context.Context, spec task.ModelSpec, lopsided bool, d *task.Data, start []float32, each func(round int, x []float32)) error {
 	oracle := spec.New(d)
 	fleet := &sdk.Fleet{Run: "local", Dim: oracle.Dim(), Members: []string{"own"}, X0: start}

@@ -19,8 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// site generates n samples with four columns. The first column, times sign, determines the class; the next two are
-// noise; the last is 1.
+// site generates n samples with four columns. The first column, multiplied by sign, determines the class; the next two
+// are noise; the last column is constant 1.
 func site(n int, seed uint64, sign float64) *task.Data {
 	s := rng.New(seed, rng.Address{Purpose: rng.Fault})
 	d := &task.Data{Dim: 4, Classes: 2}
@@ -37,9 +37,10 @@ func site(n int, seed uint64, sign float64) *task.Data {
 
 var softmax = task.ModelSpec{Name: task.SoftmaxModel}
 
-// At a site that differs from the other sites, the personal model is significantly better than the other two models.
-// Where the fleet's model is right and the site has few records, the fleet's model is the best. The same records give
-// the same models, bit for bit.
+// TestPersonalize checks which model is best. At a site that differs from the other sites, the personal model must be
+// significantly better than the fleet's model, and about as good as the local model. At a site whose few records agree
+// with the fleet's model, the local model must be the worst of the three. The same records must result in bit-identical
+// models.
 func TestPersonalize(t *testing.T) {
 	right, zeros := []float32{4, 0, 0, 0}, make([]float32, 4)
 	odd, err := Personalize(t.Context(), softmax, right, zeros, false, site(300, 1, -1), site(300, 2, -1))
@@ -83,9 +84,9 @@ func TestPersonalize(t *testing.T) {
 	}
 }
 
-// With random labels there is nothing to learn, and an untrained model has a loss of 0.25. Personalize chooses a model
-// on one half of the test samples and judges it on the other half. On the judging half, the model must not have a
-// smaller loss than an untrained model; on the choosing half it would.
+// TestHalvesJudgeOthers checks that Personalize scores a model on samples that were not used to choose it. With random
+// labels there is nothing to learn, and an untrained model has a loss of 0.25. On the half of the test samples used for
+// scoring, the chosen model must not have a smaller loss; on the half used for choosing, it would.
 func TestHalvesJudgeOthers(t *testing.T) {
 	mean := 0.0
 	const times = 8
@@ -106,7 +107,8 @@ func TestHalvesJudgeOthers(t *testing.T) {
 	}
 }
 
-// trainFleet trains a fleet on a complete graph with one data set per member, and returns the members' models.
+// trainFleet trains a fleet on a complete graph. The parameter own has each member's data set. trainFleet returns the
+// members' models.
 func trainFleet(privacy sdk.Privacy, seed uint64, own []*task.Data) [][]float32 {
 	f := &sdk.Fleet{Run: "figures", Dim: softmax.Dim(own[0].Dim, own[0].Classes)}
 	k := plan.Known{Dim: f.Dim, Open: true, Columns: true, Privacy: privacy, Method: sdk.Method{Seed: seed}}
@@ -145,7 +147,7 @@ func need[T any](v T, err error) T {
 	return v
 }
 
-// TestPersonalFigures computes the figures of examples/hospital/README.md: scores of the shared, the local and the
+// TestPersonalFigures computes the numbers in examples/hospital/README.md: the scores of the shared, the local and the
 // personal model at each site.
 //
 //	SPADE_FIGURES=1 go test -run TestPersonalFigures -v -timeout 30m ./cmd/spade-edge/internal/setup
@@ -157,8 +159,8 @@ func TestPersonalFigures(t *testing.T) {
 	compare := func(name string, sites func(seed uint64) (train, test []*task.Data)) {
 		for suffix, privacy := range map[string]sdk.Privacy{"no noise": {NonPrivate: true},
 			"epsilon 1 for each patient": {Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}} {
-			// For the shared, the own and the personal model: the mean accuracy, the mean loss, and the sum of squared
-			// differences from the personal model's loss.
+			// The elements are for the shared, the local and the personal model: the mean accuracy, the mean loss, and
+			// the sum of squared differences from the personal model's loss.
 			var right, loss, square [3]float64
 			best, n := map[string]int{}, 0.0
 			for seed := uint64(1); seed <= seeds; seed++ {
@@ -177,8 +179,8 @@ func TestPersonalFigures(t *testing.T) {
 					}
 				}
 			}
-			// 1.96 standard errors, over sites and seeds, of the mean difference between the losses of the personal
-			// model and model k
+			// 1.96 standard errors, over sites and seeds, of the mean difference in loss between the personal model and
+			// model k
 			wide := func(k int) float64 { return 1.96 * math.Sqrt(square[k]-n*math.Pow(loss[2]-loss[k], 2)) / n }
 			t.Logf("%s, %s: accuracy %.1f; loss %.4f; personal less own %+.4f ± %.4f, less shared %+.4f ± %.4f; best %v of %.0f", name, suffix,
 				right, loss, loss[2]-loss[1], wide(1), loss[2]-loss[0], wide(0), best, n)
@@ -215,8 +217,8 @@ func TestPersonalFigures(t *testing.T) {
 	}
 }
 
-// tidied converts a hospital's file as examples/hospital/hospitals.sh does: the diagnosis becomes yes or no, and a
-// cholesterol or blood pressure of 0 becomes a missing value.
+// tidied converts a hospital's file in the same way as examples/hospital/hospitals.sh: the diagnosis becomes yes or no,
+// and a cholesterol or blood pressure of 0 becomes a missing value.
 func tidied(text string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
 	for i, line := range lines[1:] {

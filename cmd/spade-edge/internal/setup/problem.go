@@ -1,4 +1,5 @@
-// Package setup builds a fleet, its data, oracles and forecast from the flags that commands share, and prints results.
+// Package setup builds a fleet, its data, oracles and forecast from the flags that commands share. It also prints
+// results.
 package setup
 
 import (
@@ -26,8 +27,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Problem is a fleet to train, and the data dealt out to its clients. In plan and init there may be no data; then Set,
-// Train, Test, Oracles and Labels are nil.
+// Problem is a fleet to train, together with the data of its clients. In the commands plan and init there may be no
+// data; then Set, Train, Test, Oracles and Labels are nil.
 type Problem struct {
 	Opt     Options
 	Fleet   *sdk.Fleet
@@ -44,13 +45,13 @@ type Problem struct {
 	X0     []float32 // the common start; nil means zeros
 }
 
-// Choice is a parameter whose value the program chose, because the user gave none.
+// Choice is a parameter whose value the program chose because the user did not set it.
 type Choice struct {
 	Name  string
 	value any
 }
 
-// ParseGraph returns the graph of a -graph flag.
+// ParseGraph returns the graph that the flag -graph specifies.
 func (o *Options) ParseGraph() (*graph.Graph, error) {
 	g, err := graph.Parse(o.Graph, o.Nodes, o.Asked.Method.Seed)
 	if err != nil {
@@ -59,7 +60,7 @@ func (o *Options) ParseGraph() (*graph.Graph, error) {
 	return g, nil
 }
 
-// Build loads the data and makes the fleet, the graph and the oracles. name is the run id.
+// Build loads the data and creates the fleet, the graph and the oracles. name is the run ID.
 func (o *Options) Build(name string) (*Problem, error) {
 	p := &Problem{Opt: *o}
 	var err error
@@ -104,7 +105,8 @@ func (o *Options) Build(name string) (*Problem, error) {
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
-// Recipe returns the preprocessing of the data. fittedOn names the data on which a simulation without -task fitted it.
+// Recipe returns the preprocessing of the data. In a simulation without -task, fittedOn names the data to which the
+// preprocessing was fitted.
 func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
 	if p.Opt.Recipe != nil {
 		return p.Opt.Recipe, nil
@@ -112,9 +114,9 @@ func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
 	return p.Set.Recipe(p.Opt.ModelSpec(), fittedOn)
 }
 
-// places returns the largest number of records of one person that count under person-level privacy. Unless the user
-// requests a number, this is the number of records of the person with the most records, but at least 2. Without
-// person-level privacy, places returns 0.
+// places returns the maximum number of records per person under person-level privacy. Unless the user sets this number,
+// it is the number of records of the person with the most records, but at least 2. Without person-level privacy, places
+// returns 0.
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
@@ -129,8 +131,8 @@ func (p *Problem) places() int {
 	return private.Places
 }
 
-// Choose records values that the program chose. The list choices has the name of a flag, then its value, and so on.
-// Choose ignores a flag that the user gave or that already has a recorded value.
+// Choose records values that the program chose. Its arguments alternate between flag names and values. Choose ignores a
+// flag that the user set or that already has a recorded value.
 func (p *Problem) Choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
@@ -142,7 +144,7 @@ func (p *Problem) Choose(choices ...any) {
 	}
 }
 
-// chooseSettings records each setting of the fleet that the user did not give and that is not zero.
+// chooseSettings records each nonzero setting of the fleet that the user did not set.
 func (p *Problem) chooseSettings() {
 	for _, s := range settings.All() {
 		place := s.In(p.Fleet)
@@ -171,8 +173,8 @@ func (p *Problem) ChosenValues() map[string]any {
 	return values
 }
 
-// AsUsage turns an error about a fleet into a usage error that names flags, because on this command line flags define
-// the fleet. An error about a spent budget stays as it is.
+// AsUsage converts an error about a fleet to a usage error that names flags, because the user described the fleet with
+// flags. It returns an error about an exhausted budget unchanged.
 func AsUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
@@ -180,7 +182,7 @@ func AsUsage(err error) error {
 	return cli.AsUsageError(WithFlags(err))
 }
 
-// WithFlags replaces the field in each [sdk.FieldError] and [task.FieldError] by its flag.
+// WithFlags replaces the field name in each [sdk.FieldError] and [task.FieldError] with the name of its flag.
 func WithFlags(err error) error {
 	all := fleetfile.Each(err)
 	for i, e := range all {
@@ -196,7 +198,7 @@ func WithFlags(err error) error {
 	return errors.Join(all...)
 }
 
-// flagOf returns the flag of a field, or the field itself if it has none.
+// flagOf returns the flag for a field, or the field itself if it has no flag.
 func flagOf(field string) string {
 	for _, s := range settings.All() {
 		if s.Name == field && s.Flag != "" {
@@ -210,7 +212,7 @@ func flagOf(field string) string {
 	return field
 }
 
-// Network returns a simulation of clients with the given oracles.
+// Network returns a simulation of a network of clients with the given configurations and oracles.
 func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim, error) {
 	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
@@ -248,7 +250,7 @@ func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, err
 	return network.Models()[0], nil
 }
 
-// Mean returns the average of models, summed in float64 in their order.
+// Mean returns the mean of the models. It adds them in the given order, in float64.
 func Mean(models [][]float32) []float32 {
 	sums := make([]float64, len(models[0]))
 	for _, x := range models {
@@ -263,7 +265,7 @@ func Mean(models [][]float32) []float32 {
 	return out
 }
 
-// ConsensusError returns (1/N) sum |x_i - xbar|^2, with xbar the mean of the models.
+// ConsensusError returns (1/N) sum |x_i - xbar|^2, where xbar is the mean of the models x_i.
 func ConsensusError(xbar []float32, models [][]float32) float64 {
 	var sum float64
 	for _, x := range models {
@@ -275,8 +277,8 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores returns the score of each model on the test data: the accuracy in percent or, for a numeric prediction, the
-// RMSE. Without test data, scores are 0.
+// Scores returns the score of each model on the test data: the accuracy in percent or, for a numeric target, the RMSE.
+// Without test data, all scores are 0.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	Each(len(models), func(i int) {

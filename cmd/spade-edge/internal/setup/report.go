@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Report is the result of plan and its JSON. Frame sizes and the effect of a cool-down are estimates, accurate to a
-// few percent.
+// Report is the result of the command plan and its JSON form. The frame sizes and the effect of the cool-down are
+// estimates, accurate to a few percent.
 type Report struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`
@@ -47,8 +47,8 @@ type Report struct {
 	Gain           float64 `json:"gain"`            // a*rho*lambda_N as a share of the limit of stability, 8/3
 	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
 	Tenfold        int     `json:"rounds_tenfold"`  // rounds until disagreement falls to a tenth
-	// cool-down rounds that reduce the disagreement between members to a twentieth; null for one node, or if computing
-	// it takes too long
+	// number of cool-down rounds that reduce the disagreement between members to a twentieth; null for one node, or if
+	// it takes too long to compute
 	CooldownNeeded *int    `json:"cooldown_needed"`
 	ShareLeft      float64 `json:"share_left"` // share of disagreement after the planned cool-down
 
@@ -66,8 +66,8 @@ type Report struct {
 	// share noise with members other than neighbors
 	BytesKeys int64 `json:"bytes_keys,omitempty"`
 
-	// BytesBroker is the number of bytes that one node sends over a broker in a learning round and the mixing rounds
-	// after it, including TCP and IP headers. The node receives the same number.
+	// BytesBroker is the number of bytes that one node sends to a broker in a learning round and the mixing rounds
+	// after it, including TCP and IP headers. The node receives the same number of bytes.
 	BytesBroker int64 `json:"bytes_round_broker"`
 
 	Chosen     map[string]any `json:"chosen"`
@@ -76,16 +76,16 @@ type Report struct {
 	Forecast   *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// KeyBytes returns an upper bound on the bytes sent over an edge in one direction until both ends hold the key offers
+// KeyBytes returns an upper bound on the bytes sent over an edge in one direction until both ends have the key offers
 // of all members, if no frame is lost. For each offer, at most one frame carries the offer and at most one frame
-// answers it. Every frame lists the offers that its sender holds.
+// answers it. Every frame lists the offers that its sender has.
 func KeyBytes(members int) int64 {
 	const head = 24
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
-// Multiply computes the figures of r that are products of other figures. queries is the number of queries of one client
-// in one round.
+// Multiply computes the fields of r that are products of other fields. queries is the number of queries per client and
+// round.
 func (r *Report) Multiply(queries int64) error {
 	asked := float64(queries) * float64(r.Rounds)
 	releases := float64(r.Rounds)*float64(1+r.Mixing) + float64(r.Cooldown)
@@ -104,7 +104,7 @@ func (r *Report) Multiply(queries int64) error {
 	return nil
 }
 
-// Write prints the report for people.
+// Write prints the report as text.
 func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	t.Row("network", "%d nodes, %d edges, at most %d neighbors; Laplacian lambda_2 %.6g, lambda_N %.6g", r.Nodes, r.Edges,
 		r.DegreeMax, r.Lambda2, r.LambdaN)
@@ -150,8 +150,8 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	}
 }
 
-// Forecast predicts the quality of the model after a private run. It assumes that every member has the mean number of
-// samples. It returns nil for a run without noise.
+// Forecast predicts the quality of the model after a private run, under the assumption that every member has the mean
+// number of samples. It returns nil for a run without noise.
 func (p *Problem) Forecast() *plan.Outlook {
 	sum := 0
 	for _, n := range p.Samples {
@@ -178,7 +178,7 @@ func (p *Problem) WriteBeginning(w io.Writer) {
 	}
 }
 
-// ForecastText says in words what the forecast r predicts, and how to improve it.
+// ForecastText describes the forecast r in words, and how to improve it.
 func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
@@ -224,8 +224,8 @@ const sampled = 100_000
 
 var blank [signed.MaxDigests]byte
 
-// besides returns blank bytes in place of the parts of a frame that do not depend on the dimension. The result own is
-// as long as the signed fields; the result digests is as long as the digests of other members' releases.
+// besides returns placeholders for the parts of a frame that do not depend on the dimension: own has the length of the
+// signed fields, and digests has the length of the digests of other members' releases.
 func besides(kind admm.Kind, members int) (own, digests []byte) {
 	if kind == admm.Release {
 		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
@@ -234,8 +234,8 @@ func besides(kind admm.Kind, members int) (own, digests []byte) {
 }
 
 // Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. The signed
-// fields are blank, but have the same length as in a fleet of the given number of members whose nodes have keys. The
-// function is not safe for concurrent use.
+// fields are filled with placeholders of the same length as in a fleet of the given number of members whose nodes have
+// keys. The function is not safe for concurrent use.
 func Meter(dim, members int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
@@ -255,8 +255,8 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 }
 
 // NewFrames encodes frames like those of the run and returns their sizes. The numbers in the encoded frames are
-// normally distributed, like the noise. calm has the standard deviations, in units of the noise, of releases on the
-// grid.
+// normally distributed, like the noise. calm predicts how much a release differs from the one before, in units of the
+// noise's standard deviation.
 func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)
 	meter := Meter(d, len(f.Members))
@@ -282,7 +282,8 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err
 		kind = admm.Release
 	}
 	if n := len(calm.Mix); n > 0 && cfg.Consensus == nil && cfg.Releases && cfg.GridStep > 0 && calm.Mix[n-1]*f.Privacy.Sigma < cfg.GridStep/2 {
-		// ADMM's steps bring members to within a grid step before the cool-down, and their models stay on the grid.
+		// The ADMM steps bring the members within one grid step of each other before the cool-down, and their models
+		// stay on the grid.
 		spread := calm.Step * f.Privacy.Sigma * math.Sqrt(float64(f.Method.Rounds)) / cfg.GridStep
 		for i, v := range numbers {
 			numbers[i] = float32(math.RoundToEven(float64(v)*spread) * cfg.GridStep)

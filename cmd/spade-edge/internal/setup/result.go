@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Result is the result of a run and its JSON. Accuracies are in percent, on the test data.
+// Result is the result of a run and its JSON form. Accuracies are in percent, on the test data.
 type Result struct {
 	Nodes      int    `json:"nodes"`
 	Rounds     int    `json:"rounds"`
@@ -43,8 +43,8 @@ type Result struct {
 	Forecast *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// Accuracies are scores on the test data and their JSON, in percent. Unless noted, a score is over all clients, and
-// each client is scored with its own final model.
+// Accuracies has the scores on the test data, in percent, and their JSON form. Unless noted otherwise, a score covers
+// all clients, and each client is scored with its own final model.
 type Accuracies struct {
 	Mean     float64  `json:"accuracy_mean"`
 	Worst    float64  `json:"accuracy_min"`
@@ -55,7 +55,7 @@ type Accuracies struct {
 	Constant float64  `json:"accuracy_majority"`           // of always predicting the most frequent class
 }
 
-// regression has the same scores as [Accuracies] for a numeric target: RMSE in the unit of the target.
+// regression has the same scores as [Accuracies] for a numeric target, as RMSE in the unit of the target.
 type regression struct {
 	Mean     float64  `json:"rmse_mean"`
 	Worst    float64  `json:"rmse_max"`
@@ -66,7 +66,7 @@ type regression struct {
 	Constant float64  `json:"rmse_of_mean"` // of predicting the mean of the test data
 }
 
-// clientFile is the score of a client's model on the held-back samples of its own file, and its JSON.
+// clientFile is the score of a client's model on the held-out samples from the client's own file, and its JSON form.
 type clientFile struct {
 	File     string   `json:"file"`
 	Train    int      `json:"train"`
@@ -76,13 +76,13 @@ type clientFile struct {
 	RMSE     *float64 `json:"rmse,omitempty"`
 }
 
-// Privacy is the privacy cost of the run for each client.
+// Privacy is the privacy cost of a run for each client.
 type Privacy struct {
 	dpmech.Cost
 	Unit   dpmech.Unit `json:"unit,omitzero"`    // omitted for client-level privacy
 	Places int         `json:"places,omitempty"` // limit of records of a person; for person-level privacy
 	Sigma  float64     `json:"sigma"`
-	// of pairwise noise, see [sdk.Privacy]
+	// for pairwise noise; see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
 	Colluders      int      `json:"colluders,omitempty"`
@@ -94,7 +94,7 @@ type Privacy struct {
 	line  dpmech.Curve
 }
 
-// NewResult returns a result with all figures that are known before the run.
+// NewResult returns a result with all values that are known before the run.
 func (p *Problem) NewResult(simulated bool) *Result {
 	o, f := &p.Opt, p.Fleet
 	r := &Result{
@@ -114,14 +114,14 @@ func (p *Problem) NewResult(simulated bool) *Result {
 	return r
 }
 
-// Privacy returns the privacy cost of the whole run. conditional lists assumptions of the guarantee.
+// Privacy returns the privacy cost of the whole run. conditional lists the assumptions on which the guarantee depends.
 func (p *Problem) Privacy(conditional []string) *Privacy {
 	f := p.Fleet
 	levels, _ := f.Levels() // no error: the effective sigma is always one of the levels
 	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
 }
 
-// NewPrivacy returns the cost of releases whose total privacy loss is spent. levels is the result of
+// NewPrivacy returns the privacy cost of releases; spent is their total privacy loss. levels is the result of
 // [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
@@ -134,8 +134,8 @@ func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, condit
 	return out
 }
 
-// Score scores the final models and, with -average, the running means of all releases. It returns the score of each
-// model.
+// Score scores the final models and, with -average, the running means of each client's releases. It returns the score
+// of each final model.
 func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error) {
 	xbar := Mean(models)
 	r.ConsensusError = ConsensusError(xbar, models)
@@ -162,7 +162,7 @@ func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error)
 	return each, nil
 }
 
-// JudgeFiles scores each client's model on the held-back samples of its own file.
+// JudgeFiles scores each client's model on the held-out samples from the client's own file.
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	model := p.Opt.ModelSpec()
 	for i, held := range p.held {
@@ -191,7 +191,8 @@ func (r *Result) Scores() *Accuracies {
 	return r.Accuracies
 }
 
-// Words returns what to call the score, the worst score, and the model that always predicts the same.
+// Words returns the names in the output for the score, the worst score, and the model that always predicts the same
+// value.
 func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
 		return "RMSE", "highest", "the mean of the test data"
@@ -199,8 +200,8 @@ func (r *Result) Words() (score, worst, constant string) {
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText formats a score: an accuracy in percent with the given number of digits after the point, or an RMSE with
-// four significant digits.
+// ScoreText formats a score: an accuracy in percent with the given number of decimals, or an RMSE with four significant
+// digits.
 func (r *Result) ScoreText(score float64, digits int) string {
 	if r.Regression != nil {
 		return fmt.Sprintf("%.4g", score)
@@ -253,7 +254,7 @@ func (r *Result) WritePrivacy(t cli.Table) {
 	}
 }
 
-// Brief prints what a run costs against each adversary, and what that means, in a few lines.
+// Brief prints the privacy cost of a run against each adversary, and what it means, in a few lines.
 func (p *Privacy) Brief(t cli.Table) {
 	if p == nil {
 		t.Wrap("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
@@ -268,7 +269,7 @@ func (p *Privacy) Brief(t cli.Table) {
 	t.Wrap("", "%s", words)
 }
 
-// write prints the cost against each adversary; p is nil for a run that is not private.
+// write prints the privacy cost against each adversary; p is nil for a run that is not private.
 func (p *Privacy) write(t cli.Table, releases int, note string) {
 	if p == nil {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Cure returns text that says how to fix the cause of a suspicion. na is a format, such as "-na %s", of the flag or
-// field that declares a value to mean a missing value.
+// Cure returns text about how to fix the cause of a suspicion. na is a format, such as "-na %s", for the flag or field
+// that lists the values to be read as missing.
 func Cure(s screen.Suspicion, na string) string {
 	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
 	return map[string]string{
@@ -26,8 +26,8 @@ func Cure(s screen.Suspicion, na string) string {
 	}[s.Kind]
 }
 
-// Look reads a table and inspects it as it is, without preparing it. own reports whether the recipe was fitted on this
-// same table. The report and the data are nil for images.
+// Look reads a table and inspects it without preparing it first. own reports whether the recipe was fitted to this same
+// table. For images, the report and the data are nil.
 func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, error) {
 	if r.Columns == nil {
 		return nil, nil, nil
@@ -40,9 +40,8 @@ func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, er
 	return screen.Table(r, d, own, unknown), d, nil
 }
 
-// Suspect prints what is suspicious in each CSV file. It judges the values by the recipe and, if own is true, also
-// compares the files with each other. Suspect reads all files itself. If it cannot read one of the files, it prints
-// nothing.
+// Suspect prints suspicious findings in each CSV file. It compares the values with the recipe and, if own is true, the
+// files with each other. Suspect reads all files itself. If it cannot read one of the files, it prints nothing.
 func Suspect(w io.Writer, r *task.Recipe, s task.Spec, files []string, own bool) {
 	if r.Source != "csv" {
 		return

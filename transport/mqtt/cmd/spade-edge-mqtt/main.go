@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mqtt"
 )
 
-// overMQTT is the program spade-edge for nodes that communicate through an MQTT broker.
+// overMQTT is the program spade-edge with MQTT as the transport.
 var overMQTT = program.Program{
 	Name: "spade-edge-mqtt",
 	Accept: func(node *fleetfile.Node) error {
@@ -44,8 +44,8 @@ var overMQTT = program.Program{
 
 func main() { overMQTT.Main() }
 
-// config returns the configuration of a node's transport. The transport reads password and certificate files again for
-// each connection.
+// config returns the configuration of a node's transport. The transport reads the password and certificate files anew
+// for each connection.
 func config(d *device.Device) mqtt.Config {
 	f, name, at := d.Fleet.Fleet, d.File.Name, d.File.Transport.(*broker.MQTT)
 	cfg := mqtt.Config{

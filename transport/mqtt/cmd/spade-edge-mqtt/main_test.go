@@ -34,7 +34,7 @@ func call(t *testing.T, args ...string) (code int, said string) {
 	return code, out.String()
 }
 
-// newBroker starts Mosquitto with the configuration lines in conf and returns the broker's address.
+// newBroker starts Mosquitto with the given configuration and returns the broker's address.
 func newBroker(t *testing.T, conf string) string {
 	t.Helper()
 	program := brokertest.Mosquitto(t)
@@ -58,7 +58,8 @@ func newBroker(t *testing.T, conf string) string {
 	return "mqtt://" + at
 }
 
-// newFleet creates a fleet of three private nodes with init, and the broker's URL in their node files.
+// newFleet creates a fleet of three private nodes with spade-edge init and writes the broker's URL into their node
+// files.
 func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "pumps")
@@ -69,7 +70,8 @@ func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	return dir, func(i int) string { return filepath.Join(dir, "node-"+strconv.Itoa(i), "node.json") }
 }
 
-// The private fleet that init -mqtt creates runs without changes, at a broker with users and the README's access list.
+// TestInit checks that the private fleet created by spade-edge init -mqtt runs unchanged with a broker that has users
+// and the access list from the README.
 func TestInit(t *testing.T) {
 	dir := t.TempDir()
 	passwords, list := filepath.Join(dir, "passwords"), filepath.Join(dir, "acl")
@@ -128,7 +130,8 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// The commands run and check report errors of the command line, of a file and of a broker, and have no other effect.
+// TestWrong checks that spade-edge-mqtt run and spade-edge-mqtt check report errors in the command line, in files and
+// from the broker, and have no other effect.
 func TestWrong(t *testing.T) {
 	dir, node := newFleet(t, newBroker(t, "allow_anonymous false"))
 	text, err := os.ReadFile(node(0))
@@ -177,7 +180,8 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// A node whose two neighbors have not started waits at the broker: it reports its status, and ends on request.
+// TestStatus checks that a node whose two neighbors have not started connects to the broker, reports its status, and
+// stops when asked.
 func TestStatus(t *testing.T) {
 	_, node := newFleet(t, newBroker(t, "allow_anonymous true"))
 	var log brokertest.Buffer

@@ -19,8 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// seededNoise, if set in the environment of the test binary, makes a node's release noise a function of member and
-// round.
+// seededNoise is an environment variable for the test binary. If it is set, the release noise of a node depends only on
+// the member and the round.
 const seededNoise = "SPADE_EDGE_NATS_TEST_SEEDED_NOISE"
 
 func init() {
@@ -31,7 +31,8 @@ func init() {
 	}
 }
 
-// roundNoise is a source of noise that starts anew at every Read, because a release reads its source once.
+// roundNoise is a noise source that depends only on the member and the round. Each Read starts the same stream again,
+// which is correct because a release reads its source only once.
 type roundNoise struct {
 	client int
 	round  func() int
@@ -42,7 +43,7 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newPrivate creates a private fleet whose graph is a path. Each member has a ledger.
+// newPrivate creates a private fleet whose graph is a path. Each member has a privacy ledger.
 func newPrivate(t *testing.T) *fleet {
 	t.Helper()
 	f := newFleet(t)
@@ -135,7 +136,7 @@ func (f *fleet) ledger(t *testing.T, name string) (lines int) {
 	return l.Head().Seq
 }
 
-// copyAll copies the named files from one folder to another, and replaces existing files.
+// copyAll copies the named files from one folder to another and replaces existing files.
 func copyAll(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -151,9 +152,9 @@ func copyAll(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A fleet completes its run over a broker. Then the state of every node is deleted, b's ledger is restored to its state
-// before the run, and another run begins. The neighbors of b detect the restored ledger by the releases that b signed
-// in the first run, and present these releases as evidence.
+// TestAttackMemory completes a run over a broker, deletes the state of every node, restores b's ledger from before the
+// run, and starts another run. The neighbors of b must detect the restored ledger from the releases that b signed in
+// the first run, and must present these releases as evidence.
 func TestAttackMemory(t *testing.T) {
 	f := newPrivate(t)
 	copyAll(t, f.dir, f.path("before"), "b.ledger", "b.ledger.mark")
@@ -193,8 +194,8 @@ func TestAttackMemory(t *testing.T) {
 	c.kill()
 }
 
-// Private nodes with signed releases are killed repeatedly. The models equal those of the quiet run bit for bit, and
-// each ledger counts every release once.
+// TestAttackKills repeatedly kills private nodes with signed releases. The models must equal those of a fault-free run
+// bit for bit, and each ledger must count every release exactly once.
 func TestAttackKills(t *testing.T) {
 	f := newPrivate(t)
 	f.edit(t, "fleet.json", `"rounds": 8`, `"rounds": 60`)
@@ -246,7 +247,8 @@ func TestAttackKills(t *testing.T) {
 	t.Logf("%d kills", kills)
 }
 
-// noisy simulates the fleet with the noise of seededNoise. It returns the hash of each member's model.
+// noisy simulates the fleet with the same noise that the nodes draw if seededNoise is set. It returns the hash of each
+// member's model.
 func (f *fleet) noisy(t *testing.T) (hashes []string) {
 	t.Helper()
 	var network *sim.Sim

@@ -31,7 +31,7 @@ func call(t *testing.T, args ...string) (code int, said string) {
 	return code, out.String()
 }
 
-// The commands for a device work with a node over a broker, before, during and after its run.
+// TestCommands checks that the commands for a device work with a node over a broker before, during and after its run.
 func TestCommands(t *testing.T) {
 	f := newFleet(t)
 	has := func(want string, args ...string) {
@@ -71,7 +71,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// authority creates a self-signed certificate for a broker on this machine and for its users.
+// authority creates a self-signed certificate that a broker on this machine and its users share.
 func authority(t *testing.T, dir string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -98,8 +98,8 @@ func authority(t *testing.T, dir string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// Each way of authenticating to a broker works with secrets from a file that only its owner may read. Without these
-// secrets, the broker refuses the node. No output contains a secret.
+// TestCredentials checks that each authentication method works with secrets from a file that only its owner may read,
+// that the broker refuses a node without these secrets, and that no output contains a secret.
 func TestCredentials(t *testing.T) {
 	const secret = "s3cr3t"
 	f := newFleet(t)

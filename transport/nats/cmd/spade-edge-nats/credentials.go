@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// credentials returns the client options that authenticate this node to a broker. It reads all credential files at
-// once, to report errors. The client reads them again for each connection, so the files can be replaced while a node
-// runs.
+// credentials returns the client options that authenticate this node to a broker. It reads all credential files
+// immediately in order to report errors. The client reads them again for each connection, so the files can be replaced
+// while the node is running.
 func credentials(n *broker.NATS) (options []client.Option, err error) {
 	var errs []error
 	add := func(field, path, kind string, option func() (client.Option, error)) {
@@ -62,7 +62,7 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 	return options, errors.Join(errs...)
 }
 
-// load applies an option to read its files, and returns the error.
+// load applies an option, which reads its files, and returns any error.
 func load(option client.Option) error {
 	var o client.Options
 	if err := option(&o); err != nil {

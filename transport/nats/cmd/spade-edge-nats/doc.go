@@ -3,6 +3,6 @@
 //
 //	spade-edge-nats run NODEFILE [-json]
 //
-// The node file is that of spade-edge with "transport": {"nats": "tls://host:port"} in place of "listen". Use
-// spade-edge for everything else, such as keys, fleets, ledgers and certificates.
+// The node file is like that of spade-edge, but contains "transport": {"nats": "tls://host:port"} instead of "listen".
+// Use spade-edge for everything else, such as keys, fleets, ledgers and certificates.
 package main

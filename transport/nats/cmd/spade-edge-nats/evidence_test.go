@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// logged is a log that can be read while it is written.
+// logged is a log that is safe to read while it is being written.
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -38,8 +38,9 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// A node with evidence against a neighbor shows the evidence on its page and in its metrics, and sends it over the
-// broker to the neighbor. The neighbor then ends with the same exit code as under spade-edge.
+// TestEvidence checks that a node with evidence against a neighbor shows the evidence on its page and in its metrics,
+// and sends the evidence to the neighbor over the broker. The neighbor must then exit with the same code as under
+// spade-edge.
 func TestEvidence(t *testing.T) {
 	f := newFleet(t)
 	key, err := fleetfile.ReadKey(filepath.Join(f.dir, "b.key"))

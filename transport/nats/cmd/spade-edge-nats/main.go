@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/nats"
 )
 
-// overNATS is the program spade-edge for nodes that communicate through a NATS broker.
+// overNATS is the program spade-edge with NATS as the transport.
 var overNATS = program.Program{
 	Name:   "spade-edge-nats",
 	Accept: accept,
@@ -39,7 +39,7 @@ func of(node *fleetfile.Node) *broker.NATS {
 	return n
 }
 
-// accept returns an error unless the node file names a NATS broker, and its credentials can be read.
+// accept returns an error unless the node file names a NATS broker and the credentials can be read.
 func accept(node *fleetfile.Node) error {
 	if of(node) == nil {
 		return errors.New(`transport is missing, want {"nats": "tls://host:port"}; ` +
@@ -60,7 +60,7 @@ func config(d *device.Device) (nats.Config, error) {
 	}, err
 }
 
-// ask reports what the broker answers, and which neighbors have connected to it.
+// ask reports the answer of the broker and which neighbors have connected to it.
 func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) (all []program.Answer) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -27,7 +27,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// asProgram, if set in the environment, makes the test binary act as the program.
+// asProgram is an environment variable that makes the test binary act as the program spade-edge-nats.
 const asProgram = "SPADE_EDGE_NATS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	return overNATS.Run(ctx, args, out, log)
 }
 
-// fleet is a broker, and the files of a fleet whose members have no addresses.
+// fleet contains a broker and the files of a fleet whose members have no addresses.
 type fleet struct {
 	dir  string
 	file *fleetfile.File
@@ -102,7 +102,7 @@ func (f *fleet) write(t *testing.T, name, text string) {
 	}
 }
 
-// clients returns the clients of a simulation of the fleet, one for each member.
+// clients returns the simulation clients of all members.
 func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []sim.Client) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
@@ -143,7 +143,8 @@ func (f *fleet) want(t *testing.T) []string {
 	return hashes
 }
 
-// Three processes are killed repeatedly, as by a power failure. Their models equal those of the simulation bit for bit.
+// TestProcesses repeatedly kills the processes of three members, which simulates power failures. The models must equal
+// those of the simulation bit for bit.
 func TestProcesses(t *testing.T) {
 	f := newFleet(t)
 	want := f.want(t)
@@ -200,7 +201,7 @@ func TestProcesses(t *testing.T) {
 	t.Logf("%d kills", killed.Load())
 }
 
-// onFirstWrite is a writer that calls the function in its field then before its first write.
+// onFirstWrite is a writer that calls a function before each write.
 type onFirstWrite struct {
 	io.Writer
 	then func()
@@ -211,7 +212,7 @@ func (w onFirstWrite) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// The private fleet that spade-edge init -nats creates runs without changes.
+// TestInit checks that the private fleet created by spade-edge init -nats runs unchanged.
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pumps")
 	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3",
@@ -238,7 +239,8 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// The command run reports errors of the command line and of files before it does anything else.
+// TestUsage checks that spade-edge-nats run reports errors in the command line and in files before it does anything
+// else.
 func TestUsage(t *testing.T) {
 	f := newFleet(t)
 	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))

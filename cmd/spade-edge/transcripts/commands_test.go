@@ -7,10 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -35,54 +34,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-var entryLine = regexp.MustCompile(`(?m)^  (\S.*)  \[(\d+|-)\]$`)
-
-// trouble runs a command whose message "spade-edge help troubleshooting" explains: "trouble MESSAGE COMMAND ARG...".
-// Three dots in MESSAGE stand for text that varies. The expected exit code is the exit code of the longest entry of the
-// topic that is part of MESSAGE. If the exit code there is "-", the node prints the message and continues; then trouble
-// repeats the command, such as "cat log", for up to a minute.
-func trouble(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: trouble MESSAGE COMMAND ARG...")
-	}
-	ts.Check(ts.Exec("spade-edge", "help", "troubleshooting"))
-	entry, want := "", ""
-	for _, e := range entryLine.FindAllStringSubmatch(ts.ReadFile("stdout"), -1) {
-		if pattern(e[1]).MatchString(args[0]) && len(strings.ReplaceAll(e[1], "...", "")) > len(strings.ReplaceAll(entry, "...", "")) {
-			entry, want = e[1], e[2]
-		}
-	}
-	if entry == "" {
-		ts.Fatalf("no entry for %q", args[0])
-	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		code, text := codeOf(ts, args[1:]), ts.ReadFile("stdout")+ts.ReadFile("stderr")
-		found := pattern(args[0]).MatchString(text) && pattern(entry).MatchString(text)
-		switch {
-		case want == "-" && !found && time.Now().Before(end):
-			continue
-		case !found:
-			ts.Fatalf("no %q in\n%s", args[0], text)
-		case want != "-" && strconv.Itoa(code) != want:
-			ts.Fatalf("exit code %d, want %s", code, want)
-		case packagePrefix().MatchString(text):
-			ts.Fatalf("%q in what people read", packagePrefix().FindString(text))
-		}
-		return
-	}
-}
-
-// pattern matches a message, in which three dots stand for text that varies.
-func pattern(message string) *regexp.Regexp {
-	var parts []string
-	for _, part := range strings.Split(message, "...") {
-		parts = append(parts, regexp.QuoteMeta(strings.TrimSpace(part)))
-	}
-	return regexp.MustCompile("(?m)" + strings.Join(parts, ".*"))
-}
-
 // field sets variables to parts of the JSON object that the last command printed: "field NAME PATH [NAME PATH]...". A
-// path has names and numbers, such as models.2.loss.
+// path consists of names and numbers, such as models.2.loss.
 func field(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 || len(args)%2 != 0 {
 		ts.Fatalf("usage: field NAME PATH [NAME PATH]...")
@@ -108,7 +61,8 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// is (the command "is") compares A with B, as numbers if both are numbers: "is A <|<=|==|!= B".
+// is implements the script command "is A <|<=|==|!= B", which compares A with B: as numbers if both are numbers,
+// otherwise as strings.
 func is(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: is A <|<=|==|!= B")
@@ -125,7 +79,8 @@ func is(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// proxy starts a proxy that answers with a status, and sets the variable PROXY to its URL: "proxy STATUS".
+// proxy starts an HTTP proxy that answers every request with the given status code, and sets the variable PROXY to its
+// URL: "proxy STATUS".
 func proxy(ts *testscript.TestScript, neg bool, args []string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
@@ -135,4 +90,18 @@ func proxy(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("PROXY", server.URL)
+}
+
+// signal sends a signal to the latest background command that has ARGUMENT among its arguments: "signal HUP ARGUMENT".
+func signal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: signal NAME ARGUMENT")
+	}
+	for _, c := range slices.Backward(ts.BackgroundCmds()) {
+		if slices.Contains(c.Args, args[1]) {
+			ts.Check(exec.Command("kill", "-"+args[0], strconv.Itoa(c.Process.Pid)).Run())
+			return
+		}
+	}
+	ts.Fatalf("no background command has the argument %q", args[1])
 }
