@@ -311,7 +311,7 @@ func TestAccountingRefusesNonsense(t *testing.T) {
 		}
 	}
 	_, err := SigmaFor(1, 0, -1, 1e-5, GDP)
-	for _, want := range []string{"0 rounds", "epsilon is -1"} {
+	for _, want := range []string{"rounds is 0", "epsilon is -1"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q does not say %q", err, want)
 		}

@@ -205,8 +205,8 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 		case i == 0 && len(made) == 0:
 			unmade = r.Rounds
 		case i >= len(made):
-			return 0, fmt.Errorf("the certificate lacks releases that are in the ledger: from round %d on, after a gap or "+
-				"with other parameters", r.First)
+			return 0, fmt.Errorf("the certificate lacks the ledger's releases from round %d on, which follow a gap "+
+				"or have other parameters", r.First)
 		default:
 			m := made[i]
 			unmade = r.Rounds - m.Rounds

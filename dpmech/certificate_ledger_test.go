@@ -71,11 +71,11 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"a gap in the ledger": {func(c *Certificate) {
 			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 12, Rounds: 1, Clip: 1, Sigma: 8}}
 		},
-			"after a gap"},
+			"which follow a gap"},
 		"other noise behind": {func(c *Certificate) {
 			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 11, Rounds: 1, Clip: 1, Sigma: 80}}
 		},
-			"with other parameters"},
+			"have other parameters"},
 	} {
 		c := clone(t, good)
 		x.change(c)

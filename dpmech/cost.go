@@ -101,7 +101,7 @@ func (c Cost) withinLimit(l *Limit) error {
 		return within("limit", err)
 	}
 	if eps := l.Accounting.Epsilon(c.Rho, l.Delta); eps > l.Epsilon*(1+1e-11) {
-		return fmt.Errorf("dpmech: limit: %v epsilon is %v at delta %v, want at most %v",
+		return fmt.Errorf("dpmech: limit: epsilon with %v accounting is %v at delta %v, want at most %v",
 			l.Accounting, eps, l.Delta, l.Epsilon)
 	}
 	if c.AgainstAll != nil && l.EpsilonAll > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrBudget is wrapped by the error for a release that the budget does not cover.
-var ErrBudget = errors.New("refused, beyond the privacy budget")
+var ErrBudget = errors.New("refused, because it would exceed the privacy budget")
 
 // Limit is a privacy budget: epsilon at delta, computed with Accounting. In a limit for a run, Epsilon bounds the cost
 // against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), it bounds the
@@ -142,8 +142,8 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 	}
 	most, _ := l.Accounting.MaxRho(limit, l.Delta)
 	epsilon := func(rho float64) string { return FormatEpsilon(l.Accounting.Epsilon(rho, l.Delta), 4) }
-	return fmt.Errorf("dpmech: %s: %w: the spend would rise from rho %.6g (epsilon %s) to rho %.6g (epsilon %s), above the "+
-		"limit of rho %.6g (epsilon %v, %v, at delta %v)",
+	return fmt.Errorf("dpmech: %s: %w: the total cost would rise from rho %.6g (epsilon %s) to rho %.6g (epsilon "+
+		"%s), above the limit of rho %.6g (epsilon %v, %v, at delta %v)",
 		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, limit, l.Accounting, l.Delta)
 }
 
@@ -276,7 +276,8 @@ func LoadFilter(state []byte) (*Filter, error) {
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: found %d bytes that were changed after they were saved, or that State did not return", len(state))
+		return nil, fmt.Errorf("dpmech: filter state: the %d bytes were changed after they were saved, or are not "+
+			"the result of State", len(state))
 	}
 	return f, nil
 }

@@ -272,7 +272,7 @@ var badStates = []struct{ state, want string }{
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":1,"clip":1,"sigma":0}]}`, "releases[0]: sigma is 0"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":1,"clip":1,"sigma":1e999}]}`, "1e999"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},` +
-		`{"first":2,"rounds":1,"clip":1,"sigma":9}]}`, "want one after 2"},
+		`{"first":2,"rounds":1,"clip":1,"sigma":9}]}`, "want a round after 2"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},` +
 		`{"first":3,"rounds":1,"clip":1,"sigma":8}]}`, "one entry"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2000000000,"clip":1,"sigma":1}]}`, "nothing is protected"},

@@ -107,7 +107,7 @@ func times(n int, rho float64) float64 {
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
-		err = errors.Join(err, fmt.Errorf("dpmech: %d rounds, want at least 1", rounds))
+		err = errors.Join(err, fmt.Errorf("dpmech: rounds is %d, want at least 1", rounds))
 	}
 	if err != nil {
 		return 0, err

@@ -25,7 +25,7 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 		return nil, fmt.Errorf("dpmech: dimension is %d, want at least 1", dim)
 	}
 	if random == nil {
-		return nil, errors.New("dpmech: no source of random bytes")
+		return nil, errors.New("dpmech: the source of random bytes is nil")
 	}
 	return &Mechanism{
 		normal: normal{random: random}, pair: normal{steady: true},
@@ -54,7 +54,8 @@ func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {
-		err = errors.Join(err, fmt.Errorf("dpmech: found a whole update with privacy %v, want rows, or privacy for each client", g.Unit.Each()))
+		err = errors.Join(err, fmt.Errorf("dpmech: privacy is %v, want for each client: an update as a whole cannot "+
+			"protect each record, but Rows can", g.Unit.Each()))
 	}
 	if err == nil {
 		gamma, err = m.draw(g, pairs)

@@ -65,7 +65,8 @@ func (s Shared) validate(g Gaussian) error {
 			s.Sigma, g.Sigma, leastShared, mostShared))
 	}
 	if !(s.Effective >= g.Sigma && s.Effective <= maxRatio*g.Clip) {
-		errs = append(errs, fmt.Errorf("dpmech: effective sigma is %v, want sigma (%v) or more, and at most 2^20 clips",
+		errs = append(errs, fmt.Errorf("dpmech: effective sigma is %v, want at least sigma (%v) and at most 2^20 "+
+			"times clip",
 			s.Effective, g.Sigma))
 	}
 	if s.Colluders < 0 || s.Absent < 0 || s.Partners < 0 {
@@ -102,8 +103,8 @@ func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
 	case g.Shared == Shared{}:
 		return fmt.Errorf("dpmech: %d neighbors share noise, but the release has no shared sigma", len(pairs))
 	case shift+n < 0 || shift+n > 50 || math.Ldexp(float64(len(pairs)), shift+n) > 1<<54:
-		return fmt.Errorf("dpmech: shared sigma is 2^%d grid steps for each of %d neighbors, want at most 2^50 each and 2^54 "+
-			"in all", shift+n, len(pairs))
+		return fmt.Errorf("dpmech: shared sigma is 2^%d grid steps for each of %d neighbors, want at most 2^50 each "+
+			"and 2^54 in total", shift+n, len(pairs))
 	}
 	if m.shared == nil {
 		m.shared = make([]int64, len(m.noise))

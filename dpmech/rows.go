@@ -32,15 +32,16 @@ func CheckRows(g Gaussian, dim, most int) error {
 		return err
 	}
 	if g.Unit != Record {
-		return fmt.Errorf("dpmech: found rows with privacy %v, want privacy for each record", g.Unit.Each())
+		return fmt.Errorf("dpmech: privacy is %v, want for each record, because the update consists of rows",
+			g.Unit.Each())
 	}
 	if dim < 1 || most < 1 {
 		return fmt.Errorf("dpmech: %d units of %d numbers, want at least 1 of each", most, dim)
 	}
 	radius := newBall(g.Clip, math.Ldexp(g.Sigma, -gridBits(g, dim))).radius + 1
 	if hi, lo := bits.Mul64(radius, uint64(most)); hi > 0 || lo > mostSum {
-		return fmt.Errorf("dpmech: %d units of up to %d steps of the fine grid each (clip %v, sigma %v), want at most 2^61 "+
-			"steps in all: use a larger sigma", most, radius, g.Clip, g.Sigma)
+		return fmt.Errorf("dpmech: %d units of up to %d steps of the fine grid each (clip %v, sigma %v), want at "+
+			"most 2^61 steps in total: use a larger sigma", most, radius, g.Clip, g.Sigma)
 	}
 	return nil
 }
@@ -85,7 +86,8 @@ func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 	case len(rows.Values)%(places*d) != 0:
 		return fmt.Errorf("dpmech: Values has %d numbers, want a multiple of %d rows of %d numbers", len(rows.Values), places, d)
 	case len(rows.Values)/d/places > rows.Most:
-		return fmt.Errorf("dpmech: Values has %d units, want at most Most, which is %d", len(rows.Values)/d/places, rows.Most)
+		return fmt.Errorf("dpmech: Values has %d units, want at most %d, the value of Most",
+			len(rows.Values)/d/places, rows.Most)
 	case !(size >= 1e-100 && size <= 1e100):
 		return fmt.Errorf("dpmech: Factor is %v, want an absolute value of 1e-100..1e100", rows.Factor)
 	}

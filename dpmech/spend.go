@@ -54,7 +54,7 @@ func bounded(rho float64) error {
 	if rho <= maxSpend {
 		return nil
 	}
-	return fmt.Errorf("dpmech: releases cost rho %v in all, want at most %v: above that, nothing is protected",
+	return fmt.Errorf("dpmech: releases cost rho %v in total, want at most %v: above that, nothing is protected",
 		rho, float64(maxSpend))
 }
 
@@ -67,9 +67,10 @@ func validateSpends(list []Spend) error {
 		if err == nil && i > 0 && len(errs) == 0 {
 			switch before := list[i-1]; {
 			case s.First <= before.last():
-				err = fmt.Errorf("dpmech: first round is %d, want one after %d", s.First, before.last())
+				err = fmt.Errorf("dpmech: first round is %d, want a round after %d", s.First, before.last())
 			case s.First == before.last()+1 && s.gaussian() == before.gaussian():
-				err = errors.New("dpmech: has the parameters of the rounds just before, want one entry for both")
+				err = errors.New("dpmech: has the same parameters as the rounds just before it, want one entry for " +
+					"both")
 			}
 		}
 		if err != nil {

@@ -182,7 +182,8 @@ func (n names) parse(value *int, name []byte) error {
 	i := slices.Index(n[1:], cmp.Or(string(name), n[1]))
 	if i < 0 {
 		last := len(n) - 1
-		return fmt.Errorf("dpmech: %s %q, want %s or %s", strings.ToLower(n[0]), name, strings.Join(n[1:last], ", "), n[last])
+		return fmt.Errorf("dpmech: %s is %q, want %s or %s",
+			strings.ToLower(n[0]), name, strings.Join(n[1:last], ", "), n[last])
 	}
 	*value = i
 	return nil

@@ -46,7 +46,7 @@ func TestAbsentIsPlannedFor(t *testing.T) {
 	for want, change := range map[string]func(p *sdk.Privacy){
 		"if at most 3 members vanish; the worst case is": func(p *sdk.Privacy) { p.Absent = 3 },
 		"if at most 2 members vanish; the worst case is": func(p *sdk.Privacy) { p.EffectiveSigma *= 1.0001 },
-		"privacy.absent is 2, want 0, as pair_sigma is 0": func(p *sdk.Privacy) {
+		"privacy.absent is 2, want 0, because pair_sigma is 0": func(p *sdk.Privacy) {
 			p.PairSigma, p.EffectiveSigma, p.Colluders = 0, 0, 0
 		},
 	} {

@@ -98,17 +98,18 @@ func (a *account) reserve(round int) error {
 		return nil
 	}
 	if err := a.filter.Check(round, a.cost); err != nil {
-		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
+		return fmt.Errorf("sdk: release %d was not made: %w", round, err)
 	}
 	if a.ledger != nil {
 		// The ledger charges each round only once. If another node with this name has charged this round since
 		// newAccount ran, this node's release would cost nothing, so it must be refused.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
-			return fmt.Errorf("sdk: release %d is not made: another node of this name has already charged it to the ledger: %w",
+			return fmt.Errorf("sdk: release %d was not made: another node of this name has already charged it to the "+
+				"ledger: %w",
 				round, state.ErrRollback)
 		}
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
-			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
+			return fmt.Errorf("sdk: release %d was not made: %w", round, err)
 		}
 	}
 	a.mu.Lock()
@@ -123,7 +124,7 @@ func (a *account) mark(round int) error {
 		return nil
 	}
 	if err := a.ledger.Mark(a.run, a.fleet, a.member, round); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent: it could not be marked: %w", round, err)
+		return fmt.Errorf("sdk: release %d was not sent: it could not be marked: %w", round, err)
 	}
 	return nil
 }

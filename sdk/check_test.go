@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 			limited := *f
 			limited.Privacy.EpsilonLimit = 1e-3
 			c.Fleet, c.Ledger = &limited, nil
-		}, nothing, "Privacy", "covers 0"},
+		}, nothing, "Privacy", "covers only 0"},
 		"spent ledger": {func(c *sdk.Config) { c.Ledger = small }, kept(here), "Ledger", "budget"},
 		"ledger set back": {func(*sdk.Config) {}, func() (*state.Snapshot, error) {
 			k := here

@@ -92,7 +92,7 @@ func TestLiesCostNothing(t *testing.T) {
 	}{
 		{"a Done in the middle",
 			beside(2, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Done, Round: 12} }),
-			"the sender says that it holds release 12 of this node, but shows no signature of it"},
+			"the sender says that it holds release 12 of this node, but shows no signature for it"},
 		{"a Done with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Done, Round: 12,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
@@ -114,17 +114,17 @@ func TestLiesCostNothing(t *testing.T) {
 					Incarnation: frame.Incarnation}}
 			}
 			return nil
-		}), "the sender says that it holds release 3 of this node, but shows no signature of it"},
+		}), "the sender says that it holds release 3 of this node, but shows no signature for it"},
 		{"a probe with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Probe, Held: 7, Incarnation: 1, Signed: admm.Signed{Proof: forge(f, "b", "b", 7)}}
 		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature matches none of the " +
 			"member's keys"},
 		{"a claim to have made releases",
 			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
-			"says that it is epoch 0 and has made release 2, but shows no signature of it"},
+			"says that it is at epoch 0 and has made release 2, but shows no signature for it"},
 		{"a later epoch", beside(1,
 			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Epoch: 9} }),
-			"says that it is epoch 9 and has made release 0, but shows no signature of it"},
+			"says that it is at epoch 9 and has made release 0, but shows no signature for it"},
 		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				bare := *frame
@@ -143,7 +143,7 @@ func TestLiesCostNothing(t *testing.T) {
 				return []admm.Message{honest}
 			}
 			return nil
-		}), "release 4 is not the one that the sender has signed"},
+		}), "release 4 differs from the release that the sender has signed"},
 		{"the signature of another round", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				honest := *frame
@@ -164,7 +164,7 @@ func TestLiesCostNothing(t *testing.T) {
 			r := signed.Statement{Kind: signed.Release, Epoch: 65535}
 			r.Sign(memberKey("b"), signed.NewScope(f.Run, f.Hash(), "b"))
 			return admm.Message{Kind: admm.Probe, Epoch: 65535, Incarnation: 1, Signed: admm.Signed{Own: r.Append(nil)}}
-		}), "signed release 0 is of epoch 65535, want at most 2"},
+		}), "signed release 0 has epoch 65535, want at most 2"},
 		{"a ledger of another run", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
 				scope := signed.NewScope("run before", f.Hash(), "a")
@@ -265,10 +265,10 @@ func TestKeysOrNone(t *testing.T) {
 		change func(c *sdk.Config)
 		want   string
 	}{
-		{func(c *sdk.Config) { c.Keys = nil }, "Key and Keys: want both or neither"},
-		{func(c *sdk.Config) { c.Key = nil }, "Key and Keys: want both or neither"},
+		{func(c *sdk.Config) { c.Keys = nil }, "only one of Key and Keys is set, want both or neither"},
+		{func(c *sdk.Config) { c.Key = nil }, "only one of Key and Keys is set, want both or neither"},
 		{func(c *sdk.Config) { c.Key = c.Key[:10] }, "Key has 10 bytes, want 64"},
-		{func(c *sdk.Config) { c.Key = memberKey("b") }, `Keys has 1 keys for "a", and Key matches none of them`},
+		{func(c *sdk.Config) { c.Key = memberKey("b") }, `Keys has 1 keys for "a", but Key matches none of them`},
 	} {
 		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
 		sign(&cfg)

@@ -78,7 +78,7 @@ type Config struct {
 }
 
 // ErrWithout reports that [Config].Without is invalid.
-var ErrWithout = errors.New("invalid list of neighbors to give up")
+var ErrWithout = errors.New("invalid list of neighbors to continue without")
 
 // Window returns a Config.Window for a fast oracle: the number of queries of 8*dim bytes that fit into 64 KiB, but at
 // least 1 and at most 16.
@@ -110,19 +110,20 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(self < 0, "Name is %q, want one of the fleet's members %q", c.Name, f.Members)
 		if c.Transport != nil {
 			most, want := c.Transport.MaxFrame(), wire.MaxFrame(f.Dim)
-			refuse(f.Dim > 0 && most < want, "the transport takes frames of at most %d bytes, want at least %d for dimension %d", most,
+			refuse(f.Dim > 0 && most < want, "the transport accepts frames of at most %d bytes, want at least %d for "+
+				"dimension %d", most,
 				want, f.Dim)
 		}
 		w := f.wire()
 		refuse(c.Recover && w.Payload != PayloadRelease,
-			"Recover is set, and the fleet's payload is %q: a device can be replaced only with payload %q", w.Payload,
+			"Recover is set, but the fleet's payload is %q: a device can be replaced only with payload %q", w.Payload,
 			PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
-			"Recover is set, and Store is nil: a replacement device must store its start before it sends it")
+			"Recover is set, but Store is nil: a replacement device must store its start state before it sends it")
 		if p != nil && self >= 0 {
 			all := p.graph.Neighbors(self)
 			refuse(c.Recover && len(all) == 0,
-				"Recover is set, and %q has no neighbors that could report the progress of the run", c.Name)
+				"Recover is set, but %q has no neighbors that could report the progress of the run", c.Name)
 			left, wrong := len(all), false
 			for i, name := range c.Without {
 				j := slices.Index(f.Members, name)
@@ -134,35 +135,39 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 					!near && !(f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j))
 			}
 			refuse(len(c.Without) > 0 && (left == 0 || wrong),
-				"%w: Without is %q, want neighbors of %q, but not all of them, or members that it shares noise with", ErrWithout, c.Without,
+				"%w: Without is %q, want distinct neighbors or noise partners of %q, and not all of its neighbors",
+				ErrWithout, c.Without,
 				c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, and the fleet has partners: want a key, because a member that relays unsigned offers could replace them")
+				"Key is nil, but the fleet has partners: want a key, because a member that relays unsigned offers "+
+					"could replace them")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}
 		}
 		tracking := f.Method.Estimator == EstimatorTracking
-		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its table cannot be "+
-			"computed from a seed", EstimatorTracking)
+		refuse(tracking && c.SeededTable, "SeededTable is set, but the fleet's estimator is %q, whose table cannot "+
+			"be computed from a seed", EstimatorTracking)
 		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+1)
-		refuse(tracking && (c.Store != nil || !complete) && size > limit, "the memory of estimator %q, 4*samples*(dim+1) bytes of "+
-			"every stored state, is above the limit of %d bytes: raise MemoryLimit, take fewer samples, or use estimator %q",
+		refuse(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+1) "+
+			"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
+			"use estimator %q",
 			EstimatorTracking, limit, EstimatorCentered)
-		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
-		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set in a fleet whose members share no noise")
+		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set, but the fleet is not private")
+		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set, but the members of the fleet share no "+
+			"noise")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
-			"Ledger is set in a fleet that is not private: its cost has no bound")
+			"Ledger is set, but the fleet is not private, so its cost has no bound")
 	}
 	switch {
 	case c.Key == nil || c.Keys == nil:
-		refuse((c.Key == nil) != (c.Keys == nil), "Key and Keys: want both or neither")
+		refuse((c.Key == nil) != (c.Keys == nil), "only one of Key and Keys is set, want both or neither")
 	case len(c.Key) != ed25519.PrivateKeySize:
 		refuse(true, "Key has %d bytes, want %d", len(c.Key), ed25519.PrivateKeySize)
 	default:
 		keys := c.Keys(c.Name)
 		known := slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(c.Key.Public()) })
-		refuse(!known, "Keys has %d keys for %q, and Key matches none of them", len(keys), c.Name)
+		refuse(!known, "Keys has %d keys for %q, but Key matches none of them", len(keys), c.Name)
 	}
 	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait indefinitely) or at least %v", c.Patience,
 		minPatience)

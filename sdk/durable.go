@@ -178,7 +178,7 @@ func (n *Node) save(s *admm.State) error {
 		return err
 	}
 	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent, because its state could not be stored: %w", s.Round, err)
+		return fmt.Errorf("sdk: release %d was not sent, because its state could not be stored: %w", s.Round, err)
 	}
 	return nil
 }
@@ -186,8 +186,9 @@ func (n *Node) save(s *admm.State) error {
 // chargeLost charges releases that neighbors hold but this node's disk has lost. It returns the error that stops the
 // node.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with release %d: %w; the "+
-		"releases count as spent, and to continue would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
+	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with release %d: %w; "+
+		"the releases count as spent, and continuing would release a round twice: %s",
+		n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
 	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
 		return err
 	}

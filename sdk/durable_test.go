@@ -292,7 +292,7 @@ func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- all[0].Run(ctx) }()
 	for range 2 {
-		if err := all[1].Run(ctx); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "release 3 is not sent") {
+		if err := all[1].Run(ctx); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "release 3 was not sent") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -336,7 +336,7 @@ func TestBudgets(t *testing.T) {
 	err = n.Run(t.Context())
 	st := n.Status()
 	if !errors.Is(err, dpmech.ErrBudget) || st.Round == 0 || st.Round >= 8 ||
-		!strings.Contains(err.Error(), "is not made") {
+		!strings.Contains(err.Error(), "was not made") {
 		t.Errorf("after %d releases: %v", st.Round, err)
 	}
 	if total := ledger.Lifetime(1e-5); total.EpsilonGDP > 1.2*cost {

@@ -176,17 +176,18 @@ func (f *Fleet) plan() (*plan, error) {
 	f.checkPrivacy(&errs)
 	f.checkRecords(&errs)
 	if f.Method.Consensus == ConsensusChebyshev {
-		const want = "admm, as %s"
+		const want = "admm, because %s"
 		name := f.Method.Consensus.String()
 		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "the payload is not release")
 		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "method.robust bounds only the steps of admm")
 	}
 	errs.refuse(f.Method.Robust > 0 && f.wire().Payload != PayloadRelease, "wire.payload", f.wire().Payload.String(),
-		"release, as method.robust is %v: only a release shows the noise and the model of its sender", f.Method.Robust)
+		"release, because method.robust is %v: only a release shows the noise and the model of its sender",
+		f.Method.Robust)
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
-			"1..%d, the number of members that must ask for an early end", most)
+			"1..%d, the number of members that must request an early stop", most)
 	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
@@ -230,20 +231,22 @@ var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 // checkRecords checks the settings that depend on the protected unit.
 func (f *Fleet) checkRecords(errs *faults) {
 	if f.Privacy.Unit != UnitRecord {
-		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
-		errs.refuse(f.Records != nil, "records", f.Records, "none, as privacy.unit is %v", f.Privacy.Unit)
+		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, because privacy.unit is %v",
+			f.Privacy.Unit)
+		errs.refuse(f.Records != nil, "records", f.Records, "none, because privacy.unit is %v", f.Privacy.Unit)
 		return
 	}
 	if len(f.Records) != len(f.Members) {
 		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d numbers", len(f.Records)),
-			Want: fmt.Sprintf("the number of records of each of the %d members, as privacy.unit is record", len(f.Members))})
+			Want: fmt.Sprintf("the number of records of each of the %d members, because privacy.unit is record",
+				len(f.Members))})
 	}
 	for i, m := range f.Records {
 		if !records.Has(float64(m)) {
 			errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
 		}
 	}
-	const want = "%v, as privacy.unit is record: %s"
+	const want = "%v, because privacy.unit is record: %s"
 	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "each step queries all records")
 	errs.refuse(f.Method.Momentum != 0, "method.momentum", f.Method.Momentum, want, 0,
 		"a sum of unreleased updates would count a record in many releases")
@@ -258,7 +261,7 @@ func (f *Fleet) network(errs *faults) *plan {
 		if !validName(name) || taken { // format the field only on error, because a fleet may be large
 			field := fmt.Sprintf("members[%d]", i)
 			errs.refuse(!validName(name), field, name, "1..%d bytes of printable UTF-8", wire.MaxName)
-			errs.refuse(taken, field, name, "a name other than that of members[%d]", j)
+			errs.refuse(taken, field, name, "a name that members[%d] does not have", j)
 		}
 		p.number[name] = i
 	}
@@ -362,7 +365,8 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		return nil, err
 	}
 	if len(samples) != len(f.Members) {
-		return nil, fmt.Errorf("sdk: %d sample counts for %d members", len(samples), len(f.Members))
+		return nil, fmt.Errorf("sdk: found %d sample counts for %d members, want one for each member",
+			len(samples), len(f.Members))
 	}
 	for i, m := range samples {
 		if m != f.units(i, m) {

@@ -26,7 +26,7 @@ func TestFleetFaults(t *testing.T) {
 		"dim is 268435457":                                             func(f *sdk.Fleet) { f.Dim = 1<<28 + 1 },
 		"Rounds is 8, Mixing is 0 and Cooldown is 2147483640":          func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
 		"members is [], want at least one":                             func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
-		`members[2] is "a", want a name other than that of members[0]`: func(f *sdk.Fleet) { f.Members[2] = "a" },
+		`members[2] is "a", want a name that members[0] does not have`: func(f *sdk.Fleet) { f.Members[2] = "a" },
 		`members[1] is "", want`:                                       func(f *sdk.Fleet) { f.Members[1] = "" },
 		`edges[0][1] is "z", want the name of a member`:                func(f *sdk.Fleet) { f.Edges[0] = [2]string{"a", "z"} },
 		"not connected":                                                func(f *sdk.Fleet) { f.Edges = f.Edges[:2] },

@@ -209,7 +209,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"an infinity", handmade(kind, 4, keyVector, floats(0, inf, 0, 0, 0, 0)), "coordinate 1"},
 		{"five numbers", handmade(kind, 4, keyVector, floats(0, 0, 0, 0, 0)), "vector: "},
 		{"seven numbers", release(7, 4, 1), "wire: frame: "},
-		{"no vector", append([]byte{0xa3}, handmade(kind, 4, 0, nil)[1:7]...), "vector: found "},
+		{"no vector", append([]byte{0xa3}, handmade(kind, 4, 0, nil)[1:7]...), "vector: "},
 		{"another of round 3", release(6, 3, 99), "message of round 3 from client 2 contradicts an earlier message"},
 		{"another of round 4, as of another run", release(6, 4, 99),
 			"message of round 4 from client 2 contradicts an earlier message"},
@@ -226,7 +226,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"done in the middle", enc(6, admm.Message{Kind: admm.Done, Round: 12}),
 			"neighbor 2 holds release 12 of client 1, whose own state ends with release 3"},
 		{"done after another round", enc(6, admm.Message{Kind: admm.Done, Round: 4}),
-			"neighbor 2 is done after round 4, want 12"},
+			"neighbor 2 says that it is done after round 4, want round 12"},
 		{"a lie about the past", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 4}),
 			"neighbor 2 holds release 4 of client 1"},
 		{"a lie beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 13}),
@@ -271,7 +271,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		all = append(all,
 			charge{"a giant", handmade(kind, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)),
 				"coordinate 3 of the message of round 4 from client 2 is 3e+38"},
-			charge{"a grid", handmade(kind, 4, keyGrid, item(2, 20, make([]byte, 20)...)), "wanted none with kind message"},
+			charge{"a grid", handmade(kind, 4, keyGrid, item(2, 20, make([]byte, 20)...)), "found in a frame of kind message, wanted it absent"},
 		)
 	}
 	return all

@@ -210,7 +210,7 @@ func TestTakeoverWithACopyOfTheLedger(t *testing.T) {
 	dir, aside := newLedgers(t, privateRing()), t.TempDir()
 	copyFiles(t, dir, aside, "b.ledger", "b.ledger.mark")
 	n, err := lostIn(t, dir, "one", func() { copyFiles(t, aside, dir, "b.ledger", "b.ledger.mark") })
-	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "make a new ledger") || n.Status().Round != 0 {
+	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "create a new ledger") || n.Status().Round != 0 {
 		t.Errorf("%v, %d releases", err, n.Status().Round)
 	}
 }

@@ -201,14 +201,14 @@ func TestConfigFaults(t *testing.T) {
 	f := ring()
 	good := sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
 	for want, change := range map[string]func(c *sdk.Config){
-		`Name is "z", want one of`:       func(c *sdk.Config) { c.Name = "z" },
-		"Samples is 0":                   func(c *sdk.Config) { c.Samples = 0 },
-		"Linger is -1ns, want 0 or more": func(c *sdk.Config) { c.Linger = -1 },
-		"Noise is set in a fleet":        func(c *sdk.Config) { c.Noise = noise(0) },
-		"SeededTable is set, and the fleet's estimator is \"tracking\"": func(c *sdk.Config) {
+		`Name is "z", want one of`:                   func(c *sdk.Config) { c.Name = "z" },
+		"Samples is 0":                               func(c *sdk.Config) { c.Samples = 0 },
+		"Linger is -1ns, want 0 or more":             func(c *sdk.Config) { c.Linger = -1 },
+		"Noise is set, but the fleet is not private": func(c *sdk.Config) { c.Noise = noise(0) },
+		"SeededTable is set, but the fleet's estimator is \"tracking\"": func(c *sdk.Config) {
 			c.Fleet, c.SeededTable = tracking(), true
 		},
-		"4*samples*(dim+1) bytes of every stored state, is above the limit of 699 bytes": func(c *sdk.Config) {
+		"4*samples*(dim+1) bytes in every stored state, more than the limit of 699 bytes": func(c *sdk.Config) {
 			c.Fleet, c.Samples, c.MemoryLimit, c.Store = tracking(), 25, 699, new(state.Dir)
 		},
 		"want at least 4000": func(c *sdk.Config) { c.Fleet = ring(); c.Fleet.Dim = 10_000_000 },

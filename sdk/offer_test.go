@@ -48,7 +48,7 @@ func TestFalseOffersAreRefused(t *testing.T) {
 			`epoch 0 of \"b\" has offered two keys`},
 		{"of another epoch",
 			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Epoch = 1 }) },
-			"the sender is epoch 0, but offers a key of epoch 1"},
+			"the sender is at epoch 0, but offers a key of epoch 1"},
 		{"for later", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Round = 2 }) },
 			`the offer of epoch 0 of \"b\" starts at release 2, want release 1 to 1`},
 	} {
@@ -112,7 +112,7 @@ func TestLowOrderOfferIsRefused(t *testing.T) {
 			c.Logger = slog.New(slog.NewTextHandler(log, nil))
 		}
 	})
-	errs := runAll(log.endsAt(t, `the public key of \"b\" gives no secret`), all)
+	errs := runAll(log.endsAt(t, `the public key of \"b\" yields no shared secret`), all)
 	if st := all[0].Status(); st.Round != 0 || !errors.Is(errs[0], context.Canceled) {
 		t.Errorf("%v, %+v\n%s", errs[0], st, log)
 	}
@@ -189,7 +189,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
 	sign(&cfg)
 	cfg.Fleet, cfg.Secret = privateRing(), simulatedSecret(f, 0) // secrets of the other fleet
-	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Secret is set in a fleet whose members share") {
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Secret is set, but the members of the fleet share") {
 		t.Error(err)
 	}
 }

@@ -151,7 +151,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 		o, wrong := signed.ParseRelayed(b, signed.Offer)
 		switch {
 		case wrong == nil && o.Member >= len(members):
-			wrong = fmt.Errorf("sdk: found an offer of member %d, want 0..%d", o.Member, len(members)-1)
+			wrong = fmt.Errorf("sdk: found an offer from member %d, want 0..%d", o.Member, len(members)-1)
 		case wrong == nil:
 			var fresh bool
 			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())

@@ -189,7 +189,7 @@ func TestLiesOfARelay(t *testing.T) {
 		"of another": {func(m admm.Message) []admm.Message {
 			return each(m, func(o *signed.Relayed) { o.Member = (o.Member + 1) % 6 })
 		}, "none of the member's keys"},
-		"of nobody": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Member = 6 }) }, "found an offer of member 6, want 0..5"},
+		"of nobody": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Member = 6 }) }, "found an offer from member 6, want 0..5"},
 		"of another run": {func(m admm.Message) []admm.Message {
 			return each(m, func(o *signed.Relayed) {
 				b := offering(f, "before", f.Members[o.Member], func(*signed.Statement) {})
@@ -386,7 +386,7 @@ func TestRelaysNeedPartnersAndKeys(t *testing.T) {
 	}
 	p := partnered(t, 4, 3, 1)
 	cfg := sdk.Config{Fleet: p, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, p)[0]}
-	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Key is nil, and the fleet has partners") {
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Key is nil, but the fleet has partners") {
 		t.Errorf("without keys: %v", err)
 	}
 }

@@ -125,7 +125,7 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
 		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which must be set too", pr.EpsilonLimit)
 	if pr.PairSigma == 0 {
-		const want = "0, as pair_sigma is 0 and members share no noise"
+		const want = "0, because pair_sigma is 0 and members share no noise"
 		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
 		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
 		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)
@@ -176,12 +176,14 @@ func (f *Fleet) affordable() error {
 		return nil
 	}
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
-		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers %d",
+		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers only "+
+			"%d",
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
 	}
 	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
-		return fmt.Errorf("sdk: fleet: %d rounds: %w: their epsilon against all other members together is %s (%v at "+
-			"delta %v), want at most %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
+		return fmt.Errorf("sdk: fleet: %d rounds: %w: the epsilon of these rounds against all other members together "+
+			"is %s (%v at delta %v), want at most %v",
+			f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
 			l.EpsilonAll)
 	}
 	return nil

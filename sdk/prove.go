@@ -91,8 +91,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
 			r.dropSecrets()
 		}
-		return ending{fmt.Errorf("sdk: %q holds a release that this member signed in epoch %d, and this device is "+
-			"of epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
+		return ending{fmt.Errorf("sdk: %q holds a release that this member signed in epoch %d, but this device is at "+
+			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
 	}
 	for i := range r.claims.Own {
 		if own := &r.claims.Own[i]; own.Contradicts(shown) {
@@ -119,8 +119,9 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 		return nil
 	}
 	if err := l.Contains(then); err != nil {
-		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w; if there is no "+
-			"newer copy, make a new ledger: it begins with what neighbors prove", by, state.ErrRollback, err)
+		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w; if "+
+			"there is no newer copy, create a new ledger, which starts with the costs that neighbors prove",
+			by, state.ErrRollback, err)
 	}
 	return nil
 }
@@ -136,7 +137,8 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 			m.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
-		return fmt.Errorf("sdk: the sender is done after release %d of a device that this device has replaced", m.Round)
+		return fmt.Errorf("sdk: the sender says that it is done after release %d of a device that this device has "+
+			"replaced", m.Round)
 	}
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err

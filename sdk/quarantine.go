@@ -211,7 +211,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 	}
 	i, known := p.number[member]
 	if !known {
-		return fmt.Errorf("sdk: evidence against %q, which is not a member of the fleet", member)
+		return fmt.Errorf("sdk: the evidence is against %q, which is not a member of the fleet", member)
 	}
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
@@ -232,7 +232,8 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 		return err
 	}
 	if own.Round != m.Round || own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("sdk: the numbers of the frame differ from those of release %d that %q signed", own.Round, member)
+		return fmt.Errorf("sdk: the numbers of the frame differ from the numbers of release %d that %q signed",
+			own.Round, member)
 	}
 	cfg := f.machine(p, i, f.units(i, 1), nil)
 	if cfg.Impossible(m.Round, m.Payload()) == nil {

@@ -118,9 +118,9 @@ func TestRecordFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
 		"records is a list of 0 numbers, want the number of records of each of the 5 members": func(f *sdk.Fleet) { f.Records = nil },
 		"records[2] is 0, want a whole number":                                                func(f *sdk.Fleet) { f.Records[2] = 0 },
-		"records is [7 5 2 9 4], want none, as privacy.unit is client":                        func(f *sdk.Fleet) { f.Privacy.Unit = sdk.UnitClient },
-		"method.batch is 3, want 0, as privacy.unit is record":                                func(f *sdk.Fleet) { f.Method.Batch = 3 },
-		"method.momentum is 0.5, want 0, as privacy.unit is record":                           func(f *sdk.Fleet) { f.Method.Momentum = 0.5 },
+		"records is [7 5 2 9 4], want none, because privacy.unit is client":                   func(f *sdk.Fleet) { f.Privacy.Unit = sdk.UnitClient },
+		"method.batch is 3, want 0, because privacy.unit is record":                           func(f *sdk.Fleet) { f.Method.Batch = 3 },
+		"method.momentum is 0.5, want 0, because privacy.unit is record":                      func(f *sdk.Fleet) { f.Method.Momentum = 0.5 },
 	} {
 		f := recordRing()
 		change(f)

@@ -171,7 +171,7 @@ func TestTakeoverFromLiars(t *testing.T) {
 			`claims release 3 and epoch 65535 of this member, but shows the signature of release 3 and epoch 0`,
 			`65535 devices of "a" were already replaced`, 0},
 		{"a device that it cannot show", func(f *admm.Message) { f.Held, f.Epoch, f.Signed.Proof = 0, 1, nil },
-			`"b" says that this device was replaced 1 times, but shows no signature of it`, works, 4},
+			`"b" says that this device was replaced 1 times, but shows no signature for it`, works, 4},
 		{"a release that it cannot show", func(f *admm.Message) { f.Held = 6 },
 			`"b" claims release 6 and epoch 0 of this member, but shows the signature of release 3`, works, 7},
 		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil },
@@ -179,7 +179,7 @@ func TestTakeoverFromLiars(t *testing.T) {
 			works, 4},
 		{"it is far ahead itself", func(f *admm.Message) { f.Round = 7 },
 			`"b" says that it has made release 7, but has signed release 4`, works, 7},
-		{"it is beyond the end", func(f *admm.Message) { f.Round = 99 }, "stands at release 99", "stands at release 99", 0},
+		{"it is beyond the end", func(f *admm.Message) { f.Round = 99 }, "is at release 99", "is at release 99", 0},
 		{"off the grid", func(f *admm.Message) { f.Grid[2] = 1<<31 - 1 },
 			`coordinate 2 of the model after release 4 is step 2147483647`, `coordinate 2 of the model after release 4`, 0},
 		{"too far", func(f *admm.Message) { f.Grid[0] = 1 << 28 }, "is step 268435456 of the grid, want -",
@@ -333,7 +333,7 @@ func TestTakeoverRefused(t *testing.T) {
 		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Store: store,
 			Recover: true}
 		change(&cfg)
-		if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Recover is set, and") ||
+		if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Recover is set, but") ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want it to say %s", err, want)
 		}

@@ -25,7 +25,8 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 		s, ok = n.secrets.Kept.Secret(neighbor, release)
 	}
 	if !ok {
-		n.log.Warn("no secret with this member is valid for this release, so they share no noise in it", "release", release,
+		n.log.Warn("no secret with this member is valid for this release, so the two members share no noise in it",
+			"release", release,
 			"member", neighbor)
 		return key, false
 	}
@@ -62,8 +63,9 @@ func (n *Node) loadSecrets() error {
 	case release == 0:
 		return n.newSecrets(1)
 	}
-	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are missing, and neighbors accept no new secrets "+
-		"from this device: restore the secrets, or start with an empty state folder as the replacement of a lost device", release)
+	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are missing, and neighbors accept no "+
+		"new secrets from this device: restore the secrets, or start with an empty state folder to replace a lost "+
+		"device", release)
 }
 
 // newSecrets makes the key pair for the releases from the given release on, and stores the key pair before the node

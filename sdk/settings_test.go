@@ -118,7 +118,7 @@ func TestRobustNeedsReleases(t *testing.T) {
 	f := five(privateRing())
 	f.Privacy, f.Method.Robust = sdk.Privacy{NonPrivate: true}, 2
 	for payload, want := range map[sdk.Payload]string{sdk.PayloadAuto: "", sdk.PayloadRelease: "",
-		sdk.PayloadMessage: `sdk: fleet: wire.payload is "message", want release, as method.robust is 2`} {
+		sdk.PayloadMessage: `sdk: fleet: wire.payload is "message", want release, because method.robust is 2`} {
 		f.Wire = sdk.Wire{Payload: payload}
 		if err := f.Validate(); (err == nil) != (want == "") || want != "" && !strings.Contains(err.Error(), want) {
 			t.Errorf("payload %v: %v, want %q", payload, err, want)

@@ -96,9 +96,9 @@ func (n *Node) Stop(last int) (int, error) {
 	defer n.mu.Unlock()
 	switch {
 	case n.stops.Enough == 0:
-		return refuse("the fleet does not say how many members must ask for it")
+		return refuse("the fleet has no stop.members, the number of members that must request it")
 	case !n.claims.Signing():
-		return refuse("its members have no keys to sign a request")
+		return refuse("the members of the fleet have no keys that could sign a request")
 	case n.stops.blind:
 		return refuse("the node is replacing a lost device, and does not yet know the progress of the run")
 	}
@@ -117,7 +117,8 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("round %d is too early: the request cannot reach all members in time, want %d or later", last, earliest)
 	}
 	if last >= m.Rounds {
-		return refuse("it already ends with round %d, and the earliest round that can reach all members in time is %d", m.Rounds, earliest)
+		return refuse("it ends with round %d anyway, and a request for a round before %d cannot reach all members in "+
+			"time", m.Rounds, earliest)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
@@ -174,9 +175,11 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case err != nil:
 		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return nil, errors.New("sdk: the sender relays an early-stop request, but nobody may end this run early")
+		return nil, errors.New("sdk: the sender relays an early-stop request, but this fleet does not allow an early " +
+			"stop")
 	case s.Member >= len(f.Members):
-		return nil, fmt.Errorf("sdk: found an early-stop request of member %d, want 0..%d", s.Member, len(f.Members)-1)
+		return nil, fmt.Errorf("sdk: found an early-stop request from member %d, want 0..%d",
+			s.Member, len(f.Members)-1)
 	case s.Round >= f.Method.Rounds:
 		return nil, fmt.Errorf("sdk: found an early-stop request for round %d, want 1..%d", s.Round, f.Method.Rounds-1)
 	}

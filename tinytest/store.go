@@ -67,7 +67,7 @@ func (s *memStore) Load() (all []state.Record, err error) {
 func (s *memStore) Save(r state.Record) error {
 	return s.do(func() error {
 		if all := s.disk.records; r.Round < 0 || len(all) > 0 && r.Round != all[0].Round+1 {
-			return errors.New("tinytest: save of a round that does not follow the previous one")
+			return errors.New("tinytest: the saved round does not follow the previous round")
 		}
 		s.disk.records = lastTwo(copyOf([]state.Record{r}), s.disk.records)
 		return nil

@@ -186,7 +186,8 @@ func (tr *trial) known(at int, a arrival) error {
 		return fmt.Errorf("%q received a frame of %d bytes from %q that no member sent", tr.names[at], len(a.frame), a.from)
 	}
 	if a.from != tr.names[from] {
-		return fmt.Errorf("%q received a frame of %q, but Recv reports the sender %q", tr.names[at], tr.names[from], a.from)
+		return fmt.Errorf("%q received a frame that %q sent, but Recv reports the sender %q",
+			tr.names[at], tr.names[from], a.from)
 	}
 	return nil
 }
@@ -218,7 +219,8 @@ func (tr *trial) arrives() error {
 // refuses checks that Send fails immediately.
 func (tr *trial) refuses(to string, frame []byte) error {
 	if err := tr.send(0, to, frame); err == nil || errors.Is(err, errLate) {
-		return fmt.Errorf("a Send of %d bytes from %q to %q: %w", len(frame), tr.names[0], to, orNil(err))
+		return fmt.Errorf("Send of %d bytes from %q to %q returned %w, want an error at once",
+			len(frame), tr.names[0], to, orNil(err))
 	}
 	return nil
 }

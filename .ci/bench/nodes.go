@@ -92,7 +92,7 @@ func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (
 	}
 	nodes, err := filepath.Glob(filepath.Join(dir, "node-*", "node.json"))
 	if err != nil || len(nodes) != f.nodes {
-		return 0, fmt.Errorf("%d node files, want %d: %w", len(nodes), f.nodes, err)
+		return 0, fmt.Errorf("found %d node files, want %d: %w", len(nodes), f.nodes, err)
 	}
 	if f.format != "" {
 		if err := setFormat(nodes[0], f.format); err != nil {

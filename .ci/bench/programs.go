@@ -109,7 +109,7 @@ func (b *bench) run(dir string, env []string, name string, args ...string) (said
 func (s said) number(key string) (float64, error) {
 	x, ok := s.JSON[key].(float64)
 	if !ok {
-		return 0, fmt.Errorf("no number %q in the output", key)
+		return 0, fmt.Errorf("the output has no number %q", key)
 	}
 	return x, nil
 }
@@ -186,7 +186,7 @@ func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func()
 func checked(s said, of func(said) (float64, error)) (float64, error) {
 	accuracy, err := s.number("accuracy_mean")
 	if err == nil && accuracy < 90 {
-		err = fmt.Errorf("an accuracy of %.1f %%, want 90 or more", accuracy)
+		err = fmt.Errorf("accuracy_mean is %.1f %%, want at least 90 %%", accuracy)
 	}
 	if err != nil {
 		return 0, err

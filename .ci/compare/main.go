@@ -29,7 +29,7 @@ func main() {
 // compare returns the largest difference between any two of the models, divided by their largest absolute value.
 func compare(paths []string) (difference float64, err error) {
 	if len(paths) < 2 {
-		return 0, errors.New("want two files or more")
+		return 0, errors.New("want at least two files")
 	}
 	var low, high []float32
 	var largest float64
@@ -74,7 +74,8 @@ func read(path string) ([]float32, error) {
 	}
 	const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }"
 	if _, err := fmt.Sscanf(string(b[10:start]), header, &n); err != nil || n < 0 || len(b)-start != 4*n {
-		return nil, fmt.Errorf("header %q before %d bytes, want one of '<f4' with one dimension", b[10:start], len(b)-start)
+		return nil, fmt.Errorf("header is %q, with %d bytes of data after it; want one dimension of type '<f4'",
+			b[10:start], len(b)-start)
 	}
 	x := make([]float32, n)
 	for i := range x {

@@ -176,7 +176,7 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	status, err := fields(fmt.Sprintf("/proc/%d/status", pid))
 	m.resident, m.peak, m.anonymous = status["VmRSS:"]<<10, status["VmHWM:"]<<10, status["RssAnon:"]<<10
 	if _, made := os.Stat(tr.path("a.state/releases.log")); made != nil {
-		return m, fmt.Errorf("the node made no release: %w\n%s", made, said.String())
+		return m, fmt.Errorf("the node has not made a release: %w\n%s", made, said.String())
 	}
 	if err == nil && m.resident == 0 {
 		err = fmt.Errorf("the node ended\n%s", said.String())

@@ -52,7 +52,7 @@ func parseTargets(list string) ([]target, error) {
 	for name := range strings.SplitSeq(list, ",") {
 		i := slices.IndexFunc(targets, func(t target) bool { return t.String() == name })
 		if i < 0 {
-			return nil, fmt.Errorf("unknown target %q, want some of %v", name, targets)
+			return nil, fmt.Errorf("unknown target %q, want one or more of %v", name, targets)
 		}
 		found = append(found, targets[i])
 	}

@@ -50,7 +50,7 @@ func run(words []string) error {
 		}
 	}
 	if part < 1 || part > parts {
-		return fmt.Errorf("part %d/%d, want 1/%d to %d/%d", part, parts, parts, parts, parts)
+		return fmt.Errorf("found part %d/%d, want 1/%d to %d/%d", part, parts, parts, parts, parts)
 	}
 	for i, m := range mutations {
 		if i%parts != part-1 || len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(m.name, w) }) {
@@ -62,7 +62,7 @@ func run(words []string) error {
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("no mutation with %q in its name", words)
+		return fmt.Errorf("no mutation has any of %q in its name", words)
 	}
 	start := time.Now()
 	work, err := os.MkdirTemp("", "mutate")

@@ -60,7 +60,7 @@ var mutations = []mutation{
 	{"stop: an early end is not stored", "sdk/admm/state.go", "Early: m.early}", "Early: 0}", late},
 	{"outbox: a repeat takes the room of a new frame", "sdk/outbox.go", "return bytes.Equal(f, frame)", "return bytes.Equal(f, nil)", words},
 	{"outbox: no room for a final message", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
-	{"flood: bytes outside of frames are free", "transport/ws/tcp.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
+	{"flood: bytes outside frames are free", "transport/ws/tcp.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
 	{"flood: bytes in frames count", "transport/ws/conn.go", "c.tcp.meter.count(-got - got/16)", "c.tcp.meter.count(0)", floods},
 	{"flood: no pause for a waiting node", "sdk/inbox.go", "r.idle > burst", "r.idle < 0",
 		suite{"./sdk", "FloodOfWaiting"}},

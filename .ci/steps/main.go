@@ -77,7 +77,7 @@ func run(ctx context.Context, data, seeds, noises string, onlyPrivate bool, word
 	open = slices.DeleteFunc(open, func(t task) bool { return onlyPrivate || !named(t.name) })
 	private = slices.DeleteFunc(private, func(g gate) bool { return !named(g.name) })
 	if len(open)+len(private) == 0 {
-		return fmt.Errorf("no task with any of %q in its name", words)
+		return fmt.Errorf("no task has any of %q in its name", words)
 	}
 	return errors.Join(l.search(open, seeds), l.protect(private, noises))
 }
@@ -193,7 +193,7 @@ func (l *lab) simulate(args ...string) (*sweep, error) {
 		return nil, err
 	}
 	if len(s.Runs) == 0 {
-		return nil, fmt.Errorf("%q made no runs, want several seeds", args)
+		return nil, fmt.Errorf("the output of %q has no runs, want one run for each of several seeds", args)
 	}
 	return &s, nil
 }

@@ -21,7 +21,7 @@ func main() {
 	var err error
 	switch {
 	case flag.NArg() > 0:
-		err = fmt.Errorf("argument %q, want flags alone", flag.Arg(0))
+		err = fmt.Errorf("unexpected argument %q: every setting is a flag", flag.Arg(0))
 	case *queries:
 		err = fewRecords(*data, complete, os.Stdout, os.Stderr)
 	default:

@@ -94,7 +94,7 @@ unread 42
 open 1
 short: -2: host: the model has 6 numbers (spade_dim), but there is room for 1
 nowhere: -2: host: the model has 6 numbers (spade_dim), but there is room for 0
-model: -1: no model yet: the node has made no release: `
+model: -1: no model yet: the node has not made a release: `
 	if !strings.HasPrefix(said, want) {
 		t.Errorf("it prints\n%s\nwant\n%s", said, want)
 	}

@@ -197,7 +197,7 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	if errors.Is(second, dpmech.ErrBudget) {
 		second = nil
 	} else {
-		second = fmt.Errorf("%s: a second study: %v, want it to be refused", h.name, second)
+		second = fmt.Errorf("%s: the second study ended with %v, want a refusal", h.name, second)
 	}
 	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
 }

@@ -124,7 +124,7 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 			if i == 0 {
 				const middle = 3
 				if err := h.run(ctx, fleet, middle); !errors.Is(err, errPower) {
-					errs[i] = fmt.Errorf("%s: %v, want the power to fail", h.name, err)
+					errs[i] = fmt.Errorf("%s: the run ended with %v, want the simulated power failure", h.name, err)
 				}
 				fmt.Fprintf(out, "the power fails in %s, after release %d of %d\n", h.name, middle, fleet.Method.Rounds)
 			}

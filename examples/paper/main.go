@@ -146,14 +146,14 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	names := strings.Split(*sets, ",")
 	for _, name := range names {
 		if !slices.Contains(data.Names, name) {
-			return fmt.Errorf("-datasets: there is no data set %q, want names from %v", name, data.Names)
+			return fmt.Errorf("-datasets: unknown data set %q, want names from %v", name, data.Names)
 		}
 	}
 	if *only != "" {
 		tables = strings.Split(*only, ",")
 		for _, t := range tables {
 			if !slices.Contains(experiment.Tables, t) {
-				return fmt.Errorf("-only: there is no comparison %q, want names from %v", t, experiment.Tables)
+				return fmt.Errorf("-only: unknown comparison %q, want names from %v", t, experiment.Tables)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 			known = known || m.Name() == name
 		}
 		if !known {
-			return fmt.Errorf("-methods: no method is called %q", name)
+			return fmt.Errorf("-methods: unknown method %q", name)
 		}
 	}
 	settings, err := experiment.ReadSettings(*settingsPath)

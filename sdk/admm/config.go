@@ -147,41 +147,44 @@ func (c Config) Validate() error {
 	}
 	clients := func(what string, list []int) {
 		for i, j := range list {
-			refuse(j < 0 || int64(j) > math.MaxUint32, "%s %d, want a client number of 0..2^32-1", what, j)
+			refuse(j < 0 || int64(j) > math.MaxUint32, "%s is %d, want a client number in 0..2^32-1", what, j)
 			refuse(int64(j) == int64(c.Estimator.Client), "client %d is its own %s", j, what)
 			refuse(i > 0 && list[i-1] >= j, "%ss are %v, want ascending order without repeats", what, list)
 		}
 	}
 	clients("neighbor", c.Neighbors)
 	clients("partner", c.Partners)
-	refuse(c.Partners != nil && c.PairKey == nil, "Partners is %v, want nil without PairKey: no noise is shared", c.Partners)
+	refuse(c.Partners != nil && c.PairKey == nil, "Partners is %v, want nil: without PairKey, no noise is shared",
+		c.Partners)
 	refuse(c.X0 != nil && len(c.X0) != c.Estimator.Dim, "X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
 	if i := beyond(c.X0, limit); i >= 0 {
 		refuse(true, "X0[%d] is %v, want at most %v in absolute value", i, c.X0[i], limit)
 	}
 	refuse(c.End < 0 || c.End > max(0, c.Rounds), "End is %d, want 0, or 1..%d", c.End, c.Rounds)
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
-		"Rounds is %d, Mixing is %d and Cooldown is %d, want at most %d releases", c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
+		"Rounds is %d, Mixing is %d and Cooldown is %d, want at most %d releases in total",
+		c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
 
 	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil),
-		"NonPrivate together with Privacy or Noise: choose one")
-	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes (or NonPrivate)")
-	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v in a run without noise", c.GridStep)
+		"NonPrivate cannot be combined with Privacy or Noise")
+	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes, or NonPrivate")
+	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v, want 0 in a run without noise", c.GridStep)
 	shared := c.Privacy.Shared != dpmech.Shared{}
-	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, and Privacy has pairwise noise: %v, want both or neither",
+	refuse(shared != (c.PairKey != nil), "PairKey is set: %v; Privacy has pairwise noise: %v; want both or neither",
 		c.PairKey != nil, shared)
 	c.checkRecords(refuse)
 	if g := c.Privacy; !c.NonPrivate {
 		err := g.Validate()
-		refuse(err != nil, "Privacy: %w (or NonPrivate)", err)
+		refuse(err != nil, "Privacy: %w; a run without noise needs NonPrivate", err)
 		refuse(err == nil && c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
 			"GridStep is %v, want at most sigma (%v) and at least 2^-12 times sigma without pairwise noise (%v)", c.GridStep,
 			g.Sigma, g.Alone().Sigma)
 	}
-	refuse(c.Consensus != nil && !c.Releases, "Consensus without Releases: flows need the neighbors' models")
-	refuse(c.Consensus != nil && c.Robust > 0, "Consensus with Robust %v: Robust bounds only the method's own steps", c.Robust)
+	refuse(c.Consensus != nil && !c.Releases, "Consensus needs Releases: flows need the neighbors' models")
+	refuse(c.Consensus != nil && c.Robust > 0, "Consensus cannot be combined with Robust (%v): Robust bounds only "+
+		"the method's own steps", c.Robust)
 	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
-	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v in a run without noise", c.Shrink)
+	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v, want 0 in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
 	return errors.Join(errs...)
 }

@@ -108,8 +108,8 @@ func TestReceiveRules(t *testing.T) {
 			"message of round 4 from client 3, want 1 to 3 (this client is in round 2)"},
 		{"round 0", Message{Kind: EdgeMessage, From: 3, Round: 0, Vector: good}, "message of round 0 from client 3"},
 		{"a stranger", Message{Kind: EdgeMessage, From: 7, Round: 2, Vector: good},
-			"message from client 7, want one of the neighbors [0 1 3]"},
-		{"itself", Message{Kind: EdgeMessage, From: 2, Round: 2, Vector: good}, "message from client 2"},
+			"the sender is client 7, want one of the neighbors [0 1 3]"},
+		{"itself", Message{Kind: EdgeMessage, From: 2, Round: 2, Vector: good}, "the sender is client 2"},
 		{"too short", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: good[:4]},
 			"message of round 3 from client 0 has 4 numbers and 0 grid steps, want 5 and 0"},
 		{"a NaN", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}},
@@ -118,7 +118,7 @@ func TestReceiveRules(t *testing.T) {
 			"coordinate 3 of the message of round 3 from client 0 is -3e+38, want at most 1e+30 in absolute value"},
 		{"an infinity", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}},
 			"coordinate 4 of the message of round 3 from client 0 is -Inf"},
-		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 is done after round 2, want 9"},
+		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 says that it is done after round 2, want round 9"},
 	} {
 		err := m.Receive(c.msg)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -256,7 +256,7 @@ func TestConfigValidate(t *testing.T) {
 		{"client 2 is its own neighbor", func(c *Config) { c.Neighbors = []int{0, 2} }},
 		{"want ascending order", func(c *Config) { c.Neighbors = []int{1, 0} }},
 		{"want ascending order", func(c *Config) { c.Neighbors = []int{1, 1} }},
-		{"neighbor -1", func(c *Config) { c.Neighbors = []int{-1} }},
+		{"neighbor is -1", func(c *Config) { c.Neighbors = []int{-1} }},
 		{"X0 has length 2, want 5", func(c *Config) { c.X0 = []float32{1, 2} }},
 		{"X0[1] is NaN", func(c *Config) { c.X0 = []float32{1, float32(math.NaN()), 0, 0, 0} }},
 		{"Rounds is 0", func(c *Config) { c.Rounds = 0 }},
@@ -270,8 +270,8 @@ func TestConfigValidate(t *testing.T) {
 		{"Mu is a list of 2 values, want one number, or one for each of 6 rounds", func(c *Config) { c.Mu = Schedule{1, 1} }},
 		{"Mu is 0", func(c *Config) { c.Mu = Schedule{0} }},
 		{"Mu is +Inf", func(c *Config) { c.Mu = Schedule{math.Inf(1)} }},
-		{"NonPrivate together with", func(c *Config) { c.Noise = bytes.NewReader(nil) }},
-		{"NonPrivate together with", func(c *Config) { c.Privacy = dpmech.Gaussian{Clip: 1, Sigma: 1} }},
+		{"NonPrivate cannot be combined with", func(c *Config) { c.Noise = bytes.NewReader(nil) }},
+		{"NonPrivate cannot be combined with", func(c *Config) { c.Privacy = dpmech.Gaussian{Clip: 1, Sigma: 1} }},
 		{"Privacy: dpmech: clip is 0", func(c *Config) { c.NonPrivate, c.Noise = false, bytes.NewReader(nil) }},
 		{"Noise is nil", func(c *Config) { c.NonPrivate, c.Privacy = false, dpmech.Gaussian{Clip: 1, Sigma: 1} }},
 		{"sigma is 0", func(c *Config) {

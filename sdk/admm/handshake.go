@@ -14,7 +14,7 @@ type RollbackError struct {
 
 func (e *RollbackError) Error() string {
 	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, whose own state ends with release %d: the state "+
-		"was rolled back, and to continue would release a round twice", e.Peer, e.Held, e.Client, e.Round)
+		"was rolled back, and continuing would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
 // Probe returns a message that asks a neighbor which release of this client the neighbor holds. The message also states
@@ -49,7 +49,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return nil
 	case msg.Epoch > e.epoch:
 		if msg.Epoch > MaxTakeovers {
-			return fmt.Errorf("admm: the probe of neighbor %d is of epoch %d, want at most %d", msg.From,
+			return fmt.Errorf("admm: the probe of neighbor %d has epoch %d, want at most %d", msg.From,
 				msg.Epoch, MaxTakeovers)
 		}
 		// A replacement device may continue from an earlier release of the lost device, so e.heard may decrease.
@@ -62,8 +62,8 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return m.rolledBack(e, msg.Held)
 	}
 	if reply && msg.Round <= m.lost && msg.Held < m.lost {
-		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, and the stored state of this release "+
-			"is damaged: neither end can continue", msg.From, m.lost))
+		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, and the stored state of this "+
+			"release is damaged: neither client can continue", msg.From, m.lost))
 	}
 	if reply {
 		e.probed, e.announce = true, false

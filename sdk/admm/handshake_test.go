@@ -255,7 +255,7 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 			t.Errorf("%+v: %v", msg, err)
 		}
 	}
-	if err := m.Receive(Message{From: 7, Kind: Probe}); err == nil || !strings.Contains(err.Error(), "message from client 7") {
+	if err := m.Receive(Message{From: 7, Kind: Probe}); err == nil || !strings.Contains(err.Error(), "the sender is client 7") {
 		t.Errorf("a stranger's probe: %v", err)
 	}
 	if st := m.Status(); !slices.Equal(st.Waiting, []int{0, 1, 3}) {

@@ -221,7 +221,7 @@ func (m *Machine) Queries() []zoest.Query {
 // with 0, and counts the failure. In other runs it returns an error for such a loss and changes nothing.
 func (m *Machine) Answer(losses ...float64) error {
 	if !m.local {
-		return errors.New("admm: an answer without an open query")
+		return errors.New("admm: unexpected answer: no query is open")
 	}
 	bad := 0
 	if !m.cfg.NonPrivate {

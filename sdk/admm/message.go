@@ -185,7 +185,7 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
-		return fmt.Errorf("admm: message from client %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
+		return fmt.Errorf("admm: the sender is client %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
 	}
 	if m.dropped(e.index) {
 		return ErrQuarantine
@@ -212,7 +212,8 @@ func (m *Machine) payloadKind() Kind {
 
 func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if first, last := m.ends(); msg.Round < first || msg.Round > last {
-		return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
+		return fmt.Errorf("admm: neighbor %d says that it is done after round %d, want round %d",
+			msg.From, msg.Round, m.last())
 	}
 	if m.round < msg.Round { // j needs nothing more, so it holds this client's release of that round
 		return m.rolledBack(e, msg.Round)

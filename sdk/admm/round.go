@@ -97,7 +97,7 @@ func (m *Machine) fail(err error) {
 	}
 }
 
-const advice = "the run diverges, try a smaller step or gain"
+const advice = "the run diverges; try a smaller step or gain"
 
 // inRange returns an error if x cannot be a model, or has no grid point.
 func (m *Machine) inRange(x []float32, onGrid bool) error {

@@ -87,7 +87,8 @@ func (m *Machine) arrived(e *edge) bool {
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
-		return nil, fmt.Errorf("admm: takeover: Epoch is %d and Releases is %v, want 1..%d and true", cfg.Epoch,
+		return nil, fmt.Errorf("admm: takeover: Epoch is %d and Releases is %v, want Epoch in 1..%d and Releases true",
+			cfg.Epoch,
 			cfg.Releases, MaxTakeovers)
 	case len(neighbors) == 0:
 		return nil, errors.New("admm: takeover: found no Stand message, want at least one")
@@ -124,7 +125,7 @@ func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 // CheckStanding returns an error if a Stand message is invalid.
 func (m *Machine) CheckStanding(s *Message) error {
 	if last := m.farEnd(); s.Round < 0 || s.Round > last || s.Held < 0 || s.Held > last {
-		return fmt.Errorf("admm: a neighbor stands at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
+		return fmt.Errorf("admm: a neighbor is at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
 	}
 	return m.checkPlace(s.Round, s.Payload())
 }
@@ -191,12 +192,14 @@ func (m *Machine) postStart(e *edge) {
 func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
-		return fmt.Errorf("admm: unexpected %v from client %d: in this run messages carry no releases", msg.Kind, msg.From)
+		return fmt.Errorf("admm: unexpected %v from client %d: in this run, messages carry no releases",
+			msg.Kind, msg.From)
 	case msg.Epoch > MaxTakeovers:
-		return impossible("admm: neighbor %d starts as epoch %d, want at most %d",
+		return impossible("admm: neighbor %d starts with epoch %d, want at most %d",
 			msg.From, msg.Epoch, MaxTakeovers)
 	case msg.Epoch < e.epoch:
-		return fmt.Errorf("admm: neighbor %d starts as epoch %d, but epoch %d is known", msg.From, msg.Epoch, e.epoch)
+		return fmt.Errorf("admm: neighbor %d starts with epoch %d, but was already at epoch %d",
+			msg.From, msg.Epoch, e.epoch)
 	case msg.Round < 1 || msg.Round > m.farEnd():
 		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
 	}

@@ -226,7 +226,7 @@ func (x *auditor) signatures() {
 
 func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
 	if !slices.Contains(x.neighbors, by.Member) {
-		return fmt.Errorf("is no neighbor, want one of %q", x.neighbors)
+		return fmt.Errorf("is not a neighbor, want one of %q", x.neighbors)
 	}
 	signature, err := hex.DecodeString(by.Signature)
 	if err != nil {
@@ -247,7 +247,7 @@ func (x *auditor) ledger() error {
 	}
 	have := x.c.Lifetime.Ledger
 	if have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
-		return fmt.Errorf("names ledger %v, but the lifetime is that of ledger %v", *named, have)
+		return fmt.Errorf("names ledger %v, but the lifetime in the certificate names ledger %v", *named, have)
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func (x *auditor) stopped() error {
 		return nil
 	}
 	if f.Stop == nil {
-		return fmt.Errorf("is %d, want 0: the fleet does not let a run end early", c.EndedAfter)
+		return fmt.Errorf("is %d, want 0: the fleet does not allow a run to end early", c.EndedAfter)
 	}
 	var errs []error
 	asked := map[int]bool{}
@@ -268,7 +268,7 @@ func (x *auditor) stopped() error {
 		var s signed.Relayed
 		err := s.UnmarshalText([]byte(text))
 		if err == nil && s.Member >= len(f.Members) {
-			err = fmt.Errorf("is by member %d, want 0..%d", s.Member, len(f.Members)-1)
+			err = fmt.Errorf("is from member %d, want 0..%d", s.Member, len(f.Members)-1)
 		}
 		if err == nil {
 			name := f.Members[s.Member]
@@ -281,7 +281,8 @@ func (x *auditor) stopped() error {
 		}
 	}
 	if len(asked) < f.Stop.Members {
-		errs = append(errs, fmt.Errorf("is %d, but %d members requested that end or an earlier one, want %d", c.EndedAfter, len(asked),
+		errs = append(errs, fmt.Errorf("is %d, but only %d members requested this end or an earlier one, want %d",
+			c.EndedAfter, len(asked),
 			f.Stop.Members))
 	}
 	return errors.Join(errs...)

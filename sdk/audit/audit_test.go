@@ -225,7 +225,7 @@ func TestRefusesForgeries(t *testing.T) {
 		"a stranger": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" },
 			"member: is x, want [a b c d]"},
 		"another member": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" },
-			"signature: signed: certificate: the signature matches none of the member's keys (2 known)"},
+			"signature: signed: certificate: the signature matches none of the member's keys (2 keys known)"},
 		"another delta": {func(c *dpmech.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) },
 			"delta: is 0.001, want 1e-05"},
 		"another limit": {func(c *dpmech.Certificate) { c.Limit.Epsilon = 13 },
@@ -239,9 +239,9 @@ func TestRefusesForgeries(t *testing.T) {
 		"less not covered": {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
 		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: names ledger"},
 		"another ledger": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
-			"but the lifetime is that of ledger {0000"},
+			"but the lifetime in the certificate names ledger {0000"},
 		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
-			"but the lifetime is that of ledger {"},
+			"but the lifetime in the certificate names ledger {"},
 		"a ledger that cannot be": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Ledger.Seq = 1 << 63
@@ -255,7 +255,7 @@ func TestRefusesForgeries(t *testing.T) {
 		"a head of before": {func(c *dpmech.Certificate) { put(c, w.heads[2]) },
 			"head: is release 3, the last of 3 releases, want the last of 5"},
 		"a changed head": {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) },
-			"head: signed: release 6: the signature matches none of the member's keys (2 known)"},
+			"head: signed: release 6: the signature matches none of the member's keys (2 keys known)"},
 		"a head of somebody else": {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) },
 			"head: signed: release 7: the signature matches none"},
 		"a head of another run": {func(c *dpmech.Certificate) {
@@ -269,14 +269,14 @@ func TestRefusesForgeries(t *testing.T) {
 			c.Countersigned[0].Signature = hex.EncodeToString(w.held(&w.heads[3], "a")["a"])
 		}, `countersigned[0]: by "a": signed: countersignature of release 7`},
 		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" },
-			`countersigned[1]: by "x": is no neighbor, want one of ["a" "c"]`},
+			`countersigned[1]: by "x": is not a neighbor, want one of ["a" "c"]`},
 		"by a member further away": {func(c *dpmech.Certificate) {
 			c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: "d",
 				Signature: hex.EncodeToString(w.held(w.last(), "d")["d"])})
-		}, `countersigned[2]: by "d": is no neighbor, want one of ["a" "c"]`},
+		}, `countersigned[2]: by "d": is not a neighbor, want one of ["a" "c"]`},
 		"by itself": {func(c *dpmech.Certificate) {
 			c.Countersigned[0] = dpmech.Countersignature{Member: "b", Signature: hex.EncodeToString(w.held(w.last(), "b")["b"])}
-		}, `countersigned[0]: by "b": is no neighbor, want one of ["a" "c"]`},
+		}, `countersigned[0]: by "b": is not a neighbor, want one of ["a" "c"]`},
 		"by one for the other": {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
 		"twice": {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] },
 			`countersigned[1]: member is "a", want one after "a"`},
@@ -300,7 +300,7 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		want   string
 	}{
 		"changed since": {func(c *dpmech.Certificate) { c.ConditionalOn[0] = "nothing" },
-			"signature: signed: certificate: the signature matches none of the member's keys (2 known)"},
+			"signature: signed: certificate: the signature matches none of the member's keys (2 keys known)"},
 		"by a neighbor": {func(c *dpmech.Certificate) {
 			message, err := c.SignedBytes()
 			if err != nil {
@@ -325,7 +325,7 @@ func TestRefusesOtherSignatures(t *testing.T) {
 	}
 	good := w.sealed(t, "a")
 	if _, err := Certificate(w.fleet, good, func(string) []ed25519.PublicKey { return nil }); err == nil ||
-		!strings.Contains(err.Error(), "(0 known)") {
+		!strings.Contains(err.Error(), "(0 keys known)") {
 		t.Errorf("without keys: %v", err)
 	}
 	old := *good

@@ -75,7 +75,8 @@ func parseNATS(section json.RawMessage, dir string) (any, error) {
 	}
 	var errs []error
 	if known > 1 {
-		errs = append(errs, fmt.Errorf("transport has %d of credentials, nkey_file, user_file and token_file, want at most one",
+		errs = append(errs, fmt.Errorf("transport has %d of the fields credentials, nkey_file, user_file and "+
+			"token_file, want at most one",
 			known))
 	}
 	return n, errors.Join(append(errs, n.check("nats", n.URL, dir))...)
@@ -96,12 +97,14 @@ func (t *TLS) check(kind, address, dir string) error {
 	}
 	var errs []error
 	if (t.Certificate == "") != (t.CertificateKey == "") {
-		errs = append(errs, errors.New("transport has one of certificate_file and certificate_key_file, want both or none"))
+		errs = append(errs, errors.New("transport has only one of certificate_file and certificate_key_file, want "+
+			"both or neither"))
 	}
 	if err := Check(kind, address); err != nil {
 		errs = append(errs, fmt.Errorf("transport.%s %w", kind, err))
 	} else if u, _ := url.Parse(address); t.Certificate+t.CA != "" && u.Scheme != "tls" && u.Scheme != "wss" {
-		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, because it has certificates", kind,
+		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, because transport has "+
+			"certificates", kind,
 			u.Scheme))
 	}
 	return errors.Join(errs...)
@@ -120,7 +123,7 @@ func Check(kind, address string) error {
 		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)", kind)
 	}
 	if u.User != nil {
-		return errors.New("has a user in it, want the user in a file, such as user_file")
+		return errors.New("contains a user name: put it into a file, and name that file in a field such as user_file")
 	}
 	return nil
 }

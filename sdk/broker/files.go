@@ -14,7 +14,7 @@ import (
 // ReadUser returns the user and the password from a file with one line user:password. It fails if anyone but the
 // file's owner may read the file.
 func ReadUser(path string) (user, password string, err error) {
-	text, err := fleetfile.ReadSecret(path, "user of a broker")
+	text, err := fleetfile.ReadSecret(path, "broker user file")
 	if err != nil {
 		return "", "", err
 	}
@@ -31,7 +31,7 @@ func (t *TLS) Config() (*tls.Config, error) {
 	cfg := new(tls.Config)
 	var errs []error
 	if t.CertificateKey != "" {
-		_, err := fleetfile.ReadSecret(t.CertificateKey, "key of a certificate")
+		_, err := fleetfile.ReadSecret(t.CertificateKey, "certificate key file")
 		if err == nil {
 			var pair tls.Certificate
 			pair, err = tls.LoadX509KeyPair(t.Certificate, t.CertificateKey)
@@ -45,7 +45,7 @@ func (t *TLS) Config() (*tls.Config, error) {
 		cfg.RootCAs = x509.NewCertPool()
 		text, err := os.ReadFile(t.CA)
 		if err == nil && !cfg.RootCAs.AppendCertsFromPEM(text) {
-			err = fmt.Errorf("%s has no certificate in PEM", t.CA)
+			err = fmt.Errorf("%s has no PEM certificate", t.CA)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("transport.ca_file: %w", err))

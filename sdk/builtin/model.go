@@ -181,8 +181,8 @@ func (m *Model) Predictor() (*task.Predictor, error) {
 		return nil, fmt.Errorf("%w: the losses of run %q came from each member's own program (a scorer), "+
 			"and only that program knows what the %d numbers mean", ErrNoTask, m.Run, len(m.Weights))
 	case OwnFit:
-		return nil, fmt.Errorf("%w: each member of run %q fitted that on its own data (\"fit\": \"own\" in the node file), "+
-			"and the file has values fitted on own data only on request", ErrNoTask, m.Run)
+		return nil, fmt.Errorf("%w: each member of run %q fitted the preprocessing on its own data (\"fit\": \"own\" "+
+			"in the node file), and a model file contains such values only on request", ErrNoTask, m.Run)
 	}
 	return m.Task.Predictor(m.Weights)
 }

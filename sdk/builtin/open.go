@@ -27,11 +27,11 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 
 // ErrOwnFit is wrapped by the error for a node with "fit": "own" whose fit on its own data does not yield the fleet's
 // model. The error depends on the data, so it must occur before other members can observe the node.
-var ErrOwnFit = errors.New("the fit on this node's own data does not give the fleet's model")
+var ErrOwnFit = errors.New("the fit on this node's own data does not match the fleet's model")
 
 // notOwn returns err with the explanation that fitting on the node's own data does not yield the fleet's model.
 func notOwn(err error) error {
-	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", and %w: %w; nothing was sent. A task in the fleet file `+
+	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", but %w: %w; nothing was sent. A task in the fleet file `+
 		`would prepare the data of all members in the same way`, ErrOwnFit, err)
 }
 
@@ -85,8 +85,9 @@ func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil
 	}
-	return fleetfile.Mismatchf("privacy.places is %d, and person in the task is %q: want both, the number of records that count "+
-		"for each person (2 or more) and the column that identifies the person of a row, or neither", places, person)
+	return fleetfile.Mismatchf("privacy.places is %d, and person in the task is %q, want both or neither: places is "+
+		"the number of records that count for each person (2 or more), and person is the column that identifies the "+
+		"person of a row", places, person)
 }
 
 // suits returns an error if the oracle cannot be used with recipe, the fleet's task (nil if the fleet has no task). If
@@ -105,9 +106,8 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 			`that says how to prepare data: "fit": "own" would fit the preprocessing on this node's own data, ` +
 			`which the certificate lists as uncharged`)
 	case recipe != nil && o.FitOwn:
-		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want only data, na, ` +
-			`test_fraction, seed and share: ` +
-			`the task in the fleet file says for all nodes how to prepare data`)
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want only data, na, test_fraction, seed and share: ` +
+			`the task in the fleet file defines the preprocessing of all nodes`)
 	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
 		return fleetfile.Mismatchf("oracle.builtin.data is %q, want %s data, as in the task of the fleet file",
 			o.Spec.Source, recipe.Source)

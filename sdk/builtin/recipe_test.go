@@ -217,9 +217,9 @@ func TestTaskFaults(t *testing.T) {
 		one(`"bias": true`, `"bias": "yes"`,
 			`bias: found string, want true or false`),
 		one(`"model": "perceptron"`, `"model": "softmax"`,
-			`task: softmax with 5 hidden units, want none: it is a linear model`),
+			`task: model softmax has 5 hidden units, want none: it is a linear model`),
 		one(`"hidden": 5`, `"hidden": 0`,
-			`task: perceptron of 0 hidden units, want 1 to 256`),
+			`task: perceptron has 0 hidden units, want 1 to 256`),
 	} {
 		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
 	}
@@ -234,7 +234,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"target"`, `"classes": ["a", "b"], "target"`, "classes has 2 labels, want none with a target"),
 		one(`"linear"`, `"softmax"`, "model softmax is for classes, want linear or perceptron for a target"),
 		one(`"linear"`, `"linear", "hidden": 2`,
-			`task: linear with 2 hidden units, want none: it is a linear model`),
+			`task: model linear has 2 hidden units, want none: it is a linear model`),
 		one(`"indicator"`, `"guess"`,
 			`task: missing "guess", want mean, median, indicator or drop`).
 			and(`missing.columns[0] is "ward", want names from columns in their order, with rule indicator only`),

@@ -88,7 +88,7 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			path, err := controlPath(state)
 			if err != nil {
-				return nil, fmt.Errorf("%w: cannot find out whether the node runs", err)
+				return nil, fmt.Errorf("%w: cannot determine whether the node is running", err)
 			}
 			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrPermission) {

@@ -163,13 +163,14 @@ var ErrOtherState = errors.New("the state belongs to another node or run")
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("no model yet: the node has made no release: %w", err)
+		err = fmt.Errorf("no model yet: the node has not made a release: %w", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if hash := fleet.Fleet.Hash(); kept.Fleet != hash || kept.Member != file.Name {
-		return nil, fmt.Errorf("%w: %s has the model of %q in the fleet with hash %x, want %q in %x as in the node file",
+		return nil, fmt.Errorf("%w: %s has the model of %q in the fleet with hash %x, want the model of %q in the "+
+			"fleet with hash %x, as in the node file",
 			ErrOtherState, file.State, kept.Member, kept.Fleet[:8], file.Name, hash[:8])
 	}
 	kept.Model = fleet.Fleet.Model(kept.Model, kept.Round, kept.End, kept.Early)

@@ -106,14 +106,14 @@ func TestFleetFaults(t *testing.T) {
 		one(`"x0": {`, `"x1": {`,
 			`unknown field "x1"`),
 		one(`"file": "start/x0.bin"`, `"zeros": true`,
-			`x0 has zeros, want neither file nor sha256: the start is zeros`),
+			`x0 has zeros, want neither file nor sha256, because the start vector is zero`),
 		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`,
 			`x0.file is "/etc/passwd", want a file in the fleet file's folder or below`),
 		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),
 		one(`"file": "start/x0.bin",`, ``,
 			`x0.file is "", want a file in the fleet file's folder or below, or "zeros": true`),
 		one(`"sha256": "2f`, `"sha256": "3f`,
-			`x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but "start/x0.bin" has 2f7a46be`),
+			`x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but the SHA-256 of "start/x0.bin" is 2f7a46be`),
 		one(`"sha256": "2f`, `"sha256": "2`, "x0.sha256 is").mend("want 64 hexadecimal digits"),
 		one(`"sha256": "2f`, `"sha256": "gg`, "want 64 hexadecimal digits"),
 		// Errors in the field graph.
@@ -121,10 +121,10 @@ func TestFleetFaults(t *testing.T) {
 			`edges[0][1] is "z", want the name of a member`),
 		one(`["b", "a"]`, `["b"]`,
 			`graph.edges[0] has 1 names, want the names of two members`).
-			and(`edges: graph: not connected: no path leads from node 0 to node 1 (1 of 3 nodes are within reach of node 0)`),
+			and(`edges: graph: not connected: there is no path from node 0 to node 1 (1 of 3 nodes can be reached from node 0)`),
 		one(`["b", "a"]`, `["b", "a", "c"]`,
 			`graph.edges[0] has 3 names, want the names of two members`).
-			and(`edges: graph: not connected: no path leads from node 0 to node 1 (1 of 3 nodes are within reach of node 0)`),
+			and(`edges: graph: not connected: there is no path from node 0 to node 1 (1 of 3 nodes can be reached from node 0)`),
 		one(`["b", "a"]`, `"b-a"`,
 			`graph.edges: found string, want an array`),
 		one(`["b", "a"]`, `["b", 1]`,
@@ -156,7 +156,7 @@ func TestFleetFaults(t *testing.T) {
 		one(members, `"members": ["a", "b", "c"],`,
 			`members: found string, want an object`),
 		one(`{"name": "a"`, `{"name": "b"`,
-			`members[1] is "b", want a name other than that of members[0]`).
+			`members[1] is "b", want a name that members[0] does not have`).
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a"`, `{"name": ""`,
 			`members[0] is "", want 1..64 bytes of printable UTF-8`).
@@ -184,14 +184,14 @@ func TestFleetFaults(t *testing.T) {
 		one(`["`+pin("c")+`"]`, `"`+pin("c")+`"`,
 			`members.keys: found string, want an array`),
 		one(`["`+pin("c")+`"]`, `[null]`,
-			`line 18 has null, want a value, or the field omitted`),
+			`line 18 has null: give a value, or omit the field`),
 		one(`"wss://c.example/"`, `"ws://c.example/"`,
 			`members[2].addresses[0]: address "ws://c.example/": want wss://host:port/path`),
 		one(`"wss://c.example/"`, `"wss://c.example:70000/"`, "port is 70000, want 1 to 65535"),
 		one(`"wss://c.example/"`, `8`,
 			`members.addresses: found number, want a string`),
 		one(`, "addresses": ["wss://b.example:7443/spade", "wss://[::1]:7443"]`, ``,
-			`members[1].addresses and members[0].addresses are empty, want an address of one of them: "a" and "b" are`),
+			`members[1].addresses and members[0].addresses are empty, want an address for one of them: "a" and "b" are`),
 		// Errors in the field method.
 		one(`"rounds": 4`, `"rounds": 0`,
 			`method.rounds is 0, want a whole number, 1..2147483647`).
@@ -207,7 +207,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"tau": 2`, `"tau": 1e1`,
 			`method.tau: found number 1e1, want a whole number`),
 		one(`"batch": 8`, `"batch": null`,
-			`line 24 has null, want a value, or the field omitted`),
+			`line 24 has null: give a value, or omit the field`),
 		one(`"rho": 1.5`, `"rho": 0`,
 			`method.rho is 0, want 1e-9..1e9`),
 		one(`"rho": 1.5`, `"rho": 1e999`,
@@ -249,7 +249,7 @@ func TestFleetFaults(t *testing.T) {
 			`privacy.delta is 1, want more than 0 and less than 1`),
 		one(`"epsilon_limit": 8`, `"epsilon_limit": -8`, "privacy.epsilon_limit is -8, want 0 (no limit), or"),
 		one(`"accounting": "zcdp"`, `"accounting": "moments"`,
-			`dpmech: accounting "moments", want gdp, zcdp or paper`),
+			`dpmech: accounting is "moments", want gdp, zcdp or paper`),
 		one(`"clip": 0.1`, `"clip": 0.1, "non_private": 0`,
 			`privacy.non_private: found number, want true or false`),
 		one(privacy, ``,
@@ -309,9 +309,9 @@ func TestSharingFaults(t *testing.T) {
 		one(`"pair_sigma": 1.5`, `"pair_sigma": 1536`,
 			"shared sigma is 1536, want sigma (0.75) times a power of two, 2^-4..2^10"),
 		one(shared, "",
-			`privacy.effective_sigma is 1, want 0, as pair_sigma is 0 and members share no noise`).
-			and(`privacy.colluders is 1, want 0, as pair_sigma is 0 and members share no noise`).
-			and(`privacy.epsilon_limit_all is 40, want 0, as pair_sigma is 0 and members share no noise`),
+			`privacy.effective_sigma is 1, want 0, because pair_sigma is 0 and members share no noise`).
+			and(`privacy.colluders is 1, want 0, because pair_sigma is 0 and members share no noise`).
+			and(`privacy.epsilon_limit_all is 40, want 0, because pair_sigma is 0 and members share no noise`),
 		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want at least sigma (0.75), and at most 1.006"),
 		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want at least sigma (0.75), and at "+
 			"most 1.006"),

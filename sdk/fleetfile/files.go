@@ -110,8 +110,8 @@ func ReadSecret(path, kind string) (string, error) {
 		return "", fmt.Errorf("fleetfile: %s: %w", kind, err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return "", fmt.Errorf("fleetfile: %s %s has mode %04o, want 0600: others can reach it; "+
-			"run chmod 600 %[2]s, and replace its content if anyone may have read it", kind, path, mode)
+		return "", fmt.Errorf("fleetfile: %s %s has mode %04o, want 0600, because other users can access it; run "+
+			"chmod 600 %[2]s, and replace its content if anyone may have read it", kind, path, mode)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

@@ -130,7 +130,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	if s.Zeros {
 		if s.File+s.SHA256 != "" {
-			return nil, errors.New("x0 has zeros, want neither file nor sha256: the start is zeros")
+			return nil, errors.New("x0 has zeros, want neither file nor sha256, because the start vector is zero")
 		}
 		return nil, nil
 	}
@@ -148,7 +148,7 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 		return nil, fmt.Errorf("x0.file: want %d numbers of four bytes: %w", dim, err)
 	}
 	if got := hexSum(data); !strings.EqualFold(got, s.SHA256) {
-		return nil, fmt.Errorf("x0.sha256 is %s, but %q has %s", s.SHA256, s.File, got)
+		return nil, fmt.Errorf("x0.sha256 is %s, but the SHA-256 of %q is %s", s.SHA256, s.File, got)
 	}
 	for bits := range slices.Chunk(data, 4) {
 		x0 = append(x0, math.Float32frombits(binary.LittleEndian.Uint32(bits)))

@@ -408,7 +408,7 @@ func TestPeersAndIdentity(t *testing.T) {
 	for _, c := range []struct {
 		self, key, listen, want string
 	}{
-		{"z", "a", "", `"z" is not a member of the fleet, which has ["a" "b" "c"]`},
+		{"z", "a", "", `"z" is not a member of the fleet, whose members are ["a" "b" "c"]`},
 		{"c", "b", ":0", transport.FormatKey(pinOf("b")) + ", but the fleet file has " +
 			transport.FormatKey(pinOf("c")) + " for it"},
 		{"b", "c", ":0", transport.FormatKey(pinOf("b")) + " or " + transport.FormatKey(pinOf("b to come"))},
@@ -441,7 +441,7 @@ func TestWhoListens(t *testing.T) {
 		{"a", true, false, false, "", ""},
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
 		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", which has an address`},
-		{"b", false, true, true, `want an address of one of them: "a" and "b" are neighbors`, ""},
+		{"b", false, true, true, `want an address for one of them: "a" and "b" are neighbors`, ""},
 		{"c", false, false, true, "", ""}, // connects through a broker
 	} {
 		f := sample()

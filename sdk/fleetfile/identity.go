@@ -48,7 +48,7 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		if len(names) > most {
 			names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
 		}
-		return fmt.Errorf("fleetfile: %q is not a member of the fleet, which has %q%s", n.Name, names, more)
+		return fmt.Errorf("fleetfile: %q is not a member of the fleet, whose members are %q%s", n.Name, names, more)
 	}
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("fleetfile: the key of %q has %d bytes, want %d", n.Name, len(key), ed25519.PrivateKeySize)
@@ -69,13 +69,14 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		const missing = "fleetfile: listen is missing, want host:port: "
 		switch {
 		case len(p.Addresses)+len(f.Members[i].Addresses) == 0: // allowed only with a broker
-			return fmt.Errorf("fleetfile: %q and %q are neighbors, but neither has an address: want an address of one of them, "+
-				"or a broker in transport", n.Name, p.Name)
+			return fmt.Errorf("fleetfile: %q and %q are neighbors, but neither has an address: want an address for "+
+				"one of them, or a broker in transport", n.Name, p.Name)
 		case n.Listen != "":
 		case len(p.Addresses) == 0:
 			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
 		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // if both have addresses, the lower name dials
-			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; a member without one only dials out",
+			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; a member without an "+
+				"address only dials out",
 				p.Name, n.Name)
 		}
 	}

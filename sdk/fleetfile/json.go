@@ -101,7 +101,7 @@ func NoNull(data []byte) error {
 	for token, err := dec.Token(); err == nil; token, err = dec.Token() {
 		if token == nil {
 			line := 1 + bytes.Count(data[:dec.InputOffset()], []byte("\n"))
-			return fmt.Errorf("line %d has null, want a value, or the field omitted", line)
+			return fmt.Errorf("line %d has null: give a value, or omit the field", line)
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func (f *File) checkAddresses() (errs faults) {
 	for _, e := range f.Fleet.Edges {
 		i, j := number[min(e[0], e[1])], number[max(e[0], e[1])]
 		errs.when(!some(f.Members[i]) && !some(f.Members[j]),
-			"members[%d].addresses and members[%d].addresses are empty, want an address of one of them: "+
+			"members[%d].addresses and members[%d].addresses are empty, want an address for one of them: "+
 				"%q and %q are neighbors (only a fleet that connects through a broker has no addresses)",
 			j, i, f.Members[i].Name, f.Members[j].Name)
 	}

@@ -29,7 +29,7 @@ func (m *Metrics) validate(dir string) (errs faults) {
 		errs.when(true, "metrics has neither token_file nor client_ca_file, want one or both: clients must "+
 			"authenticate")
 	case (m.Certificate == "") != (m.CertificateKey == ""):
-		errs.when(true, "metrics has one of certificate_file and certificate_key_file, want both or none")
+		errs.when(true, "metrics has only one of certificate_file and certificate_key_file, want both or neither")
 	case m.Certificate == "" && (!loopback(m.Listen) || m.ClientCA != ""):
 		errs.when(true, "metrics has no certificate_file, want one with certificate_key_file: without TLS, others can read the "+
 			"token, and a collector cannot present a certificate")
@@ -41,7 +41,7 @@ func (m *Metrics) validate(dir string) (errs faults) {
 // nil for plain HTTP.
 func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Token != "" {
-		if token, err = ReadSecret(m.Token, "a token for metrics"); err != nil {
+		if token, err = ReadSecret(m.Token, "metrics token file"); err != nil {
 			return "", nil, err
 		}
 		if len(token) < 16 {
@@ -73,7 +73,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	}
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(text) {
-		return "", nil, errors.New("fleetfile: " + m.ClientCA + " has no certificate in PEM")
+		return "", nil, errors.New("fleetfile: " + m.ClientCA + " has no PEM certificate")
 	}
 	return token, config, nil
 }

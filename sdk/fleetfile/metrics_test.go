@@ -85,7 +85,7 @@ func TestMetricsFaults(t *testing.T) {
 		t.Errorf("%q, %+v, %v", token, config, err)
 	}
 	n.Metrics.ClientCA = n.Metrics.Token
-	if _, _, err := n.Metrics.Open(); err == nil || !strings.Contains(err.Error(), "has no certificate in PEM") {
+	if _, _, err := n.Metrics.Open(); err == nil || !strings.Contains(err.Error(), "has no PEM certificate") {
 		t.Error(err)
 	}
 	n.Metrics.ClientCA = ""

@@ -137,7 +137,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 
 // ErrNoLedger is wrapped by the error of [Node.Load] if the fleet is private and the node file has no ledger.
 var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
-	"since the fleet is private")
+	"because the fleet is private")
 
 // Load reads the fleet file and the key of the node and checks that both match the node file. It reports all errors at
 // once.
@@ -221,7 +221,7 @@ func parseProxy(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New("is not a URL, want http://host:port")
 	case u.User != nil:
-		return nil, errors.New("has a user in it, want the user in the file that proxy_credentials names")
+		return nil, errors.New("contains a user name: put it into the file that proxy_credentials names")
 	}
 	if err := transport.CheckProxy(u); err != nil {
 		return nil, fmt.Errorf("is not the URL of a proxy: %w", err)
@@ -242,13 +242,13 @@ func (n *Node) OpenProxy() (*url.URL, error) {
 	if n.ProxyCredentials == "" {
 		return u, nil
 	}
-	text, err := ReadSecret(n.ProxyCredentials, "credentials of a proxy")
+	text, err := ReadSecret(n.ProxyCredentials, "proxy credentials")
 	if err != nil {
 		return nil, err
 	}
 	user, password, found := strings.Cut(text, ":")
 	if !found || user == "" || strings.ContainsFunc(user+password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("fleetfile: credentials of a proxy %s: want one line user:password", n.ProxyCredentials)
+		return nil, fmt.Errorf("fleetfile: proxy credentials %s: want one line user:password", n.ProxyCredentials)
 	}
 	u.User = url.UserPassword(user, password)
 	return u, nil

@@ -23,7 +23,7 @@ func TestOpenProxy(t *testing.T) {
 		{"me", "want one line user:password", 0o600},
 		{":secret", "want one line user:password", 0o600},
 		{"me:secret\nme:other\n", "want one line user:password", 0o600},
-		{"me:secret", "has mode 0644, want 0600: others can reach it", 0o644},
+		{"me:secret", "has mode 0644, want 0600, because other users can access it", 0o644},
 		{strings.Repeat("a", maxKeyFile+1), "want at most", 0o600},
 	} {
 		os.Remove(path)

@@ -33,7 +33,7 @@ func TestStop(t *testing.T) {
 		`{"members": "2"}`:            "stop.members: found string",
 		`{"members": 2, "by": ["a"]}`: `unknown field "by"`,
 		`2`:                           "stop: found number, want an object",
-		`null`:                        "has null, want a value",
+		`null`:                        "has null: give a value",
 	} {
 		bad := strings.Replace(string(text), `{"members": 2}`, wrong, 1)
 		if _, err := parse([]byte(bad), "", load); err == nil || !strings.Contains(err.Error(), want) {

@@ -31,7 +31,7 @@ func ExampleNew_apart() {
 	_, err := graph.New(4, [][2]int{{0, 1}, {2, 3}})
 	fmt.Println(err)
 	// Output:
-	// graph: not connected: no path leads from node 0 to node 2 (2 of 4 nodes are within reach of node 0)
+	// graph: not connected: there is no path from node 0 to node 2 (2 of 4 nodes can be reached from node 0)
 }
 
 // The example computes in how many rounds disagreement falls to a tenth. The slowest mode, at one end of the spectrum,

@@ -95,8 +95,8 @@ func TestNewRefuses(t *testing.T) {
 			[]string{"edge 2: found (1, 2) again, the same as edge 0"}},
 		{"above", 3, [][2]int{{0, 1}, {1, 3}}, []string{"edge 1: found (1, 3), wanted nodes in 0..2"}},
 		{"below", 3, [][2]int{{-1, 1}}, []string{"edge 0: found (-1, 1), wanted nodes in 0..2"}},
-		{"apart", 5, [][2]int{{0, 4}, {1, 2}, {2, 3}}, []string{"no path leads from node 0 to node 1 (2 of 5 nodes"}},
-		{"lone node", 2, nil, []string{"no path leads from node 0 to node 1 (1 of 2"}},
+		{"apart", 5, [][2]int{{0, 4}, {1, 2}, {2, 3}}, []string{"there is no path from node 0 to node 1 (2 of 5 nodes"}},
+		{"lone node", 2, nil, []string{"there is no path from node 0 to node 1 (1 of 2"}},
 		{
 			"all at once", 3, [][2]int{{0, 0}, {0, 7}, {0, 1}, {1, 0}},
 			[]string{"edge 0: found (0, 0)", "edge 1: found (0, 7)", "edge 3: found (1, 0) again"},

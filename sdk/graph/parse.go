@@ -107,7 +107,8 @@ func grid(arg string, n int) (*Graph, error) {
 		return nil, fmt.Errorf("found size %.40q, wanted RxC with R and C at least 1, such as 3x4", arg)
 	}
 	if n%rows != 0 || n/rows != cols {
-		return nil, fmt.Errorf("found %d rows of %d for %d nodes, wanted rows times columns to be the number of nodes",
+		return nil, fmt.Errorf("found %d rows and %d columns for %d nodes, wanted rows times columns to be the "+
+			"number of nodes",
 			rows, cols, n)
 	}
 	return build(n, gridEdges(rows, cols), nil)
@@ -134,7 +135,7 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 	}
 	// Twice the expected number of edges leaves room for chance.
 	if err := checkSize(n, min(pairs(n), int64(2*p*float64(pairs(n))))); err != nil {
-		return nil, fmt.Errorf("probability %v may draw too many edges: %w", p, err)
+		return nil, fmt.Errorf("probability %v may give too many edges: %w", p, err)
 	}
 	for round := range erDraws {
 		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: uint32(round)})
@@ -142,8 +143,8 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 			return g, err
 		}
 	}
-	return nil, fmt.Errorf("none of %d random graphs on %d nodes was connected, want a larger P: "+
-		"below ln(n)/n = %.3g most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
+	return nil, fmt.Errorf("none of %d random graphs on %d nodes was connected; use a larger P: below ln(n)/n = %.3g "+
+		"most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
 }
 
 // erEdges draws each pair with probability p, in time proportional to the number drawn: the number of skipped pairs is

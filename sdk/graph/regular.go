@@ -43,7 +43,7 @@ func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 			return g, err
 		}
 	}
-	return nil, fmt.Errorf("none of %d draws was connected", erDraws)
+	return nil, fmt.Errorf("none of %d random graphs was connected", erDraws)
 }
 
 // regularEdges starts from a ring in which each node is linked to its nearest nodes. It then makes ten attempts per

@@ -61,7 +61,7 @@ func TestHandler(t *testing.T) {
 			func(r *http.Request) { r.Host = "localhost.evil.example" }},
 		{"an address like loopback", "/status", 403, "the Host of the request",
 			func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }},
-		{"a user before the host", "/status", 403, "the Host of the request has a user in it", func(r *http.Request) { r.Host = "localhost:pw@evil.example" }},
+		{"a user before the host", "/status", 403, "the Host of the request contains a user name", func(r *http.Request) { r.Host = "localhost:pw@evil.example" }},
 		{"no host", "/status", 403, "the Host of the request", func(r *http.Request) { r.Host = "" }},
 		{"another machine", "/status", 403, "comes from elsewhere",
 			func(r *http.Request) { r.RemoteAddr = "192.0.2.7:4" }},

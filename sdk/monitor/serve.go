@@ -84,7 +84,8 @@ func (s *conns) changed(c net.Conn, state http.ConnState) {
 func CheckAddress(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !isLoopback(host) {
-		return fmt.Errorf("monitor: %q, want host:port on loopback, such as 127.0.0.1:0: callers are not authenticated",
+		return fmt.Errorf("monitor: address %q, want host:port on loopback, such as 127.0.0.1:0: callers are not "+
+			"authenticated",
 			addr)
 	}
 	return nil
@@ -145,7 +146,7 @@ func foreign(r *http.Request) string {
 	}
 	host := r.Host
 	if strings.Contains(host, "@") {
-		return "only this machine is served: the Host of the request has a user in it"
+		return "only this machine is served: the Host of the request contains a user name"
 	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

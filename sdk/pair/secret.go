@@ -52,7 +52,7 @@ func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, 
 	}
 	shared, err := own.ECDH(theirs)
 	if err != nil {
-		return s, fmt.Errorf("pair: the public key of %q gives no secret: %w", neighbor, err)
+		return s, fmt.Errorf("pair: the public key of %q yields no shared secret: %w", neighbor, err)
 	}
 	defer clear(shared)
 	type end struct {
@@ -70,7 +70,7 @@ func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, 
 	}
 	b, err := hkdf.Key(sha256.New, shared, fleet[:], string(info), len(s))
 	if err != nil {
-		return s, fmt.Errorf("pair: the secret with %q: %w", neighbor, err)
+		return s, fmt.Errorf("pair: the secret shared with %q: %w", neighbor, err)
 	}
 	defer clear(b)
 	return Secret(b), nil

@@ -162,7 +162,7 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 }
 
 // ErrHopeless is wrapped by the errors that [Hopeless] returns.
-var ErrHopeless = errors.New("a privacy budget would be spent for next to nothing")
+var ErrHopeless = errors.New("the privacy budget would be spent for almost no gain")
 
 // Hopeless returns an error that wraps [ErrHopeless] if a private run, however many samples its members have, would
 // achieve less than a quarter of the gain of a run without noise; see [Forecast].
@@ -171,7 +171,8 @@ func Hopeless(f *sdk.Fleet) error {
 		return nil
 	}
 	if _, gain, _ := gainsOf(f.Privacy.Unit).at(signalOf(f, 0)); gain < hopeless {
-		return fmt.Errorf("run %q: %w: expect %.0f %% of what %d members gain without noise, want %.0f %% or more", f.Run,
+		return fmt.Errorf("run %q: %w: the expected gain is %.0f %% of what %d members gain without noise, want at "+
+			"least %.0f %%", f.Run,
 			ErrHopeless, 100*max(gain, 0), len(f.Members), 100*hopeless)
 	}
 	return nil

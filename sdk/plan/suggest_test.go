@@ -288,7 +288,7 @@ func TestSuggestRefuses(t *testing.T) {
 		"queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
 			Method: sdk.Method{Tau: 1}},
 		"method.rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
-		"not even one release": {Dim: 1, Samples: one,
+		"a single release": {Dim: 1, Samples: one,
 			Privacy: sdk.Privacy{Clip: 1, Sigma: 0.1, EpsilonLimit: 1}},
 		"epsilon": {Dim: 1, Samples: one, Privacy: sdk.Privacy{EpsilonLimit: -1}},
 	} {
@@ -296,7 +296,7 @@ func TestSuggestRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
-		if refused := errors.Is(err, dpmech.ErrBudget); refused != strings.HasPrefix(want, "not even") {
+		if refused := errors.Is(err, dpmech.ErrBudget); refused != strings.HasPrefix(want, "a single") {
 			t.Errorf("%v: refused by the budget: %t", err, refused)
 		}
 	}

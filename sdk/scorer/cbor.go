@@ -52,8 +52,8 @@ func nextFrame(r *bufio.Reader) ([]byte, int, error) {
 	}
 	size := binary.LittleEndian.Uint32(head)
 	if size < 1 || size > maxMessage-4 {
-		return nil, 0, fmt.Errorf("announces a frame of %d bytes by writing %s, want 1..%d (and only frames on "+
-			"standard output)", size, shown(head), maxMessage-4)
+		return nil, 0, fmt.Errorf("announces a frame of %d bytes by writing %s, want 1..%d bytes, and only frames on "+
+			"standard output", size, shown(head), maxMessage-4)
 	}
 	frame, err := r.Peek(4 + int(size))
 	if err != nil {

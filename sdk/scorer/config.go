@@ -84,7 +84,7 @@ func (p Program) faults() (errs []error) {
 		}
 	}
 	if p.Workers < 0 || p.Workers > maxWorkers {
-		errs = append(errs, fmt.Errorf("scorer: Workers is %d, want 1 to %d, or 0 for 1", p.Workers, maxWorkers))
+		errs = append(errs, fmt.Errorf("scorer: Workers is %d, want 0..%d (0 means 1)", p.Workers, maxWorkers))
 	}
 	return append(errs, notNegative("Timeout", p.Timeout), notNegative("Backoff", p.Backoff))
 }

@@ -13,7 +13,7 @@ func TestValidate(t *testing.T) {
 	common := []string{
 		`scorer: Command is ["" "a\x00b"], want a program and its arguments`,
 		`scorer: Command[1] is "a\x00b", want no zero byte`,
-		"scorer: Workers is 1025, want 1 to 1024, or 0 for 1",
+		"scorer: Workers is 1025, want 0..1024 (0 means 1)",
 		"scorer: Timeout is -1ns, want 0 (the default) or more",
 		"scorer: Backoff is -1ns, want 0 (the default) or more",
 	}

@@ -82,7 +82,7 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	case a.ID == nil:
 		err = errors.New("the answer has no id")
 	case a.Loss.given == (a.Error != nil):
-		err = errors.New("the answer has both or neither of loss and error, want one")
+		err = errors.New("the answer has both loss and error, or neither; want one of them")
 	default:
 		return a, nil
 	}

@@ -100,8 +100,8 @@ func TestMisbehavior(t *testing.T) {
 		{"text behind the answer", both[:1], "invalid character '#' after top-level value", false},
 		{"text for a loss", both[:1], `loss is "\"0.5\"", want a number`, false},
 		{"text for a loss", both[1:], `loss is 63302e35, want a number`, false},
-		{"error and loss", both, "the answer has both or neither of loss and error", false},
-		{"neither", both, "the answer has both or neither of loss and error", false},
+		{"error and loss", both, "the answer has both loss and error, or neither", false},
+		{"neither", both, "the answer has both loss and error, or neither", false},
 		{"no id", both, "the answer has no id", false},
 		{"negative id", both[:1], `id: found number -1, want a whole number`, false},
 		{"negative id", both[1:], `key 1: found negative integer`, false},
@@ -172,7 +172,7 @@ func TestBadStart(t *testing.T) {
 			if format == scorer.CBOR {
 				switch how {
 				case "banner":
-					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 (and only frames on standard output)`
+					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 bytes, and only frames on standard output`
 				case "answer for a hello":
 					want = "key 2: found primitives"
 				}

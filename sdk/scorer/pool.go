@@ -87,7 +87,8 @@ func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 // NaN. If every loss is NaN, Losses fails with the error of the first query.
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
-		return fmt.Errorf("scorer: %d queries, but room for %d losses", len(queries), len(losses))
+		return fmt.Errorf("scorer: found %d queries and room for %d losses, want equal numbers",
+			len(queries), len(losses))
 	}
 	either, cancel := context.WithCancel(ctx) // ends with the caller's context or with Close
 	defer cancel()
@@ -142,10 +143,10 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 
 func (o *Oracle) check(q zoest.Query) error {
 	if len(q.Point) != o.dim {
-		return fmt.Errorf("scorer: %d parameters, want %d", len(q.Point), o.dim)
+		return fmt.Errorf("scorer: found a point of %d parameters, want %d", len(q.Point), o.dim)
 	}
 	if q.Sample < 0 || q.Sample >= o.samples {
-		return fmt.Errorf("scorer: sample %d, want 0 to %d", q.Sample, o.samples-1)
+		return fmt.Errorf("scorer: sample is %d, want 0..%d", q.Sample, o.samples-1)
 	}
 	for i, x := range q.Point {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
@@ -216,7 +217,8 @@ func (o *Oracle) broken() error {
 	if o.failures < patience || o.serving > 0 || time.Now().After(o.retry) {
 		return nil
 	}
-	return fmt.Errorf("scorer: the program is broken: %d failed processes and no answer since; the last: %w", o.failures, o.last)
+	return fmt.Errorf("scorer: the program is broken: %d processes have failed since the last answer; the last "+
+		"error: %w", o.failures, o.last)
 }
 
 // pause returns the length of the pause after the given number of failures in a row: 0 after the first failure, then

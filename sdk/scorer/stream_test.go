@@ -243,9 +243,9 @@ func TestBadQueries(t *testing.T) {
 		q    zoest.Query
 		want string
 	}{
-		{zoest.Query{Point: make([]float32, 2)}, "scorer: 2 parameters, want 3"},
-		{zoest.Query{Point: make([]float32, 3), Sample: samples}, "scorer: sample 5, want 0 to 4"},
-		{zoest.Query{Point: make([]float32, 3), Sample: -1}, "scorer: sample -1, want 0 to 4"},
+		{zoest.Query{Point: make([]float32, 2)}, "scorer: found a point of 2 parameters, want 3"},
+		{zoest.Query{Point: make([]float32, 3), Sample: samples}, "scorer: sample is 5, want 0..4"},
+		{zoest.Query{Point: make([]float32, 3), Sample: -1}, "scorer: sample is -1, want 0..4"},
 		{zoest.Query{Point: []float32{0, nan, 0}}, "scorer: parameter 1 is NaN, want a finite number"},
 	} {
 		if _, err := s.Loss(t.Context(), c.q.Point, c.q.Sample); err == nil || err.Error() != c.want {
@@ -278,7 +278,7 @@ func TestBroken(t *testing.T) {
 	if err == nil { // some queries were answered before the query that kills the program
 		err = s.Losses(t.Context(), mixed(5), losses[:5])
 	}
-	if err == nil || !strings.Contains(err.Error(), "scorer: the program is broken: 8 failed processes and no answer since; the last: scorer: worker 1 (") ||
+	if err == nil || !strings.Contains(err.Error(), "scorer: the program is broken: 8 processes have failed since the last answer; the last error: scorer: worker 1 (") ||
 		!strings.Contains(err.Error(), "has ended: exit status 7") {
 		t.Fatalf("error %v", err)
 	}

@@ -56,15 +56,15 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	}
 	if e.Kind == Release {
 		if len(b) > text {
-			err = fmt.Errorf("signed: release: found %d bytes after it, want none", len(b)-text)
+			err = fmt.Errorf("signed: found %d bytes after the release, want none", len(b)-text)
 		}
 		return e, err
 	}
 	if e.Ledger == (Head{}) {
-		return e, errors.New("signed: checkpoint: it names no ledger")
+		return e, errors.New("signed: checkpoint: the ledger is missing")
 	}
 	if e.Text = append([]byte(nil), b[text:]...); sha256.Sum256(e.Text) != e.Value {
-		return e, errors.New("signed: checkpoint: its text is not the one that was signed")
+		return e, errors.New("signed: checkpoint: its text differs from the text that was signed")
 	}
 	_, err = dpmech.ParseCheckpoint(e.Text)
 	return e, err

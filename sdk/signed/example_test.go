@@ -25,5 +25,5 @@ func Example() {
 	// Output:
 	// <nil> <nil>
 	// evidence of equivocation: true
-	// signed: release 1: the signature matches none of the member's keys (1 known)
+	// signed: release 1: the signature matches none of the member's keys (1 keys known)
 }

@@ -190,7 +190,7 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 			return nil
 		}
 	}
-	return fmt.Errorf("signed: "+format+": %w (%d known)", append(args, ErrSignature, len(keys))...)
+	return fmt.Errorf("signed: "+format+": %w (%d keys known)", append(args, ErrSignature, len(keys))...)
 }
 
 // ID returns the hash that the next release stores as Prev. The hash does not depend on the member's key, which may

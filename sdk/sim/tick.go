@@ -63,8 +63,8 @@ func (s *Sim) step(ctx context.Context) error {
 		if c.released > 0 {
 			s.idle = 0
 			if out := c.machine.Outgrown(); out > 0 && s.Forge == nil {
-				return fmt.Errorf("sim: client %d, round %d: the model has become too large: the run diverges, try a smaller step "+
-					"or gain", i, out)
+				return fmt.Errorf("sim: client %d, round %d: the model has become too large: the run diverges; try a "+
+					"smaller step or gain", i, out)
 			}
 			s.transcript.Add(c.released, i, c.model)
 			c.model = nil

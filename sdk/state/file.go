@@ -206,8 +206,8 @@ func checkMode(path string, loose, want fs.FileMode) error {
 	if err != nil {
 		return named(err)
 	}
-	return fmt.Errorf("state: %s has mode %04o, want %04[3]o: others can reach it; run chmod %[3]o %[1]s (on a file system "+
-		"without modes, mount it with umask=077)", path, info.Mode().Perm(), want)
+	return fmt.Errorf("state: %s has mode %04o, want %04[3]o: other users can access it; run chmod %[3]o %[1]s (on a "+
+		"file system without modes, mount it with umask=077)", path, info.Mode().Perm(), want)
 }
 
 // checkStore checks the modes of a store's files and rejects a world-writable directory.

@@ -197,8 +197,8 @@ func (s *scan) validate() (contents, error) {
 				left += fmt.Sprintf(" (%s %v)", s.path(i), sl.fault)
 			}
 		}
-		return refuse("%s has %s, but %s: %w, and continuing would make that release a second time with other noise; "+
-			"restore the newer slots, or %s", s.logPath(), last, left, ErrRollback, anew)
+		return refuse("%s has %s, but %s: %w, and continuing would make that release a second time with different "+
+			"noise; restore the newer slots, or %s", s.logPath(), last, left, ErrRollback, anew)
 	}
 	if a.fault == nil && b.fault == nil && a.Round-b.Round != 1 && b.Round-a.Round != 1 {
 		return refuse("%s holds round %d and %s holds round %d, which no crash can cause: an old file was restored, or the "+

@@ -209,7 +209,7 @@ func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) 
 			err = check(&one)
 		}
 		if err == nil && len(list) == maxLines {
-			err = fmt.Errorf("found a further line, want at most %d", maxLines)
+			err = fmt.Errorf("found more lines than the maximum of %d", maxLines)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)

@@ -90,8 +90,8 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 	case h.Seq < 0:
 		return fmt.Errorf("cannot have %d reservations, want 0 or more", h.Seq)
 	case h.Seq > l.seq():
-		return fmt.Errorf("ends with reservation %d, but reservation %d was made: the ledger was rolled back or cut off; "+
-			"restore its newest copy", l.seq(), h.Seq)
+		return fmt.Errorf("ends with reservation %d, but reservation %d was made: the ledger was rolled back or "+
+			"truncated; restore its newest copy", l.seq(), h.Seq)
 	case l.head(h.Seq).Hash != h.Hash:
 		return fmt.Errorf("line %d was changed after it was written", h.Seq+1)
 	}
@@ -133,7 +133,7 @@ func (l *ledgerLog) add(line []byte) error {
 		return fmt.Errorf("seq is %d, want %d", e.Seq, l.seq()+1)
 	}
 	if prev := l.head(l.seq()).Hash; e.Prev != prev {
-		return fmt.Errorf("prev is %s, want %s: the line before was changed", e.Prev, prev)
+		return fmt.Errorf("prev is %s, want %s: the previous line was changed", e.Prev, prev)
 	}
 	next := ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, inherited: e.Inherited}
 	if e.Inherited == nil {

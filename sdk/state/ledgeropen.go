@@ -118,7 +118,7 @@ func ReadLedger(path string) (*Ledger, error) {
 }
 
 // ErrNoLedger is wrapped by the error for a path without a ledger and without any sign that a ledger existed.
-var ErrNoLedger = errors.New("if this data set was never used before, create a new one")
+var ErrNoLedger = errors.New("if this data set was never used before, create a new ledger")
 
 // Restore is the advice in each error about a ledger that lost reservations or its mark.
 const Restore = "restore the newest copy of ledger and mark together, or, if there is none, create a new ledger whose limit " +

@@ -230,7 +230,7 @@ func TestLedgerLines(t *testing.T) {
 		{`"round":2`, `"round":0`, "round is 0"},
 		{`"run":"run"`, `"run":""`, "run has 0 bytes"},
 		{`"fleet":"00`, `"fleet":"`, "fleet hash"},
-		{`"prev":"`, `"prev":"0`, "the line before was changed"},
+		{`"prev":"`, `"prev":"0`, "the previous line was changed"},
 	} {
 		bad := strings.Replace(good, c.old, c.new, 1)
 		if err := l.log.add([]byte(bad)); bad == good || err == nil || !strings.Contains(err.Error(), c.want) {

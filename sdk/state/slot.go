@@ -80,7 +80,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 		return s, errors.New("is shorter than its header states")
 	}
 	if length+uint64(note) > math.MaxInt-slotOverhead || round > math.MaxInt {
-		return s, fmt.Errorf("states round %d and a length, of which one is too large for this machine", round)
+		return s, fmt.Errorf("states round %d and a length, one of which is too large for this machine", round)
 	}
 	s.Round = int(round)
 	all := make([]byte, slotHeader+int(length)+int(note)+sha256.Size)

@@ -90,7 +90,7 @@ func (d *Data) blank(dim int) *Data {
 // check validates the shape of a data set, which may come from outside the package.
 func (d *Data) check() error {
 	if d == nil || d.Len() == 0 {
-		return errors.New("task: data set without samples")
+		return errors.New("task: the data set has no samples")
 	}
 	return d.checkColumns(d.Dim)
 }

@@ -107,7 +107,7 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 		total += p.Variances[k]
 	}
 	if !(total > 0) {
-		return nil, errors.New("task: PCA of a training set whose rows are all equal")
+		return nil, errors.New("task: PCA needs training rows that differ, but all are equal")
 	}
 	p.Scale = math.Sqrt(float64(n) / total)
 	return p, nil

@@ -35,7 +35,7 @@ func loadIDX(dir string) (train, test *table, err error) {
 		test, err = loadIDXPair(dir, "t10k-", "test-")
 	}
 	if err == nil && test != nil && test.dim != train.dim {
-		err = fmt.Errorf("task: %s holds images of %d pixels, but %s of %d", test.name, test.dim, train.name, train.dim)
+		err = fmt.Errorf("task: %s holds images of %d pixels, but %s holds images of %d pixels", test.name, test.dim, train.name, train.dim)
 	}
 	return train, test, err
 }
@@ -59,7 +59,7 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	}
 	switch first, second := exists(prefix), exists(other); {
 	case first && second:
-		return nil, fmt.Errorf("task: %s: both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want only one",
+		return nil, fmt.Errorf("task: %s: found both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want only one",
 			dir, prefix, other)
 	case !first && !second:
 		return nil, nil

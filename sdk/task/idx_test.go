@@ -135,7 +135,7 @@ func TestLoadIDXFaults(t *testing.T) {
 		"two training sets": {map[string][]byte{"images-idx3-ubyte": nil}, []string{"both train-images", "and images"}},
 		"test shape": {map[string][]byte{"test-images-idx3-ubyte": idxFile(imagesMagic, []uint32{1, 1, 1}, 0),
 			"test-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{1}, 6)},
-			[]string{"test-images-idx3-ubyte holds images of 1 pixels", "train-images-idx3-ubyte of 2"}},
+			[]string{"test-images-idx3-ubyte holds images of 1 pixels", "train-images-idx3-ubyte holds images of 2"}},
 		"training label gone": {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{3}, 6, 6, 6),
 			"test-images-idx3-ubyte": threeImages, "test-labels-idx1-ubyte": threeLabels},
 			[]string{`no training sample with the label "7"`}},

@@ -76,7 +76,7 @@ type NumberMetrics struct {
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
-		return nil, fmt.Errorf("task: %d predicted classes for %d samples, with %d probabilities and %d classes", len(said), n,
+		return nil, fmt.Errorf("task: found %d predicted classes for %d samples, with %d probabilities and %d classes, want equal numbers, and probabilities only with 2 classes", len(said), n,
 			len(probability), classes)
 	}
 	if err := checkLabels(is, classes); err != nil {
@@ -94,7 +94,7 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 			m.Confusion[k][s]++
 			columns[s]++
 		} else if s != -1 {
-			return nil, fmt.Errorf("task: predicted class %d for sample %d, want -1 to %d", s, i, classes-1)
+			return nil, fmt.Errorf("task: found predicted class %d for sample %d, want -1 to %d", s, i, classes-1)
 		}
 	}
 	for k := range classes {
@@ -193,7 +193,7 @@ func placements(a, b []float64) (wins uint64, variance float64) {
 func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || !finite(is) || !finite(said) {
-		return nil, fmt.Errorf("task: %d predicted numbers for %d samples, want one for each sample, at least one, and all finite", len(said), n)
+		return nil, fmt.Errorf("task: found %d predicted numbers for %d samples, want one finite number for each sample, and at least one sample", len(said), n)
 	}
 	center, _ := moments(is)
 	size, square, own, ownSize := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)

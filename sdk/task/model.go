@@ -57,9 +57,9 @@ func (m ModelSpec) Validate() error {
 		const format = "task: model %q, want %s or %s, or %s for a target"
 		return fmt.Errorf(format, m.Name, SoftmaxModel, PerceptronModel, LinearModel)
 	case m.Name != PerceptronModel && m.Hidden != 0:
-		return fmt.Errorf("task: %s with %d hidden units, want none: it is a linear model", m.Name, m.Hidden)
+		return fmt.Errorf("task: model %s has %d hidden units, want none: it is a linear model", m.Name, m.Hidden)
 	case m.Name == PerceptronModel && (m.Hidden < 1 || m.Hidden > MaxHidden):
-		return fmt.Errorf("task: perceptron of %d hidden units, want 1 to %d", m.Hidden, MaxHidden)
+		return fmt.Errorf("task: perceptron has %d hidden units, want 1 to %d", m.Hidden, MaxHidden)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 		return 0, err
 	}
 	if sample < 0 || sample >= m.Len() {
-		return 0, fmt.Errorf("task: loss of sample %d, want 0 to %d", sample, m.Len()-1)
+		return 0, fmt.Errorf("task: sample is %d, want 0 to %d", sample, m.Len()-1)
 	}
 	if sample = m.at(sample); sample < 0 {
 		return 0, nil
@@ -236,7 +236,7 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 
 func (m *Model) check(x []float32) error {
 	if m.err == nil && len(x) != m.Dim() {
-		return fmt.Errorf("task: %d parameters, want %d", len(x), m.Dim())
+		return fmt.Errorf("task: found %d parameters, want %d", len(x), m.Dim())
 	}
 	return m.err
 }

@@ -214,7 +214,7 @@ func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]
 func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
 	var fault error
 	if !(fraction > 0 && fraction < 1) {
-		fault = fmt.Errorf("task: test fraction %v, want more than 0 and less than 1", fraction)
+		fault = fmt.Errorf("task: test fraction is %v, want more than 0 and less than 1", fraction)
 	}
 	if err := errors.Join(checkLabels(y, classes), fault); err != nil {
 		return nil, nil, err

@@ -180,11 +180,11 @@ func TestPerceptronFaults(t *testing.T) {
 	}
 	good := random(5, 3, 2, 1)
 	for want, m := range map[string]*Model{
-		"perceptron of 0 hidden units, want 1 to 256":   perceptron(good, 0),
-		"perceptron of 257 hidden units, want 1 to 256": perceptron(good, 257),
-		"data set without samples":                      perceptron(&Data{}, 2),
-		`model "tree", want softmax or perceptron`:      ModelSpec{Name: "tree"}.New(good),
-		"softmax with 2 hidden units, want none":        ModelSpec{SoftmaxModel, 2}.New(good),
+		"perceptron has 0 hidden units, want 1 to 256":   perceptron(good, 0),
+		"perceptron has 257 hidden units, want 1 to 256": perceptron(good, 257),
+		"the data set has no samples":                    perceptron(&Data{}, 2),
+		`model "tree", want softmax or perceptron`:       ModelSpec{Name: "tree"}.New(good),
+		"model softmax has 2 hidden units, want none":    ModelSpec{SoftmaxModel, 2}.New(good),
 	} {
 		if _, err := m.Loss(t.Context(), nil, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -235,7 +235,7 @@ func (r *Recipe) checkTable(t *table) error {
 	}
 	same := func(a, b Column) bool { return a.Name == b.Name && b.Categories == nil }
 	if r.Source == "synthetic" && !slices.EqualFunc(t.columns, r.Columns, same) {
-		return fmt.Errorf("task: %s has the columns %s, want those of the recipe", t.name, quoted(t.features))
+		return fmt.Errorf("task: %s has the columns %s, want the columns of the recipe", t.name, quoted(t.features))
 	}
 	for i, l := range t.labels {
 		if !r.Subset && t.lost == nil && !slices.Contains(r.Classes, l) {

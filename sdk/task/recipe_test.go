@@ -227,7 +227,7 @@ func TestRecipeApplyFaults(t *testing.T) {
 		"fraction":     {handmade(), csv("own.csv"), 1, []string{`test_fraction 1, want`}},
 		"labels":       {images, "idx:" + dir, 0, []string{`sample 0 has the label "7", want one of`}},
 		"pixels":       {&small, "idx:" + dir, 0, []string{`images of 2 pixels, want 3 as in the recipe`}},
-		"generated":    {clinic, "synthetic:clinical", 0, []string{`want those of the recipe`}},
+		"generated":    {clinic, "synthetic:clinical", 0, []string{`want the columns of the recipe`}},
 		"recipe":       {&Recipe{}, "synthetic:clinical", 0, []string{`fitted_on is ""`, `source is ""`}},
 	} {
 		_, err := c.recipe.Apply(Spec{Source: c.source, TestFraction: c.fraction, Seed: 1})
@@ -271,7 +271,7 @@ func TestRecipeFaults(t *testing.T) {
 		"columns is empty":                  func(r *Recipe) { r.Columns, r.Standardize = nil, nil },
 		`label is "class", want it omitted`: func(r *Recipe) { r.Source = "synthetic" },
 		"pixels is 3, want it omitted":      func(r *Recipe) { r.Pixels, r.Standardize = 3, nil },
-		"perceptron of 0 hidden units":      func(r *Recipe) { r.Model.Hidden = 0 },
+		"perceptron has 0 hidden units":     func(r *Recipe) { r.Model.Hidden = 0 },
 		"the model has about 536870912 parameters": func(r *Recipe) {
 			*r = Recipe{FittedOn: "x", Source: "idx", Pixels: 1 << 21, Classes: r.Classes,
 				Model: ModelSpec{PerceptronModel, 256}}

@@ -148,7 +148,7 @@ func TestTargetFaults(t *testing.T) {
 	for want, m := range map[string]*Model{
 		"model softmax is for classes":        ModelSpec{Name: SoftmaxModel}.New(d),
 		"model linear is for a target":        ModelSpec{Name: LinearModel}.New(classes),
-		"linear with 3 hidden units":          ModelSpec{LinearModel, 3}.New(d),
+		"model linear has 3 hidden units":     ModelSpec{LinearModel, 3}.New(d),
 		"data set has 9 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
 		"data set has 8 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
 		"data set has 0 targets":              ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),

@@ -33,7 +33,7 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 		return nil, err
 	}
 	if r.Epoch > admm.MaxTakeovers {
-		return nil, fmt.Errorf("trust: signed release %d is of epoch %d, want at most %d", r.Round,
+		return nil, fmt.Errorf("trust: signed release %d has epoch %d, want at most %d", r.Round,
 			r.Epoch, admm.MaxTakeovers)
 	}
 	for i := range peer.Held {
@@ -49,7 +49,8 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 			r.Round, before.Round)}
 	}
 	if after := peer.Held.Of(r.Round + 1); after != nil && !follows(after, &r) {
-		return nil, fmt.Errorf("trust: signed release %d is not the predecessor that signed release %d of the sender names",
+		return nil, fmt.Errorf("trust: signed release %d is not the predecessor that is named in the sender's signed "+
+			"release %d",
 			r.Round, after.Round)
 	}
 	peer.Held = peer.Held.Add(r)
@@ -70,7 +71,7 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 		return false, fmt.Errorf("trust: a frame of release %d carries the signature of release %d", m.Round, r.Round)
 	}
 	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
-		return false, fmt.Errorf("trust: release %d is not the one that the sender has signed", m.Round)
+		return false, fmt.Errorf("trust: release %d differs from the release that the sender has signed", m.Round)
 	}
 	if err := l.Gossip.check(m); err != nil {
 		return false, err
@@ -93,7 +94,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 		if held == 0 {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, but shows no signature of it",
+		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, but shows no signature "+
+			"for it",
 			held)
 	}
 	r, err := signed.Parse(m.Signed.Proof, signed.Release)
@@ -111,7 +113,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 // not compared, because the sender signs only the change; see PROOF.md, "One story".
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
-		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, but shows no signature of it", peer.Name,
+		return nil, fmt.Errorf("trust: %q says that it is at epoch %d and has made release %d, but shows no "+
+			"signature for it", peer.Name,
 			m.Epoch, m.Round)
 	}
 	own, err := l.theirs(peer, m.Signed.Own)
@@ -120,9 +123,11 @@ func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement
 	case own.Round != m.Round:
 		err = fmt.Errorf("trust: %q says that it has made release %d, but has signed release %d", peer.Name, m.Round, own.Round)
 	case len(m.Vector) > 0 && own.Value != signed.Digest(m.Vector, nil):
-		err = fmt.Errorf("trust: the model of %q after release %d is not the one that it has signed", peer.Name, m.Round)
+		err = fmt.Errorf("trust: the model of %q after release %d differs from the model that it has signed",
+			peer.Name, m.Round)
 	case epoch && own.Epoch != m.Epoch:
-		err = fmt.Errorf("trust: %q says that it is epoch %d, but has signed release %d as epoch %d", peer.Name, m.Epoch, own.Round,
+		err = fmt.Errorf("trust: %q says that it is at epoch %d, but has signed release %d as epoch %d",
+			peer.Name, m.Epoch, own.Round,
 			own.Epoch)
 	}
 	return own, err
@@ -140,7 +145,8 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	case err != nil:
 		return err
 	case shown == nil && m.Epoch > 0:
-		return fmt.Errorf("trust: %q says that this device was replaced %d times, but shows no signature of it", peer.Name, m.Epoch)
+		return fmt.Errorf("trust: %q says that this device was replaced %d times, but shows no signature for it",
+			peer.Name, m.Epoch)
 	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
 		return fmt.Errorf("trust: %q claims release %d and epoch %d of this member, but shows the signature of release %d and "+
 			"epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)
@@ -156,7 +162,8 @@ func (l *Log) Start(peer *Peer, m *admm.Message, recovered int) error {
 		return err
 	}
 	if m.Epoch > 0 && recovered != m.Round && own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("trust: %q starts after release %d from a model other than the one that it has signed", peer.Name, m.Round)
+		return fmt.Errorf("trust: %q starts after release %d from a model that differs from the model it has signed",
+			peer.Name, m.Round)
 	}
 	return nil
 }

@@ -54,9 +54,9 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	switch {
 	case err != nil:
 	case n.Value != l.Scope:
-		err = errors.New("trust: a notice of quarantine for another member")
+		err = errors.New("trust: the notice of quarantine is for another member")
 	case n.Round > last+2:
-		err = fmt.Errorf("trust: a notice of quarantine from release %d on, want at most %d", n.Round, last+2)
+		err = fmt.Errorf("trust: the notice of quarantine is from release %d on, want at most %d", n.Round, last+2)
 	case l.Signing():
 		err = n.Verify(peer.Scope, l.Keys(peer.Name))
 	}

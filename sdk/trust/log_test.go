@@ -76,7 +76,7 @@ func TestReleasesThatCannotBe(t *testing.T) {
 		}, "does not continue release 1"},
 		"no signature":  {func(_ *trust.Log, m *admm.Message) { m.Signed.Own = nil }, "is not signed"},
 		"another round": {func(_ *trust.Log, m *admm.Message) { m.Round = 3 }, "carries the signature of release 2"},
-		"other numbers": {func(_ *trust.Log, m *admm.Message) { m.Vector[0]++ }, "not the one that the sender has signed"},
+		"other numbers": {func(_ *trust.Log, m *admm.Message) { m.Vector[0]++ }, "differs from the release that the sender has signed"},
 		"of somebody else": {func(b *trust.Log, m *admm.Message) {
 			s := signed.Statement{Kind: signed.Release, Round: m.Round, Value: signed.Digest(m.Vector, nil)}
 			s.Sign(b.Key, b.Scope)

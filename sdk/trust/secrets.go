@@ -62,7 +62,7 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 		return nil, nil
 	}
 	if m.Kind != admm.ProbeReply && o.Epoch != m.Epoch {
-		return nil, fmt.Errorf("trust: the sender is epoch %d, but offers a key of epoch %d", m.Epoch, o.Epoch)
+		return nil, fmt.Errorf("trust: the sender is at epoch %d, but offers a key of epoch %d", m.Epoch, o.Epoch)
 	}
 	if fresh, err := s.admit(l, peer.Name, o, m.Round+1, release > 0 || s.Relays); !fresh {
 		return nil, err

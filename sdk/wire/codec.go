@@ -124,13 +124,13 @@ func (f *frame) check(kind admm.Kind) error {
 	}
 	switch {
 	case has&^(must|may) != 0:
-		return fmt.Errorf("%s: found the field, wanted none with kind %s", (has &^ (must | may)).name(), kind)
+		return fmt.Errorf("%s: found in a frame of kind %s, wanted it absent", (has &^ (must | may)).name(), kind)
 	case must&^has != 0:
-		return fmt.Errorf("%s: found no field, wanted one with kind %s", (must &^ has).name(), kind)
+		return fmt.Errorf("%s: missing, wanted in a frame of kind %s", (must &^ has).name(), kind)
 	case (kind == admm.Release || kind == admm.Stand || kind == admm.Start) && has&hasPayload == 0:
-		return fmt.Errorf("vector: found no vector and no grid, wanted one of them with kind %s", kind)
+		return fmt.Errorf("vector: found neither vector nor grid, wanted one of them in a frame of kind %s", kind)
 	case has&hasPayload == hasPayload:
-		return errors.New("vector: found a vector and a grid, wanted only one of them")
+		return errors.New("vector: found both vector and grid, wanted only one of them")
 	}
 	numbers := []limits{{"round", int64(f.Round), 0, maxRound}}
 	if f.Held != nil {
@@ -165,7 +165,7 @@ func (f *frame) checkSigned() error {
 	}
 	switch n, stops, relayed := len(f.Offer), len(f.Stops), len(f.Relayed); {
 	case total > maxSigned:
-		return fmt.Errorf("own, proof, other and countersign: found %d bytes, wanted at most %d together", total,
+		return fmt.Errorf("own, proof, other and countersign: found %d bytes in total, wanted at most %d", total,
 			maxSigned)
 	case n != 0 && n != signed.Size:
 		return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.Size)
@@ -218,7 +218,7 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
 		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
 	case m.Kind == admm.ProbeReply && m.Resent:
-		return nil, fmt.Errorf("resent: found the field, wanted none with kind %s", m.Kind)
+		return nil, fmt.Errorf("resent: found in a frame of kind %s, wanted it absent", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
 		return nil, fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
 	case len(m.Grid) != 0 && len(m.Grid) != c.dim:

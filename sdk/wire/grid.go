@@ -57,7 +57,7 @@ func readGrid(g []int32, b []byte) error {
 // readNumbers fills g from the first block of b and returns the rest of b.
 func readNumbers(g []int32, b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
-		return nil, errors.New("found the end, wanted a block")
+		return nil, errors.New("found the end of the data, wanted a block")
 	}
 	form, b := b[0], b[1:]
 	switch {
@@ -209,7 +209,7 @@ func (r *bitReader) skip(n uint) {
 func (r *bitReader) rest() ([]byte, error) {
 	end := r.at - int(r.n)/8
 	if end > len(r.b) {
-		return nil, errors.New("found the end inside a number")
+		return nil, errors.New("found the end of the data inside a number")
 	}
 	if pad := r.acc & (1<<(r.n%8) - 1); pad != 0 {
 		return nil, fmt.Errorf("found bits %#b after the last number, wanted zeros", pad)

@@ -236,10 +236,10 @@ func TestDecodeRefusesPacked(t *testing.T) {
 		{"form 255", []byte{255, 0, 0}, "found a block of form 255"},
 		{"plain cut", append([]byte{gridPlain}, make([]byte, 399)...), "found 399 plain bytes, wanted 400"},
 		{"plain and more", append([]byte{gridPlain}, make([]byte, 401)...), "found 1 bytes after the last block"},
-		{"Rice code without numbers", rice(3), "found the end inside a number"},
-		{"Rice code cut", rice(0, make([]byte, 12)...), "found the end inside a number"},
-		{"Rice code cut in the low bits", rice(8, make([]byte, 112)...), "found the end inside a number"},
-		{"Rice run without end", rice(0, ones...), "found the end inside a number"}, // 52 bits for each escape
+		{"Rice code without numbers", rice(3), "found the end of the data inside a number"},
+		{"Rice code cut", rice(0, make([]byte, 12)...), "found the end of the data inside a number"},
+		{"Rice code cut in the low bits", rice(8, make([]byte, 112)...), "found the end of the data inside a number"},
+		{"Rice run without end", rice(0, ones...), "found the end of the data inside a number"}, // 52 bits for each escape
 		{"run to the end", rice(30, ones[:200]...), "number 0: found the value 4294967295 in the escape code, wanted at least 21474836480 there"},
 		{"needless escape", rice(4, 0xff, 0xff, 0x0f, 0, 0, 0, 0), "number 0: found the value 0 in the escape code, wanted at least 320 there"},
 		{"more than 32 bits", rice(30, 0x0f), "number 0: found 4 ones in a code of parameter 30, wanted a number of at most 32 bits"},

@@ -52,8 +52,8 @@ func decodeItem(b []byte, v any) error {
 		return err
 	}
 	if !bytes.Equal(again, b) {
-		return errors.New("found a field that is missing, null or empty, a head that is not the shortest, or keys in another " +
-			"order; wanted deterministic CBOR")
+		return errors.New("found a missing, null or empty field, a head that is not in its shortest form, or keys " +
+			"out of order; wanted deterministic CBOR")
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (v numbers[T]) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary parses the output of MarshalBinary. For empty input, v becomes nil.
 func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	if len(b)%4 != 0 {
-		return fmt.Errorf("found %d bytes, wanted 4 for each number", len(b))
+		return fmt.Errorf("found %d bytes, wanted a multiple of 4", len(b))
 	}
 	*v = sized(*v, len(b)/4)
 	_, err := binary.Decode(b, binary.LittleEndian, []T(*v))

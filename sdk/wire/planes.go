@@ -94,7 +94,7 @@ func (u *unpacker) planes(v []float32, b []byte) error {
 // readBlock reads a block of n bytes, n in 1..blockSize, from b. The block is valid until the next call.
 func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 	if len(b) == 0 {
-		return nil, nil, errors.New("found the end, wanted a block")
+		return nil, nil, errors.New("found the end of the data, wanted a block")
 	}
 	form, b := b[0], b[1:]
 	switch form {
@@ -105,7 +105,7 @@ func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 		return b[:n], b[n:], nil
 	case blockRepeat:
 		if len(b) < 1 {
-			return nil, nil, errors.New("found the end, wanted the byte to repeat")
+			return nil, nil, errors.New("found the end of the data, wanted the byte to repeat")
 		}
 		u.block = sized(u.block, n)
 		for i := range u.block {
@@ -114,7 +114,7 @@ func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 		return u.block, b[1:], nil
 	case blockHuff0:
 		if len(b) < 2 {
-			return nil, nil, errors.New("found the end, wanted the length of a compressed block")
+			return nil, nil, errors.New("found the end of the data, wanted the length of a compressed block")
 		}
 		size := int(b[0]) | int(b[1])<<8
 		if b = b[2:]; size > len(b) || size+2 >= n {

@@ -22,12 +22,12 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 		want   string
 	}{
 		{"unknown form", append(repeat(0, 0), 3, 0), "vector: plane 2, block 0: found a block of form 3, wanted 0, 1 or 2"},
-		{"three planes", repeat(0, 0, 0), "vector: plane 3, block 0: found the end, wanted a block"},
+		{"three planes", repeat(0, 0, 0), "vector: plane 3, block 0: found the end of the data, wanted a block"},
 		{"five planes", repeat(0, 0, 0, 0, 0), "vector: found 2 bytes after the last block, wanted none"},
-		{"repeat cut", append(repeat(0), blockRepeat), "vector: plane 1, block 0: found the end, wanted the byte to repeat"},
+		{"repeat cut", append(repeat(0), blockRepeat), "vector: plane 1, block 0: found the end of the data, wanted the byte to repeat"},
 		{"raw cut", append([]byte{blockRaw}, make([]byte, 99)...),
 			"vector: plane 0, block 0: found 99 raw bytes, wanted 100"},
-		{"length cut", []byte{blockHuff0, 1}, "found the end, wanted the length"},
+		{"length cut", []byte{blockHuff0, 1}, "found the end of the data, wanted the length"},
 		{"length beyond the end", []byte{blockHuff0, 9, 0, 1, 2, 3}, "found a compressed length of 9, wanted at most 3"},
 		{"length of no use", append([]byte{blockHuff0, 98, 0}, make([]byte, 200)...),
 			"found a compressed length of 98, wanted at most 97"},

@@ -332,7 +332,7 @@ var malformedSnapshots = []struct {
 	{"round absurd", checkpointPairs(map[int]any{5: number8(math.MaxUint64)}), "round: found -1, wanted 0..2147483647"},
 	{"no x", checkpointPairs(map[int]any{6: nil}), "wanted deterministic CBOR"},
 	{"x null", checkpointPairs(map[int]any{6: raw{0xf6}}), "wanted deterministic CBOR"},
-	{"x uneven", checkpointPairs(map[int]any{6: make([]byte, 7)}), "found 7 bytes, wanted 4 for each number"},
+	{"x uneven", checkpointPairs(map[int]any{6: make([]byte, 7)}), "found 7 bytes, wanted a multiple of 4"},
 	{"x of 1 GiB", checkpointPairs(map[int]any{6: raw{0x5a, 0x40, 0, 0, 0}}), "unexpected EOF"},
 	{"NaN in x", checkpointPairs(map[int]any{6: floatBytes(1, nan)}), "x: found NaN at coordinate 1, wanted a finite number"},
 	{"short grid", checkpointPairs(map[int]any{7: floatBytes(1)}), "length of grid: found 1, wanted 2..2"},

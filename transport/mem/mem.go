@@ -49,10 +49,10 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	defer n.mu.Unlock()
 	old, ok := n.nodes[name]
 	if !ok {
-		return nil, fmt.Errorf("mem: no member %q in this network", name)
+		return nil, fmt.Errorf("mem: this network has no member %q", name)
 	}
 	if old != nil {
-		return nil, fmt.Errorf("mem: member %q is open already", name)
+		return nil, fmt.Errorf("mem: member %q is already open", name)
 	}
 	e := &node{
 		net:      n,

@@ -89,10 +89,10 @@ func TestSendErrors(t *testing.T) {
 func TestNodeErrors(t *testing.T) {
 	n := New("a")
 	open(t, n, "a")
-	if _, err := n.Node("a"); err == nil || !strings.Contains(err.Error(), "open already") {
+	if _, err := n.Node("a"); err == nil || !strings.Contains(err.Error(), "already open") {
 		t.Errorf("second Node(a): %v", err)
 	}
-	if _, err := n.Node("b"); err == nil || !strings.Contains(err.Error(), `no member "b"`) {
+	if _, err := n.Node("b"); err == nil || !strings.Contains(err.Error(), `has no member "b"`) {
 		t.Errorf("Node of a stranger: %v", err)
 	}
 	n.MaxFrame = -1

@@ -305,7 +305,8 @@ func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duratio
 // broker may discard the message. payload must not be empty.
 func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload []byte) error {
 	if longest := n.maxPacket - maxHeader; len(payload) > longest {
-		return fmt.Errorf("a message of %d bytes, but the broker accepts at most %d: %w", len(payload), longest, &refusal{code: reasonTooLarge})
+		return fmt.Errorf("the message has %d bytes, but the broker accepts at most %d: %w",
+			len(payload), longest, &refusal{code: reasonTooLarge})
 	}
 	select {
 	case n.slots <- struct{}{}:

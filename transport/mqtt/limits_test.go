@@ -105,7 +105,7 @@ func TestProbe(t *testing.T) {
 		}
 	})
 	narrow := newToy(t, grant(propMaxPacket, 4, 300)...)
-	if a := ask(narrow); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "packets of 300 bytes: a frame of 1048576 bytes") {
+	if a := ask(narrow); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "packets of at most 300 bytes: a frame of 1048576 bytes") {
 		t.Errorf("%+v", a)
 	}
 	small := newToy(t, grant(propMaxPacket, 4, 1000)...).honest()
@@ -116,7 +116,7 @@ func TestProbe(t *testing.T) {
 	if a := ask(mute); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "does not deliver") {
 		t.Errorf("%+v", a)
 	}
-	for code, want := range map[byte]string{0x87: "to publish on spade/", 0x95: "a frame of 1048576 bytes goes in messages of up to"} {
+	for code, want := range map[byte]string{0x87: "to publish on spade/", 0x95: "a frame of 1048576 bytes needs messages of up to"} {
 		b := newToy(t).honest()
 		b.code = code
 		if a := ask(b); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), want) {

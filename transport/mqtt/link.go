@@ -66,8 +66,8 @@ func (l *link) work(ctx context.Context) {
 				attempts, brief = 0, 0
 			}
 			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers give no reason
-				why = fmt.Errorf("%w, soon after it was made, and repeatedly: another client may use this node's client id %s "+
-					"(is there a copy of this node?), or the broker ends every connection", why, l.self)
+				why = fmt.Errorf("%w, repeatedly and soon after it was made: another client may use this node's "+
+					"client id %s (is there a copy of this node?), or the broker ends every connection", why, l.self)
 			}
 			l.leave(why)
 		}

@@ -72,7 +72,7 @@ func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 			break
 		}
 		if shift == 21 {
-			return p, fmt.Errorf("%w: a length of more than four bytes", errMalformed)
+			return p, fmt.Errorf("%w: its length has more than four bytes", errMalformed)
 		}
 	}
 	if length > most {
@@ -244,7 +244,7 @@ func parseReply(p packet) (r reply, err error) {
 		c.bad = true
 	}
 	if c.bad || len(c.b) > 0 {
-		return reply{}, fmt.Errorf("%w: kind %d, %d bytes", errMalformed, p.kind, len(p.body))
+		return reply{}, fmt.Errorf("%w: it has kind %d and %d bytes", errMalformed, p.kind, len(p.body))
 	}
 	return r, nil
 }
@@ -267,7 +267,7 @@ func parseDelivery(p packet) (d delivery, err error) {
 	props := c.properties()
 	d.alias, d.payload = uint16(props.get(propAlias, 0)), c.b
 	if c.bad || p.kind != kindPublish || d.qos > 1 || d.qos > 0 && d.id == 0 || d.topic == "" && d.alias == 0 {
-		return delivery{}, fmt.Errorf("%w: a message of %d bytes", errMalformed, len(p.body))
+		return delivery{}, fmt.Errorf("%w: it has a message of %d bytes", errMalformed, len(p.body))
 	}
 	return d, nil
 }

@@ -55,7 +55,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	return a, nil
 }
 
-var errLimit = errors.New("the broker's limits are too narrow")
+var errLimit = errors.New("the broker's limits are too low")
 
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
@@ -86,7 +86,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	a.Packet, a.Aliases = n.maxPacket, int(n.maxAlias)
 	piece := pieceSize(n.maxPacket)
 	if a.Pieces, err = sealed.Pieces(t.MaxFrame(), piece); err != nil {
-		return fmt.Errorf("%w: it takes packets of %d bytes: %w", errLimit, n.maxPacket, err)
+		return fmt.Errorf("%w: the broker accepts packets of at most %d bytes: %w", errLimit, n.maxPacket, err)
 	}
 	if err := n.subscribe(ctx, l.filter()); err != nil {
 		return err
@@ -95,7 +95,8 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	if err := n.publish(ctx, self, 60, trial); err != nil {
 		var no *refusal
 		if errors.As(err, &no) && no.code == reasonTooLarge {
-			return fmt.Errorf("%w: a frame of %d bytes goes in messages of up to %d bytes, and the broker refuses one: %w", errLimit,
+			return fmt.Errorf("%w: a frame of %d bytes needs messages of up to %d bytes, but the broker refuses a "+
+				"message of that size: %w", errLimit,
 				t.MaxFrame(), len(trial), err)
 		}
 		return fmt.Errorf("to publish on %s: %w", topic(l.run, l.self, "+"), err)
@@ -108,6 +109,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	case <-time.After(t.cfg.timing.answer / 4):
 	case <-ctx.Done():
 	}
-	return fmt.Errorf("to read %s: the broker allows it, but does not deliver what was published there: %w", l.filter(),
+	return fmt.Errorf("to read %s: the broker accepts the subscription, but does not deliver what was published "+
+		"there: %w", l.filter(),
 		&refusal{code: reasonNotAuthorized})
 }

@@ -146,7 +146,7 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	}
 	info := stream.CachedInfo()
 	if have := info.Config.MaxMsgsPerSubject; have > 0 && have < want.MaxMsgsPerSubject {
-		return nil, fmt.Errorf("nats: stream %s keeps %d messages of a subject, want at least %d",
+		return nil, fmt.Errorf("nats: stream %s keeps %d messages per subject, want at least %d",
 			want.Name, have, want.MaxMsgsPerSubject)
 	}
 	l.mu.Lock()

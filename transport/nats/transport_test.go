@@ -177,6 +177,6 @@ func TestNarrowStream(t *testing.T) {
 	a := open(t, cfg)
 	brokertest.Eventually(t, "the fault is told", func() bool {
 		err := a.Peers()[0].Err
-		return err != nil && strings.Contains(err.Error(), "keeps 1 messages of a subject, want at least 2")
+		return err != nil && strings.Contains(err.Error(), "keeps 1 messages per subject, want at least 2")
 	})
 }

@@ -95,7 +95,7 @@ type link struct {
 func newConn(ws *websocket.Conn, l link, dialed string, maxFrame int) (*conn, error) {
 	c := &conn{ws: ws, link: l, dialed: dialed, maxFrame: maxFrame}
 	if got := ws.Subprotocol(); got != subprotocol {
-		err := refusal{fmt.Errorf("websocket subprotocol %q, want %q", got, subprotocol)}
+		err := refusal{fmt.Errorf("websocket subprotocol is %q, want %q", got, subprotocol)}
 		c.stop(err, time.Second)
 		c.abort()
 		return nil, err
@@ -170,7 +170,7 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 		return 0, 0, nil, c.readError(err)
 	}
 	if typ != websocket.MessageBinary {
-		return 0, 0, nil, refusal{errors.New("a text message, want binary")}
+		return 0, 0, nil, refusal{errors.New("found a text message, want a binary message")}
 	}
 	n, err := io.ReadAtLeast(r, c.in[:], headerLen)
 	if err != nil {

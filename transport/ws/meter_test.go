@@ -177,7 +177,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 		t.Helper()
 		for _, m := range []*meter{&a.peers["b"].meter, &b.peers["a"].meter} {
 			if most = max(most, m.used()); most > uselessLimit/2 {
-				t.Fatalf("%s: %d bytes outside of frames", when, most)
+				t.Fatalf("%s: %d bytes outside frames", when, most)
 			}
 		}
 	}

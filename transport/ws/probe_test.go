@@ -181,7 +181,7 @@ func TestProbeLengths(t *testing.T) {
 		t.Errorf("answer %+v, %d bytes", got, len(heard))
 	}
 	cfg.Hello = func(string) []byte { return append(long, 'x') }
-	if got := probe(t, cfg)[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "our hello has 65537 bytes") {
+	if got := probe(t, cfg)[0]; got.Err == nil || !strings.Contains(got.Err.Error(), "this node's hello has 65537 bytes") {
 		t.Errorf("answer %+v", got)
 	}
 	secure, _, err := dialTLS(t, a, "b", nil)

@@ -198,8 +198,8 @@ func TestProxyThatEndsTLS(t *testing.T) {
 			a.reach(t, "b", "wss://"+at+"/")
 			a.log.await(t, "WARN", "peer=b", c.caller,
 				"pinned for it: "+transport.FormatKey(publicOf("b"))+" or "+transport.FormatKey(publicOf("b to come")),
-				"a proxy on the way ends TLS")
-			words := []string{"WARN", "caller refused", c.listener, "a proxy on the way ends TLS"}
+				"a proxy in between terminates TLS")
+			words := []string{"WARN", "caller refused", c.listener, "a proxy in between terminates TLS"}
 			if c.toListener != nil {
 				words = append(words, transport.FormatKey(publicOf("a"))+` for \"a\"`)
 			}

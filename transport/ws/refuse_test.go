@@ -27,7 +27,7 @@ func TestListenerWithWrongKey(t *testing.T) {
 	a.reach(t, "b", b.Addr())
 	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+transport.FormatKey(publicOf("b")),
 		transport.FormatKey(publicOf("b of old"))+" or "+transport.FormatKey(publicOf("b to come")),
-		"a proxy on the way ends TLS")
+		"a proxy in between terminates TLS")
 	b.log.await(t, "WARN", "caller refused", "127.0.0.1",
 		"our key "+transport.FormatKey(publicOf("b"))+" is not pinned there")
 	if s := a.Peers()[0]; s.Connected || s.Err == nil || !strings.Contains(s.Err.Error(), "presents the key") {
@@ -42,7 +42,7 @@ func TestDiallerWithWrongKey(t *testing.T) {
 	a := start(t, "a", nil, peerOf("b"))
 	a.reach(t, "b", b.Addr())
 	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "presents the key "+transport.FormatKey(publicOf("a")),
-		transport.FormatKey(publicOf("a of old")), "a proxy on the way ends TLS")
+		transport.FormatKey(publicOf("a of old")), "a proxy in between terminates TLS")
 	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+transport.FormatKey(publicOf("a"))+" is not pinned there")
 }
 
@@ -176,7 +176,7 @@ func TestOtherSubprotocol(t *testing.T) {
 	// This is the example request of RFC 6455, section 1.2.
 	fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: chat\r\n\r\n")
-	want := `websocket subprotocol "", want "spade-edge.1"`
+	want := `websocket subprotocol is "", want "spade-edge.1"`
 	var answer []byte
 	for !strings.Contains(string(answer), want) {
 		buf := make([]byte, 1024)
@@ -250,7 +250,7 @@ func TestHelloIsRefused(t *testing.T) {
 
 func TestHelloTooLong(t *testing.T) {
 	a, _ := pair(t, func(c *Config) { c.Hello = func(string) []byte { return make([]byte, endpoint.MaxHello+1) } }, nil)
-	a.log.await(t, "WARN", "our hello has 65537 bytes, want at most 65536")
+	a.log.await(t, "WARN", "this node's hello has 65537 bytes, want at most 65536")
 }
 
 // TestDiallerKeepsTrying checks that a dialer retries after a refusal and connects once the reason for the refusal is

@@ -268,7 +268,7 @@ func (s *session) takeCredit(n int, r io.Reader) error {
 
 func (s *session) takeFrame(n int, r io.Reader) error {
 	if !s.p.enqueue() {
-		return refusal{fmt.Errorf("a frame beyond the %d that there is room for", window)}
+		return refusal{fmt.Errorf("found more than the %d frames that there is room for", window)}
 	}
 	frame := make([]byte, n)
 	if err := s.c.readBody(r, frame); err != nil {

@@ -91,7 +91,7 @@ const (
 	perGreeting  = 4 << 10   // allowance for each connection: its request, and TLS messages
 )
 
-var errUseless = refusal{fmt.Errorf("more than %d bytes outside of frames", uselessLimit)}
+var errUseless = refusal{fmt.Errorf("more than %d bytes outside frames", uselessLimit)}
 
 // meter counts the bytes that a peer sends in addition to frames, over all its connections. Without a limit, a peer
 // could keep this node busy: the websocket library processes pings and empty fragments as fast as they arrive, and TLS

@@ -53,7 +53,7 @@ func (e pinError) Unwrap() error { return e.error }
 const brokerHint = "if TLS must end on the way, use a broker: see the topic networks"
 
 const proxyHint = "either a pin is out of date, or the address leads elsewhere, " +
-	"or a proxy on the way ends TLS (it must pass TLS through)"
+	"or a proxy in between terminates TLS (it must pass TLS through)"
 
 // caller returns the peer whose pinned key the caller proved.
 func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
@@ -62,7 +62,7 @@ func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
 		if p := t.owner(key); p != nil {
 			return p, nil
 		}
-		err = fmt.Errorf("presents the key %s, which is pinned for no peer", t.describeKey(key))
+		err = fmt.Errorf("presents the key %s, which is not pinned for any peer", t.describeKey(key))
 	}
 	var pins []string
 	for _, p := range t.sorted {
@@ -120,7 +120,7 @@ func (t *Transport) explainRefusal(err error) error {
 		return pinError{fmt.Errorf(text, transport.FormatKey(t.public), op.Err)}
 	}
 	if strings.HasSuffix(err.Error(), "client didn't provide a certificate") {
-		return fmt.Errorf("%w; perhaps a proxy on the way ends TLS (it must pass TLS through)", err)
+		return fmt.Errorf("%w; perhaps a proxy in between terminates TLS (it must pass TLS through)", err)
 	}
 	return err
 }

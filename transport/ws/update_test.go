@@ -89,7 +89,7 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	a.update(t, at(peerOf("b", "b", "next"), b.Addr()))
 	b.update(t, peerOf("a", "next"))
 	b.log.await(t, "disconnected", "peer=a", errUnpinned.Error())
-	b.log.await(t, "caller refused", "pinned for no peer")
+	b.log.await(t, "caller refused", "not pinned for any peer")
 }
 
 // TestUpdateFollowsAPeerThatMoved checks that an update with a peer's new address replaces the connection to the old

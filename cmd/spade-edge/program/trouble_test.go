@@ -224,9 +224,9 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 	"frame refused ... from=... err=...": func(t *testing.T) (int, string) {
 		return told(t, newTrial(t, "ab", nil).hearing(t, "junk"), "frame refused")
 	},
-	"the sender says that ..., but shows no signature of it": func(t *testing.T) (int, string) {
+	"the sender says that ..., but shows no signature for it": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
-		return told(t, tr.hearing(t, tr.claim(t, 1, nil)), "frame refused", "shows no signature of it")
+		return told(t, tr.hearing(t, tr.claim(t, 1, nil)), "frame refused", "shows no signature for it")
 	},
 	"the signature matches none of the member's keys (... known)": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
@@ -267,7 +267,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 		tr := guardedTrial(t)
 		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
 	},
-	"shows a later state of the ledger, which this node's key has signed: the state was set back: ...": func(t *testing.T) (int, string) {
+	"shows a later state of the ledger, which this node's key has signed: the state was rolled back: ...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		ledger, err := state.ReadLedger(tr.path("a.ledger"))
 		if err != nil {

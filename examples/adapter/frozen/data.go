@@ -30,7 +30,7 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 		return nil, err
 	}
 	if clean < 1 || clean >= len(train) {
-		return nil, fmt.Errorf("frozen: %d clean digits, want 1..%d", clean, len(train)-1)
+		return nil, fmt.Errorf("frozen: found %d clean digits, want 1..%d", clean, len(train)-1)
 	}
 	return &Source{Network: n, Base: n.pretrain(train[:clean], 1), train: train[clean:], test: test}, nil
 }
@@ -41,7 +41,8 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 // set, otherwise the last digits.
 func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
 	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
-		return nil, nil, fmt.Errorf("frozen: %d digits for training and %d for evaluation, want 1..%d and 1..%d", count, held,
+		return nil, nil, fmt.Errorf("frozen: found %d digits for training and %d for evaluation, want 1..%d and 1..%d",
+			count, held,
 			len(s.train), len(s.test)/2)
 	}
 	eval = s.test[len(s.test)-held:]

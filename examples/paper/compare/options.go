@@ -111,7 +111,8 @@ func readSeeds(text string) (seeds []uint64, err error) {
 		from, err1 := strconv.ParseUint(first, 10, 32)
 		to, err2 := strconv.ParseUint(last, 10, 32)
 		if err1 != nil || err2 != nil || to < from || to-from >= 1000 {
-			return nil, fmt.Errorf("compare: -seeds: %q, want numbers and ranges such as 1..5, separated by commas", part)
+			return nil, fmt.Errorf("compare: -seeds: found %q, want numbers and ranges such as 1..5, separated by "+
+				"commas", part)
 		}
 		for n := from; n <= to; n++ {
 			if seen[n] {

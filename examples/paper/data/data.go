@@ -67,7 +67,7 @@ func Load(name, dir string) (*Source, error) {
 	case "brain":
 		spec.Source, own = "idx:"+filepath.Join(dir, "brain-tumor-64"), true
 	default:
-		return nil, fmt.Errorf("data: data set %q, want one of %v", name, Names)
+		return nil, fmt.Errorf("data: unknown data set %q, want one of %v", name, Names)
 	}
 	set, err := task.Load(spec)
 	if err != nil {

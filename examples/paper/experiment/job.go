@@ -239,7 +239,7 @@ func methodOf(name string) (method.Method, error) {
 			return m, nil
 		}
 	}
-	return nil, fmt.Errorf("experiment: no method is called %q", name)
+	return nil, fmt.Errorf("experiment: unknown method %q", name)
 }
 
 func rivals() []method.Method { return method.Rivals() }

@@ -104,7 +104,8 @@ func newGroup(curves []Curve) (*group, error) {
 	g := &group{dataset: curves[0].Dataset, at: make(map[key]map[int]float64)}
 	for _, c := range curves {
 		if c.Dataset != g.dataset {
-			return nil, fmt.Errorf("figure: curves of %q and %q, want one dataset", g.dataset, c.Dataset)
+			return nil, fmt.Errorf("figure: found curves of the data sets %q and %q, want only one data set",
+				g.dataset, c.Dataset)
 		}
 		if !(c.Accuracy >= 0 && c.Accuracy <= 1) {
 			return nil, fmt.Errorf("figure: accuracy is %v (%s, %s, seed %d, round %d), want a share in 0..1", c.Accuracy,

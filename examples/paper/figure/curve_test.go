@@ -100,10 +100,10 @@ func TestOrderOfPanelsAndLines(t *testing.T) {
 
 func TestGroupRefuses(t *testing.T) {
 	for want, curves := range map[string][]Curve{
-		"no curves":      nil,
-		"one dataset":    {{"a", "iid", "m", 1, 1, 0.5}, {"b", "iid", "m", 1, 1, 0.5}},
-		"two accuracies": {{"a", "iid", "m", 1, 1, 0.5}, {"a", "iid", "m", 1, 1, 0.6}},
-		"share in 0..1":  {{"a", "iid", "m", 1, 1, 50}},
+		"no curves":         nil,
+		"only one data set": {{"a", "iid", "m", 1, 1, 0.5}, {"b", "iid", "m", 1, 1, 0.5}},
+		"two accuracies":    {{"a", "iid", "m", 1, 1, 0.5}, {"a", "iid", "m", 1, 1, 0.6}},
+		"share in 0..1":     {{"a", "iid", "m", 1, 1, 50}},
 	} {
 		if _, err := newGroup(curves); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", curves, err, want)

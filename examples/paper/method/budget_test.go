@@ -104,14 +104,14 @@ func TestBudgetRefusal(t *testing.T) {
 		s       Setting
 		want    string
 	}{
-		{LTADMMDP{}, 3, Setting{"tau": 8}, "at least 16 losses, and client 1 with 5 samples may ask for 15"},
-		{DPFedAvg{}, 3, Setting{"tau": 8}, "at least 16 losses, and client 1 with 5 samples may ask for 15"},
-		{DPSGD{}, 0.2, Setting{"tau": 1}, "at least 2 losses, and client 1 with 5 samples may ask for 1"},
-		{LTADMMVR{}, 1.9, Setting{"tau": 1}, "at least 20 losses, and client 0 with 10 samples may ask for 19"},
-		{LTADMMVR{}, 2, Setting{"tau": 2, "reset": 1}, "at least 22 losses, and client 0 with 10 samples may ask for 20"},
-		{LTADMMVR{}, 2, Setting{"tau": 6, "reset": 0}, "at least 12 losses, and client 1 with 5 samples may ask for 10"},
-		{OnePointDSG{}, 0.1, nil, "at least 1 losses, and client 1 with 5 samples may ask for 0"},
-		{OnePointDSGT{}, 0.1, nil, "at least 1 losses, and client 1 with 5 samples may ask for 0"},
+		{LTADMMDP{}, 3, Setting{"tau": 8}, "at least 16 losses, but client 1 with 5 samples may query only 15"},
+		{DPFedAvg{}, 3, Setting{"tau": 8}, "at least 16 losses, but client 1 with 5 samples may query only 15"},
+		{DPSGD{}, 0.2, Setting{"tau": 1}, "at least 2 losses, but client 1 with 5 samples may query only 1"},
+		{LTADMMVR{}, 1.9, Setting{"tau": 1}, "at least 20 losses, but client 0 with 10 samples may query only 19"},
+		{LTADMMVR{}, 2, Setting{"tau": 2, "reset": 1}, "at least 22 losses, but client 0 with 10 samples may query only 20"},
+		{LTADMMVR{}, 2, Setting{"tau": 6, "reset": 0}, "at least 12 losses, but client 1 with 5 samples may query only 10"},
+		{OnePointDSG{}, 0.1, nil, "at least 1 losses, but client 1 with 5 samples may query only 0"},
+		{OnePointDSGT{}, 0.1, nil, "at least 1 losses, but client 1 with 5 samples may query only 0"},
 	} {
 		w := worldOf(t, 2, []int{10, 5, 10}, func(int, int, []float32) float64 { panic("asked") })
 		w.Queries = c.queries

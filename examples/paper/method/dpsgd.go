@@ -129,7 +129,7 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 
 func (m DPSGD) check(w *World) error {
 	if m.OneClient && (m.Local || w.records()) {
-		return errors.New("method: DP-SGD has OneClient and also Local or record-level privacy, want only one of them")
+		return errors.New("method: DP-SGD: OneClient cannot be combined with Local or record-level privacy")
 	}
 	if m.Exact {
 		for i, c := range w.Clients {
@@ -138,7 +138,7 @@ func (m DPSGD) check(w *World) error {
 			}
 		}
 		if w.Queries != 0 {
-			return fmt.Errorf("method: Queries is %v, want 0: %s asks for no losses", w.Queries, m.Name())
+			return fmt.Errorf("method: Queries is %v, want 0: %s queries no losses", w.Queries, m.Name())
 		}
 	}
 	return nil

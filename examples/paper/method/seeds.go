@@ -92,7 +92,7 @@ func (w *World) batches(steps, losses int) ([]int, error) {
 func (w *World) checkOpen(network bool) error {
 	err := w.check(network)
 	if w.Privacy != nil {
-		err = errors.Join(err, errors.New("method: Privacy is set, want nil: the method has no noise"))
+		err = errors.Join(err, errors.New("method: Privacy is set, want nil: the method adds no noise"))
 	}
 	return err
 }

@@ -154,7 +154,7 @@ func TestSeedsSpace(t *testing.T) {
 				delete(s, name)
 			}
 		}
-		if _, err := m.Run(context.Background(), w.World, s, nil); err == nil || !strings.Contains(err.Error(), "may ask for 0") {
+		if _, err := m.Run(context.Background(), w.World, s, nil); err == nil || !strings.Contains(err.Error(), "may query only 0") {
 			t.Errorf("%s without a budget: %v", m.Name(), err)
 		}
 	}

@@ -178,7 +178,8 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 			tau-- // one query per sample and round fills the table
 		}
 		if tau < 1 {
-			return nil, nil, fmt.Errorf("method: SPADE-DFL with %v losses a sample and round, want at least 2", w.Queries)
+			return nil, nil, fmt.Errorf("method: Queries is %v losses per sample and round, but SPADE-DFL needs at "+
+				"least 2", w.Queries)
 		}
 	}
 	f := &sdk.Fleet{Run: "paper", Dim: w.Dim, X0: w.X0}

@@ -86,8 +86,8 @@ func (w *World) allowance(client int) int {
 // overBudget returns the error for a round that would ask a client for the given number of losses, which exceeds its
 // budget.
 func (w *World) overBudget(client, losses int) error {
-	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d (Queries "+
-		"is %v)",
+	return fmt.Errorf("method: a round needs at least %d losses, but client %d with %d samples may query only %d "+
+		"(Queries is %v)",
 		losses, client, w.Clients[client].Samples, w.allowance(client), w.Queries)
 }
 

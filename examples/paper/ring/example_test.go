@@ -12,5 +12,5 @@ import (
 func ExampleRun() {
 	err := ring.Run(context.Background(), "data", "results", 1, io.Discard)
 	fmt.Println(err)
-	// Output: ring: 1 seeds, want at least 2: one has no spread
+	// Output: ring: 1 seeds, want at least 2: one seed has no spread
 }

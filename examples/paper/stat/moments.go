@@ -54,7 +54,7 @@ func TInterval(x []float64, level float64) (Interval, error) {
 		return Interval{}, fmt.Errorf("stat: level is %v, want more than 0 and less than 1", level)
 	}
 	if len(x) < 2 {
-		return Interval{}, fmt.Errorf("stat: an interval from %d values, want at least 2", len(x))
+		return Interval{}, fmt.Errorf("stat: found %d values for an interval, want at least 2", len(x))
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(x) - 1)}.Quantile((1 + level) / 2)
 	mean := Mean(x)

@@ -43,7 +43,7 @@ type Test struct {
 // and 0.2-0.1 are equal after rounding, although they differ in float64.
 func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	if len(x) != len(y) {
-		return Test{}, fmt.Errorf("stat: pairs of %d and %d values, want equal numbers", len(x), len(y))
+		return Test{}, fmt.Errorf("stat: found %d and %d values for pairs, want equal numbers", len(x), len(y))
 	}
 	diffs, err := differences(x, y)
 	if err != nil {

@@ -83,7 +83,8 @@ func (t *Table) Add(rows ...[]string) error {
 	w := csv.NewWriter(&text)
 	for _, row := range rows {
 		if len(row) != len(t.header) || key(row[:t.keys]) != key(rows[0][:t.keys]) {
-			return fmt.Errorf("sweep: row %q beside %q, want %d columns and one run", row, rows[0], len(t.header))
+			return fmt.Errorf("sweep: found rows %q and %q, want %d columns in each and the same run",
+				row, rows[0], len(t.header))
 		}
 	}
 	if err := w.WriteAll(rows); err != nil {

@@ -95,7 +95,8 @@ func readData(folder, part string, dim int) (*task.Data, error) {
 	}
 	d := &task.Data{X: make([]float32, len(x)/4), Y: make([]int, len(y)), Dim: dim, Classes: 2}
 	if len(d.X) != len(y)*dim {
-		return nil, fmt.Errorf("versus: %s has %d numbers and %d classes, want %d of each", part, len(d.X), len(y), dim)
+		return nil, fmt.Errorf("versus: %s has %d numbers and %d labels, want %d numbers for each label",
+			part, len(d.X), len(y), dim)
 	}
 	for i, class := range y {
 		d.Y[i] = int(class)

@@ -136,7 +136,7 @@ func (h Hellos) For(peer string) ([]byte, error) {
 	}
 	hello := h.Make(peer)
 	if len(hello) > MaxHello {
-		return nil, fmt.Errorf("our hello has %d bytes, want at most %d", len(hello), MaxHello)
+		return nil, fmt.Errorf("this node's hello has %d bytes, want at most %d", len(hello), MaxHello)
 	}
 	return hello, nil
 }

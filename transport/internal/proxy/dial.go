@@ -112,7 +112,7 @@ func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) 
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("did not answer: %w", ctx.Err())
 	case limited.Err() != nil:
-		return nil, fmt.Errorf("did not answer for %v", d.Patience)
+		return nil, fmt.Errorf("did not answer within %v", d.Patience)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errors.New("closed the connection without an answer")
 	}

@@ -167,7 +167,7 @@ func TestRefusals(t *testing.T) {
 		"bad status": {"http://", say("HTTP/1.1 abc\r\n\r\n"), "is not an HTTP proxy"},
 		"echo":       {"http://u:secret@", say("HTTP/1.1 403 dTpzZWNyZXQ= secret\r\n\r\n"), "answers 403 to CONNECT b:1: the proxy does not allow"},
 		"too long":   {"http://", say("HTTP/1.1 200 OK\r\n" + strings.Repeat("a: b\r\n", 5000)), "header of more than 16384"},
-		"nothing":    {"http://", wait, "did not answer for 50ms"},
+		"nothing":    {"http://", wait, "did not answer within 50ms"},
 		"half":       {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closed the connection without an answer"},
 		"closes":     {"http://", func(net.Conn) {}, ""}, // at random, the client sees an end or a reset
 	} {

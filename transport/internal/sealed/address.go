@@ -55,7 +55,7 @@ func (w *Watch) WarnIfExposed(text string) {
 	u, _, _ := Split(text)
 	ip := net.ParseIP(u.Hostname())
 	if !Secure(text) && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		w.log.Warn("the connection to the broker is not encrypted: frames are sealed, but an eavesdropper sees which members "+
-			"talk, and any credentials", "broker", Redacted(text))
+		w.log.Warn("the connection to the broker is not encrypted: frames are sealed, but an eavesdropper sees which "+
+			"members communicate, and any credentials", "broker", Redacted(text))
 	}
 }

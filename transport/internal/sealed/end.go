@@ -294,8 +294,8 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 // if the number does not fit into the two bytes that an envelope has for it.
 func Pieces(length, size int) (int, error) {
 	if size < 1 || max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
-		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, each with at most %d bytes of it, which "+
-			"is what fits into the longest message of the broker", length, maxPieces, max(0, size))
+		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, because the longest message that the "+
+			"broker accepts holds only %d bytes of a frame", length, maxPieces, max(0, size))
 	}
 	return max(1, (length+size-1)/size), nil
 }

@@ -64,10 +64,10 @@ const (
 var (
 	ErrForm      = errors.New("it is not an envelope")
 	ErrRun       = errors.New("it belongs to another run")
-	ErrCrossed   = errors.New("it was sent by or to another member, and moved here")
-	ErrSignature = errors.New("its signature is not the sender's: it was altered, or somebody else sent it")
+	ErrCrossed   = errors.New("it was sent by or to another member and moved here")
+	ErrSignature = errors.New("its signature is not the sender's: it was altered, or another party sent it")
 	ErrSealed    = errors.New("it is sealed for a key other than this node's")
-	ErrFleet     = errors.New("the sender has another fleet")
+	ErrFleet     = errors.New("the sender belongs to another fleet")
 )
 
 // tag returns the first n bytes of a hash of a run's name and, optionally, a member's name. The broker sees only tags,
@@ -232,7 +232,7 @@ func parse(b []byte) (*envelope, error) {
 		return nil, fmt.Errorf("%w: its frame has %d bytes, want at most %d", ErrForm, length, endpoint.LargestMaxFrame)
 	case v.index >= v.total || v.total > max(1, int(length)) ||
 		(v.total-1)*pieceSize(int(length), v.total) >= max(1, int(length)):
-		return nil, fmt.Errorf("%w: piece %d of %d of a frame of %d bytes", ErrForm, v.index, v.total, length)
+		return nil, fmt.Errorf("%w: found piece %d of %d for a frame of %d bytes", ErrForm, v.index, v.total, length)
 	}
 	v.length = int(length)
 	from, to := v.piece()

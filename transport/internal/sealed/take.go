@@ -44,7 +44,7 @@ func (e *End) Take(from string, data []byte, live bool) {
 	}
 	switch {
 	case v.length > most:
-		err = fmt.Errorf("a frame of %d bytes, want at most %d", v.length, most)
+		err = fmt.Errorf("its frame has %d bytes, want at most %d", v.length, most)
 	case v.kind == kindFrame && v.fleet != e.cfg.Fleet:
 		err = ErrFleet
 	}

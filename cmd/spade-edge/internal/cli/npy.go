@@ -36,13 +36,14 @@ func ParseNpy(data []byte) ([]float32, error) {
 	}
 	end := before + int(binary.LittleEndian.Uint16(data[before-2:]))
 	if end > len(data) {
-		return nil, fmt.Errorf("the NumPy header is cut short")
+		return nil, fmt.Errorf("the NumPy header is truncated")
 	}
 	numbers := data[end:]
 	header := strings.TrimSpace(string(data[before:end]))
 	if len(numbers)%4 != 0 || header != npyDict(len(numbers)/4) {
-		return nil, fmt.Errorf("the NumPy header is %.80q, before %d bytes of numbers; want one row of float32, as numpy.save writes "+
-			"for x.astype('<f4').ravel()", transport.Printable(header), len(numbers))
+		return nil, fmt.Errorf("the NumPy header is %.80q, with %d bytes of data after it; want a one-dimensional "+
+			"float32 array, as numpy.save writes for x.astype('<f4').ravel()",
+			transport.Printable(header), len(numbers))
 	}
 	x := make([]float32, len(numbers)/4)
 	for i := range x {

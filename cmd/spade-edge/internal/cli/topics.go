@@ -49,7 +49,7 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	} else if found := lookup(name); name != "" && found != "" {
 		_, err = fmt.Fprintf(w, "No topic is called %q. These pages mention it (%s help NAME shows a page):\n\n%s", name, p.Name, found)
 	} else {
-		err = Usage("no topic %q; the topics are %s, and the commands %s", name,
+		err = Usage("no topic or command is called %q; the topics are %s; the commands are %s", name,
 			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "))
 	}
 	return err

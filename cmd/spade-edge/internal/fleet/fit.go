@@ -52,7 +52,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	if _, err := os.Lstat(*file); *file != "" && !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("%s already exists, want a name for a new file", *file), err)
+		return errors.Join(fmt.Errorf("%s already exists: give the name of a new file", *file), err)
 	}
 	text, recipe, err := FitRecipe(spec, o.ModelSpec(), *fittedOn)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // newcomer returns the new member described in the file given with -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	if e.line == "" {
-		return m, cli.Usage("-line is missing: the file with the line that keygen printed on the device")
+		return m, cli.Usage("-line is missing: give the file with the line that keygen printed on the device")
 	}
 	all, err := readMembers(e.line)
 	switch {
@@ -38,7 +38,7 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 func (e *fleetEdit) place(name string) (int, error) {
 	i := slices.Index(e.file.Fleet.Members, name)
 	if i < 0 {
-		return 0, cli.Usage("-name is %q, want a member: %q", name, e.file.Fleet.Members)
+		return 0, cli.Usage("-name is %q, want one of the members %q", name, e.file.Fleet.Members)
 	}
 	return i, nil
 }
@@ -50,16 +50,17 @@ func (e *fleetEdit) add() error {
 	}
 	f := e.file.Fleet
 	var wrong cli.Faults
-	wrong.When(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses",
+	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: rotate and move change its key and "+
+		"addresses",
 		m.Name)
-	wrong.When(!folderName(m.Name), "name %q: want a valid name for a folder", m.Name)
+	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
-	wrong.When(each && !e.Given["records"], "-records is missing: the fleet protects each record, so the number that %q has must be public "+
-		"and fixed", m.Name)
+	wrong.When(each && !e.Given["records"], "-records is missing: the fleet protects each record, so the number of "+
+		"records of %q must be public and fixed", m.Name)
 	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave -records out", e.records)
 	wrong.When(each && e.Given["records"] && e.records < 1, "-records is %d, want at least 1", e.records)
-	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
-	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: its node file is not here", e.as)
+	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
+	wrong.When(e.as != "" && e.node(e.as) == nil, "-as is %q, but the node file of that member is not here", e.as)
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (e *fleetEdit) remove() error {
 	}
 	f := e.file.Fleet
 	if len(f.Members) == 1 {
-		return cli.Usage("%q is the only member", e.name)
+		return cli.Usage("%q is the only member and cannot be removed", e.name)
 	}
 	f.Members = slices.Delete(f.Members, i, i+1)
 	e.file.Members = slices.Delete(e.file.Members, i, i+1)
@@ -219,7 +220,7 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	if _, err := graphOf(*f); err != nil {
-		return fmt.Errorf("without %q: %w; add edges with -edges a:b", e.name, err)
+		return fmt.Errorf("the fleet without %q: %w; add edges with -edges a:b", e.name, err)
 	}
 	if err := e.settle(); err != nil {
 		return err
@@ -240,7 +241,7 @@ func (e *fleetEdit) rotate() error {
 		}
 		name = fresh.Name
 		if len(fresh.Keys) != 1 {
-			return cli.Usage("-line has %d keys, want only the new one", len(fresh.Keys))
+			return cli.Usage("-line has %d keys, want one, the new key", len(fresh.Keys))
 		}
 	}
 	i, err := e.place(name)
@@ -259,8 +260,8 @@ func (e *fleetEdit) rotate() error {
 	case e.atOnce:
 		gone, m.Keys = m.Keys, fresh.Keys
 	case len(m.Keys) > 1:
-		return cli.Usage("%q has two keys already, the current and the next one: -retire the older first, or "+
-			"-at-once both", name)
+		return cli.Usage("%q already has two keys, the current one and the next: retire the older key with -retire "+
+			"first, or replace both with -at-once", name)
 	default:
 		m.Keys = slices.Concat(m.Keys, fresh.Keys)
 	}
@@ -268,8 +269,8 @@ func (e *fleetEdit) rotate() error {
 		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // was the next key
 	}))
 	if len(m.Retired) > 8 {
-		return cli.Usage("%q has 8 retired keys already: remove the oldest from %s; its signatures then no "+
-			"longer count", name, e.path)
+		return cli.Usage("%q already has 8 retired keys: remove the oldest one from %s; signatures by that key are "+
+			"then no longer accepted", name, e.path)
 	}
 	if e.newKey != "" {
 		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {
@@ -292,7 +293,8 @@ func (e *fleetEdit) rotate() error {
 // want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
-		return cli.Usage("-file: the node file of %q is not here; on its device, set \"key\" in node.json or replace node.key", name)
+		return cli.Usage("-file: the node file of %q is not here; on that member's device, set \"key\" in node.json "+
+			"or replace node.key", name)
 	}
 	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
 		return cli.AsUsageError(err)
@@ -306,7 +308,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	}
 	own := key.Public().(ed25519.PublicKey)
 	if !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
-		return cli.Usage("-file %s has the key %s, which is not that of %q in the fleet file", e.newKey,
+		return cli.Usage("-file %s has the key %s, which the fleet file does not list for %q", e.newKey,
 			transport.FormatKey(own), name)
 	}
 	return nil
@@ -318,7 +320,8 @@ func (e *fleetEdit) move() error {
 		return err
 	}
 	if !e.Given["address"] {
-		return cli.Usage(`-address is missing: where neighbors reach it, or "" if it only dials out`)
+		return cli.Usage(`-address is missing: give the address that neighbors dial, or "" if the member only dials ` +
+			`out`)
 	}
 	m := &e.file.Members[i]
 	old := m.Addresses

@@ -16,7 +16,7 @@ import (
 // next creates the files for the next run, which starts from the model given with -from.
 func (e *fleetEdit) next() error {
 	if e.from == "" {
-		return cli.Usage("-from is missing: the model to start from")
+		return cli.Usage("-from is missing: give the model to start from")
 	}
 	f := e.file.Fleet
 	var wrong cli.Faults
@@ -24,7 +24,7 @@ func (e *fleetEdit) next() error {
 		math.MaxInt32)
 	wrong.When(e.Given["epsilon"] && !(e.epsilon >= leastEpsilon && e.epsilon <= 1e6), "-epsilon is %v, want %v..1e6",
 		e.epsilon, leastEpsilon)
-	wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon: the fleet is not private")
+	wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon cannot be given: the fleet is not private")
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -76,10 +76,10 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	case f.Dim:
 		return x, nil
 	case f.Params():
-		return nil, cli.Usage("-from %s has the model's %d parameters, and this fleet trains the %d numbers of its adapter: want the "+
-			"state folder of a node", e.from, len(x), f.Dim)
+		return nil, cli.Usage("-from %s has the %d parameters of the full model, but this fleet trains the %d "+
+			"numbers of its adapter: give the state folder of a node", e.from, len(x), f.Dim)
 	}
-	return nil, cli.Usage("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim)
+	return nil, cli.Usage("-from %s has %d numbers, want %d, the dim of the fleet", e.from, len(x), f.Dim)
 }
 
 // leastEpsilon is the smallest epsilon that -epsilon accepts.
@@ -103,7 +103,8 @@ func (e *fleetEdit) afford() error {
 		target, limited = e.epsilon, true
 	}
 	if target < leastEpsilon {
-		return cli.Usage("-epsilon is missing: the previous run costs epsilon 0, so no budget follows from it")
+		return cli.Usage("-epsilon is missing: the budget cannot be derived from the previous run, which costs " +
+			"epsilon 0")
 	}
 	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
 		e.epsilon > 0 || e.rounds > 0 {
@@ -147,7 +148,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 // take replaces the fleet file on a node's device with the file given with -new.
 func (e *fleetEdit) take() error {
 	if e.newFleet == "" {
-		return cli.Usage("-new is missing: the new fleet file")
+		return cli.Usage("-new is missing: give the new fleet file")
 	}
 	file, err := fleetfile.Read(e.newFleet)
 	if err != nil {
@@ -189,7 +190,8 @@ func (e *fleetEdit) take() error {
 		return err
 	}
 	if begun && file.Fleet.Run == e.ran {
-		return cli.Usage("%s is a different fleet, but its run %q has already begun here. %w", e.newFleet, e.ran, errSettled)
+		return cli.Usage("%s describes a different fleet, but its run %q has already begun here. %w",
+			e.newFleet, e.ran, errSettled)
 	}
 	if e.ran != "" && file.Fleet.Run != e.ran {
 		if err := e.moveState(n); err != nil {

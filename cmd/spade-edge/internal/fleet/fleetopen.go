@@ -95,7 +95,8 @@ func (e *fleetEdit) openNode(name string) error {
 	case err != nil:
 		return err
 	case n.node.Name != name:
-		return fmt.Errorf("%s is the node file of %q, want %q, the name of its folder", n.path, n.node.Name, name)
+		return fmt.Errorf("%s is the node file of %q, want the node file of %q, as the name of its folder says",
+			n.path, n.node.Name, name)
 	}
 	e.nodes = append(e.nodes, n)
 	return nil
@@ -170,8 +171,8 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 		return false, err
 	}
 	if last := cmp.Or(kept.Early, e.old.Fleet.Method.EndedAt(kept.End).Last()); kept.Round < last && !e.end {
-		return true, fmt.Errorf("%q is at release %d of %d of run %q: let it end, or give -end: the rest of its budget then "+
-			"stays unspent. %w", n.node.Name, kept.Round, last, e.ran, errSettled)
+		return true, fmt.Errorf("%q is at release %d of %d of run %q: wait until the run ends, or give -end, which "+
+			"leaves the rest of its budget unspent. %w", n.node.Name, kept.Round, last, e.ran, errSettled)
 	}
 	return true, nil
 }
@@ -266,7 +267,7 @@ func (e *fleetEdit) write() error {
 			err = state.Replace(f.path, f.content, f.mode)
 		}
 		if err != nil {
-			return fmt.Errorf("%w; the same command again completes the change", err)
+			return fmt.Errorf("%w; run the same command again to complete the change", err)
 		}
 	}
 	return nil

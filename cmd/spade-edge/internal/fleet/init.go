@@ -141,7 +141,7 @@ func (o *initOptions) builtin() bool {
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
-	f.When(n != 1, "-n, -nodes and -members: give exactly one, not %d: it names the members", n)
+	f.When(n != 1, "-n, -nodes and -members each name the members: give exactly one of them, not %d", n)
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	names := setup.List(o.nodeNames)
@@ -153,7 +153,7 @@ func (o *initOptions) check() error {
 	}
 	for i, m := range o.members {
 		o.Names = append(o.Names, m.Name)
-		f.When(!folderName(m.Name), "name %q of node %d: want a valid name for a folder", m.Name, i)
+		f.When(!folderName(m.Name), "name %q of node %d is not a valid folder name", m.Name, i)
 	}
 	o.Nodes = max(1, len(o.Names)) // that there are no nodes is already reported
 	o.checkPlaces(&f)
@@ -166,14 +166,14 @@ func (o *initOptions) check() error {
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"],
-			"-task needs -data of each node's own: with -deal, preprocessing is fitted on the common data")
+			"-task needs each node's own -data: with -deal, preprocessing is fitted on the common data")
 		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but -task makes it %d: leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
 	}
 	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
 		"-dim is missing: init cannot count the model's parameters without the nodes' data")
 	f.When(own && o.Recipe == nil && o.Model.Name == task.PerceptronModel,
-		"-model perceptron on each node's own data needs -task: its start must be the same for all")
+		"-model perceptron on each node's own data needs -task: all nodes must start from the same parameters")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.Given["samples"] && o.deal, "-samples cannot be combined with -deal, which counts the samples")
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
@@ -184,7 +184,7 @@ func (o *initOptions) check() error {
 		f.When(o.Given[name] && !o.builtin(), "-%s needs -data", name)
 	}
 	entries, err := os.ReadDir(o.dir)
-	f.When(len(entries) > 0, "%s is not empty, and nothing is ever overwritten", o.dir)
+	f.When(len(entries) > 0, "%s is not empty, and init never overwrites files: give another folder", o.dir)
 	f.When(err != nil && !errors.Is(err, os.ErrNotExist), "%w", err)
 	o.Conflicts(&f)
 	return f.Usage()
@@ -205,7 +205,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 			return
 		}
 		for i, host := range hosts {
-			f.When(o.members[i].Addresses != nil, "-hosts: %q has an address in %s already", o.Names[i], o.membersFile)
+			f.When(o.members[i].Addresses != nil, "-hosts: %q already has an address in %s", o.Names[i], o.membersFile)
 			var err error
 			if o.members[i].Addresses, err = memberAddresses("-hosts", host); err != nil {
 				f.Add("%w", err)
@@ -225,7 +225,8 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
 		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
-			"no member in %s has an address: want lines that keygen -address prints, or one of -hosts, -nats and -mqtt", o.membersFile)
+			"no member in %s has an address: use lines that keygen -address printed, or give one of -hosts, -nats "+
+				"and -mqtt", o.membersFile)
 	default:
 		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
 			f.Add("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.Names))
@@ -297,7 +298,7 @@ func (o *initOptions) readRecords(text string) error {
 	for _, part := range setup.List(text) {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q, want numbers of at least 1, separated by commas", part)
+			return fmt.Errorf("found %q, want numbers of at least 1, separated by commas", part)
 		}
 		o.records = append(o.records, n)
 	}
@@ -307,25 +308,29 @@ func (o *initOptions) readRecords(text string) error {
 // checkRecords checks -records and related flags: with -unit record, each node's number of records must be exact.
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
-	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers fixed and public")
+	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and "+
+		"public")
 	f.When(o.Given["records"] && o.deal, "-records cannot be combined with -deal, which counts the records")
 	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples cannot be combined")
 	f.When(each && o.Given["records"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes",
 		len(o.records), len(o.Names))
-	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-records is missing: with -unit record, each node's "+
-		"number of records is public and fixed; give the numbers, or -samples if they are all the same")
+	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-records is missing: with -unit record, "+
+		"each node's number of records is public and fixed; give one number for each node, or -samples if all are "+
+		"the same")
 	places, person := o.Asked.Privacy.Places, ""
 	if o.Recipe != nil {
 		person = o.Recipe.Person
 	}
-	f.When(each && places == 0 && person != "", "-places is missing: the task says which person a row belongs to (%q), so give how many "+
-		"rows of one person count; this number is public, and further rows are ignored", person)
-	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places needs persons, but no column of -task "+
-		"says which person a row belongs to: fit it with -person COLUMN")
-	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by labels, one record would "+
-		"decide which others a node gets", o.Partition)
-	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with -deal -unit record: samples that "+
-		"are left out change the number of records, which is public and fixed; use data with only these classes")
+	f.When(each && places == 0 && person != "", "-places is missing: the task identifies persons by the column %q, "+
+		"so give the number of rows that count for each person; this number is public, and further rows are ignored",
+		person)
+	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places needs a column "+
+		"that identifies the person of a row, but -task has none: fit the task with -person COLUMN")
+	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by "+
+		"labels, the label of one record would affect which other records a node gets", o.Partition)
+	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with -deal "+
+		"-unit record: leaving out samples changes the number of records, which is public and fixed; use data with "+
+		"only these classes")
 	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted preprocessing on its own "+
 		"records, each record would change all the others")
 }

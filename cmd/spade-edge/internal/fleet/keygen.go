@@ -30,10 +30,10 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	if len(*name) < 1 || len(*name) > 64 || !utf8.ValidString(*name) {
-		return cli.Usage("-name %q has %d bytes, want 1..64 of UTF-8", *name, len(*name))
+		return cli.Usage("-name %q has %d bytes, want 1..64 bytes of UTF-8", *name, len(*name))
 	}
 	if c.Given["from"] && c.Given["out"] {
-		return cli.Usage("-from and -out cannot be combined: -from makes no key")
+		return cli.Usage("-from and -out cannot be combined: with -from, keygen creates no key")
 	}
 	where, err := memberAddresses("-address", *addresses)
 	if err != nil {

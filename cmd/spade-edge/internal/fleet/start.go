@@ -42,7 +42,7 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 		return err
 	}
 	if len(x) != f.Params() {
-		return cli.Usage("-x0 %s has %d numbers, want %d, as many as the model has parameters", x0, len(x), f.Params())
+		return cli.Usage("-x0 %s has %d numbers, want %d, the number of the model's parameters", x0, len(x), f.Params())
 	}
 	if f.X0 = x; !slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
 		f.X0 = nil
@@ -69,8 +69,8 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 		return nil, cli.AsUsageError(fmt.Errorf("%s: want a .npy file, or a .json file that export wrote: %w", flag, err))
 	}
 	if m.Personal {
-		return nil, cli.Usage("%s %s is a personal model, fitted on a site's own records without noise, and would reveal them: use the "+
-			"model that export writes without -personal", flag, path)
+		return nil, cli.Usage("%s %s is a personal model, fitted without noise on a site's own records, and would "+
+			"reveal them: use a model that was exported without -personal", flag, path)
 	}
 	if m.Task != nil && f.Task != nil { // without both tasks, nothing says what the parameters mean
 		own, err := builtin.Task(f)
@@ -78,8 +78,8 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 			return nil, err
 		}
 		if !reflect.DeepEqual(m.Task, own) {
-			return nil, cli.Usage("%s %s: its task is not the fleet's: columns, classes or preparation differ, so its numbers "+
-				"mean something else", flag, path)
+			return nil, cli.Usage("%s %s: the model's task differs from the fleet's task in columns, classes or "+
+				"preprocessing, so its parameters have another meaning", flag, path)
 		}
 	}
 	note("the start is release %d of %d of run %q by %q", m.Round, m.Rounds, m.Run, m.Member)

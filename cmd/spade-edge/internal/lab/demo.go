@@ -39,7 +39,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	if o.Nodes > maxDemoNodes {
-		return cli.Usage("-nodes is %d, want at most %d nodes with sockets in one process; simulate takes more",
+		return cli.Usage("-nodes is %d, want at most %d nodes with sockets in one process; simulate accepts more",
 			o.Nodes, maxDemoNodes)
 	}
 	if private.Unit == sdk.UnitClient && !o.Given["epsilon"] {

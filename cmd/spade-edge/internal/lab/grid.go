@@ -39,7 +39,7 @@ func (o *PlanOptions) readGrid(text string) error {
 	for _, part := range setup.List(text) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			return fmt.Errorf("%q is not a number of members, want such numbers separated by commas", part)
+			return fmt.Errorf("%q is not a number of members: want numbers separated by commas, such as 10,20", part)
 		}
 		o.grid = append(o.grid, n)
 	}

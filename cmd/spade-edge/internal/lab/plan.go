@@ -65,22 +65,23 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	c.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	c.Int64Var(&o.Queries, "queries", 0, "queries that a client makes in all rounds (instead of -rounds)")
-	c.Func("grid", "forecast runs of so many `members` (such as 4,10,31), both units and several epsilons (-epsilon, default "+
-		"0.5,1,2,4,8), on the complete graph unless -graph is given", o.readGrid)
+	c.Func("grid", "forecast runs with these numbers of `members` (such as 4,10,31), both units and several epsilons "+
+		"(-epsilon, default 0.5,1,2,4,8), on the complete graph unless -graph is given", o.readGrid)
 	if err := o.ParseArgs(); err != nil {
 		return err
 	}
 	var f cli.Faults
 	f.When(setup.Count(o.Given["rounds"], o.Given["steps"], o.Given["queries"]) > 1,
-		"-rounds, -steps and -queries cannot be combined: each says how long the run is")
+		"-rounds, -steps and -queries cannot be combined: each sets the length of the run")
 	f.When(o.dim < 1 || o.dim > wire.MaxDim, "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.samples < 1 || o.samples > math.MaxInt32, "-samples is %d, want 1..%d", o.samples, math.MaxInt32)
 	f.When(o.Given["steps"] && (o.Steps < 1 || o.Steps > math.MaxInt32), "-steps is %d, want 1..%d", o.Steps, math.MaxInt32)
 	f.When(o.Given["queries"] && o.Queries < 1, "-queries is %d, want at least 1", o.Queries)
 	t := float64(o.Asked.Method.Rounds) * float64(o.Asked.Method.Tau)
-	f.When(t > math.MaxInt32, "-rounds %d and -tau %d are %.3g local steps, want at most %d", o.Asked.Method.Rounds,
+	f.When(t > math.MaxInt32, "-rounds %d and -tau %d give %.3g local steps, want at most %d", o.Asked.Method.Rounds,
 		o.Asked.Method.Tau, t, math.MaxInt32)
-	f.When(o.grid == nil && len(o.epsilons) > 1, "-epsilon has %d values, want one, or -grid", len(o.epsilons))
+	f.When(o.grid == nil && len(o.epsilons) > 1, "-epsilon has %d values, want one; only -grid takes several",
+		len(o.epsilons))
 	if o.grid != nil {
 		o.checkGrid(&f)
 		if !o.Given["graph"] {

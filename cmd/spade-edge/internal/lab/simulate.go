@@ -42,11 +42,11 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	var f cli.Faults
 	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds cannot be combined")
 	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first epsilon is checked with the other flags
-		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
+		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has the value %v, want 1e-9..1e9", epsilon)
 	}
 	if *path != "" { // fail before the run if the file cannot be written
 		info, err := os.Stat(filepath.Dir(*path))
-		f.When(err != nil || !info.IsDir(), "-save: there is no folder %s", filepath.Dir(*path))
+		f.When(err != nil || !info.IsDir(), "-save: folder %s does not exist", filepath.Dir(*path))
 		f.Taken(*path, *force)
 	}
 	if seeds == nil {
@@ -55,7 +55,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if epsilons == nil {
 		epsilons = []float64{o.Asked.Privacy.EpsilonLimit}
 	}
-	f.When(len(seeds)*len(epsilons) > maxRuns, "-seeds and -epsilon make %d runs, want at most %d", len(seeds)*len(epsilons), maxRuns)
+	f.When(len(seeds)*len(epsilons) > maxRuns, "-seeds and -epsilon give %d runs, want at most %d",
+		len(seeds)*len(epsilons), maxRuns)
 	if err := f.Usage(); err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func readSeeds(text string) (seeds []uint64, err error) {
 		from, err1 := strconv.ParseUint(first, 10, 64)
 		to, err2 := strconv.ParseUint(last, 10, 64)
 		if err1 != nil || err2 != nil || to < from || to-from >= maxRuns {
-			return nil, fmt.Errorf("%q, want numbers and ranges such as 1..5, separated by commas", part)
+			return nil, fmt.Errorf("found %q, want numbers and ranges such as 1..5, separated by commas", part)
 		}
 		for i := range to - from + 1 {
 			if slices.Contains(seeds, from+i) {

@@ -131,11 +131,12 @@ func (a *Applied) choose(rule, to string) error {
 	number, err := strconv.ParseFloat(text, 64)
 	switch {
 	case rule == "" && to != "":
-		return cli.Usage("-out needs -threshold: without it the copy would be the same")
+		return cli.Usage("-out needs -threshold: without a threshold, the copy would be identical")
 	case rule != "" && len(a.Classes) != 2:
-		return cli.Usage("-threshold: the model is not for two classes")
+		return cli.Usage("-threshold needs a model with two classes")
 	case rule != "" && rule != "youden" && !(err == nil && number > 0 && number < 1):
-		return cli.Usage("-threshold %q, want youden, sensitivity:S or a number, with S or the number between 0 and 1", rule)
+		return cli.Usage("-threshold is %q, want youden, sensitivity:S or a number; S and the number must be between "+
+			"0 and 1", rule)
 	case rule == "" && a.Threshold == nil:
 		return nil
 	}
@@ -179,7 +180,7 @@ func cut(is []int, probability []float64, least float64) (at float64, err error)
 		}
 	}
 	if count[0] == 0 || count[1] == 0 || at == 0 {
-		return 0, errors.New("-threshold: want samples of both classes, and probabilities above 0")
+		return 0, errors.New("-threshold needs samples of both classes and probabilities above 0")
 	}
 	return at, nil
 }

@@ -52,8 +52,8 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 		"deviations, categories); the privacy guarantee does not cover it")
 	personal := c.Bool("personal", false, "with .json: the model fitted further on the node's own records, for this device alone, "+
 		"and which model is best here")
-	judges := c.String("data", "", "with -personal: a `source` of samples to compare the models on, which none was trained on (default "+
-		"those that the node holds back)")
+	judges := c.String("data", "", "with -personal: a `source` of samples for a comparison of the models, none of "+
+		"which was trained on them (default those that the node holds back)")
 	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
 	force := c.Bool("force", false, "overwrite an existing file")
 	c.JSONFlag("")
@@ -131,9 +131,9 @@ func checkExport(c *cli.Cmdline, to, format string) error {
 	given := func(name string) bool { return c.Given[name] && c.Lookup(name).Value.String() != "false" }
 	switch {
 	case to == "":
-		return cli.Usage("-out is missing: the file to write")
+		return cli.Usage("-out is missing: give the file to write")
 	case format != "json" && format != "npy":
-		return cli.Usage("-out %q: want a name that ends with .json, or .npy for the numbers alone", to)
+		return cli.Usage("-out is %q, want a name that ends in .json, or in .npy for the numbers alone", to)
 	case given("own-fit") && format != "json":
 		return cli.Usage("-own-fit needs a .json file: .npy has only numbers")
 	case given("personal") && format != "json":
@@ -185,7 +185,7 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 		m.NoTask = builtin.OwnFit
 	}
 	if ownFit && (b == nil || !b.FitOwn) {
-		return cli.Usage(`-own-fit: the node file has no "fit": "own"`)
+		return cli.Usage(`-own-fit needs "fit": "own" in the node file`)
 	}
 	return err
 }

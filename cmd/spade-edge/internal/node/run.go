@@ -29,7 +29,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	without := c.String("without", "", "continue without neighbors that stay silent, or other members whose keys never arrive: their `names`, separated by commas")
 	patience := c.Duration("patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
 		"least 2m (default as in the node file, or wait indefinitely)")
-	form := c.String("log", "text", "`format` of the log: text, or json with one object a line")
+	form := c.String("log", "text", "`format` of the log: text, or json with one object per line")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err == nil {
@@ -39,7 +39,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	case err != nil:
 		return err
 	case *form != "text" && *form != "json":
-		return cli.Usage("-log %q, want text or json", *form)
+		return cli.Usage("-log is %q, want text or json", *form)
 	case c.Given["linger"] && *addr == "":
 		return cli.Usage("-linger needs -http")
 	case *linger < 0:
@@ -104,7 +104,8 @@ func (r *RunResult) complete() error {
 	if len(r.Quarantined) == 0 {
 		return nil
 	}
-	return cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
+	return cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; remove a member from the fleet with "+
+		"spade-edge fleet remove",
 		strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
 }
 

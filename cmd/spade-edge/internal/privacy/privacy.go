@@ -42,7 +42,7 @@ var privacyModes = []struct {
 // Run is the command that plans noise, verifies certificates and manages ledgers.
 func Run(ctx context.Context, c *cli.Cmdline) error {
 	o := &privacyOptions{Options: setup.Options{Cmdline: c}}
-	c.IntVar(&o.Asked.Method.Rounds, "rounds", 0, "releases of each client, one a round of learning")
+	c.IntVar(&o.Asked.Method.Rounds, "rounds", 0, "releases of each client, one per round of learning")
 	c.Float64Var(&o.Asked.Privacy.Clip, "clip", 1, "radius to which each round's update is clipped")
 	c.Float64Var(&o.Asked.Privacy.Sigma, "sigma", 0, "standard deviation of the release noise")
 	c.Float64Var(&o.Asked.Privacy.EpsilonLimit, "epsilon", 0, "privacy budget of each client")
@@ -93,13 +93,15 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		"dataset", o.dataset, "report", o.page)
 	o.CheckSettings(&f)
 	f.When(o.Given["accounting"] && !o.Given["epsilon"] && slices.Contains(other, "accounting"),
-		"-accounting needs -epsilon, whose meaning it sets")
+		"-accounting needs -epsilon: the accounting defines what epsilon means")
 	if mode == "new-ledger" {
 		f.When(!o.Given["dataset"], "-dataset is missing: give the data set a name")
 		f.When(o.Given["limit-all"] && !(o.Given["epsilon"] && o.Asked.Privacy.LimitAll >= o.Asked.Privacy.EpsilonLimit),
-			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
-		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit without -epsilon: a ledger without a limit counts releases of both units")
-		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
+			"-limit-all is %v, want at least -epsilon (%v); give both",
+			o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
+		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit needs -epsilon: a ledger without a limit counts "+
+			"releases of both units")
+		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta needs -epsilon: a ledger without a limit has no delta")
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two of them, not %d; the third follows", n)

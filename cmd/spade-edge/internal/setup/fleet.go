@@ -82,11 +82,11 @@ func (p *Problem) features() (columns, uneven bool) {
 func (o *Options) sharingConflicts(f *cli.Faults) {
 	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
 		f.When(o.Given[name] && !o.Given["colluders"],
-			"-%s needs -colluders, which makes neighbors share noise and says against whom -epsilon holds", name)
+			"-%s needs -colluders, which makes neighbors share noise and sets how many colluding members -epsilon "+
+				"protects against", name)
 	}
 	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
-		"-sigma and -pair-sigma go together if noise is shared (-colluders): give both, or give -epsilon, from "+
-			"which both follow")
+		"-colluders needs both -sigma and -pair-sigma, or -epsilon, from which both follow")
 	p := o.Asked.Privacy
 	g := dpmech.Gaussian{Clip: p.Sigma, Sigma: p.Sigma, Shared: dpmech.Shared{Sigma: p.PairSigma, Effective: p.Sigma}}
 	if err := g.Validate(); p.Sigma > 0 && p.PairSigma > 0 && err != nil {
@@ -133,8 +133,9 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		return cli.Usage("%s: %q shares noise with too few members (%d): no pairwise noise is left if all of them collude or vanish; "+
-			"want more of them (-partners or -graph), or a smaller number", flags, members[lonely], n)
+		return cli.Usage("%s: %q shares noise with too few members (%d): if all of them collude or vanish, no "+
+			"pairwise noise is left; use more partners (-partners or -graph), or fewer colluders or absent members",
+			flags, members[lonely], n)
 	}
 	if o.Given["pair-sigma"] { // with manual noise, the graph determines the effective sigma
 		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(noise); err != nil {
@@ -179,8 +180,9 @@ func (p *Problem) Schedule() (graph.Schedule, error) {
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
-		return fmt.Errorf("%d rounds: %w: against all other members together they cost epsilon %s (%v) at delta %v, and "+
-			"-limit-all is %v; lower -epsilon or -rounds, or raise the limit (epsilon_limit_all in a fleet file)",
+		return fmt.Errorf("%d rounds: %w: against all other members together, the rounds cost epsilon %s (%v) at "+
+			"delta %v, but -limit-all is %v: lower -epsilon or -rounds, or raise the limit (epsilon_limit_all in a "+
+			"fleet file)",
 			f.Method.Rounds, dpmech.ErrBudget, cli.EpsilonText(all), p.Accounting, p.Delta, p.LimitAll)
 	}
 	return nil

@@ -114,7 +114,7 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 				c.Func(s.Flag, words, func(text string) (err error) {
 					if *x = 0; text != "off" {
 						if *x, err = strconv.ParseFloat(text, 64); err != nil {
-							err = errors.New("want a number, or off")
+							err = errors.New("want a number or off")
 						}
 					}
 					return err
@@ -173,7 +173,7 @@ func (o *Options) readEpsilons(text string) error {
 	for _, part := range List(text) {
 		v, err := strconv.ParseFloat(part, 64)
 		if err != nil {
-			return fmt.Errorf("%q, want a number, or several separated by commas", part)
+			return fmt.Errorf("found %q, want a number, or several numbers separated by commas", part)
 		}
 		if slices.Contains(*o.Several, v) {
 			return fmt.Errorf("%v is given twice", v)
@@ -239,12 +239,12 @@ func (o *Options) readScale(text string) error {
 	for _, one := range List(text) {
 		at := strings.LastIndex(one, ":")
 		if at < 0 {
-			return fmt.Errorf("%q, want a column and a number, such as age:2", one)
+			return fmt.Errorf("found %q, want a column and a number, such as age:2", one)
 		}
 		name := one[:at]
 		by, err := strconv.ParseFloat(one[at+1:], 64)
 		if err != nil {
-			return fmt.Errorf("%q, want a number after the colon", one)
+			return fmt.Errorf("found %q, want a number after the colon", one)
 		}
 		if _, again := o.Spec.Scale[name]; again {
 			return fmt.Errorf("%q is given twice", name)
@@ -266,7 +266,7 @@ func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
 
 	o.SettingFlags(c)
-	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes a sample, same results)")
+	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes per sample, same results)")
 	c.BoolVar(&o.Average, "average", o.Average, "also score each client's running mean of its released models")
 	c.JSONFlag("")
 }
@@ -336,11 +336,12 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
-	f.When(protects && !each && o.Given["person"], "-person needs -unit record: without it each client's whole data set is protected, "+
-		"no matter whose rows it has")
-	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record, want dense: a seeded table "+
-		"holds one query a row, but each record has many")
-	f.When(protects && !each && o.Given["places"], "-places needs -unit record: without it there is no limit to the records of a person")
+	f.When(protects && !each && o.Given["person"], "-person needs -unit record: without it, each client's whole data "+
+		"set is protected, whichever persons its rows belong to")
+	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record, want dense: "+
+		"a seeded table holds one query per row, but each record has many")
+	f.When(protects && !each && o.Given["places"], "-places needs -unit record: without it, the number of records "+
+		"per person is not limited")
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)
@@ -349,7 +350,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	} else if err := o.ModelSpec().Fits(o.Spec.Target != ""); err != nil && o.Lookup("target") != nil && o.Spec.Source != "" {
 		f.Add("-model %s, -target %q: %w", o.Model.Name, o.Spec.Target, err)
 	}
-	f.When(o.Table != "dense" && o.Table != "seeded", "-table %q, want dense or seeded", o.Table)
+	f.When(o.Table != "dense" && o.Table != "seeded", "-table is %q, want dense or seeded", o.Table)
 	f.When(o.Nodes < 1, "-nodes is %d, want at least 1", o.Nodes)
 }
 
@@ -378,5 +379,5 @@ var Preparation = []string{
 const Gap = "FILL-IN-THE-ORACLE"
 
 // ErrGap is the error for a node file that still contains the placeholder [Gap].
-var ErrGap error = cli.Usage("the node file has a gap: in \"oracle\", name what this node learns from, " +
-	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)")
+var ErrGap error = cli.Usage("the node file has a gap: \"oracle\" does not name what this node learns from; give it " +
+	"a \"stream\" or a \"builtin\" (see sdk/fleetfile/FORMAT.md)")

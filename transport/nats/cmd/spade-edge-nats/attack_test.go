@@ -169,7 +169,7 @@ func TestAttackMemory(t *testing.T) {
 		}
 		for i, n := range nodes {
 			n.ends(t, exitMismatch,
-				"the ledger has release 8 of this run, but the stored state ends with release 0: the state was set back")
+				"the ledger has release 8 of this run, but the stored state ends with release 0: the state was rolled back")
 			if lines := f.ledger(t, f.file.Fleet.Members[i]); lines != 8 || n.out.Len() > 0 {
 				t.Errorf("%d lines in the ledger, output %q", lines, &n.out)
 			}
@@ -184,7 +184,7 @@ func TestAttackMemory(t *testing.T) {
 	a, c := f.start(t, "a"), f.start(t, "c")
 	for range 2 {
 		f.start(t, "b").ends(t, exitMismatch,
-			"shows a later state of the ledger, which this node's key has signed: the state was set back")
+			"shows a later state of the ledger, which this node's key has signed: the state was rolled back")
 		if log, err := os.ReadFile(filepath.Join(f.path("b.state2"), "releases.log")); f.ledger(t, "b") != 0 ||
 			len(log) != 0 {
 			t.Errorf("%d lines in the ledger, and releases %s (%v)", f.ledger(t, "b"), log, err)

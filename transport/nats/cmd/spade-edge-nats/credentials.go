@@ -36,21 +36,21 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 	add("nkey_file", n.NKey, "nkey of a broker", func() (client.Option, error) {
 		return client.NkeyOptionFromSeed(n.NKey)
 	})
-	add("user_file", n.User, "user of a broker", func() (client.Option, error) {
+	add("user_file", n.User, "broker user file", func() (client.Option, error) {
 		_, _, err := broker.ReadUser(n.User)
 		return client.UserInfoHandler(func() (string, string) {
 			user, password, _ := broker.ReadUser(n.User) // on an error the user is empty, and the broker refuses the connection
 			return user, password
 		}), err
 	})
-	add("token_file", n.Token, "token of a broker", func() (client.Option, error) {
+	add("token_file", n.Token, "broker token file", func() (client.Option, error) {
 		_, err := readToken(n.Token)
 		return client.TokenHandler(func() string {
 			token, _ := readToken(n.Token) // on an error the token is empty, and the broker refuses the connection
 			return token
 		}), err
 	})
-	add("certificate_key_file", n.CertificateKey, "key of a certificate", func() (client.Option, error) {
+	add("certificate_key_file", n.CertificateKey, "certificate key file", func() (client.Option, error) {
 		return client.ClientCert(n.Certificate, n.CertificateKey), load(client.ClientCert(n.Certificate, n.CertificateKey))
 	})
 	if n.CA != "" {
@@ -77,9 +77,9 @@ func load(option client.Option) error {
 }
 
 func readToken(path string) (string, error) {
-	token, err := fleetfile.ReadSecret(path, "token of a broker")
+	token, err := fleetfile.ReadSecret(path, "broker token file")
 	if err == nil && (token == "" || strings.ContainsAny(token, "\r\n")) {
-		err = fmt.Errorf("token of a broker %s: want one line", path)
+		err = fmt.Errorf("broker token file %s: want one line", path)
 	}
 	return token, err
 }
