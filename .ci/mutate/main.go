@@ -1,5 +1,5 @@
 // Command mutate checks that the tests detect mutations. It copies the project to temporary directories, applies one
-// mutation at a time, runs the tests that should detect it, and prints which tests failed. The command fails if any
+// mutation at a time, runs the tests that should detect it until one fails, and prints its name. The command fails if any
 // mutation is not detected, no longer fits the source or does not compile.
 //
 //	go run ./.ci/mutate            tests all mutations in a few minutes, with one worker per processor
@@ -42,7 +42,7 @@ func run(words []string) error {
 		return fits(strings.TrimSpace(string(root)))
 	}
 	var chosen []mutation
-	var suites []suite
+	var suites []suite // for each package, the tests of all its suites, because linking takes longer than most suites
 	part, parts := 1, 1
 	if len(words) == 1 {
 		if _, err := fmt.Sscanf(words[0], "%d/%d", &part, &parts); err == nil {
@@ -57,8 +57,11 @@ func run(words []string) error {
 			continue
 		}
 		chosen = append(chosen, m)
-		if !slices.Contains(suites, m.by) {
+		at := slices.IndexFunc(suites, func(s suite) bool { return s.pkg == m.by.pkg })
+		if at < 0 {
 			suites = append(suites, m.by)
+		} else if !strings.Contains("|"+suites[at].run+"|", "|"+m.by.run+"|") {
+			suites[at].run += "|" + m.by.run
 		}
 	}
 	if len(chosen) == 0 {
@@ -206,7 +209,7 @@ var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 // test runs a suite and returns the names of the tests that failed. It returns an error if there is no result because
 // the tests did not compile, did not end, or do not exist.
 func test(root string, s suite) ([]string, error) {
-	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=180s", "-vet=off", "-trimpath", "-run", s.run, "-skip", "Golden", ".")
+	cmd := exec.Command("go", "test", "-short", "-count=1", "-failfast", "-timeout=180s", "-vet=off", "-trimpath", "-run", s.run, "-skip", "Golden", ".")
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(s.pkg)) // a nested module runs only from there
 	out, err := cmd.CombinedOutput()
 	text := string(out)

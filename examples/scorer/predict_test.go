@@ -48,33 +48,69 @@ func numpy(t *testing.T) string {
 	return ""
 }
 
-// same writes a model file with random weights. It checks that predict.py and package task, which both read this file,
-// make the same predictions for the rows of data. It returns the number of rows, and the number of cells with
-// categories that are not in the model.
-func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data string) (rows, strangers int) {
+// comparison is a recipe, and rows of data for which predict.py and package task must make the same predictions.
+type comparison struct {
+	name   string
+	recipe *task.Recipe
+	narrow bool
+	data   string // the path of a CSV file
+	rows   int
+}
+
+// several runs predict.py for each of several models. Its arguments are triples of files: a model, the data, and the
+// output. Python starts only once, because that takes longest.
+const several = `
+import runpy, sys
+files = sys.argv[1:]
+for i in range(0, len(files), 3):
+    sys.argv = ["predict.py", *files[i:i+2]]
+    with open(files[i+2], "w") as sys.stdout:
+        runpy.run_path("predict.py", run_name="__main__")
+`
+
+// compare writes a model file with random weights for each comparison, and checks that predict.py and package task use
+// it to make the same predictions. Some cells must have categories that are not in the model.
+func compare(t *testing.T, python string, all []comparison) {
 	t.Helper()
-	draw := rng.New(7, rng.Address{Purpose: rng.Start})
-	weights := make([]float32, recipe.Dim())
-	for j := range weights {
-		weights[j] = float32(draw.Normal())
-		if narrow {
-			weights[j] /= 10
+	dir := t.TempDir()
+	args, models := []string{"-c", several}, make([][]byte, len(all))
+	for i, c := range all {
+		draw := rng.New(7, rng.Address{Purpose: rng.Start})
+		weights := make([]float32, c.recipe.Dim())
+		for j := range weights {
+			weights[j] = float32(draw.Normal())
+			if c.narrow {
+				weights[j] /= 10
+			}
 		}
+		var err error
+		if models[i], err = (&builtin.Model{Run: "r", Member: "a", Round: 1, Rounds: 1, Task: c.recipe, Weights: weights}).Marshal(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.WriteFile(path, models[i], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path, c.data, path+".out")
 	}
-	file := &builtin.Model{Run: "r", Member: "a", Round: 1, Rounds: 1, Task: recipe, Weights: weights}
-	text, err := file.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "model.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(python, "predict.py", path, data).CombinedOutput()
-	if err != nil {
+	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	back, err := builtin.ParseModel(text)
+	for i, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(i)+".out"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.check(t, models[i], string(out))
+		})
+	}
+}
+
+// check compares the output of predict.py for a model with the predictions of package task.
+func (c comparison) check(t *testing.T, model []byte, out string) {
+	t.Helper()
+	back, err := builtin.ParseModel(model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,19 +118,20 @@ func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data st
 	if err != nil {
 		t.Fatal(err)
 	}
+	strangers := 0 // cells with categories that are not in the model
 	p.Unknown = func(string, string) { strangers++ }
-	said, err := p.Predict("csv:"+data, nil, 0)
+	said, err := p.Predict("csv:"+c.data, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) != len(said) {
-		t.Fatalf("%d lines for %d predictions", len(lines), len(said))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != len(said) || len(lines) != c.rows || strangers == 0 {
+		t.Fatalf("%d lines for %d predictions, want %d; %d unknown categories", len(lines), len(said), c.rows, strangers)
 	}
 	worst := 0.0
 	for i, line := range lines {
 		want := said[i].Probability
-		if recipe.Target != nil {
+		if c.recipe.Target != nil {
 			want = []float64{said[i].Number}
 		}
 		for k, cell := range strings.Split(line, ",") {
@@ -109,7 +146,6 @@ func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data st
 		}
 	}
 	t.Logf("at most %.2g apart, %d rows, %d unknown categories", worst, len(lines), strangers)
-	return len(lines), strangers
 }
 
 // TestNumpyPredictsTheSame checks that predict.py and package task make the same predictions for held-out patients from
@@ -130,6 +166,7 @@ func TestNumpyPredictsTheSame(t *testing.T) {
 	two := task.Spec{Label: "stage", Labels: []string{"III", "I"}, Drop: []string{"days"}}
 	days := task.Spec{Target: "days", Drop: []string{"stage"}}
 	off := false
+	var all []comparison
 	for name, c := range map[string]struct {
 		spec    task.Spec
 		model   task.ModelSpec
@@ -151,24 +188,21 @@ func TestNumpyPredictsTheSame(t *testing.T) {
 		"regression, indicator":           {spec: days, model: linear, missing: "indicator"},
 		"regression, perceptron, gaps":    {spec: days, model: perceptron, missing: "indicator"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			gaps := c.missing != ""
-			s := c.spec
-			s.Source, s.OneHot, s.Missing, s.PCA = "csv:"+write("fit.csv", patients(200, 1, gaps, false)), []string{"ward"},
-				c.missing, c.pca
-			if c.plain {
-				s.Standardize, s.Bias = &off, &off
-			}
-			recipe, err := task.Fit(s, c.model, "made up patients")
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows, strangers := same(t, python, recipe, len(name)%2 == 1, write("new.csv", patients(300, 2, gaps, true)))
-			if rows != 300 || strangers == 0 {
-				t.Errorf("%d rows, %d unknown categories", rows, strangers)
-			}
-		})
+		gaps := c.missing != ""
+		s := c.spec
+		s.Source, s.OneHot, s.Missing, s.PCA = "csv:"+write("fit.csv", patients(200, 1, gaps, false)), []string{"ward"},
+			c.missing, c.pca
+		if c.plain {
+			s.Standardize, s.Bias = &off, &off
+		}
+		recipe, err := task.Fit(s, c.model, "made up patients")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := write(fmt.Sprintf("new %v.csv", gaps), patients(300, 2, gaps, true))
+		all = append(all, comparison{name, recipe, len(name)%2 == 1, rows, 300})
 	}
+	compare(t, python, all)
 }
 
 // TestNumpyPredictsTheSameOfFourHospitals checks that predict.py and package task make the same predictions for the
@@ -177,13 +211,13 @@ func TestNumpyPredictsTheSame(t *testing.T) {
 func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 	dir := filepath.FromSlash("../../../shared/data/heart-four-hospitals")
 	if os.Getenv("SPADE_LONG") == "" {
-		t.Skip("starts Python nine times: SPADE_LONG=1 does")
+		t.Skip("SPADE_LONG=1 runs it")
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("no data: ", err)
 	}
 	python := numpy(t)
-	var all strings.Builder // one file for all rows, because starting Python takes longest
+	var all strings.Builder // the rows of all hospitals
 	for i, hospital := range []string{"va", "cleveland", "hungarian", "switzerland"} {
 		text, err := os.ReadFile(filepath.Join(dir, hospital+".csv"))
 		if err != nil {
@@ -199,6 +233,7 @@ func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 	if err := os.WriteFile(file, []byte(all.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var comparisons []comparison
 	for _, rule := range []string{"mean", "median", "indicator"} {
 		for name, c := range map[string]struct {
 			spec  task.Spec
@@ -208,18 +243,15 @@ func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 			"perceptron": {task.Spec{Label: "num", Labels: []string{"0", "1"}}, task.ModelSpec{Name: task.PerceptronModel, Hidden: 4}},
 			"regression": {task.Spec{Target: "age", Drop: []string{"num"}}, task.ModelSpec{Name: task.LinearModel}},
 		} {
-			t.Run(rule+", "+name, func(t *testing.T) {
-				s := c.spec
-				s.Source, s.Missing = "csv:"+filepath.Join(dir, "va.csv"), rule
-				s.OneHot = []string{"cp", "restecg", "slope", "ca", "thal"} // no patient of va has ca above 0
-				recipe, err := task.Fit(s, c.model, "one hospital's patients")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if rows, strangers := same(t, python, recipe, true, file); rows != 920 || strangers == 0 {
-					t.Errorf("%d rows, %d unknown categories", rows, strangers)
-				}
-			})
+			s := c.spec
+			s.Source, s.Missing = "csv:"+filepath.Join(dir, "va.csv"), rule
+			s.OneHot = []string{"cp", "restecg", "slope", "ca", "thal"} // no patient of va has ca above 0
+			recipe, err := task.Fit(s, c.model, "one hospital's patients")
+			if err != nil {
+				t.Fatal(err)
+			}
+			comparisons = append(comparisons, comparison{rule + ", " + name, recipe, true, file, 920})
 		}
 	}
+	compare(t, python, comparisons)
 }

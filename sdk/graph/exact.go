@@ -73,6 +73,7 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	links := make([][]int, n) // links of each node to later nodes at its elimination
 	for k, row := range a {
 		sum := ground[k]
+		links[k] = make([]int, 0, n-1-k)
 		for j := k + 1; j < n; j++ {
 			if row[j] > 0 {
 				links[k] = append(links[k], j)
@@ -139,8 +140,10 @@ func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (re
 	}
 	e, h := 4*error*most, 1.0
 	columns := make([][]float64, len(near))
+	flat := make([]float64, len(near)*len(a))
 	for x, u := range near {
-		columns[x] = slices.Clone(a[u])
+		columns[x], flat = flat[:len(a)], flat[len(a):]
+		copy(columns[x], a[u])
 		axpy(columns[x], -a[u][v]/a[v][v], a[v])
 		sum := float64(-e * float64(len(a)))
 		for _, b := range columns[x] {
@@ -156,7 +159,7 @@ func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (re
 	for x, u := range near {
 		b := columns[x]
 		f := w / (1 - float64(w*b[u]))
-		for i, bi := range b {
+		for i, bi := range b[:len(resistances)] {
 			resistances[i] += float64(f * float64(bi*bi))
 		}
 		for y := x + 1; y < len(near); y++ {

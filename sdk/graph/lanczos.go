@@ -152,6 +152,7 @@ func scale(x []float64, c float64) {
 }
 
 func axpy(y []float64, c float64, x []float64) {
+	y = y[:len(x)]
 	for i, xi := range x {
 		y[i] += float64(c * xi)
 	}

@@ -132,8 +132,8 @@ func TestForecastHalved(t *testing.T) {
 		if many.Halved == nil || *many.Halved != half.Gain || half.Gain < many.Gain || few.Halved != nil {
 			t.Errorf("each record %v: %+v, and with half %+v; %+v", each, many, half, few)
 		}
-		if !each && of(2000, 16).Halved != nil {
-			t.Errorf("a run that gains enough: %+v", of(2000, 16))
+		if !each && of(400, 16).Halved != nil {
+			t.Errorf("a run that gains enough: %+v", of(400, 16))
 		}
 	}
 }

@@ -204,12 +204,17 @@ func TestBoundProtectsRecords(t *testing.T) {
 	if os.Getenv("SPADE_LONG") != "" {
 		seeds = 8
 	}
+	aways := map[string][]float32{} // by flags
 	mean := func(attack, factor string, bad int) (sum float64) {
 		for seed := 1; seed <= seeds; seed++ {
-			p := clinicProblem(t, strings.Fields(fmt.Sprintf("-nodes 5 -unit record -epsilon 1 -robust %s -seed %d", factor, seed)))
-			from, err := away(p, t.Context())
-			if err != nil {
-				t.Fatal(err)
+			flags := fmt.Sprintf("-nodes 5 -unit record -epsilon 1 -robust %s -seed %d", factor, seed)
+			p := clinicProblem(t, strings.Fields(flags))
+			from, err := aways[flags], error(nil)
+			if from == nil {
+				if from, err = away(p, t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				aways[flags] = from
 			}
 			accuracy, _, err := attacked(p, t.Context(), attack, bad, from)
 			if err != nil {

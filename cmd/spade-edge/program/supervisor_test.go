@@ -265,7 +265,7 @@ func (w *supervisor) look(t *testing.T) {
 			t.Logf("%s:\n%s", w.file.Members[i].Name, p.log)
 		}
 		t.Fatal("the run stands still")
-	case idle > 10*time.Second && over > 0:
+	case idle > 2*time.Second && over > 0:
 		for i, p := range w.nodes {
 			if p.ended() {
 				w.nodes[i] = w.start(t, i)
