@@ -235,12 +235,12 @@ func TestTakeoverFromLiars(t *testing.T) {
 	}
 }
 
-func privateHash() [32]byte {
+var privateHash = sync.OnceValue(func() [32]byte {
 	f := privateRing()
 	f.Members = f.Members[:3]
 	f.Edges = [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
 	return f.Hash()
-}
+})
 
 // TestTakeoverChargesFirst checks that the run is charged before any release. If the store fails at its first save, the
 // ledger keeps the charge, and a later takeover charges nothing.

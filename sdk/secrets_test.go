@@ -87,13 +87,14 @@ func (a *agreement) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 		t.Fatal(err)
 	}
 	var clients []sim.Client
+	hash := f.Hash()
 	for i, c := range cfgs {
 		c.PairKey = func(peer, release int) (key [32]byte, ok bool) {
 			s, ok := a.kept[f.Members[i]].Secret(f.Members[peer], release)
 			if back, _ := a.kept[f.Members[peer]].Secret(f.Members[i], release); back != s || !ok {
 				t.Errorf("%d and %d do not agree on release %d", i, peer, release)
 			}
-			return s.Key(f.Hash(), release), ok
+			return s.Key(hash, release), ok
 		}
 		clients = append(clients, sim.Client{Config: c, Oracle: oracle(i)})
 	}
