@@ -255,7 +255,7 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 			time.Sleep(pause)
 			return oracle(i)(ctx, x, sample)
 		}),
-		ResendAfter: 4 * time.Millisecond, Linger: 3 * time.Second, Recover: h.spare,
+		ResendAfter: 4 * time.Millisecond, Linger: time.Second, Recover: h.spare,
 		Logger:   slog.New(slog.NewTextHandler(h.log, nil)),
 		Observer: sdk.Observer{Released: func(round int, _ []float32) { h.rounds = append(h.rounds, round) }},
 	}
