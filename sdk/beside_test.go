@@ -266,7 +266,7 @@ func (w *wreck) finish(l *line, others ...*host) {
 	}
 	_ = l.Transport.Close()
 	if w.t.Failed() {
-		w.t.Logf("%+v\n%s", w.fleet, strings.Join(w.story, "\n"))
+		w.t.Logf("%+v\n%s", w.fleet, w.story)
 	}
 }
 
@@ -364,7 +364,7 @@ func TestTwoDevicesAtWork(t *testing.T) {
 				}
 			}
 			if t.Failed() {
-				t.Logf("%+v\n%s", w.fleet, strings.Join(w.story, "\n"))
+				t.Logf("%+v\n%s", w.fleet, w.story)
 			}
 			if spare.looked != 0 && !w.fleet.Privacy.NonPrivate {
 				t.Errorf("seed %d: the replacement looked at the data in round %d", seed, spare.looked)

@@ -30,6 +30,7 @@ import (
 type fuzzer struct {
 	transport.Transport
 	fleet *sdk.Fleet
+	hash  [32]byte // of the fleet
 	codec *wire.Codec
 
 	mu     sync.Mutex
@@ -170,7 +171,7 @@ func (z *fuzzer) make() admm.Message {
 	}
 	release := signed.Statement{Kind: signed.Release, Epoch: m.Epoch, Round: m.Round,
 		Value: signed.Digest(m.Vector, m.Grid), Ledger: signed.Head{Seq: uint64(z.chance.IntN(5))}}
-	release.Sign(memberKey("b"), signed.NewScope("test", z.fleet.Hash(), pick(z, "a", "b")))
+	release.Sign(memberKey("b"), signed.NewScope("test", z.hash, pick(z, "a", "b")))
 	if z.forge {
 		m.Signed.Own = release.Append(nil)
 	}
@@ -196,7 +197,7 @@ func (z *fuzzer) offer(epoch uint16) []byte {
 	if z.chance.IntN(3) == 0 { // a public key of low order
 		o.Value = [32]byte{byte(z.chance.IntN(2))}
 	}
-	o.Sign(memberKey("b"), signed.NewScope("test", z.fleet.Hash(), pick(z, "a", "b")))
+	o.Sign(memberKey("b"), signed.NewScope("test", z.hash, pick(z, "a", "b")))
 	return pick(z, append([][]byte{nil, o.Append(nil), make([]byte, signed.Size)}, z.offers...)...)
 }
 
@@ -275,7 +276,7 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 	if err != nil {
 		t.Fatal(err)
 	}
-	liar := &fuzzer{Transport: at(1), fleet: f, codec: codec, chance: chance, forge: seed%3 == 1, wild: seed%3 == 2}
+	liar := &fuzzer{Transport: at(1), fleet: f, hash: f.Hash(), codec: codec, chance: chance, forge: seed%3 == 1, wild: seed%3 == 2}
 	config := func(i int, tr transport.Transport, open tinytest.OpenStore) sdk.Config {
 		store, err := open()
 		if err != nil {

@@ -44,18 +44,22 @@ func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
 // models of a run without losses.
 func TestLostFrames(t *testing.T) {
 	t.Parallel()
-	f := privateRing()
-	lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
+	synctest.Test(t, func(t *testing.T) {
+		f := privateRing()
+		lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
+	})
 }
 
 // TestLostFramesOfAnAgreement checks that, if neighbors agree on secrets over a transport that drops frames, the models
 // equal, bit for bit, the models of a run without losses.
 func TestLostFramesOfAnAgreement(t *testing.T) {
 	onlyLong(t)
-	f, book := sharedRing(), newKeyBook()
-	sdk.OnKey(book.note)
-	defer sdk.OnKey(nil)
-	lostFrames(t, f, func() [][]float32 { return book.models(t, f) })
+	synctest.Test(t, func(t *testing.T) {
+		f, book := sharedRing(), newKeyBook()
+		sdk.OnKey(book.note)
+		defer sdk.OnKey(nil)
+		lostFrames(t, f, func() [][]float32 { return book.models(t, f) })
+	})
 }
 
 func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {

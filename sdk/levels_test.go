@@ -159,7 +159,14 @@ func TestLevelsOfThousand(t *testing.T) {
 		t.Skip("a large graph")
 	}
 	for _, text := range []string{"ring", "complete", "er:0.05"} {
-		p, g := sharedNoise(t, text, 1000, 1, 0)
+		g, err := graph.Parse(text, 1000, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := sdk.Privacy{Clip: 1, Sigma: 8, PairSigma: 32, Colluders: 1, Delta: 1e-5}
+		if p.EffectiveSigma, err = p.Effective(g); err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
 		levels, err := sdk.LevelsOf(p, g)
 		if err != nil || len(levels) < 3 {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"testing"
 )
@@ -25,6 +26,9 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0)))
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800) // the tests have a small heap and much garbage
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // nodes without a Logger warn through it
 	os.Exit(m.Run())

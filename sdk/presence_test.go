@@ -100,7 +100,7 @@ func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error 
 		if slices.Contains(who, i) {
 			wg.Go(func() {
 				for n.Status().Round < after {
-					time.Sleep(time.Millisecond)
+					time.Sleep(5 * time.Millisecond)
 				}
 				cancel()
 			})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +34,7 @@ func TestForgottenSuccessor(t *testing.T) {
 					<-h.over
 				}
 				if t.Failed() {
-					t.Logf("%+v\n%s", w.fleet, strings.Join(w.story, "\n"))
+					t.Logf("%+v\n%s", w.fleet, w.story)
 				}
 			}()
 			old, spare := w.forgotten()

@@ -80,7 +80,7 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 			tr = &forger{Transport: tr, codec: codec, lie: lie}
 		}
 		cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: tr, Store: store,
-			ResendAfter: time.Millisecond}
+			ResendAfter: 10 * time.Millisecond}
 		if keys {
 			sign(&cfg)
 		}
@@ -122,7 +122,7 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 		tr := at(0)
 		t.Cleanup(func() { _ = errors.Join(l.Close(), tr.Close()) })
 		c := sdk.Config{Fleet: f, Name: "a", Samples: samples[0], Oracle: oracle(0), Transport: tr, Store: store, Ledger: l,
-			Recover: true, ResendAfter: time.Millisecond}
+			Recover: true, ResendAfter: 10 * time.Millisecond}
 		if keys {
 			sign(&c)
 		}
@@ -236,12 +236,12 @@ func TestTakeoverFromLiars(t *testing.T) {
 	}
 }
 
-func privateHash() [32]byte {
+var privateHash = sync.OnceValue(func() [32]byte {
 	f := privateRing()
 	f.Members = f.Members[:3]
 	f.Edges = [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
 	return f.Hash()
-}
+})
 
 // TestTakeoverChargesFirst checks that the run is charged before any release. If the store fails at its first save, the
 // ledger keeps the charge, and a later takeover charges nothing.

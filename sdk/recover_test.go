@@ -388,7 +388,7 @@ func testRecoveries(t *testing.T, shared bool, partners ...bool) {
 			}
 			defer func() {
 				if t.Failed() {
-					t.Logf("%+v\n%s", w.fleet, strings.Join(w.story, "\n"))
+					t.Logf("%+v\n%s", w.fleet, w.story)
 				}
 			}()
 			out := w.play()

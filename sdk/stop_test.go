@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -201,16 +202,18 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 			stoppable(f, 1)
 			t.Parallel()
 			for _, drop := range []bool{false, true} {
-				trs := inMemory(t, f)
-				for i := range trs {
-					if drop {
-						trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
+				synctest.Test(t, func(t *testing.T) {
+					trs := inMemory(t, f)
+					for i := range trs {
+						if drop {
+							trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
+						}
 					}
-				}
-				mustEnd(t, f, stopped(t, f, trs, stopRequests{1: {release: c.at}}, func(i int, cfg *sdk.Config) {
-					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 5*time.Second // Linger limits the wait for a lost Done
-					cfg.Secret = simulatedSecret(f, i)
-				}), c.last)
+					mustEnd(t, f, stopped(t, f, trs, stopRequests{1: {release: c.at}}, func(i int, cfg *sdk.Config) {
+						cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, time.Second // Linger limits the wait for a lost Done
+						cfg.Secret = simulatedSecret(f, i)
+					}), c.last)
+				})
 			}
 		})
 	}

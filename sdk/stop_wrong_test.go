@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -185,18 +186,20 @@ func TestStopsThatComeTooLate(t *testing.T) {
 					f.Privacy.Colluders, f.Privacy.EffectiveSigma = 0, f.Privacy.Sigma
 				}
 				for _, at := range rounds {
-					trs := inMemory(t, f)
-					late := wish(f, 4, 2, "e")
-					trs[1] = newMail(t, f, trs[1], func(_ string, m *admm.Message) bool {
-						if (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && m.Round >= at && len(m.Signed.Stops) == 0 {
-							m.Signed.Stops = late
-						}
-						return true
+					synctest.Test(t, func(t *testing.T) {
+						trs := inMemory(t, f)
+						late := wish(f, 4, 2, "e")
+						trs[1] = newMail(t, f, trs[1], func(_ string, m *admm.Message) bool {
+							if (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && m.Round >= at && len(m.Signed.Stops) == 0 {
+								m.Signed.Stops = late
+							}
+							return true
+						})
+						all := stopped(t, f, trs, nil, func(i int, cfg *sdk.Config) {
+							cfg.ResendAfter, cfg.Secret = 2*time.Millisecond, simulatedSecret(f, i)
+						})
+						mustEndNearby(t, f, all)
 					})
-					all := stopped(t, f, trs, nil, func(i int, cfg *sdk.Config) {
-						cfg.ResendAfter, cfg.Secret = 2*time.Millisecond, simulatedSecret(f, i)
-					})
-					mustEndNearby(t, f, all)
 				}
 			})
 		}

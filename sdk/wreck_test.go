@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -43,7 +44,24 @@ type wreck struct {
 	mu    sync.Mutex
 	seen  map[releaseKey][]receipt // the releases that arrived
 	told  map[int]int              // by member: its incarnation when it heard of a replacement device
-	story []string
+	story story
+}
+
+// story is a list of events. Only a test that fails formats them.
+type story []event
+
+type event struct {
+	at     time.Time
+	format string
+	args   []any
+}
+
+func (s story) String() string {
+	var b strings.Builder
+	for _, e := range s {
+		fmt.Fprintf(&b, "%s %s\n", e.at.Format("05.000000"), fmt.Sprintf(e.format, e.args...))
+	}
+	return b.String()
 }
 
 type releaseKey struct{ member, round int }
@@ -237,7 +255,7 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 			time.Sleep(pause)
 			return oracle(i)(ctx, x, sample)
 		}),
-		ResendAfter: 4 * time.Millisecond, Linger: 3 * time.Second, Recover: h.spare,
+		ResendAfter: 4 * time.Millisecond, Linger: time.Second, Recover: h.spare,
 		Logger:   slog.New(slog.NewTextHandler(h.log, nil)),
 		Observer: sdk.Observer{Released: func(round int, _ []float32) { h.rounds = append(h.rounds, round) }},
 	}
@@ -299,11 +317,12 @@ func (w *wreck) kill(i int) {
 	}
 }
 
-// note logs an event. The log helps to analyze failures, which are hard to reproduce because of the goroutines.
+// note logs an event. The log helps to analyze failures, which are hard to reproduce because of the goroutines. Values
+// in args must not change later.
 func (w *wreck) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.story = append(w.story, time.Now().Format("05.000000 ")+fmt.Sprintf(format, args...))
+	w.story = append(w.story, event{time.Now(), format, args})
 }
 
 func (w *wreck) wait(most time.Duration) {

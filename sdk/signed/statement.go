@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 )
 
 // Scope binds a signature to a run, a fleet and a member: it is a hash of all three. See [NewScope].
@@ -186,11 +187,37 @@ func (r *Statement) Verify(s Scope, keys []ed25519.PublicKey) error {
 // verify checks that one of the given keys signed a message. format and args name the message in the error.
 func verify(keys []ed25519.PublicKey, message, signature []byte, format string, args ...any) error {
 	for _, key := range keys {
-		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
+		if matches(key, message, signature) {
 			return nil
 		}
 	}
 	return fmt.Errorf("signed: "+format+": %w (%d keys known)", append(args, ErrSignature, len(keys))...)
+}
+
+// verified holds hashes of valid signatures with their keys and messages. A new hash replaces the one at its index.
+var verified struct {
+	sync.Mutex
+	hashes [1024][sha256.Size]byte
+}
+
+// matches is like [ed25519.Verify], but keys of any length are allowed, and a recent valid signature that is repeated
+// with the same key and message, byte for byte, costs only a hash.
+func matches(key ed25519.PublicKey, message, signature []byte) bool {
+	if len(key) != ed25519.PublicKeySize || len(signature) != ed25519.SignatureSize { // the hash needs fixed lengths
+		return false
+	}
+	hash := sha256.Sum256(slices.Concat(key, signature, message))
+	at := &verified.hashes[binary.BigEndian.Uint16(hash[:])%uint16(len(verified.hashes))]
+	verified.Lock()
+	known := *at == hash
+	verified.Unlock()
+	if known || !ed25519.Verify(key, message, signature) {
+		return known
+	}
+	verified.Lock()
+	*at = hash
+	verified.Unlock()
+	return true
 }
 
 // ID returns the hash that the next release stores as Prev. The hash does not depend on the member's key, which may

@@ -44,8 +44,11 @@ func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
 
 // IsNotice reports whether a message is a neighbor's notice.
 func IsNotice(m *admm.Message) bool {
+	if m.Kind != admm.Conflict {
+		return false
+	}
 	_, err := signed.Parse(m.Signed.Proof, signed.Notice)
-	return m.Kind == admm.Conflict && err == nil
+	return err == nil
 }
 
 // CheckNotice checks a neighbor's notice. last is the number of the run's last release.

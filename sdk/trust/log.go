@@ -49,6 +49,9 @@ type Peer struct {
 	Ahead, Times int              // next release when AskHeld was last sent; number of times since
 	Request      uint64           // last takeover in which a device of the neighbor's name asked for this node's state
 
+	confirmed signed.Statement // release of the neighbor that this member countersigned last
+	signature []byte           // countersignature of confirmed; nil if there is none
+
 	taken [2]Used // the neighbor's last two releases, by number mod 2; only if releases are compared
 }
 
@@ -197,7 +200,10 @@ func (l *Log) Attach(m *admm.Message) {
 	if r := peer.Held.Proving(m.Held); r != nil {
 		m.Signed.Proof = r.Append(nil)
 		if m.Kind == admm.Done {
-			m.Signed.Countersign = r.Countersign(l.Key, peer.Scope)
+			if peer.signature == nil || peer.confirmed != *r { // a Done is repeated at each tick
+				peer.confirmed, peer.signature = *r, r.Countersign(l.Key, peer.Scope)
+			}
+			m.Signed.Countersign = peer.signature
 		}
 	}
 }

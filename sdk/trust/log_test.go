@@ -57,6 +57,29 @@ func Example() {
 	// b holds release 2 <nil>
 }
 
+// TestCountersignatureIsOfTheNewestRelease checks that a repeated Done has the countersignature of the newest release
+// that the sender holds.
+func TestCountersignatureIsOfTheNewestRelease(t *testing.T) {
+	a, b := members()
+	var all [][]byte
+	for round := 1; round <= 2; round++ {
+		if _, err := b.Release(b.Peers[0], released(a, 1, round, float32(round))); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			done := &admm.Message{Kind: admm.Done, To: 0, Held: round}
+			b.Attach(done)
+			if err := a.Own.Of(round).VerifyHeld(a.Scope, a.Keys("b"), done.Signed.Countersign); err != nil {
+				t.Error(err)
+			}
+			all = append(all, done.Signed.Countersign)
+		}
+	}
+	if !bytes.Equal(all[0], all[1]) || bytes.Equal(all[1], all[2]) || !bytes.Equal(all[2], all[3]) {
+		t.Errorf("countersignatures %x", all)
+	}
+}
+
 // If a member signs two different releases of one round, the second one is a contradiction. A release that does not
 // continue the sender's previous release is a fork. A release without a valid signature for its round and member is
 // rejected and not stored.

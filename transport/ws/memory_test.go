@@ -20,7 +20,7 @@ func memory() int64 {
 // Transport states, both before and after a large frame.
 func TestMemoryOfIdleEdges(t *testing.T) {
 	const (
-		nodes = 15
+		nodes = 10
 		ends  = nodes * (nodes - 1)
 	)
 	ctx := patient(t)

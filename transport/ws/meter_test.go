@@ -117,7 +117,7 @@ func TestUselessTraffic(t *testing.T) {
 					times = 4 << 10 / len(flood.again)
 				}
 				sent := 0
-				for many := bytes.Repeat(flood.again, times); sent < 4*uselessLimit; sent += len(many) {
+				for many := bytes.Repeat(flood.again, times); sent < 2*uselessLimit; sent += len(many) {
 					if _, err := line.Write(many); err != nil {
 						break
 					}

@@ -1,0 +1,15 @@
+package state
+
+import (
+	"os"
+	"runtime/debug"
+	"testing"
+)
+
+// The simulated disks are small and short-lived, so the collector would run after every few of them.
+func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
+	os.Exit(m.Run())
+}
