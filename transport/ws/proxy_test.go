@@ -50,8 +50,8 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 }
 
 // forward starts a TCP proxy and returns its address. For each incoming connection, the proxy calls open and copies
-// data between the returned connections near and far. The function open may read from in, and near must be in itself or
-// a connection that wraps it.
+// data between the returned connections near and far. The function open may read from the incoming connection; near
+// must be that connection or wrap it.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	return serve(t, func(in net.Conn) {
