@@ -119,8 +119,9 @@ func TestDirectionIsotropy(t *testing.T) {
 	}
 }
 
-// TestDirectionsApart checks that directions whose addresses differ in one field are uncorrelated: their product has
-// mean 0 and variance d, and the limit is five standard deviations. The same address must produce the same direction.
+// TestDirectionsApart checks that directions whose addresses differ in one field are uncorrelated: their inner
+// product has mean 0 and variance d, and must be within five standard deviations. The same address must produce the
+// same direction.
 func TestDirectionsApart(t *testing.T) {
 	const d = 4000
 	base := rng.Address{Purpose: rng.Table, Client: 1, Round: 2, Step: 3, Component: 4}

@@ -323,9 +323,9 @@ func (e *Estimator) apply() {
 func (e *Estimator) Estimate() []float32 { return e.v }
 
 // Carry replaces the update s of a round, which must have length d, with the sum of b times the result of the previous
-// call (0 at first) and 1-b times s, where b is Config.Momentum. If b is 0, Carry does nothing. Carry reduces the
-// variance of estimates by the factor (1-b)/(1+b), but on average the estimates are b/(1-b) rounds old. The paper does
-// not have this step. Results that are NaN, or 1e30 or more in magnitude, are stored in s but not remembered.
+// call (0 at first) and 1-b times s, where b is Config.Momentum. If b is 0, Carry does nothing. Carry multiplies the
+// variance of estimates by (1-b)/(1+b), but on average the estimates are b/(1-b) rounds old. The paper does not have
+// this step. Results that are NaN, or 1e30 or more in magnitude, are stored in s but not remembered.
 func (e *Estimator) Carry(s []float32) {
 	if e.carry == nil {
 		return

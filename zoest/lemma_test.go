@@ -181,10 +181,10 @@ func meanFault(m moments, want []float64) error {
 // TestConditionalMeanIsExact compares the measured conditional mean with the exact mean over all 8 sign vectors, for a
 // large radius. With 30000 rounds, the standard error is about 0.002, while mu times the gradient is about 0.1.
 //
-// The test must detect all mutations that change the mean. Division by mu and a wrong sign change the mean from the
-// first step on. A sum over the batch and a table mean that is not recomputed change the mean only after rows have been
-// replaced at points with a different gradient. A table that is never refreshed does not change the mean, because its
-// rows cancel against their own mean; only TestReferenceFaultsAreSeen detects that mutation.
+// The test must detect all mutations that change the mean. Dividing by mu, or using the wrong sign, changes the mean
+// from the first step on. Summing over the batch, or not recomputing the table's mean, changes it only after rows have
+// been replaced at points with a different gradient. Never refreshing the table does not change it, because the rows
+// cancel against their own mean; only TestReferenceFaultsAreSeen detects that mutation.
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
@@ -223,7 +223,7 @@ func TestConditionalMeanIsExact(t *testing.T) {
 	}
 }
 
-// bound returns the two sides of Lemma 1 (ii) for a measured mean, and the length of mu*grad f. distance is the
+// bound returns the two sides of Lemma 1 (ii) for a measured mean, and signal, the length of mu*grad f. distance is the
 // distance of the mean from mu*grad f. tolerance is c_r*mu^2 plus four standard errors of the whole vector, with c_r =
 // L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1.
 func bound(m moments, gradient []float64, mu float64) (distance, tolerance, signal float64) {
@@ -273,8 +273,8 @@ func TestConditionalMeanBound(t *testing.T) {
 	}
 }
 
-// TestRemainderBound checks that the exact remainder satisfies its bound, for sign vectors and for radii that span four
-// orders of magnitude.
+// TestRemainderBound checks that the exact distance between E[u f(x + mu*u)] and mu*grad f(x) is at most c_r*mu^2, as
+// in Lemma 1 (ii), for sign vectors u and for radii mu that span four orders of magnitude.
 func TestRemainderBound(t *testing.T) {
 	p := logistic
 	cr := lipschitz * math.Pow(3, 1.5) / 2

@@ -139,8 +139,8 @@ func TestAsk(t *testing.T) {
 		}
 	}
 
-	// A batch takes one call for all queries and then single calls for the missing answers. If the first call fails, it
-	// takes single calls for all queries.
+	// If a batch call returns only some answers, Ask must make single calls for the missing ones. If the batch call
+	// fails, Ask must make single calls for all queries.
 	half := &batchScript{script{answer: func(call, sample int) (float64, error) {
 		if call == 0 && sample%2 == 1 {
 			return math.NaN(), nil

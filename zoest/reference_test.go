@@ -51,9 +51,9 @@ func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	return u
 }
 
-// walsh returns the k-th direction of the current stage: the signs of the stage, multiplied by a row of a Hadamard
-// matrix of twice the order, restricted to the second half of its columns. The number of the row comes from the code
-// under test; TestWalshOrder checks it.
+// walsh returns the k-th direction of the current stage: the signs of the stage, multiplied by the second half of a row
+// of the Hadamard matrix of order 2n, where n is the smallest power of two that is at least d. The number of the row
+// comes from the code under test; TestWalshOrder checks it.
 func (r *reference) walsh(p rng.Purpose, k int) []float64 {
 	stage := uint32(0)
 	if p == rng.Step {

@@ -70,11 +70,14 @@ func (c Config) Memory() int {
 // the mean in Lemma 1 (ii). If f_h is linear and phi is constant, r decreases to 0, and so does the variance of v.
 //
 // Lemma 1 (iii) also holds, over all draws. Let B^2 be a bound on E(f_h - b)^2, for example the squared length of the
-// range. Because |u|^2 = d, the root mean square g of |G_h| satisfies g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2
-// kappa(1-kappa)/d B g + kappa^2/d B^2 for kappa in [0, 1], and so never exceeds B. Then the root mean square of r is
-// at most 2B, and E|v|^2 <= (B + 2 sqrt(d) B)^2 <= 9 Q^2 with Q^2 = d B^2. For losses in [0, B], this is the paper's
-// bound with M_2 = B^2, so the theorem holds unchanged; for losses in [-B, B], the bound is 36 Q^2. If the smoothing
-// radius increases between rounds, G_h increases with it, and the bound increases temporarily.
+// range. Let s and s' be the root mean square of |G_h| before and after an update. Because |u|^2 = d, s'^2 is at most
+//
+//	(1 - kappa(2-kappa)/d) s^2 + 2 (kappa(1-kappa)/d) B s + (kappa^2/d) B^2
+//
+// for kappa in [0, 1], and so s never exceeds B. Then the root mean square of r is at most 2B, and E|v|^2 is at most
+// (B + 2 sqrt(d) B)^2 <= 9 Q^2 with Q^2 = d B^2. For losses in [0, B], this is the paper's bound with M_2 = B^2, so the
+// theorem holds unchanged; for losses in [-B, B], the bound is 36 Q^2. If the smoothing radius increases between
+// rounds, G_h increases with it, and the bound increases temporarily.
 type model struct {
 	memory []float32       // the memory of slopes, levels and tail
 	slopes []float32       // g, m rows of d

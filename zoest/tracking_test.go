@@ -95,9 +95,8 @@ func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	}
 }
 
-// TestTrackingAgainstReference checks that the estimates equal those of the reference, to a few parts in 10^5 of the
-// largest number in the sum. It performs five rounds with decreasing and increasing radii, large moves, and losses of
-// both signs.
+// TestTrackingAgainstReference checks that the estimates equal those of the reference up to an error of 1e-4*sqrt(d).
+// It performs five rounds with decreasing and increasing radii, large moves, and losses of both signs.
 func TestTrackingAgainstReference(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		e, ref := newTest(t, cfg), newTracked(cfg)

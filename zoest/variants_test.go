@@ -153,8 +153,9 @@ func TestCenteredLemma(t *testing.T) {
 }
 
 // TestMeanDoesNotDrift checks that after a million replacements in one table the updated mean equals the recomputed
-// mean to 1e-6 of the largest entry of a row. In comparison, 16384 rounding errors with the same sign could add up to
-// 1e-3. Without recomputation, the same run must have a larger error, which shows that the test detects drift.
+// mean up to an error of 1e-6 times the largest entry of a row. In comparison, 16384 rounding errors with the same sign
+// could add up to 1e-3. Without recomputation, the same run must have a larger error, which shows that the test detects
+// drift.
 func TestMeanDoesNotDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million replacements are left out in short mode")

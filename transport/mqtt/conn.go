@@ -104,7 +104,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	r := bufio.NewReader(in)
 	_ = c.SetWriteDeadline(time.Now().Add(t.connect))
 	// In TLS 1.3, a broker refuses a certificate only after this end has finished its handshake, and then closes the
-	// connection. So this write may fail even though the reason is already waiting to be read.
+	// connection. So this write may fail even though the reason for the refusal can still be read.
 	_, wrong := c.Write(h.packet(t.keepAlive))
 	p, err := readPacket(r, h.maxPacket)
 	var a reply

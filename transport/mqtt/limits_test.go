@@ -81,8 +81,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestProbe checks that Probe distinguishes a broker with a small packet limit, a broker with invalid answers, and a
-// broker that does not answer.
+// TestProbe checks that Probe distinguishes a broker with a small packet limit, a broker that sends invalid answers,
+// and a broker that does not answer.
 func TestProbe(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}, MaxFrame: 1 << 20}
 	ask := func(b *toy) *Answer {

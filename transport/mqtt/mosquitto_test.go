@@ -291,7 +291,7 @@ func (b behind) HangUp() { b.tunnel.HangUp() }
 // TestMosquittoLongCut cuts members off from the broker for a second each.
 func TestMosquittoLongCut(t *testing.T) { brokertest.LongCut(t, time.Second, newMosquitto(t)) }
 
-// same runs five private members over ends that it opens with the parameter open, and checks that their releases equal
+// same runs five private members, opens their transports with the function open, and checks that their releases equal
 // those of a fault-free run.
 func same(t *testing.T, name string, open brokertest.Opener, released func(member, round int)) {
 	t.Helper()

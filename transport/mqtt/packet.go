@@ -35,7 +35,7 @@ const (
 	propMaxPacket     = 0x27
 )
 
-// These are the reason codes (section 2.4) with special handling.
+// The client handles these reason codes (section 2.4) specially.
 const (
 	reasonNobody        = 0x10 // no session subscribes to the topic
 	reasonProtocol      = 0x82

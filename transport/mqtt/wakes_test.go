@@ -118,8 +118,8 @@ func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Open
 	return woken, most
 }
 
-// dozing is an end that delivers no frames while the mutex mu is locked, which simulates a device that sleeps after its
-// round.
+// dozing is a transport that delivers no frames while the mutex mu is locked, which simulates a device that sleeps
+// after its round.
 type dozing struct {
 	brokertest.End
 	mu sync.Mutex

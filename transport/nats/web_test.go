@@ -31,7 +31,7 @@ const (
 	excepted = "direct.invalid" // host that NO_PROXY excludes from the environment's proxy
 )
 
-// newFar creates an estate whose members use websockets and reach it only through a proxy.
+// newFar creates a broker as newEstate does, but its members use websockets and reach it only through a proxy.
 func newFar(t *testing.T) *broker {
 	t.Helper()
 	b := newEstate(t)

@@ -353,7 +353,7 @@ func TestFloodOfStrangers(t *testing.T) {
 			conns[0].Close()
 			conns = conns[1:]
 		}
-		// Ignore errors: the node closes callers that exceed its limit.
+		// Ignore errors: the node closes the connections of callers beyond its limit.
 		switch i % 5 {
 		case 0:
 		case 1:

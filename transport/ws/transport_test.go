@@ -128,7 +128,7 @@ func TestSendErrors(t *testing.T) {
 }
 
 // TestBackPressureIsPerPeer checks that if a receiver does not call Recv, only the members that send to it wait, and
-// its connections stay open.
+// the receiver's connections stay open.
 func TestBackPressureIsPerPeer(t *testing.T) {
 	slow := start(t, "b", nil, peerOf("a"))
 	c := start(t, "c", nil, peerOf("a"))

@@ -176,7 +176,7 @@ func TestNormalChiSquare(t *testing.T) {
 			t.Errorf("scale %v passes with chi-square %.1f: the test has no power", scale, got)
 		}
 	}
-	// On each side, the expected number of draws beyond 4 is 3e6 * 6.334e-5 = 190. The limits are five standard
+	// The expected number of draws above 4 or below -4 is 3e6 * 6.334e-5 = 190. The limits are five standard
 	// deviations.
 	var above, below float64
 	for _, x := range draws {
@@ -191,8 +191,8 @@ func TestNormalChiSquare(t *testing.T) {
 	}
 }
 
-// TestNormalMoments checks the first four moments, and that the two draws of a pair, and successive pairs, are
-// independent. Each mean over n draws may deviate by five of its standard deviations.
+// TestNormalMoments checks the first four moments, and that successive draws are independent, both within and across
+// the pairs that the polar method generates. Each mean over n draws may deviate by five of its standard deviations.
 func TestNormalMoments(t *testing.T) {
 	const n = 400000
 	s := at(16)

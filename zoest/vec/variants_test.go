@@ -146,8 +146,8 @@ func whoFaults(f func()) (names []string) {
 	return nil
 }
 
-// TestExportedRunTheChosenVariant checks that the exported functions run the variant that they report, at short and at
-// long lengths. To find out, it makes them access unmapped memory: the function that does the work is then on the
+// TestExportedRunTheChosenVariant checks that the exported functions run the variant that Chosen returns, at short and
+// at long lengths. To find out, it makes them access unmapped memory: the function that does the work is then on the
 // stack.
 func TestExportedRunTheChosenVariant(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
@@ -198,8 +198,8 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 	}
 }
 
-// TestKernelsOnAGrowingStack checks kernels on slices on a goroutine's stack. Such a slice moves when the stack grows,
-// which can happen between the entry of a kernel and the Go code to which the kernel jumps.
+// TestKernelsOnAGrowingStack runs kernels on slices that are on a goroutine's stack. Such a slice moves when the stack
+// grows, which can happen between the entry of a kernel and the Go code to which the kernel jumps.
 func TestKernelsOnAGrowingStack(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {

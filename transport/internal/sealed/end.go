@@ -291,7 +291,7 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 }
 
 // Pieces returns the number of pieces, each with at most size bytes, that a frame of the given length needs. It fails
-// if the number does not fit into the two bytes that an envelope has for it.
+// if an envelope cannot represent the number in its two bytes.
 func Pieces(length, size int) (int, error) {
 	if size < 1 || max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
 		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, because the longest message that the "+

@@ -50,8 +50,8 @@ const (
 	kindFrame = 2
 )
 
-// The data of each kind of hash or signature begins with its own prefix. So a hash or signature made by this package is
-// not valid for any other use of the same keys.
+// These are the prefixes of the data that this package hashes or signs. Each purpose has its own prefix, so that a hash
+// or signature for one purpose is not valid for any other.
 const (
 	domainTag  = "spade-edge broker 1 tag"
 	domainEdge = "spade-edge broker 1 envelope"
@@ -175,8 +175,8 @@ func gcm(key []byte) (cipher.AEAD, error) {
 }
 
 // wrapping returns the cipher that encrypts the content key for one of the receiver's keys. HKDF (RFC 5869) derives the
-// key of this cipher from the shared secret, the receiver's key, and head, the beginning of the envelope, which
-// includes the ephemeral public key.
+// key of this cipher from three inputs: the shared secret, the receiver's key and head. head is the beginning of the
+// envelope, including the ephemeral public key.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
@@ -198,7 +198,7 @@ func digest(head, body []byte) []byte {
 	return h.Sum([]byte(domainSign))
 }
 
-// envelope is a parsed envelope with a valid form. Its signature has not been verified yet.
+// envelope is a parsed, well-formed envelope, whose signature has not been verified yet.
 type envelope struct {
 	header
 	run, from, to        []byte

@@ -79,7 +79,7 @@ func (b *toy) Publish(_ context.Context, m sealed.Message) error {
 	return nil
 }
 
-// End opens an end of a transport over the broker. It is a [brokertest.Opener].
+// End opens a member's transport over the broker. It is a [brokertest.Opener].
 func (b *toy) End(s brokertest.Setup) (brokertest.End, error) {
 	e, err := sealed.NewEnd(sealed.Config{Prefix: "toy", Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run,
 		Fleet: s.Fleet, Hello: s.Hello, CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger,

@@ -130,8 +130,8 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// TestWrong checks that spade-edge-mqtt run and spade-edge-mqtt check report errors in the command line, in files and
-// from the broker, and have no other effect.
+// TestWrong checks that spade-edge-mqtt run and spade-edge-mqtt check report errors in the command line and in files,
+// and errors that the broker returns, and have no other effect.
 func TestWrong(t *testing.T) {
 	dir, node := newFleet(t, newBroker(t, "allow_anonymous false"))
 	text, err := os.ReadFile(node(0))

@@ -71,7 +71,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// authority creates a self-signed certificate that a broker on this machine and its users share.
+// authority creates a self-signed certificate for 127.0.0.1, which the broker and its users share.
 func authority(t *testing.T, dir string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
