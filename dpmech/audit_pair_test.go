@@ -208,8 +208,8 @@ func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uin
 	return ys
 }
 
-// measured returns two estimates from two sets of draws: mu, the distance between the means of plus and minus divided
-// by their standard deviation, and off, the standard error of mu for normal draws.
+// measured returns an estimate of mu, which is the distance between the means of plus and minus, divided by their
+// standard deviation. The result off is the standard error of this estimate for normally distributed draws.
 func measured(plus, minus []float64) (mu, off float64) {
 	moments := func(ys []float64) (mean, square float64) {
 		for _, y := range ys {
@@ -252,14 +252,14 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 // the claim: 3 % is 5.6 standard errors, and the test requires 4.
 //
 // Power of the test: noise that is 5 % too small results in mu = 2.632, which is 9.8 standard errors above the claim.
-// The other flaws change mu by a quarter or more, so a quarter of the samples is enough for them. The test of a
+// The other flaws change mu by a quarter or more, so a quarter of the samples is enough to detect them. The test of a
 // colluder that the claim omits uses half of the samples, because in the complete graph this colluder changes mu by
 // only 4.4 %, or 5.8 standard errors. If both ends of an edge add the pairwise noise, there is more noise, not less, as
 // part 3 of PROOF.md shows; the audit detects this flaw because the noise does not cancel in the projection.
 //
 // These numbers apply with SPADE_LONG. Otherwise the test draws an eighth of the samples, so the standard error is
-// three times as large: the test confirms the claim to within 8 %, and detects noise that is 14 % too small. Only for
-// the omitted colluder in the complete graph, the number of samples is the same as with SPADE_LONG.
+// three times as large: the test confirms the claim to within 8 %, and detects noise that is 14 % too small. The test
+// of the omitted colluder in the complete graph is an exception: it always draws as many samples as with SPADE_LONG.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string

@@ -115,7 +115,7 @@ func (n *normal) wedge(j, u uint64) bool {
 
 // cellDensity returns heights[0]*exp(-x^2/2) at x = (j+u/2^64)/16. The result is at most 1 too high or 3 too low.
 func cellDensity(j, u uint64) uint64 {
-	// x^2/2 = (j/16)^2/2 + z, z = U(2j+U)/512 < 0.49.
+	// With U = u/2^64, x^2/2 is (j/16)^2/2 + z, where z = U*(2j+U)/512 < 0.49.
 	z, _ := bits.Mul64(u, j<<56)
 	square, _ := bits.Mul64(u, u)
 	return scaled(heights[j], expNeg(z+square>>9))

@@ -56,8 +56,8 @@ func epsilonGDP(rho, delta float64) float64 {
 // mills returns Mills' ratio M(x) = Q(x)/phi(x) for the standard normal upper tail Q and density phi, and N(x) = 1 -
 // x*M(x) = -M'(x), for x > -37. Both are positive, decrease in x and do not underflow.
 //
-// For x >= 0, their relative error is below 2^-48 if Exp and Erfc are accurate to 2 units in the last place. For
-// negative x, the error of M grows like (1 + x*x)*2^-50, because of the error of x*x/2.
+// For x >= 0, the relative error is below 2^-48 for M and below 2^-47 for N if Exp and Erfc are accurate to 2 units in
+// the last place. For negative x, the error of M grows like (1 + x*x)*2^-50, because of the error of x*x/2.
 func mills(x float64) (m, n float64) {
 	if x < 1.5 {
 		// The rounding error of Erfc's argument is amplified by x/M(x) <= 2.9, so the relative error is below 10*2^-53
@@ -115,8 +115,8 @@ func millsDrop(t, mu float64) float64 {
 // bound on its rounding errors (2^-48 of each term).
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
 
-// epsilonZCDP evaluates the bound at the solution x of rho*x*x + ln(1+x) = -ln delta, which is the optimal order minus
-// 1.
+// epsilonZCDP evaluates the bound in the comment on leastOrder at the solution x of rho*x*x + ln(1+x) = -ln delta,
+// which is the optimal order minus 1.
 func epsilonZCDP(rho, delta float64) float64 {
 	want := -math.Log(delta)
 	x := bisect(leastOrder, mostOrder, func(x float64) bool {

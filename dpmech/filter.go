@@ -13,8 +13,8 @@ import (
 var ErrBudget = errors.New("refused, because it would exceed the privacy budget")
 
 // Limit is a privacy budget: epsilon at delta, computed with Accounting. In a limit for a run, Epsilon bounds the cost
-// against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), it bounds the
-// cost against all other members together.
+// against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), Epsilon
+// bounds the cost against all other members together, unless EpsilonAll is set.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
@@ -23,7 +23,7 @@ type Limit struct {
 	// for a lifetime, 0 means the value of Epsilon. If EpsilonAll is set for a lifetime, Epsilon bounds the cost
 	// against the weakest adversary that any run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
-	// Unit is what the limit protects. A limit for each client refuses releases that protect only records.
+	// Unit is what the limit protects. A limit that protects clients refuses releases that protect only records.
 	Unit Unit `json:"unit,omitzero"`
 }
 

@@ -2,8 +2,8 @@ package dpmech
 
 import "math/bits"
 
-// isoHeights is the counterpart of heights for the isochronous sampler. It has 34 cells of width 1/4. Each cell has one
-// rectangle, which covers the density; there are no wedges.
+// isoHeights is the counterpart of heights for the isochronous sampler: it has the heights of 34 cells of width 1/4.
+// Each cell has one rectangle, which covers the density; there are no wedges.
 const (
 	isoCells    = 34
 	isoCellBits = 2

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// row is a line of the page. It has a measurement of this project and a goal, and usually a measurement of another
-// program for comparison.
+// row is a line of the page: a goal, a measurement of this project and, usually, a measurement of another program for
+// comparison.
 type row struct {
 	what, other string
 	unit        string
@@ -154,5 +154,5 @@ func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err err
 	return a, b, nil
 }
 
-// nothing stands in for the measurement of another program in a row that has none.
+// nothing is a placeholder for the measurement of another program, in a row that has none.
 func nothing() (float64, error) { return 0, nil }

@@ -70,8 +70,8 @@ func (b *bench) rows(suite bool) []row {
 	return rows
 }
 
-// alone returns a function that measures a simulation of this project up to k times, without another program, and
-// returns the best result.
+// alone returns a function that measures a simulation of this project up to k times and returns the best result. There
+// is no other program to compare with, so the second result is 0.
 func (b *bench) alone(k int, args string, of func(said) (float64, error)) func() (float64, float64, error) {
 	return func() (float64, float64, error) {
 		return inTurns(k, func() (float64, error) {
@@ -104,7 +104,7 @@ func (b *bench) cores(args string) func() (float64, float64, error) {
 }
 
 // plan returns a function that runs the command plan for 10,000 nodes. The function returns one figure of the result
-// and, for comparison, the parameter known (0 for none).
+// and known, the value to compare it with (0 if there is none).
 func (b *bench) plan(args string, of func(said) (float64, error), known float64) func() (float64, float64, error) {
 	return func() (float64, float64, error) {
 		s, err := b.ours(b.program, runtime.NumCPU(), "plan -json -non-private -nodes 10000 "+args)

@@ -29,8 +29,8 @@ func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, sign
 	return key, signed.NewScope(tr.file.Fleet.Run, tr.file.Fleet.Hash(), member)
 }
 
-// double returns a line of evidence for equivocation by member: two releases in the same round, signed with the key of
-// the member in the parameter by.
+// double returns a line of evidence for equivocation by a member: two releases in the same round. They are signed with
+// the key of the member named in the parameter by, who need not be the same member.
 func (tr *trial) double(t *testing.T, member, by string, round int) string {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
@@ -127,8 +127,8 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 }
 
 // TestImpossibleReleaseIsEvidence checks that an impossible release in a node's journal is evidence for anyone with the
-// fleet file, no matter who wrote the journal. A release that an honest member may make must not be accepted as
-// evidence, nor a release that another member signed.
+// fleet file, no matter who wrote the journal. Neither a release that an honest member could make nor a release that
+// another member signed may be accepted as evidence.
 func TestImpossibleReleaseIsEvidence(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease })
 	codec, err := wire.NewCodec(tr.file.Fleet.Dim)

@@ -32,8 +32,9 @@ func count(t *testing.T, variable string, few int) int {
 // function prepare, if not nil, modifies the files before the fleet starts. The function check examines the fleet after
 // all nodes have ended normally. env has additional environment variables for the processes.
 //
-// The total number of kills is want if SPADE_LONG is set; otherwise it is want/20, but at least eight. In short mode
-// and under the race detector, it is at most 20. SPADE_KILLS overrides it.
+// The parameter want is the total number of kills if SPADE_LONG is set; otherwise the total is want/20, but at least
+// eight. In short mode and under the race detector, the total is at most 20. SPADE_KILLS overrides all of these
+// numbers.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()

@@ -66,7 +66,7 @@ func TestPrivacyPlan(t *testing.T) {
 	}
 }
 
-// TestPrivacyEpsilonIsNeverRoundedDown checks that an epsilon is always formatted rounded up.
+// TestPrivacyEpsilonIsNeverRoundedDown checks that every formatted epsilon is rounded up.
 func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 	var printed [3]float64
 	for _, sigma := range []string{"3", "7.7", "12345", "900000"} {

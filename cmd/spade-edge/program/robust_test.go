@@ -240,7 +240,7 @@ func TestAttackedFleet(t *testing.T) {
 	}
 }
 
-// clinicProblem returns the problem for the tables: generated clinics, by default on a complete graph.
+// clinicProblem returns the problem for the tables in sdk/ROBUST.md: generated clinics, by default on a complete graph.
 func clinicProblem(t *testing.T, flags []string) *setup.Problem {
 	t.Helper()
 	c := cli.NewCmdline(node.Websockets, "simulate", flags, io.Discard, io.Discard)

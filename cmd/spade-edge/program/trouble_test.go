@@ -124,7 +124,7 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
-// entryOf returns the longest key of entries that matches a message, or "" if no key matches.
+// entryOf returns the longest key in the map entries that matches a message, or "" if no key matches.
 func entryOf(message string, entries map[string]int) (title string) {
 	longest := 0
 	for _, e := range slices.Sorted(maps.Keys(entries)) {
@@ -172,7 +172,8 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	return a
 }
 
-// releaseOf returns the release r in the name of member, signed with the key of the member in the parameter by.
+// releaseOf returns the encoded release r of a member. It is signed with the key of the member named in the parameter
+// by, who need not be the same member.
 func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)

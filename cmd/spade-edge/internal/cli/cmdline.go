@@ -38,7 +38,8 @@ func (c *Cmdline) JSONFlag(more string) {
 	c.BoolVar(&c.JSON, "json", c.JSON, "print one JSON object to standard output"+more)
 }
 
-// ParseArgs parses the command line. On -h it prints the help. It returns each mistake of the user as a usageError.
+// ParseArgs parses the command line. If -h is given, ParseArgs prints the help and returns [flag.ErrHelp]. Any other
+// error is a usageError.
 func (c *Cmdline) ParseArgs() error {
 	err := c.Parse(c.Argv)
 	switch {

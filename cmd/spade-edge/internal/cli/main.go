@@ -187,8 +187,8 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// AsExit returns an error like err with the given exit code. It is for a command that completed its work but found a
-// problem.
+// AsExit wraps err so that [ExitCode] returns the given code for it. It is for a command that completed its work but
+// found a problem.
 func AsExit(err error, code int) error { return exitError{err, code} }
 
 // ExitCode prints err to log and returns the exit code for it.

@@ -191,8 +191,8 @@ func (r *Result) Scores() *Accuracies {
 	return r.Accuracies
 }
 
-// Words returns the names in the output for the score, the worst score, and the model that always predicts the same
-// value.
+// Words returns the names that the output uses for the score, the worst score, and the model that always predicts the
+// same value.
 func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
 		return "RMSE", "highest", "the mean of the test data"
