@@ -92,8 +92,9 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 
 const kickedRho = 2.0
 
-// grows reports whether the models of a kicked network grow over 60 rounds, after 30 rounds in which fast modes decay.
-// At the limit the two eigenvalues of M_lambda are -1 and -1/3, so the part of -1/3 vanishes in these 30 rounds.
+// grows reports whether the models of a kicked network are larger after 90 rounds than after 30. At the stability limit
+// the two eigenvalues of M_lambda are -1 and -1/3, and 30 rounds are enough for the component that belongs to -1/3 to
+// vanish.
 func grows(t *testing.T, net *network) bool {
 	size := func() (sum float64) {
 		for _, m := range net.machines {
@@ -196,10 +197,10 @@ func TestStabilityLimitWithUnequalTau(t *testing.T) {
 	}
 }
 
-// TestDecayRate checks that the slowest mode decays at the rate of the spectral radius of its M_lambda. A mode with
-// complex eigenvalues oscillates, so two rounds do not show its rate. But the oscillation cancels in x_(k+1)^2 -
-// x_k*x_(k+2), which falls by a factor of det(M_lambda), the square of the radius, per round. Real eigenvalues, above a
-// gain of 2, show in the ratio of two rounds.
+// TestDecayRate checks that the slowest mode decays at the rate given by the spectral radius of its M_lambda. If the
+// gain of the mode is at least 2, the eigenvalues are real, and the ratio of two successive amplitudes x_k is the rate.
+// Below 2 the eigenvalues are complex and the mode oscillates. The test then uses x_(k+1)^2 - x_k*x_(k+2), in which the
+// oscillation cancels: it falls by a factor of det(M_lambda), the square of the radius, per round.
 func TestDecayRate(t *testing.T) {
 	for spec, n := range shapes {
 		g, err := graph.Parse(spec, n, 3)

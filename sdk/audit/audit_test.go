@@ -59,7 +59,8 @@ func TestCertificate(t *testing.T) {
 }
 
 // TestCertificateOfSharedNoise checks that a certificate of pairwise noise has the fleet's parameters, and that its
-// effective noise follows from the fleet's graph. The first releases of a replacement device have no pairwise noise.
+// effective noise follows from the fleet's graph. Two of its releases have no pairwise noise, like the first releases
+// of a replacement device.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	share := func(f *sdk.Fleet) {
 		f.Edges = append(f.Edges, [2]string{"d", "a"})

@@ -39,8 +39,8 @@ func pins(member string) []ed25519.PublicKey {
 		memberKey(member).Public().(ed25519.PublicKey)}
 }
 
-// newAudited makes the releases of member "b" without running the method: signatures do not depend on what the members
-// learned.
+// newAudited signs the releases of member "b" without running the method, because signatures do not depend on the
+// models. The releases of the rounds in blank have no pairwise noise.
 func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
 	t.Helper()
 	return newEnded(t, change, 0, blank...)

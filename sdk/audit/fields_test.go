@@ -45,8 +45,8 @@ func changes(path string, v any, put func(any), all map[string]func()) {
 	}
 }
 
-// known lists the fields that only the member can know: an auditor must trust the member's signature. In not_covered a
-// member can add lines, but not omit the constant lines.
+// known lists the fields that only the member can know: an auditor must trust the member's signature. A member can add
+// lines to not_covered, but cannot omit its constant lines.
 var known = []string{"averaged_model", "conditional_on", "sampler", "simulated", "not_covered and one more"}
 
 // TestEveryFieldIsChecked checks that an auditor with the fleet file and the ledger notices every change to a field of

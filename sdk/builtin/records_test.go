@@ -43,8 +43,8 @@ func writeLines(t *testing.T, lines ...string) (source string) {
 	return "csv:" + path
 }
 
-// losses returns the bits of each sample's losses at two vectors of parameters, queried one by one. It checks that
-// querying all samples in one batch gives the same bits.
+// losses queries each sample's loss separately, at two parameter vectors, and returns the bits of these losses. It
+// checks that querying all samples in one batch gives the same bits.
 func losses(t *testing.T, o *Oracle, fleet *fleetfile.File) (all [][2]uint64) {
 	t.Helper()
 	s, err := o.Open(t.Context(), fleet)

@@ -72,8 +72,8 @@ func FuzzControlAnswer(f *testing.F) {
 	})
 }
 
-// FuzzControlEnd checks that a request for an early end is answered with the last round with data or with the HTTP
-// status "conflict", whatever round is requested.
+// FuzzControlEnd checks that whatever round is requested as an early end, the answer is either a round of the run or
+// the HTTP status "conflict".
 func FuzzControlEnd(f *testing.F) {
 	for _, query := range []string{"3", "0", "-1", "99999999999999999999", "%33", "a=b", ""} {
 		f.Add(query)

@@ -61,8 +61,8 @@ func LostLedger(err error, file *fleetfile.Node, released bool) error {
 		file.Ledger, file.State)
 }
 
-// StatusOf returns the status of the node that a node file describes. It asks the node if it is running, and reads the
-// status from disk otherwise.
+// StatusOf returns the status of the node that a node file describes: from the node itself while it is running,
+// otherwise from disk.
 func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	st, err := AskStatus(ctx, file.State)
 	if errors.Is(err, ErrNotRunning) {
@@ -116,7 +116,8 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return &st, nil
 }
 
-// endLeft adds an early end to a status, and returns a fleet whose run ends with the same round.
+// endLeft adds the early end in the state folder dir, if any, to a status. It returns a copy of f whose run ends then,
+// or f itself if the folder has no state of this fleet.
 func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journal) *sdk.Fleet {
 	kept, err := state.ReadSnapshot(dir)
 	if err != nil || kept.Fleet != f.Hash() {
@@ -158,8 +159,8 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 // ErrOtherState means that a state folder does not belong to the node and run of the node file.
 var ErrOtherState = errors.New("the state belongs to another node or run")
 
-// Kept reads the last release from a node's state folder. It replaces Snapshot.Model with the model that
-// [sdk.Fleet.Model] makes of the release. The error wraps fs.ErrNotExist if the node has made no release.
+// Kept reads the last release from a node's state folder. It replaces Snapshot.Model with the result of
+// [sdk.Fleet.Model] for this release. The error wraps fs.ErrNotExist if the node has made no release.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {

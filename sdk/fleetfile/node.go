@@ -179,8 +179,8 @@ func (n *Node) Heads() string {
 	return n.Ledger + ".neighbors"
 }
 
-// Resolve makes a path from a file in the folder dir ready to open: a relative path is joined to dir. An empty path
-// stays empty.
+// Resolve converts a path in a file to a path that can be opened: it joins a relative path to dir, the folder of that
+// file. An empty path stays empty.
 func Resolve(dir, path string) string {
 	path = filepath.FromSlash(path)
 	if path == "" || filepath.IsAbs(path) {
@@ -214,7 +214,8 @@ func seconds(s *float64, field string, errs *faults) time.Duration {
 	return time.Duration(*s * float64(time.Second))
 }
 
-// parseProxy reads a URL without credentials. Its errors do not contain the URL, which may contain a password.
+// parseProxy parses the URL of a proxy and rejects a URL with credentials. Its errors do not contain the URL, which may
+// contain a password.
 func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

@@ -25,7 +25,8 @@ func init() { RegisterOracle("stream", parseStream) }
 // Stream is a program that answers a stream of queries.
 type Stream scorer.StreamConfig
 
-// parseStream parses the section of an oracle that is a program. The program runs in the node file's folder.
+// parseStream parses the section "oracle" of a node file whose oracle is a program. The program runs in the node file's
+// folder.
 func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 	var form struct {
 		Stream      []string      `json:"stream"`

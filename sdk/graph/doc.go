@@ -1,5 +1,5 @@
 // Package graph describes the communication graph of a run: an undirected, connected, simple graph over the nodes
-// 0..N-1, its spectrum, and the noise that its edges can hide.
+// 0..N-1, its spectrum, and how much noise hides each node if neighbors share noise.
 //
 // A graph comes from an edge list ([New]) or from a short description such as "ring" or "er:0.3" ([Parse]). All nodes
 // of a run must build the same graph, so every result depends on the arguments alone, with the same bits on every

@@ -136,8 +136,8 @@ func TestRegularFrequencies(t *testing.T) {
 	}
 }
 
-// TestErdosRenyiRedraws checks that if most draws for a P are disconnected, Parse draws again until it finds a
-// connected graph.
+// TestErdosRenyiRedraws checks that for a P so small that most draws are disconnected, Parse draws again until it finds
+// a connected graph.
 func TestErdosRenyiRedraws(t *testing.T) {
 	later := 0
 	for seed := range uint64(20) {

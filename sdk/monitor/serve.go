@@ -112,10 +112,10 @@ func Listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Guard passes on only requests from this machine. They come from a loopback address, were not forwarded by a proxy,
-// and have "localhost" or a loopback address as Host (which excludes web pages whose name resolves to 127.0.0.1). Guard
-// answers all other requests with 403 and the reason. The headers of every answer keep browsers from guessing the
-// answer's type, showing the answer in a frame, and storing it.
+// Guard passes on only requests from this machine: those that come from a loopback address, were not forwarded by a
+// proxy, and have "localhost" or a loopback address as Host (which excludes web pages whose name resolves to
+// 127.0.0.1). Guard answers all other requests with 403 and the reason. The headers of every answer keep browsers from
+// guessing the answer's type, showing the answer in a frame, and storing it.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()

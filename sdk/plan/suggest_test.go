@@ -103,7 +103,8 @@ func TestMostColluders(t *testing.T) {
 		}
 		graphs = append(graphs, g)
 	}
-	// All three share one graph of 16 partners, which caches its conductances as long as it is in use.
+	// For all three graphs NoiseGraph returns the same graph with 16 partners, which caches its conductances as long as
+	// it is in use.
 	partnered := sdk.Privacy{Partners: 16, Absent: 1}
 	noise, err := partnered.NoiseGraph(graphs[0], 0)
 	if err != nil {

@@ -221,8 +221,8 @@ func (o *Oracle) broken() error {
 		"error: %w", o.failures, o.last)
 }
 
-// pause returns the length of the pause after the given number of failures in a row: 0 after the first failure, then
-// doubling up to Backoff.
+// pause returns the length of the pause after the given number of failures in a row: none after the first failure, then
+// 10 ms, doubling with each further failure up to Backoff.
 func (o *Oracle) pause(failures int) time.Duration {
 	if failures < 2 {
 		return 0

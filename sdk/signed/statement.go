@@ -194,7 +194,8 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 	return fmt.Errorf("signed: "+format+": %w (%d keys known)", append(args, ErrSignature, len(keys))...)
 }
 
-// verified holds hashes of valid signatures with their keys and messages. A new hash replaces the one at its index.
+// verified holds hashes of valid signatures with their keys and messages. A new hash replaces the old hash at the same
+// index.
 var verified struct {
 	sync.Mutex
 	hashes [1024][sha256.Size]byte

@@ -85,7 +85,7 @@ func TestCertificateAgainstLedger(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}
-	// A ledger that was rolled back together with its mark contradicts the certificate, which is newer.
+	// A ledger that was rolled back together with its high-water mark contradicts the certificate, which is newer.
 	file, err := os.ReadFile(l.path)
 	if err != nil {
 		t.Fatal(err)

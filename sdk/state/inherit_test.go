@@ -79,7 +79,7 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 }
 
 // TestTornInheritance checks that a cost is inherited exactly once even if a crash tears its line at any byte, whether
-// the disk has the old or the new mark.
+// the disk has the old or the new high-water mark.
 func TestTornInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before, _ := os.ReadFile(markPath(path))
