@@ -217,10 +217,11 @@ func (z *fuzzer) chatter(ctx context.Context) {
 }
 
 // TestFuzzedExchanges simulates a member with a valid key that sends messages of every kind and content to a node that
-// works, recovers, and restarts. In half of the simulated runs (seeds 3 to 5, 9 to 11, and so on) the members use
-// pairwise noise. Nothing may panic, no run may end because of these messages, a node must be able to start from every
-// stored state, only releases may be charged, and the log must not grow with the number of frames. The test simulates 6
-// runs, or as many as SPADE_EXCHANGES says. If SPADE_EXCHANGE_SEED is set, it simulates only the run with this seed.
+// works, recovers, and restarts. These messages must not cause a panic, end a run, spoil a stored state, cause a charge
+// for anything but a release, or make the log grow with the number of frames.
+//
+// The test simulates 6 runs, or the number in SPADE_EXCHANGES. In half of the runs (seeds 3 to 5, 9 to 11, and so on)
+// the members use pairwise noise. If only SPADE_EXCHANGE_SEED is set, the test simulates the run with this seed.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
 	count, first := 6, 0

@@ -72,7 +72,7 @@ type Method struct {
 // Last returns the index of the final release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of the releases 1..releases use data and cost privacy.
+// Data returns how many releases up to a given one use data and cost privacy.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).

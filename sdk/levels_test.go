@@ -119,8 +119,8 @@ func ones(set int) (n int) {
 	return n
 }
 
-// conductance returns 1/(Sigma^-1)_ii for i = at, where Sigma = sigma^2 I + pair_sigma^2 L over the members outside the
-// set. It is the remaining pivot if row at is eliminated last.
+// conductance returns 1/(Sigma^-1)_ii for i = at. Sigma is sigma^2 I + pair_sigma^2 L, where L is the Laplacian of the
+// graph without the members in set. The result is the pivot of row i if this row is eliminated last.
 func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	n := g.N()
 	a := make([][]float64, n)

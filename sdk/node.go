@@ -174,7 +174,7 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of releases; see [Config].Average.
+// Averaged returns a copy of the mean of all releases; see [Config].Average.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// offering returns an offer of b for the given run. The offer is altered by change and signed with the key of the
-// member named in by.
+// offering returns an offer of b for the given run. The function change alters the offer, which is then signed with
+// memberKey(by).
 func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []byte {
 	private, err := pair.NewPrivate()
 	if err != nil {

@@ -174,8 +174,8 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain repeats, at a tick, offers that may have been lost. If still is true, because the node makes no progress,
-// relayAgain also asks for missing offers.
+// relayAgain is called at a tick, and repeats offers that may have been lost. The argument still is true if the node
+// makes no progress; relayAgain then also asks for missing offers.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return

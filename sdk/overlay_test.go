@@ -55,7 +55,7 @@ func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 }
 
 // agree checks that, in every release with noise, the two ends of each edge of the partner graph use the same key, and
-// that no other members share noise. It does not check the edges of the member named in apart.
+// that no other members share noise. It does not compare the keys on the edges of one member (apart).
 func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart string) {
 	t.Helper()
 	b.mu.Lock()

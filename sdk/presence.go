@@ -49,8 +49,8 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// overdue returns the neighbors that were silent for longer than patience. It returns the same neighbor at most once in
-// any period of this length. Time during which the node hears no neighbor is not counted, because the node itself may
+// overdue returns the neighbors that were silent for longer than patience. It returns a neighbor at most once in any
+// period of length patience. Time during which the node hears no neighbor is not counted, because the node itself may
 // be disconnected or asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()

@@ -29,7 +29,7 @@ func (h heartless) Send(ctx context.Context, to string, frame []byte) error {
 	return h.Transport.Send(ctx, to, frame)
 }
 
-// pulled is a transport that drops all frames until the time in its field back, like an unplugged cable.
+// pulled is a transport that drops all frames until the time pulled.back, as if its cable were unplugged.
 type pulled struct {
 	transport.Transport
 	back time.Time
@@ -89,8 +89,8 @@ func given(all []*sdk.Node) (up []string) {
 	return up
 }
 
-// leave runs all nodes and returns their errors. The parameter who lists the indices of the nodes that stop for good
-// once they have made the release whose number is after.
+// leave runs all nodes and returns their errors. The nodes whose indices are in who stop for good once they have made
+// release number after.
 func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup

@@ -19,8 +19,8 @@ import (
 // TestForgottenSuccessor lets the lost device return while its replacement is away. No neighbor remembers the
 // replacement, because all neighbors were killed between the replacement's first message and their own next release.
 // The lost device therefore continues. When the replacement device returns, it drops its edges to the neighbors that
-// continued with the lost device, and stops if no edge is left. Otherwise, both ends of every edge have the same bits.
-// Seeds work as in TestRecoveries.
+// continued with the lost device, and stops if no edge is left. If it drops no edge, both ends of every edge must store
+// the same vectors, bit for bit. Seeds work as in TestRecoveries.
 func TestForgottenSuccessor(t *testing.T) {
 	count, first := recoveries(t, 20)
 	late, fits := 0, 0

@@ -124,7 +124,8 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds to a message the proofs, the node's offer and all early-stop requests that the node knows of.
+// attach adds to a message the signed statements that prove its claims, all early-stop requests that the node knows of,
+// and the node's offer if messages of this kind carry offers.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)

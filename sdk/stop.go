@@ -38,7 +38,7 @@ type Wish struct {
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
 // least r + 1 + the largest distance, in edges, from this member to another. From release r+1 on, every message of this
 // member carries the stop. To make release s+1, a node needs release s of each neighbor. So a member h edges away knows
-// of the stop before it makes release r+1+h, and thus before any later round begins.
+// of the stop before it makes release r+1+h, and thus before it begins any round after the requested one.
 //
 // If more than [Stop.Members] members ask for a stop, only the [Stop.Members] requests for the earliest rounds count.
 // The run ends with the latest of these rounds.

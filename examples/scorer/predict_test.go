@@ -48,7 +48,7 @@ func numpy(t *testing.T) string {
 	return ""
 }
 
-// comparison is a recipe, and rows of data for which predict.py and package task must make the same predictions.
+// comparison holds a recipe and rows of data, for which predict.py and package task must make the same predictions.
 type comparison struct {
 	name   string
 	recipe *task.Recipe
@@ -57,8 +57,8 @@ type comparison struct {
 	rows   int
 }
 
-// several runs predict.py for each of several models. Its arguments are triples of files: a model, the data, and the
-// output. Python starts only once, because that takes longest.
+// several is a Python program that runs predict.py once for each model. One process runs all models, because starting
+// Python takes most of the time. The arguments are triples of files: a model, the data, and the output.
 const several = `
 import runpy, sys
 files = sys.argv[1:]
@@ -68,8 +68,8 @@ for i in range(0, len(files), 3):
         runpy.run_path("predict.py", run_name="__main__")
 `
 
-// compare writes a model file with random weights for each comparison, and checks that predict.py and package task use
-// it to make the same predictions. Some cells must have categories that are not in the model.
+// compare writes a model file with random weights for each comparison, and checks that predict.py and package task make
+// the same predictions from this file. The data must have categories that are not in the model.
 func compare(t *testing.T, python string, all []comparison) {
 	t.Helper()
 	dir := t.TempDir()

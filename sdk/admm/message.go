@@ -94,8 +94,8 @@ func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	return m.dequantize(base[c] + p.Grid[c])
 }
 
-// square returns sum plus the squared distance between two models: the model that p and base describe (see coordinate),
-// and the vector from. A nil vector means zeros.
+// square returns sum + |y - from|^2, where y is the model that p and base describe (see coordinate). A nil from means
+// zeros.
 func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
 	for c := range m.x {
 		off := float64(m.coordinate(p, base, c))

@@ -47,9 +47,9 @@ func (g recordGame) privacy() dpmech.Gaussian {
 	return p
 }
 
-// claimed returns the mu charged for all releases. After a takeover it instead returns the mu that the adversary's test
-// should find if the replacement device's releases have no data. This test sums the releases of both devices,
-// auditRounds-1 in total, of which only the g.lost releases of the lost device have data.
+// claimed returns the mu charged for all releases or, after a takeover, the mu that the adversary's test should find.
+// In that case the test sums the releases of both devices, auditRounds-1 in total, of which only the g.lost releases of
+// the lost device may have data.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)

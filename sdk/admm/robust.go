@@ -56,9 +56,9 @@ func (m *Machine) Influence(i int) Influence {
 // move: the sum of these moves so far. If the neighbor follows the method, the total move grows like the square root of
 // the number of rounds. An attacker makes it grow in proportion to the number of rounds, with releases that each look
 // normal. So the bound is on the total move, not on a message: the total move must stay in a ball. The center of the
-// ball is the coordinate-wise median of the total moves of all neighbors and of the client itself (0). The radius is
-// Config.Robust times the upper median of the distances from the center. The part of a total move beyond the ball is
-// clipped, in the penalty only.
+// ball is the coordinate-wise median of all neighbors' total moves and one zero vector, which stands for the client
+// itself. The radius is Config.Robust times the upper median of the distances from the center. The part of a total move
+// beyond the ball is clipped, in the penalty only.
 //
 // If the distance clipped from a neighbor's moves, summed over all rounds, exceeds insistence times the radius, the
 // center replaces the neighbor's total move. If a neighbor's releases have too little noise (see look), the client
@@ -138,7 +138,7 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 }
 
 // still reports whether a release has less noise than a release of an honest member would have, given the results y and
-// n of shown. A chi-square variable with n degrees of freedom is at most n*t, t < 1, with probability at most
+// n of shown. For t < 1, a chi-square variable with n degrees of freedom is at most n*t with probability at most
 // exp(-(n/2)(t-1-ln t)). still returns true if this bound, for t = y/n, is below exp(-17). A bound with the same bits
 // on every processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), where s is the sixteenth root of t.
 func still(y, n float64) bool {

@@ -324,8 +324,8 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// taken returns a neighbor's model after a release, clipped to the box bound. It uses the slice room for the model, and
-// updates base, the neighbor's grid point.
+// taken returns the i-th neighbor's model after a release, clipped to the given box. It stores the model in the slice
+// room, which it returns, and updates base, the neighbor's grid point.
 func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
 	outside := false
 	if len(in.Grid) == 0 {

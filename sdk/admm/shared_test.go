@@ -79,7 +79,7 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	}
 }
 
-// TestKeysOfSharedNoiseAreForgotten checks that a key is erased from memory after its release, on the grid and off it.
+// TestKeysOfSharedNoiseAreForgotten checks that a key is erased from memory after its release, with and without a grid.
 func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 	for _, step := range []float64{0, 0.2 / 16} {
 		keys := asked{}
