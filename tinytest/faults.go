@@ -39,8 +39,8 @@ func draw(seed uint64, kind uint32, from, to, seq int) *rng.Stream {
 	return &s
 }
 
-// either returns a schedule that, with probability p, gives a message the delays in hit. All other messages arrive on
-// time.
+// either returns a schedule that, with probability p, delivers one copy of a message for each delay in hit, or no copy
+// if hit is empty. All other messages arrive on time.
 func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		if draw(seed, kind, from, to, seq).Float64() < p {

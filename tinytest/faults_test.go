@@ -141,7 +141,7 @@ func TestFateLaws(t *testing.T) {
 }
 
 // TestChains checks that the bad state has the expected share and length, even if the chain changes its state in most
-// steps. The states do not depend on the order of queries.
+// steps, and that the states do not depend on the order of queries.
 func TestChains(t *testing.T) {
 	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1},
 		{0, 0.5}, {0.5, 0}} {

@@ -25,8 +25,8 @@ func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence
 	return s
 }
 
-// Hear records that a neighbor sent a message at the time now. Its silence must be reported at now+after, unless
-// another message arrives before that.
+// Hear records that a neighbor sent a message at the time now. The neighbor's silence must be reported at now+after,
+// unless another message arrives before that.
 func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,8 +22,9 @@ const (
 	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
 )
 
-// Journal holds what a node stores about other members in a run, as text with one JSON object per line. The first line
-// identifies the owner; each further line has a piece of evidence, an early-stop request or a quarantine.
+// Journal holds what a node stores about the other members of a run. Its text form has one JSON object per line: the
+// first line identifies the owner, and each further line has a piece of evidence, an early-stop request or a
+// quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet

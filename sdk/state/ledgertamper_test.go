@@ -208,8 +208,8 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 }
 
-// TestLedgerLines checks that a line is accepted only if Reserve would write exactly these bytes at this place, even if
-// the line is after the mark.
+// TestLedgerLines checks that a line, even one after the mark, is accepted only if Reserve would write exactly these
+// bytes at this place.
 func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)

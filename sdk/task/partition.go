@@ -164,7 +164,7 @@ func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int 
 	return parts
 }
 
-// unbalanced divides each class among the clients, then gives each empty client a random sample of the largest client.
+// unbalanced divides each class among the clients. Each empty client then gets one random sample of the largest client.
 func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]int {
 	parts := make([][]int, clients)
 	for c, m := range shuffledClasses(y, classes, seed) {

@@ -116,7 +116,7 @@ type Question struct {
 	Statement *signed.Statement
 }
 
-// duties returns what must still be sent to all neighbors about a slot in question: first the question without a
+// duties returns the questions about a slot that must still be sent to all neighbors: first the question without a
 // statement, then the question with the statement, each only once. The order in which the question and the statement
 // arrive affects only when they are passed on.
 func (c *claim) duties(s Slot) (list []Question) {

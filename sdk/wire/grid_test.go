@@ -193,8 +193,8 @@ func TestGridSize(t *testing.T) {
 				h = source
 			}
 			// From dimension 10,000 on, a grid takes at most 3 % more than its entropy, not counting the frame's own 12
-			// bytes, which matter only for small numbers. The limit is 6 % for numbers around 1, which occur only on a
-			// grid as coarse as the noise, because no parameter of the Rice code fits them well.
+			// bytes, which matter only if the numbers are small. For numbers around 1 the limit is 6 %, because no
+			// parameter of the Rice code fits them well; they occur only on a grid as coarse as the noise.
 			most := 1.03
 			if sd == 1 {
 				most = 1.06
@@ -222,7 +222,7 @@ func TestGridSize(t *testing.T) {
 	}
 }
 
-// Decode refuses a packed grid of dimension 100 with any of these errors.
+// Decode fails for each of these errors in a packed grid of dimension 100.
 func TestDecodeRefusesPacked(t *testing.T) {
 	const dim = 100
 	ones := bytes.Repeat([]byte{0xff}, 300)

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Decode refuses planes of dimension 100 with any of these errors.
+// Decode fails for each of these errors in planes of dimension 100.
 func TestDecodeRefusesPlanes(t *testing.T) {
 	const dim = 100
 	repeat := func(b ...byte) (p []byte) {

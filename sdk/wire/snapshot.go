@@ -86,7 +86,7 @@ type neighbor struct {
 	Flow       floats   `cbor:"13,keyasint"`
 }
 
-// maxCut is the bit pattern of the largest float32. The bit patterns of non-negative numbers increase with the numbers.
+// maxCut is the bit pattern of the largest float32. Non-negative floats have the same order as their bit patterns.
 const maxCut = 0x7f7fffff
 
 // Bounds on the size of a snapshot in bytes, without the numbers in its vectors.

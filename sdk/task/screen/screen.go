@@ -37,7 +37,7 @@ type Report struct {
 	Suspicions []Suspicion `json:"suspicious"`
 }
 
-// Count is the number of rows with a value.
+// Count is a value and the number of rows that have it.
 type Count struct {
 	Value string `json:"value"`
 	Rows  int    `json:"rows"`
@@ -66,8 +66,8 @@ type Suspicion struct {
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
-// Table checks samples as [task.Recipe.Raw] returns them. own reports whether the recipe was fitted on these samples,
-// so that there are no other expected values to compare with. unknown maps a column and a value that is not one of its
+// Table checks samples as [task.Recipe.Raw] returns them. If own is true, the recipe was fitted on these samples, and
+// Table does not compare them with the recipe's values. unknown maps a column and a value that is not one of its
 // categories to the number of times that the value occurs; it may be nil. Table does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}

@@ -20,7 +20,7 @@ import (
 // Soon is how long a test waits for a condition to become true.
 const Soon = time.Minute
 
-// End is the transport of one member over a broker.
+// End is one member's transport over a broker.
 type End interface {
 	transport.Transport
 	transport.Notifier
@@ -73,7 +73,7 @@ func (o Opener) Open(t testing.TB, s Setup) End {
 	return e
 }
 
-// Pair opens the ends of two members of a run, a and b, that are each other's only peer.
+// Pair opens the ends of the members a and b of a run. Each is the other's only peer.
 func (o Opener) Pair(t testing.TB, run, a, b string) (End, End) {
 	t.Helper()
 	return o.Open(t, Setup{Run: run, Name: a, Peers: []string{b}}), o.Open(t, Setup{Run: run, Name: b, Peers: []string{a}})
@@ -123,7 +123,7 @@ func Receive(t testing.TB, tr End, from string, frame []byte) {
 	}
 }
 
-// Nothing fails the test if a frame arrives within a short time.
+// Nothing is the check that no frame arrives within a short time. If a frame arrives, the test fails.
 func Nothing(t testing.TB, tr End) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
