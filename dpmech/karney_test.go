@@ -24,7 +24,8 @@ type karney struct {
 // first.
 type uniform struct{ digits []uint64 }
 
-// fill draws round(2^shift * Z), rounded to nearest, for every element of dst; shift is at most 50.
+// fill sets every element of dst to 2^shift * Z, rounded to the nearest integer, where each Z is a new standard normal
+// number. shift is at most 50.
 func (n *karney) fill(dst []int64, shift int) error {
 	for i := range dst {
 		dst[i] = n.draw(shift)
@@ -35,7 +36,8 @@ func (n *karney) fill(dst []int64, shift int) error {
 	return nil
 }
 
-// draw returns round(2^shift * Z). k is the integer part of |Z| and x its fractional part.
+// draw returns 2^shift * Z, rounded to the nearest integer, for a standard normal number Z. k is the integer part of
+// |Z|, and x is its fractional part.
 func (n *karney) draw(shift int) int64 {
 	for n.err == nil {
 		// Step N1: draw k with probability proportional to exp(-k/2).
@@ -163,8 +165,8 @@ func (n *karney) word() uint64 {
 	return w
 }
 
-// TestUniformTies checks that a comparison continues with the next digits if two 64-bit digits are equal. Random draws
-// would never lead to this case.
+// TestUniformTies checks that a comparison continues with the next digits if two 64-bit digits are equal, a case that
+// random draws practically never reach.
 func TestUniformTies(t *testing.T) {
 	n := karney{random: stream(13)}
 	a, b := uniform{digits: []uint64{5, 9}}, uniform{digits: []uint64{5}}

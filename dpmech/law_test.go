@@ -162,11 +162,11 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes returns the number of draws for all tests except the test of signs (plain), the number of draws for the test of
-// signs (signs), and the smallest relative error in the scale that these draws detect, or 0 if none (fault); see
-// TestNormalLawPower. With SPADE_LONG, the draws detect a scale that is wrong by 0.5 %, and wrong signs in 0.1 % of the
-// draws. Without SPADE_LONG, plain is divided by 5 and signs by 10, and only errors about three times as large are
-// detected. With -short, both numbers are even smaller.
+// sizes returns two numbers of draws: signs for the test of signs, and plain for all other tests. The result fault is
+// the smallest relative error of the scale that these draws detect, or 0 with -short; see TestNormalLawPower.
+//
+// With SPADE_LONG, the draws detect an error of 0.5 % in the scale, and wrong signs in 0.1 % of the draws. Without
+// SPADE_LONG, there are fewer draws, which detect only errors about three times as large.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():
@@ -305,8 +305,8 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// TestTailLaw checks the tail, which random draws rarely reach: the accepted fraction and the distribution of the
-// accepted points must agree with the complementary error function.
+// TestTailLaw checks the tail, which random draws rarely reach. The fraction of proposed points that are accepted, and
+// the distribution of the accepted points, must agree with the complementary error function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)
 	tries := 20000

@@ -69,8 +69,8 @@ func TestConductanceOnlyGrows(t *testing.T) {
 		}
 		e := edges[out]
 		for name, change := range map[string][4]float64{"both add": {1, 1, 1, 1}, "keys differ": {1, 0, 0, 1}} {
-			// The covariance is I + ratio^2 (L' + C), where L' is the Laplacian without the edge, and C has the 2x2
-			// matrix in the variable change in the rows and columns of the edge's two ends.
+			// The covariance is I + ratio^2 (L' + C), where L' is the Laplacian without the edge. C is zero except
+			// where the rows and columns of the edge's two ends meet; there it is the 2x2 matrix change.
 			m := make([][]float64, n)
 			for v := range m {
 				m[v] = make([]float64, n+1)

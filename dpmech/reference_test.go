@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// reference evaluates the three conversions directly from their definitions, with prec binary digits and without the
-// code under test. It computes tails with a power series or a continued fraction, and exponentials and logarithms with
-// power series and Newton's method.
+// reference evaluates the three accounting methods directly from their definitions, with prec binary digits and without
+// the code under test. It computes tails with a power series or a continued fraction, exponentials with a power series,
+// and logarithms with Halley's method.
 type reference struct {
 	prec    uint
 	ln2, pi *big.Float

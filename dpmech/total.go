@@ -8,8 +8,8 @@ const (
 	// AllOthers is the name of the stronger of the two adversaries of releases with pairwise noise: all other members,
 	// who together know all of this noise.
 	AllOthers = "all other members together"
-	// WeakestNamed is the name of the weaker of the two adversaries of a total if it is unknown which runs the total
-	// covers, and thus which adversaries these runs name.
+	// WeakestNamed is the name of the weaker of the two adversaries of a [Total] that does not record which adversaries
+	// its runs name.
 	WeakestNamed = "the weakest adversary that a run names"
 )
 
@@ -58,8 +58,8 @@ type adversary struct {
 	colluders, absent int  // see [Shared]
 }
 
-// or returns the adversary to whom the sum of two costs applies. It has the smaller number of colluders and the smaller
-// nonzero number of absent members.
+// or returns the adversary to whom the sum of two costs applies. Of the two numbers of colluders, this adversary has
+// the smaller one; of the two numbers of absent members, the smaller nonzero one.
 func (a adversary) or(b adversary) adversary {
 	switch {
 	case !a.shared:

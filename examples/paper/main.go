@@ -14,7 +14,7 @@
 //	patients   the same hospitals, protecting each patient instead of each hospital
 //	records    SPADE-DFL and its rivals at record-level privacy
 //	adapter    a frozen network adapted to noisy digits: SPADE-DFL, averaging, and methods that send only scalars
-//	scale      time and memory of a round as networks, models and data grow; -small: up to the third size
+//	scale      time and memory of a round as networks, models and data grow; with -small, three sizes of each
 //	versus     the same job with the SDK and with a plain numpy program
 //	all        all of the above except adapter, scale and versus; it also searches for missing settings
 //	report     the tables and figures for the existing runs

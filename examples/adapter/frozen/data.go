@@ -14,7 +14,7 @@ import (
 // Clean is the number of MNIST digits reserved for training the network. No member gets any of these digits.
 const Clean = 20_000
 
-// Source holds the MNIST digits and a network that was trained on the first digits.
+// Source holds the MNIST digits and a network that was trained on the first digits of the training set.
 type Source struct {
 	Network
 	Base        []float32 // the network's parameters

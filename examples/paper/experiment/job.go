@@ -207,11 +207,9 @@ func Methods() []method.Method {
 		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
 }
 
-// Variants of SPADE-DFL. A variable's name says what the variant adds to the paper's form. The variant centeredCooled
-// and all variants after it have a cool-down. In addition, the variant together averages releases, the variant shared
-// has pairwise noise, and sharedMomentum has pairwise noise, momentum and twice the mixing. The last two variables are
-// rivals: DP-FedAvg as published, with a server that sees every update and adds the noise, and a form of DP-FedAvg
-// without a server.
+// The paper's form of SPADE-DFL, its variants, and two references. The references are trustedServer, which is DP-FedAvg
+// as published, with a server that sees every update and adds the noise, and gossip, a form of DP-FedAvg without a
+// server. After each release, sharedMomentum makes at least twice as many mixing rounds as shared.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}

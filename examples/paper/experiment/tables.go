@@ -49,7 +49,7 @@ func MostSeeds(table string) int {
 	return math.MaxInt
 }
 
-// The number of clients in Table II, and the number of rounds in all comparisons except Longer.
+// The number of clients in Table II, and the maximum number of rounds in all comparisons except Longer.
 const (
 	clients = 31
 	rounds  = 50

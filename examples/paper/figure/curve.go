@@ -89,7 +89,8 @@ type key struct {
 // group holds all curves of one data set, by key.
 type group struct {
 	dataset string
-	// in the order of a figure; methods that are not in the paper come first, in order of first appearance
+	// both in the order in which a figure shows them; methods that are not in the paper come first, in order of first
+	// appearance
 	partitions, methods []string
 	rounds              []int                   // ascending
 	at                  map[key]map[int]float64 // accuracies by seed

@@ -50,8 +50,8 @@ func (e *estimator) begin(p rng.Purpose, client, round, step int) error {
 	return e.ctx.Err()
 }
 
-// batch draws n samples of the selected client: every sample occurs passes times, and the samples in rest, a random
-// subset, occur one more time. The draw depends on the round and the step.
+// batch draws n samples of the selected client. The batch contains every sample as often as passes says, and the
+// samples in rest, a random subset, once more. The draw depends on the round and the step.
 func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	m := e.w.Clients[e.client].Samples
 	if n%m == 0 {
@@ -105,8 +105,8 @@ func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step 
 	return e.add(g, x, mu, n, 1, n, release{}, client, round, step)
 }
 
-// add adds to g the gradient estimates of n samples drawn by batch, each divided by whole. A sample's estimate is the
-// mean of two-point estimates along dirs fresh directions, clipped by r.
+// add adds to g the gradient estimates of n samples drawn by batch. A sample's estimate is the mean of two-point
+// estimates along fresh directions, as many as dirs says. It is clipped by r and then divided by whole.
 func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
 	if err := e.begin(rng.Step, client, round, step); err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestWilcoxonOnPublishedData(t *testing.T) {
 	if want := (Test{Pairs: 15, Plus: 96, P: 0.041259765625, Exact: true}); got != want {
 		t.Errorf("maize: %+v, want %+v", got, want)
 	}
-	// Hollander and Wolfe: values of the Hamilton depression scale before and after treatment. V = 40, p = 0.03906.
+	// Hollander and Wolfe: values of the Hamilton depression scale before and after treatment. W+ = 40, p = 0.03906.
 	x = []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
 	y = []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
 	if got, err = Wilcoxon(x, y, DropZeros); err != nil {
