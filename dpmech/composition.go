@@ -94,8 +94,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
 }
 
-// allows returns an error that wraps [ErrBudget] if the total would exceed the limit after the cost of the run's
-// counted releases is replaced with the parameter cost.
+// allows returns an error that wraps [ErrBudget] if the total would exceed the limit with the given cost in place of
+// the cost of the run's counted releases.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
 	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
 	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {

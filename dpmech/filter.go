@@ -78,8 +78,8 @@ func (l *Limit) lifelong() *Limit {
 	return l
 }
 
-// Left returns the budget that remains if the releases so far have the total cost in the parameter spent. The result
-// has two numbers in zCDP, one for each of the two adversaries of a [Total]; both are infinite if l is nil.
+// Left returns the budget that remains. The parameter spent is the total cost of the releases so far. The result has
+// two numbers in zCDP, one for each of the two adversaries of a [Total]; both are infinite if l is nil.
 func (l *Limit) Left(spent Total) Total {
 	left := Total{Rho: math.Inf(1), All: math.Inf(1), weakest: spent.weakest}
 	if l == nil {
@@ -115,8 +115,8 @@ func (l *Limit) bounds(u Unit, what string) error {
 		what, ErrBudget, ErrUnit, l, u)
 }
 
-// allows returns an error that wraps ErrBudget if the total including the requested release (the parameter after)
-// exceeds the limit or maxSpend. The error states the totals before and after this release.
+// allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend. The
+// parameters before and after are the totals without and with this release; the error states both.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)

@@ -77,8 +77,8 @@ func (g Gaussian) Rho() float64 {
 // with the local sigma, rounded up.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
-// rho returns the cost of the release against an adversary who cannot remove noise with the standard deviation in the
-// parameter faced.
+// rho returns the cost of the release against an adversary who cannot remove part of the noise. The parameter faced is
+// the standard deviation of this part.
 func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)

@@ -75,8 +75,8 @@ func (b *bench) growth(start time.Time) error {
 	return nil
 }
 
-// grow measures one simulation. It returns the seconds per round and the peak memory in MB, each the best of up to
-// three runs.
+// grow measures one simulation. It returns the seconds per round and the peak memory in MB, each as the minimum over up
+// to three runs.
 func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 	dir := filepath.Join(b.dir, "grown")
 	defer os.RemoveAll(dir)

@@ -133,8 +133,8 @@ const (
 	enough   = 7 * time.Minute  // begin no row after this time, so that growth and kernels end within ten minutes
 )
 
-// inTurns alternates between the measurements ours and theirs, up to k times each. It stops early once the time in the
-// constant patience has elapsed, and returns the smallest result of each measurement.
+// inTurns alternates between two measurements, ours and theirs. It makes each up to k times, but stops early after a
+// time limit (the constant patience). It returns the smallest result of each.
 func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
 	start := time.Now()
 	for i := 0; i == 0 || i < k && time.Since(start) < patience; i++ {

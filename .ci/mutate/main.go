@@ -136,7 +136,7 @@ func (m mutation) find(root string) (sound []byte, err error) {
 	return sound, nil
 }
 
-// each calls the function do for every item, with one worker per folder. It returns all errors.
+// each calls do(folder, item) for every item and returns all errors. It uses one worker per folder.
 func each[Item any](folders []string, items []Item, do func(folder string, i Item) error) []error {
 	next := make(chan Item)
 	failed := make(chan error)

@@ -28,7 +28,7 @@ func call(args ...string) (code int, out, log string) {
 	return code, o.String(), l.String()
 }
 
-// toy adds the flag -anyway to the arguments of the command run, so that a run starts despite a bad forecast. In tests,
+// toy adds the flag -anyway to the arguments of the run command, so that a run starts despite a bad forecast. In tests,
 // forecasts are usually bad because fleets are small and runs are short. toy returns the arguments of other commands
 // unchanged.
 func toy(args []string) []string {

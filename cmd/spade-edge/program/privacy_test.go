@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// object runs the command privacy with args and decodes its JSON output.
+// object runs the privacy command with args and decodes its JSON output.
 func object[T any](t *testing.T, args ...string) (v T) {
 	t.Helper()
 	into(t, &v, cli.ExitDone, with([]string{"privacy"}, args...)...)

@@ -66,9 +66,9 @@ var (
 	troubleLine = regexp.MustCompile(`(?m)^(?:\[\w+\] )?trouble '((?:[^']|'')+)' `)
 )
 
-// TestTroubleshooting checks that every entry of the help topic has a cause and a remedy, and that a command or a test
-// provokes its message: either the command "trouble" in the transcripts, which checks the message and the exit code, or
-// a test in this file.
+// TestTroubleshooting checks that every entry of "spade-edge help troubleshooting" has a cause and a remedy, and that
+// its message is provoked in one of two ways: by a test in this file, or by a "trouble" line in the transcripts, which
+// checks the message and the exit code.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")
@@ -172,8 +172,8 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	return a
 }
 
-// releaseOf returns the encoded release r of a member. It is signed with the key of the member named in the parameter
-// by, who need not be the same member.
+// releaseOf returns the encoded release r of a member. The parameter by names the member whose key signs it, possibly
+// another member.
 func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)

@@ -17,7 +17,7 @@ import (
 )
 
 // TestStart checks that a random initial model has the same bits on every processor and depends on the seed. It also
-// checks that an initial model is rejected if its file, written by numpy.save or by the command export, is incomplete
+// checks that an initial model is rejected if its file, written by numpy.save or by the export command, is incomplete
 // or has numbers that are not finite.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
