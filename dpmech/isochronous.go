@@ -67,8 +67,8 @@ func isoCell(r uint64) (cell, height uint64) {
 	return cell, height
 }
 
-// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u/2^64)/4, with an error of at most 5. height is the height
-// of the cell; it is 0 for the tail, for which isoDensity returns 0.
+// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u/2^64)/4, with an error of at most 5. The parameter height
+// is the height of the cell. For the tail, height must be 0, and the result is 0.
 func isoDensity(cell, height, u uint64) uint64 {
 	// With j = cell and U = u/2^64, x^2/2 = (j/4)^2/2 + 4z, where z = U(2j+U)/128 < 0.53.
 	z, _ := bits.Mul64(u, cell<<58)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// karney is an exact sampler that shares no code with the samplers of the package and is twenty times slower: Algorithm
-// N of Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
-// It draws uniform numbers digit by digit, and only as many digits as comparisons need.
+// karney is an exact sampler that implements Algorithm N of Karney, "Sampling exactly from the normal distribution"
+// (ACM Transactions on Mathematical Software 42:3, 2016). It shares no code with the samplers of the package and is
+// twenty times slower. It draws uniform numbers digit by digit, and only as many digits as comparisons need.
 type karney struct {
 	random  io.Reader
 	err     error // first error of random, after which every loop ends
@@ -36,8 +36,8 @@ func (n *karney) fill(dst []int64, shift int) error {
 	return nil
 }
 
-// draw returns 2^shift * Z, rounded to the nearest integer, for a standard normal number Z. k is the integer part of
-// |Z|, and x is its fractional part.
+// draw returns 2^shift * Z, rounded to the nearest integer, for a standard normal number Z. In the code, k is the
+// integer part of |Z|, and n.x is the fractional part.
 func (n *karney) draw(shift int) int64 {
 	for n.err == nil {
 		// Step N1: draw k with probability proportional to exp(-k/2).
@@ -55,8 +55,8 @@ func (n *karney) draw(shift int) int64 {
 		if !n.all(k+1, func() bool { return n.accept(k) }) {
 			continue
 		}
-		// Step N5, and rounding: one digit beyond the grid determines whether to round down or up; a tie has
-		// probability 0. A k above 2^12, which has a probability below exp(-2^23), would overflow.
+		// Step N5: round, and draw the sign. One digit beyond the grid determines whether to round down or up; a tie
+		// has probability 0. A value of k above 2^12 would overflow, but has a probability below exp(-2^23).
 		half := int64(n.digit(&n.x, 0) >> (63 - shift))
 		abs := int64(k)<<shift + (half+1)>>1
 		if n.word()&1 == 1 {

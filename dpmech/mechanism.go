@@ -33,10 +33,10 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	}, nil
 }
 
-// Release replaces an update s with clip(s) + nu, as in steps 8 and 9 of Algorithm 1 in the paper. A round has only one
-// release, and this is the only part of it that depends on the data. s has the mechanism's length and is in the same
-// unit as g.Clip. An update with a NaN or an infinity is treated as the zero vector. The noise is drawn before the
-// update is read, so a failure does not depend on the update.
+// Release replaces an update s with clip(s) + nu, as in steps 8 and 9 of Algorithm 1 in the paper. Each round has only
+// one release, and no other part of the round depends on the data. s has the mechanism's length and is in the same unit
+// as g.Clip. An update with a NaN or an infinity is treated as the zero vector. The noise is drawn before the update is
+// read, so a failure does not depend on the update.
 //
 // pairs is the pairwise noise, with one entry for each partner. If there are any pairs, g.Shared must be set. Summed
 // over all members of a network, the pairwise noise cancels exactly on the fine grid.

@@ -143,8 +143,8 @@ func TestReleaseOnGridIsRoundingShift(t *testing.T) {
 	}
 }
 
-// TestReleaseOnGridRoundsToNearest checks that, for any other step, the sum is rounded as in rational arithmetic,
-// except for values too close to a midpoint.
+// TestReleaseOnGridRoundsToNearest checks that, if sigma/step is not a power of two, the sum is rounded as in rational
+// arithmetic, except for values too close to a midpoint.
 func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 	const dim = 20_000
 	g := Gaussian{Clip: 1, Sigma: 3}

@@ -63,8 +63,8 @@ func TestHeights(t *testing.T) {
 	}
 }
 
-// TestColumns checks the alias table. Each cell, each wedge and the tail may be divided among several columns; its
-// parts must add up exactly to its weight.
+// TestColumns checks the alias table. Each cell, each wedge and the tail may be divided among several columns; the
+// parts must add up exactly to the weight of the whole.
 func TestColumns(t *testing.T) {
 	var got, want [256]uint64
 	for i, c := range columns {
@@ -99,8 +99,8 @@ func TestIsoCell(t *testing.T) {
 	}
 }
 
-// slow returns the number that the named sampler draws from the random words of next. It follows the sampler's
-// description in arbitrary-precision arithmetic.
+// slow returns the number that the named sampler draws from the random words that the function next returns. It follows
+// the sampler's description in arbitrary-precision arithmetic.
 func slow(name string, next func() uint64, shift int) int64 {
 	for {
 		r := next()
@@ -153,8 +153,8 @@ func slow(name string, next func() uint64, shift int) int64 {
 	}
 }
 
-// below decides the trial t, whose uniform numbers U and Y begin with the digits u and y. It draws further digits from
-// next.
+// below returns the result of the trial t, whose uniform numbers U and Y begin with the digits u and y. It gets further
+// digits from the function next.
 func below(t trial, u, y []uint64, next func() uint64) bool {
 	for {
 		// side returns the smallest (if more is 0) or largest (if more has all bits set) number that begins with these
@@ -208,7 +208,7 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// TestEveryPath checks the samplers on every code path, each reached with random words chosen for it. The number of
+// TestEveryPath checks every code path of the samplers, with random words chosen to reach this path. The number of
 // words used confirms the path: two for a point below a rectangle, three for a trial, and two more each time a
 // comparison needs further digits.
 func TestEveryPath(t *testing.T) {

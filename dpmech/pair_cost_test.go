@@ -124,9 +124,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// TestCertificateOfTwoSharedNoises checks that, if the costs of several releases are against different adversaries,
-// their certificate names the weakest of these adversaries. The limit against all other members together must cover the
-// stated cost.
+// TestCertificateOfTwoSharedNoises checks that a certificate for releases with different adversaries names the weakest
+// of these adversaries. The limit against all other members together must cover the stated cost.
 func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more, fewer := shared, shared
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestRoundingVanishes checks the claim in section 5 of part 3 of PROOF.md. The sum of rounded pairwise noise with
-// standard deviation s and a Gaussian with standard deviation t has nearly the same distribution as the sum of the
-// unrounded noise, the same Gaussian and a uniform number. The test uses s and t so small that the bound is visible; in
-// a release, s is at least 2^24 and t at least 2^10.
+// TestRoundingVanishes checks a claim in section 5 of part 3 of PROOF.md. Let w be pairwise noise with standard
+// deviation s, and g a Gaussian number with standard deviation t. Then g plus the rounded w has nearly the same
+// distribution as g plus w plus a uniform number. The test uses s and t so small that the bound is visible; in a
+// release, s is at least 2^24 and t at least 2^10.
 func TestRoundingVanishes(t *testing.T) {
 	for _, c := range []struct{ s, t float64 }{{0.5, 0.2}, {1, 0.3}, {1, 0.5}, {3, 0.4}, {3, 0.7}} {
 		cell := func(x float64) float64 { // the probability of the unit interval around x

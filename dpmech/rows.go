@@ -47,8 +47,8 @@ func CheckRows(g Gaussian, dim, most int) error {
 	return nil
 }
 
-// ReleaseRows sets dst, which has the mechanism's length, to the exact sum of the clipped rows plus noise. A round with
-// record-level privacy has only one release, and this is the only part of it that depends on the data.
+// ReleaseRows sets dst, which has the mechanism's length, to the exact sum of the clipped rows plus noise. Each round
+// with record-level privacy has only one release, and no other part of the round depends on the data.
 //
 // Each unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and rounded to the fine
 // grid. A row that is not finite is treated as zero. The integers are added exactly, so replacing one unit changes the

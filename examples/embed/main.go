@@ -43,7 +43,7 @@ func main() {
 	check(os.RemoveAll(dir))
 }
 
-// pump runs the node of one pump. Its state in dir lets it continue after a crash; its readings never leave it.
+// pump runs the node of one pump. The node's state in dir survives a crash; the pump's readings never leave the node.
 func pump(fleet *fleetfile.File, link *ws.Transport, name string, key ed25519.PrivateKey, dir string) {
 	store, err := state.Open(dir)
 	check(err)

@@ -181,7 +181,7 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
 	}
 	if command == "quick" {
-		// Copy the ceilings, the accuracies of models trained on all data in one place, from the committed results. The
+		// Copy the ceilings (the accuracies of models trained on all data in one place) from the committed results. The
 		// splits are the same, and computing the ceilings would take longer than all runs.
 		if known, err := os.ReadFile(filepath.FromSlash("results/ceilings.csv")); err == nil {
 			if err := os.WriteFile(filepath.Join(*out, "ceilings.csv"), known, 0o644); err != nil {

@@ -28,8 +28,8 @@ const dim = 4
 
 var members = []string{"a", "b", "c"}
 
-// ways lists the scorers, each with the program that it needs and its description for the field "oracle" of a node
-// file. In a description, HERE is replaced with the path of this folder.
+// ways lists the scorers. Each entry has the program that the scorer needs, and the scorer's description for the field
+// "oracle" of a node file. In a description, HERE is replaced with the path of this folder.
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},

@@ -59,8 +59,8 @@ type OneByOne struct {
 	End func()
 }
 
-// Losses calls OracleFunc for each query in turn and stores NaN for each call that fails. It returns an error if ctx
-// ends.
+// Losses calls OracleFunc for each query in turn and stores NaN for each call that fails. It returns an error if ctx is
+// done.
 func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	for i, q := range queries {
 		if err := ctx.Err(); err != nil {

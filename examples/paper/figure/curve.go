@@ -135,7 +135,7 @@ func newGroup(curves []Curve) (*group, error) {
 	return g, nil
 }
 
-// values returns the accuracies for a key in percent, in ascending order of seed.
+// values returns the accuracies, in percent, for a key, in ascending order of seed.
 func (g *group) values(k key) []float64 {
 	at := g.at[k]
 	var out []float64
@@ -145,8 +145,8 @@ func (g *group) values(k key) []float64 {
 	return out
 }
 
-// paired returns the accuracies for two keys in percent, restricted to the seeds that both keys have, in ascending
-// order of seed.
+// paired returns the accuracies, in percent, for two keys, in ascending order of seed. It includes only seeds that both
+// keys have.
 func (g *group) paired(a, b key) (x, y []float64) {
 	for _, seed := range seeds(g.at[a]) {
 		if v, ok := g.at[b][seed]; ok {

@@ -280,14 +280,13 @@ func regress(d *task.Data) []float32 {
 	return model
 }
 
-// mark holds the scores of a model at one hospital, in the order of metrics.
+// mark holds the scores of a model at one hospital, in the order of the variable metrics.
 type mark [6]float64
 
 var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificity", "Brier"}
 
 // judge scores models on the held-out patients of each hospital. There is either one model per hospital or one model
-// for all. If shift is positive, each hospital is scored with the model of the hospital that is shift places further on
-// in the list, cyclically.
+// for all. If shift is positive, hospital i is scored with the model of hospital i+shift, modulo the number of models.
 func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 	var out []mark
 	for i, w := range sites {

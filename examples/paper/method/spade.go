@@ -108,7 +108,7 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting,
 }
 
 // network returns a simulated fleet whose members are the world's clients. The noise is derived from the world's seed.
-// change may alter the configuration of each client.
+// The function change may alter the configuration of each client.
 func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *admm.Config)) (*sim.Sim, error) {
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {
 		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})

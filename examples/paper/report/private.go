@@ -195,7 +195,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	return nil
 }
 
-// counted is like text, but appends the number of runs if it differs from seeds.
+// counted is like text, but appends the number of runs if this number differs from seeds.
 func (c *cell) counted(f value, seeds int) string {
 	text := c.text(f)
 	if c != nil && len(c.runs) != seeds {

@@ -86,8 +86,9 @@ func sumOfRanks(set int) (sum int) {
 	return sum
 }
 
-// TestWilcoxonWithTiesAndZeros checks the normal approximation for data with ties and zeros. It computes the mean and
-// variance of W+ by enumerating all signs of the differences, and from them the p value that Wilcoxon must return.
+// TestWilcoxonWithTiesAndZeros checks the normal approximation for data with ties and zeros. It enumerates all signs of
+// the differences to compute the mean and variance of W+. These two values determine the p value that Wilcoxon must
+// return.
 func TestWilcoxonWithTiesAndZeros(t *testing.T) {
 	for _, size := range [][]float64{{1, 1, 2, 3, 3, 3, 4, 5}, {0, 0, 1, 2, 2, 3, 5}, {0, 1, 2, 3, 4, 5, 6},
 		{2, 2, 2, 2, 2}} {

@@ -167,7 +167,7 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 	return w.p.Loss(w.client, h, x), nil
 }
 
-// errFar means that the steps of a run are too long to derive its iterates from its queries.
+// errFar means that the steps of a run are too long to derive the iterates from the queries.
 var errFar = errors.New("too far to derive its iterate from the queries")
 
 // read processes query number n of a step. In each coordinate, if two directions of the step differ, phi is the
