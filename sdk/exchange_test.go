@@ -25,8 +25,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fuzzer is the transport of "b", a member with a valid key. It sends "a" the frames of a node, some of them altered,
-// and invented frames of every kind. It records everything that "a" reveals to it.
+// fuzzer is the transport of "b", a member with a valid key. It sends frames to "a": those of an ordinary node, some of
+// them altered, and invented ones of every kind. It records everything that "a" reveals to it.
 type fuzzer struct {
 	transport.Transport
 	fleet *sdk.Fleet

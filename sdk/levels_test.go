@@ -85,9 +85,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// left returns the standard deviation of the noise that remains on a graph in the worst case after members collude. The
-// parameter gone is the number of colluders. The result is the square root of the smallest 1/(Sigma^-1)_ii, computed by
-// elimination.
+// left returns, for the worst set of colluders of size gone, the standard deviation of the noise that remains on a
+// graph. This is the square root of the smallest 1/(Sigma^-1)_ii, computed by elimination.
 func left(g *graph.Graph, p sdk.Privacy, gone int) float64 {
 	n, least := g.N(), math.Inf(1)
 	for set := range 1 << min(n, 12) {

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// ErrClone reports two releases of one round signed with this node's key.
+// ErrClone reports that this node's key signed two releases of one round.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a running member. Its methods are safe for concurrent use.

@@ -102,7 +102,7 @@ func (r *run) send(msgs []admm.Message) error {
 	return nil
 }
 
-// post encodes a message and queues it for the neighbor whose number is to. It does nothing if there is no such
+// post encodes a message and queues it for the neighbor with the given number. It does nothing if there is no such
 // neighbor.
 func (r *run) post(to int, m *admm.Message) error {
 	box := r.outbox[to]

@@ -317,9 +317,9 @@ func TestTwoOffersOfAMember(t *testing.T) {
 	book.agree(t, f, noise, "b")
 }
 
-// TestPartnerNeverComes checks that Config.Without gives up a partner that never appears, whether or not it is a
-// neighbor, and that Config.Patience gives up only neighbors: a node keeps waiting for a distant partner.
-// (TestMissingKeysOfPartners in sdk/admm checks the noise of the releases.)
+// TestPartnerNeverComes checks that Config.Without makes a node give up on a partner that never appears, whether or not
+// the partner is a neighbor, and that Config.Patience applies only to neighbors: a node keeps waiting for a distant
+// partner. (TestMissingKeysOfPartners in sdk/admm checks the noise of the releases.)
 func TestPartnerNeverComes(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent int

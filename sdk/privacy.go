@@ -28,7 +28,7 @@ type Privacy struct {
 
 	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of
 	// every edge, or every pair of Partners, share this noise, which cancels in the mean of all members. EffectiveSigma
-	// is the noise that remains against an adversary that sees all releases and knows what any set of Colluders members
+	// is the noise that remains against an adversary that sees all releases and knows what any group of size Colluders
 	// knows; see [dpmech.Shared]. EpsilonLimit limits the cost against this adversary, and LimitAll, if not 0, limits
 	// the cost against all other members together. The noise of the remaining members cancels even if up to Absent
 	// members vanish; this requires as much noise as Absent additional colluders would. A member that loses more than
@@ -89,8 +89,8 @@ func (p Privacy) Limit() *dpmech.Limit {
 		Unit: p.Unit}
 }
 
-// units returns the number of samples that a member must have: with UnitRecord the number stated in the fleet,
-// otherwise samples.
+// units returns the number of samples that a member must have: with UnitRecord the number that the fleet states,
+// otherwise the value of samples.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
 		return f.Records[member] * max(1, f.Privacy.Places)

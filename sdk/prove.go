@@ -83,9 +83,9 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// verifyHeld compares shown, a release signed with this node's key, with the node's own state. from and by are the
-// number and the name of the neighbor that showed the release. If the release proves that this node must not continue,
-// verifyHeld returns an [ending].
+// verifyHeld compares shown, a release signed with this node's key, with the node's own state. The neighbor that showed
+// the release has the number from and the name by. If the release proves that this node must not continue, verifyHeld
+// returns an [ending].
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
@@ -225,8 +225,8 @@ func (r *run) correct(to int, peer *trust.Peer) {
 	r.probe(to, held)
 }
 
-// probe tells a neighbor which of the neighbor's releases this node holds, including the neighbor's signature, and asks
-// which of this node's releases the neighbor holds.
+// probe tells a neighbor which of the neighbor's releases this node holds, with the neighbor's signature as proof, and
+// asks which of this node's releases the neighbor holds.
 func (r *run) probe(to, held int) {
 	m := r.machine.Probe(to, held)
 	r.attach(&m)

@@ -87,8 +87,8 @@ func TestForgottenSuccessor(t *testing.T) {
 }
 
 // forgotten runs the fleet until the replacement device has made one or two releases (more are impossible), and then
-// kills all devices. It returns a spare only if the replacement has made a release and no stored state of a neighbor
-// mentions the replacement.
+// kills all devices. It returns the lost device (old) and its replacement (spare). spare is nil unless the replacement
+// has made a release and no stored state of a neighbor mentions the replacement.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)

@@ -40,7 +40,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// endsAt returns a context that ends when the journal contains want.
+// endsAt returns a context that ends when the journal contains the text want.
 func (j *journal) endsAt(t *testing.T, want string) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)

@@ -68,7 +68,7 @@ func (n *Node) loadSecrets() error {
 		"device", release)
 }
 
-// newSecrets makes the key pair for the releases from the given release on, and stores the key pair before the node
+// newSecrets makes the key pair for the given release and all later releases, and stores the key pair before the node
 // sends the public key.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {

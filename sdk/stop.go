@@ -83,10 +83,10 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests that no round after round last use data; 0 stands for the earliest round for which the request can
-// reach every member in time. It returns the requested round, or that of an earlier call. The request is final, and
-// takes effect once [Stop.Members] members have requested a stop. The privacy guarantee does not cover a request that
-// depends on private data.
+// Stop requests that round number last be the final round with data. If last is 0, Stop chooses the earliest round that
+// lets the request reach every member in time. It returns the requested round, or that of an earlier call. The request
+// is final, and takes effect once [Stop.Members] members have made one. The privacy guarantee excludes requests that
+// depend on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {

@@ -226,7 +226,7 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 	return node
 }
 
-// runBuiltin simulates the three nodes on the same rows, with the built-in model in package task.
+// runBuiltin simulates the three nodes on the rows of data.csv, with the built-in model of package task.
 func runBuiltin(t *testing.T) [][]float32 {
 	t.Helper()
 	cfgs, err := newFleet().Machines([]int{12, 12, 12}, nil)

@@ -107,7 +107,7 @@ func compare(t *testing.T, python string, all []comparison) {
 	}
 }
 
-// check compares the output of predict.py for a model with the predictions of package task.
+// check compares the output of predict.py (out) with the predictions that package task makes with the given model.
 func (c comparison) check(t *testing.T, model []byte, out string) {
 	t.Helper()
 	back, err := builtin.ParseModel(model)
@@ -148,8 +148,8 @@ func (c comparison) check(t *testing.T, model []byte, out string) {
 	t.Logf("at most %.2g apart, %d rows, %d unknown categories", worst, len(lines), strangers)
 }
 
-// TestNumpyPredictsTheSame checks that predict.py and package task make the same predictions for held-out patients from
-// the same model file.
+// TestNumpyPredictsTheSame checks that, given one model file, predict.py and package task make the same predictions for
+// held-out patients.
 func TestNumpyPredictsTheSame(t *testing.T) {
 	python := numpy(t)
 	dir := t.TempDir()

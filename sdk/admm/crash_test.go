@@ -156,8 +156,8 @@ func TestCalmWorld(t *testing.T) {
 	}
 }
 
-// TestPlantedFaults checks that each mutation is detected within a few seeds, by the kind of failure that it is meant
-// to cause.
+// TestPlantedFaults checks that each mutation is detected within a few seeds, and causes every kind of failure that it
+// is meant to cause.
 func TestPlantedFaults(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("about the tests, not the machine: SPADE_LONG=1 runs it")

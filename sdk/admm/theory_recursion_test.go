@@ -39,7 +39,7 @@ func laplacianOf(g *graph.Graph, x [][]float64, c int) []float64 {
 //
 // lambda, which in a machine is p - rho*L*x, is in the range of B, so it sums to zero over the clients. The
 // test runs with and without noise, with different numbers of steps, with releases instead of messages, and into the
-// cool-down. In float32, omega accumulates one rounding per round.
+// cool-down. The tolerance grows with the rounds, because omega accumulates one float32 rounding per round.
 func TestPenaltyRecursions(t *testing.T) {
 	g, err := graph.Parse("er:0.4", 9, 2)
 	if err != nil {
