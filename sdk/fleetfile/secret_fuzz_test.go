@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// FuzzSecrets checks that reading any credentials file, key file or keygen line yields its content, or an error that
-// does not contain any part of a secret.
+// FuzzSecrets checks that reading an arbitrary credentials file, key file or line of keygen yields the content or an
+// error, and that the error does not contain any part of a secret.
 func FuzzSecrets(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "secret")
