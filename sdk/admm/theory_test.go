@@ -19,7 +19,7 @@ const eps = 0x1p-23
 //
 // In float32 each identity holds up to the rounding of one round, because the z-update forgets older errors. On an edge
 // the error is at most 4 ulp of the largest number involved; in the sum it is at most that bound times the number of
-// edges. Some error must occur, so that the bound is meaningful.
+// edges. The test also fails if no error occurs at all, because it would then say nothing about the bound.
 func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"non-private": nil,
@@ -128,8 +128,9 @@ func TestStabilityThreshold(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				// Except for rounding, only this mode is excited. Because M_lambda has two eigenvalues for this mode,
-				// the factor of a single round varies, and the test allows a factor of ten in total.
+				// Except for rounding, only this mode is excited. M_lambda has two eigenvalues for this mode, so the
+				// growth of the mode varies from round to round. The test therefore allows the total growth to be off
+				// by a factor of ten.
 				want := math.Pow(spectralRadius(share*8/3), 100)
 				if got := disagreement(net) / start; got > 10*want || got < want/10 {
 					t.Errorf("disagreement changed by a factor of %.3g, want about %.3g", got, want)
@@ -139,8 +140,8 @@ func TestStabilityThreshold(t *testing.T) {
 	}
 }
 
-// spectralRadius returns the spectral radius of M_lambda, whose trace is 2-g and whose determinant is 1-g/2, for g =
-// a*rho*lambda.
+// spectralRadius returns the spectral radius of the matrix M_lambda for g = a*rho*lambda. The matrix has trace 2-g and
+// determinant 1-g/2.
 func spectralRadius(g float64) float64 {
 	trace, det := 2-g, 1-g/2
 	root := math.Sqrt(trace*trace/4 - det)

@@ -15,11 +15,11 @@ func init() {
 	fleetfile.RegisterTransport("mqtt", parseMQTT)
 }
 
-// Overhead is the approximate number of bytes that a frame takes, besides the frame itself, on each of two connections:
-// from the sender to the broker, and from the broker to the receiver. A frame longer than 256 KiB is sent in pieces,
-// each with this overhead. Sealing and signature take 251 bytes, the header of an MQTT message 22, the confirmation 4,
-// two TLS records 44 and three TCP/IP packets 120. If the broker spells out the topic to the receiver, as Mosquitto 2.0
-// does, that header takes 76 more bytes; Overhead is then the mean of both connections.
+// Overhead is the approximate number of bytes by which a frame grows on each of two connections: from the sender to the
+// broker, and from the broker to the receiver. A frame longer than 256 KiB is sent in pieces, each with this overhead.
+// The seal and the signature take 251 bytes, the header of an MQTT message 22, the confirmation 4, two TLS records 44
+// and three TCP/IP packets 120. Some brokers, such as Mosquitto 2.0, repeat the full topic to the receiver, which takes
+// 76 more bytes on the second connection. Overhead includes half of them and is thus the mean of both connections.
 const Overhead = 480
 
 // TLS holds the paths of the files for a TLS connection to a broker. An empty path means that no file is configured.

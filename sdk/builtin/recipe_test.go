@@ -71,8 +71,8 @@ func withTask() *fleetfile.File {
 	}
 }
 
-// TestTaskRoundTrip checks that a recipe survives a round trip through its text to the last bit of every number, and
-// that the text has one line for each component of the projection.
+// TestTaskRoundTrip checks that formatting and parsing a recipe preserves every bit of its numbers, and that the text
+// has one line for each component of the projection.
 func TestTaskRoundTrip(t *testing.T) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)

@@ -188,7 +188,8 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		}
 		cfg.Ledger = d.ledger
 	}
-	// Checks whose result depends on the data, such as a memory limit, must come before a neighbor can see this node.
+	// Checks whose results depend on the data, such as the check of the memory limit, must come before neighbors can
+	// see this node. Otherwise neighbors would learn whether they pass.
 	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
 	before := cfg
 	before.Oracle = nil // Check would query the oracle
@@ -269,8 +270,8 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	return err
 }
 
-// certify writes a certificate of everything released so far. It does nothing without privacy or before the first
-// release.
+// certify writes a certificate of everything released so far. It does nothing if the run is not private or the node has
+// made no release.
 func (d *Device) certify() error {
 	if !d.certified() {
 		return nil

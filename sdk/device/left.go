@@ -116,8 +116,8 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return &st, nil
 }
 
-// endLeft adds the early end in the state folder dir, if any, to a status. It returns a copy of f whose run ends then,
-// or f itself if the folder has no state of this fleet.
+// endLeft reads from the state folder dir when the run ends and who requested an early end, and adds both to a status.
+// It returns a copy of f that has only the rounds up to that end, or f itself if the folder has no state of this fleet.
 func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journal) *sdk.Fleet {
 	kept, err := state.ReadSnapshot(dir)
 	if err != nil || kept.Fleet != f.Hash() {
@@ -138,9 +138,9 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journa
 	return &ended
 }
 
-// evidenceLeft adds to a status the stored evidence that is valid under the keys in the fleet file. It applies the
-// rules by which a node checks evidence when it starts. It returns an error if some evidence is against the node
-// itself, which then refuses to continue.
+// evidenceLeft adds to a status all stored evidence that is valid under the keys in the fleet file. A node applies the
+// same rule when it starts. If some evidence is against the node itself, which then refuses to continue, evidenceLeft
+// returns an error.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
 	list := dir.Journal.Evidence[:0]
 	for _, e := range dir.Journal.Evidence {

@@ -203,8 +203,7 @@ func loopback(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// seconds converts the value s of a field, a number of seconds, to a duration. It returns 0 if the field is missing (s
-// is nil).
+// seconds converts *s, the value of a field in seconds, to a duration. It returns 0 if the field is missing (s is nil).
 func seconds(s *float64, field string, errs *faults) time.Duration {
 	const most = 7 * 24 * 60 * 60
 	if s == nil {

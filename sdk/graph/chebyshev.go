@@ -28,9 +28,9 @@ func (g *Graph) Chebyshev() Chebyshev {
 	return Chebyshev{High: high, Low: low, Floor: max(low, high/6)}
 }
 
-// Mixing returns the coefficients of round t, from 0, of a block of n rounds of mixing. The polynomial of the whole
-// block is a square, multiplied by 1 - lambda/High if n is odd, so all its values are in 0..1. The method is therefore
-// stable for the same step sizes as without mixing.
+// Mixing returns the coefficients of round t, counted from 0, of a block of n rounds of mixing. The polynomial of the
+// whole block is a square, multiplied by 1 - lambda/High if n is odd, so all its values are in 0..1. The method is
+// therefore stable for the same step sizes as without mixing.
 func (c Chebyshev) Mixing(t, n int) (carry, weight float64) {
 	if n%2 == 1 {
 		if t == 0 {
@@ -41,10 +41,10 @@ func (c Chebyshev) Mixing(t, n int) (carry, weight float64) {
 	return semi(t%max(1, n/2), c.Floor, c.High)
 }
 
-// Cooldown returns the coefficients of round t, from 0, of the cool-down.
+// Cooldown returns the coefficients of round t, counted from 0, of the cool-down.
 func (c Chebyshev) Cooldown(t int) (carry, weight float64) { return semi(t, c.Low, c.High) }
 
-// semi returns the coefficients of step t, from 0, of a semi-iteration for the eigenvalues low..high.
+// semi returns the coefficients of step t, counted from 0, of a semi-iteration for the eigenvalues low..high.
 func semi(t int, low, high float64) (carry, weight float64) {
 	const settled = 200 // the coefficients have converged by then at every ratio in use
 	ratio, omega := (high-low)/(high+low), 1.0

@@ -2,10 +2,10 @@ package graph
 
 import "slices"
 
-// exactly tries all choices of colluders. For each choice of all colluders but the last, it inverts a matrix, and the
-// diagonal of the inverse has the resistances. It removes the last colluder by a low-rank update. It rounds each
-// resistance up by more than the error of that resistance. The result is Exact if this rounding raises the worst
-// resistance by at most the share that the constant negligible allows.
+// exactly tries all choices of colluders. For each choice of all colluders but the last, it inverts a matrix; the
+// diagonal of the inverse contains the resistances. It removes the last colluder by a low-rank update. It rounds each
+// resistance up by more than that resistance's error. The result is Exact if this rounding raises the worst resistance
+// by at most the share that the constant negligible allows.
 func (g *Graph) exactly(w float64, colluders int) Conductance {
 	n := g.N()
 	var c Conductance
@@ -53,14 +53,14 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 	return c
 }
 
-// inverse returns the inverse of I + w*L for the graph in which the nodes of gone have no edges, by elimination: the
-// links of an eliminated node become links between its neighbors and from them to ground, as a star of resistors
-// becomes a mesh.
+// inverse returns the inverse of I + w*L for the graph in which the nodes of gone have no edges. It eliminates one node
+// after another: the links of an eliminated node become links between its neighbors and from them to ground, as a star
+// of resistors becomes a mesh.
 //
 // Entry (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding
 // in a step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law
-// no value of the inverse's quadratic form changes by a larger share. For a row, the sums of products add a relative
-// error of two units in the last place, and of one more for each link of the row.
+// the relative change of the inverse's quadratic form is no larger. The sums of products in a row add a relative error
+// of two units in the last place, plus one unit for each link of the row.
 func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	n := g.N()
 	a = square(n)

@@ -285,7 +285,7 @@ func TestContractionOfMatrix(t *testing.T) {
 }
 
 // TestContractionShape checks that the contraction is 1 at g = 0 and at the stability limit, and 0 at g = 2, where the
-// mode vanishes after two rounds. It falls up to g = 2 and then rises.
+// mode vanishes after two rounds. Between these values it must fall until g = 2 and then rise.
 func TestContractionShape(t *testing.T) {
 	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
 		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {

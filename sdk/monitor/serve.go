@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Limits of connections. A few connections are enough: a page sends one request a second, and a collector sends fewer.
+// Limits on connections. A few connections are enough: a page sends one request a second, and a collector sends fewer.
 const (
 	maxConns    = 32               // maximum number of open connections; beyond it, the oldest is closed
 	maxRequest  = 16 << 10         // maximum length in bytes of a request's header, and also of its body
@@ -53,8 +53,8 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 	return s
 }
 
-// conns has the open connections, oldest first. If there are too many, the oldest connection is closed, so that clients
-// that do not read their answers cannot block other clients.
+// conns holds the open connections, oldest first. If there are too many, the oldest connection is closed, so that
+// clients that do not read their answers cannot block other clients.
 type conns struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex

@@ -19,9 +19,10 @@ type Outlook struct {
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
-	// Members, Epsilon and Share are three changes, each of which alone would raise the gain to [Enough]: this number
-	// of members, this epsilon, or pairwise noise with [MostColluders] and the settings of [Suggest]. None of the three
-	// is set if the gain is already enough. Share is also false if the run already has pairwise noise.
+	// Members, Epsilon and Share state three changes, each of which alone would raise the gain to [Enough]: this number
+	// of members; this epsilon; or pairwise noise with as many colluders as [MostColluders] returns and the settings
+	// that [Suggest] chooses. None of the three is set if the gain is already enough. Share is also false if the run
+	// already has pairwise noise.
 	Members int     `json:"members_for_enough,omitempty"`
 	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
 	Share   bool    `json:"sharing_for_enough,omitempty"`

@@ -155,7 +155,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	return m, p, err
 }
 
-// moved returns the number of parameters that one query changes, each by Mu.
+// moved returns the number of parameters that one query changes; it changes each by Mu.
 func (k Known) moved() float64 {
 	if k.Adapter == nil {
 		return float64(k.Dim)
@@ -333,8 +333,8 @@ func batchOf(m sdk.Method, samples int) int {
 	return samples
 }
 
-// choose sets a setting that is zero to value, unless the setting is fixed. Call it for settings for which zero is a
-// valid choice.
+// choose gives a setting that is zero the given value, unless the setting is fixed. Call it for settings for which zero
+// is a valid choice.
 func choose[T comparable](k Known, name string, setting *T, value T) {
 	if !slices.Contains(k.Fixed, name) {
 		def(setting, value)

@@ -201,8 +201,8 @@ var verified struct {
 	hashes [1024][sha256.Size]byte
 }
 
-// matches is like [ed25519.Verify], but keys of any length are allowed, and a recent valid signature that is repeated
-// with the same key and message, byte for byte, costs only a hash.
+// matches is like [ed25519.Verify], but returns false if the key has the wrong length. If it recently found the same
+// key, message and signature valid, it only computes a hash.
 func matches(key ed25519.PublicKey, message, signature []byte) bool {
 	if len(key) != ed25519.PublicKeySize || len(signature) != ed25519.SignatureSize { // the hash needs fixed lengths
 		return false

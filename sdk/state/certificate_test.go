@@ -118,9 +118,8 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, even if its
-// lifetime was rewritten to agree with the understated cost. Verify also detects a certificate that contradicts its own
-// lifetime.
+// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, whether its
+// lifetime was rewritten to agree with that cost or contradicts it.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}

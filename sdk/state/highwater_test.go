@@ -21,9 +21,9 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// TestLedgerMarks simulates several runs on one ledger, each of which crashes after writing a line and before writing
-// its high-water mark. The ledger reports to each run which of its releases may have been sent, even after it has been
-// closed and opened again. A release that is marked later is removed from the list of unsent releases.
+// TestLedgerMarks simulates several runs on one ledger; two of them crash after writing a line and before marking it.
+// For each run, the ledger must report the last reserved and the last marked release, also after it has been closed and
+// opened again. A release that is marked later must disappear from the list of unmarked releases.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {

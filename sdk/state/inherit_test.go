@@ -12,7 +12,8 @@ import (
 
 var lostID = strings.Repeat("a", 32)
 
-// certified returns a certificate for three releases of a run, with the ledger's lifetime modified by change.
+// certified returns a certificate for three releases of a run. The lifetime in the certificate is the ledger's lifetime
+// as modified by change.
 func certified(t *testing.T, l *Ledger, change func(life *dpmech.Lifetime)) (*dpmech.Certificate, error) {
 	t.Helper()
 	f, err := dpmech.NewFilter(nil)
