@@ -60,8 +60,7 @@ type Tenth struct {
 }
 
 // NumberMetrics measures predicted numbers. MeanRMSE and MeanMAE are the errors of a prediction that is always the mean
-// of the true numbers; its R2 is 0. All intervals are computed on the log scale: for RMSE from the mean squared error,
-// and for R2 from 1 - R2, a ratio of means.
+// of the true numbers; its R2 is 0. Each interval is computed on the log scale, for R2 on the log scale of 1 - R2.
 type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`

@@ -279,10 +279,9 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	return shares
 }
 
-// fitMargins alternately scales the rows and columns of a table until each row sum equals its entry in sizes and each
-// column sum its entry in totals (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and of
-// totals must be equal. The table is overwritten. Row sums are exact up to rounding; so are column sums, unless 2000
-// iterations are not enough.
+// fitMargins alternately scales the rows and columns of a table until the row sums match sizes and the column sums
+// match totals (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals must be equal.
+// It overwrites the table. Row sums are exact up to rounding; so are column sums, unless 2000 iterations are too few.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 	const floor, rounds, enough = 1e-9, 2000, 1e-9 // floor replaces zeros, which scaling would never change
 	for _, row := range table {
