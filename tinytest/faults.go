@@ -115,8 +115,8 @@ type faulty struct {
 	late   sync.WaitGroup
 }
 
-// Send applies the fault schedule to a frame. It passes every call that must fail to the inner transport, which returns
-// the error.
+// Send passes a call with an invalid argument or an ended context to the inner transport, which returns the error.
+// Otherwise it applies the fault schedule to the frame.
 func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	j := slices.Index(f.members, to)
 	if j < 0 || j == f.self || len(frame) > f.MaxFrame() || ctx.Err() != nil {

@@ -56,7 +56,8 @@ func (l *Ledger) append(e entry) error {
 	return l.broken
 }
 
-// runID returns the RunID of a member in the run with the given name and SHA-256 of the fleet file.
+// runID returns the RunID of a member's run. The arguments are the run's name, the SHA-256 of the fleet file, and the
+// member's name.
 func runID(run string, fleet [32]byte, member string) dpmech.RunID {
 	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }
@@ -157,8 +158,8 @@ func (l *Ledger) Contains(h dpmech.Head) error {
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is [Ledger.Contains] for a [dpmech.Head] that a node stored as text with its state. The parameter stored is
-// this text, or empty if the node had no ledger. If stored is not empty, a nil l is an error.
+// CheckHead is [Ledger.Contains] for a [dpmech.Head] in text form, as a node stores it with its state. Empty text means
+// that the node had no ledger, and is valid. For any other text, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil

@@ -43,8 +43,8 @@ func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes release k as a node does: it reserves, saves and marks the release. It then calls the function sent,
-// because from then on neighbors may see the release.
+// round makes release k as a node does: it reserves, saves and marks the release. It then calls sent, because neighbors
+// may see the release from then on.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
@@ -93,9 +93,10 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
-// resumes opens the files after a crash and checks that every round up to and including seen is saved, reserved and
-// marked, because neighbors may have seen its release, and that two more rounds succeed. It returns the last rounds
-// saved, reserved and marked in the given files. Many power cuts leave the same bytes, so resumes caches its results.
+// resumes opens the files after a crash. The round "seen" is the last one whose release neighbors may have seen: all
+// rounds up to and including it must be saved, reserved and marked, and two more rounds must succeed. It returns the
+// last rounds saved, reserved and marked in the given files. Many power cuts leave the same bytes, so resumes caches
+// its results.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	key := resumedKey{diskHash(files), seen}
@@ -220,8 +221,8 @@ func TestLedgerPowerCut(t *testing.T) {
 	}
 }
 
-// TestLedgerPowerCutTwice cuts the power again during recovery from the first power cut. A round that a process found
-// marked, and whose release that process may therefore have sent, must remain marked.
+// TestLedgerPowerCutTwice cuts the power again during recovery from the first power cut. A process that finds a round
+// marked may send its release, so that round must then remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")

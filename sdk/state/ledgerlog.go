@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine is the maximum length of a line with its newline: two names of 200 bytes, each byte escaped as up to six
-// bytes, and all other fields.
+// maxLine is the maximum length, in bytes, of a line with its newline. It leaves room for two names of 200 bytes, each
+// byte escaped as up to six bytes, and for all other fields.
 const maxLine = 4096
 
 // header is the first line of a ledger.

@@ -115,8 +115,8 @@ func TestLedgerRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, path, "mark", "is missing")
-	// The function sound returns a mark with a valid SHA-256. The tests below give it lists of unsent reservations that
-	// no ledger writes.
+	// sound returns a mark that has a valid SHA-256 and the given list of unsent reservations. The tests below pass
+	// lists that no ledger writes.
 	sound := func(unsent string) []byte { return markFile(t, newest, unsent) }
 	put(mark, sound(""))
 	if l := reopen(t, path); l.Head() != newest {

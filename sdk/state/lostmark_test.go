@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// TestLostMark checks that a used ledger that lost its mark, or all its files, cannot be opened and gets no new mark,
-// and that the error states what is missing, what this means, and what to do. If both files are lost, the file of
+// TestLostMark checks that a used ledger that lost its mark, its main file or both cannot be opened and gets no new
+// mark, and that the error states what is missing, what this means, and what to do. If both files are lost, the file of
 // neighbors' statements still shows that the ledger existed.
 func TestLostMark(t *testing.T) {
 	for name, c := range map[string]struct {

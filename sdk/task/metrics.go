@@ -43,7 +43,7 @@ type BinaryMetrics struct {
 	Specificity *Estimate `json:"specificity"` // the recall of class 0
 	PPV         *Estimate `json:"ppv"`         // the precision of class 1
 	NPV         *Estimate `json:"npv"`         // the precision of class 0
-	// AUC is the share of pairs, each with one sample of either class, in which the sample of class 1 has the higher
+	// AUC is the share of pairs (a sample of class 0, a sample of class 1) in which the second sample has the higher
 	// probability of class 1; ties count half. The interval follows DeLong et al. (1988) on the logit scale. If their
 	// estimate of the variance is 0, the interval is Wilson's, with as many trials as the rarer class has samples.
 	AUC         *Estimate `json:"auc"`
@@ -60,7 +60,7 @@ type Tenth struct {
 }
 
 // NumberMetrics measures predicted numbers. MeanRMSE and MeanMAE are the errors of a prediction that is always the mean
-// of the true numbers; its R2 is 0. Each interval is computed on the log scale, for a mean or a ratio of means.
+// of the true numbers; its R2 is 0. Each interval is computed on the log scale, for R2 on the log scale of 1 - R2.
 type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`

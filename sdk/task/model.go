@@ -286,8 +286,8 @@ func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	return x[m.inner():], u[:m.spec.Hidden+1]
 }
 
-// linear is the last layer of every built-in model, a classifier. It has one row of dim weights for each class or, for
-// two classes, a single row: the weights of class 1 minus the weights of class 0.
+// linear is a linear classifier, the last layer of every built-in model. It has one row of dim weights for each class
+// or, for two classes, a single row: the weights of class 1 minus the weights of class 0.
 type linear struct{ classes, dim int }
 
 func (l linear) parameters() int {

@@ -289,8 +289,8 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	return f
 }
 
-// list returns the digests to send with a release: for each member and epoch the newest digests, at most mostOf, until
-// the total size reaches signed.MaxDigests. Only invented digests can exceed these limits.
+// list returns the digests to send with a release: for each member and epoch, at most mostOf of the newest digests. It
+// stops when the total size reaches signed.MaxDigests. Only invented digests can exceed these limits.
 func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	slices.SortFunc(slots, func(a, b Slot) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(b.Round, a.Round))

@@ -83,7 +83,8 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 	l.Lost[e.LedgerID()] = one
 }
 
-// NewLog returns an empty log for a node that starts. The map names has the neighbors' names by number.
+// NewLog returns an empty log for a node that starts. Each key of names is a neighbor's number, and each value its
+// name.
 func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
 	l := &Log{Name: name, Run: run, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
 		Peers: map[int]*Peer{}}

@@ -39,7 +39,7 @@ func anyInts(n int, seed uint64) []int32 {
 
 var extremes = []int32{0, -1, 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1, math.MinInt32 + 1, 1 << 30}
 
-// withOutliers returns n small numbers, n >= 20, some of which are replaced by the large values in the list extremes.
+// withOutliers returns n small numbers, n >= 20, some of which are replaced by the large values in "extremes".
 func withOutliers(n int) []int32 {
 	g := gridNormals(n, 16, 5)
 	for i, x := range extremes[3:] {

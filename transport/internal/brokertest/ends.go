@@ -133,7 +133,7 @@ func Nothing(t testing.TB, tr End) {
 	}
 }
 
-// Eventually waits until good returns true. It fails the test if that takes longer than [Soon]. The text in what
+// Eventually waits until good returns true. It fails the test if that takes longer than [Soon]. The text in "what"
 // describes the condition.
 func Eventually(t testing.TB, what string, good func() bool) {
 	t.Helper()
@@ -144,8 +144,8 @@ func Eventually(t testing.TB, what string, good func() bool) {
 	}
 }
 
-// Scale returns the number of faults that a test should inject: the parameter few, unless the named environment
-// variable sets another number.
+// Scale returns the number of faults that a test should inject: the value of the named environment variable or, if the
+// variable is not set, the argument "few".
 func Scale(t testing.TB, variable string, few int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -180,7 +180,7 @@ func (s *Buffer) String() string {
 
 // Way is the network path between a member and its broker. A test can cut it.
 type Way struct {
-	// Base dials the broker. If Base is nil, a net.Dialer dials.
+	// Base dials the broker. If Base is nil, a net.Dialer is used.
 	Base func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex

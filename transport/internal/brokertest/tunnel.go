@@ -75,8 +75,8 @@ func (p *Tunnel) HangUp() {
 	}
 }
 
-// Breaks closes all connections. The proxy then passes each new request to the function fault: if fault returns true,
-// the proxy closes the connection; otherwise it answers correctly. A nil fault ends the faulty behavior.
+// Breaks closes all connections. The proxy then calls fault for each new request. If the result is true, the proxy
+// closes the connection; otherwise it answers correctly. A nil fault ends the faulty behavior.
 func (p *Tunnel) Breaks(fault func(c net.Conn, head *http.Request) bool) {
 	p.mu.Lock()
 	p.fault = fault
