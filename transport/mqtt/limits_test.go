@@ -261,8 +261,8 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// TestPackets checks that the package can read the packets that it writes, including lengths at the limits of the
-// encoding.
+// TestPackets checks that the package can read the packets that it writes, including packets whose lengths are at the
+// limits of the encoding.
 func TestPackets(t *testing.T) {
 	for _, n := range []int{0, 1, 127 - 20, 127, 128, 16383, 16384, 2097151 - 30} {
 		payload := bytes.Repeat([]byte{1}, n)

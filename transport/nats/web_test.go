@@ -218,7 +218,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestProbe checks that a probe reports what the broker stores for the peers and changes nothing.
+// TestProbe checks that a probe reports which peers have a hello at the broker, that it is invisible to the peers, and
+// that it reports an error if the broker is down.
 func TestProbe(t *testing.T) {
 	b := newBroker(t)
 	n := brokertest.Ring("run", 8, false, 2)

@@ -19,7 +19,7 @@ func TestReconnectAfterCut(t *testing.T) {
 		a.send(t, "b", []byte{i})
 		b.expect(t, "a", []byte{i})
 		between.cut()
-		// Wait until both ends have detected the cut: a frame sent before that may be lost.
+		// Wait until both ends have detected the cut, because a frame that is sent earlier may be lost.
 		a.awaitCount(t, "msg=disconnected", int(i)+1)
 		b.awaitCount(t, "msg=disconnected", int(i)+1)
 	}
