@@ -36,7 +36,7 @@ func (k Kind) MarshalText() ([]byte, error) { return kinds.Text(int(k)) }
 // UnmarshalText sets k to the kind with the given name. An empty name means Paper.
 func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), name) }
 
-// Memory returns the number of values that persist across rounds, the length of [Estimator.Memory].
+// Memory returns the number of values that persist across rounds, which is the length of [Estimator.Memory].
 func (c Config) Memory() int {
 	n := 0
 	switch {

@@ -114,7 +114,7 @@ func (s *Stream) Fill(dst []uint64) {
 }
 
 // Read fills p with uniform bytes and never fails. The bytes are the words in little-endian order. Read consumes the
-// final word completely even if it needs only some of its bytes, so two short reads may return other bytes than one
+// final word completely even if it needs only some of its bytes, so two short reads may return different bytes than one
 // long read.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
