@@ -131,7 +131,7 @@ func TestProbe(t *testing.T) {
 }
 
 // replay starts a broker and returns its URL. The broker reads the CONNECT packet of a node and then sends the bytes in
-// the parameter after.
+// the parameter "after".
 func replay(t *testing.T, after ...[]byte) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -69,8 +69,8 @@ func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
 
-// TestBrokenProxy checks that, for each failure at a proxy, the node reports one clear error without credentials and
-// retries until the proxy works.
+// TestBrokenProxy checks that, for each failure at a proxy, the node reports one clear error that contains no
+// credentials, and retries until the proxy works.
 func TestBrokenProxy(t *testing.T) {
 	b := newFar(t)
 	p := b.tunnel

@@ -84,7 +84,7 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 }
 
 // flood opens bare TCP connections from the given loopback address to a node, at the given rate per second, until stop
-// is called. On each connection it sends the content of the parameter say. The function stop returns the number of
+// is called. On each connection it sends the bytes in the parameter "say". The function stop returns the number of
 // connections made.
 func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func() (made int64)) {
 	t.Helper()

@@ -185,8 +185,8 @@ func Logger(l *slog.Logger) *slog.Logger {
 }
 
 // Start sends a hello to every peer in the background. If there are any peers, it also runs receive in a new goroutine.
-// The function receive must return when the context from [End.Context] ends. [End.Close] waits for that and then calls
-// finish.
+// The function receive must return when the context from [End.Context] ends. [End.Close] waits for it to return and
+// then calls finish.
 func (e *End) Start(receive func(), finish func()) {
 	e.finish = finish
 	if len(e.sorted) > 0 {

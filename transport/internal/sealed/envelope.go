@@ -124,8 +124,8 @@ func (h *header) piece() (from, to int) {
 	return h.index * size, min((h.index+1)*size, h.length)
 }
 
-// seal encrypts and signs one piece of a frame. The receiver's public keys are listed in to; the owner of any of these
-// keys can decrypt the result.
+// seal encrypts and signs one piece of a frame. The parameter "to" lists the receiver's public keys; the owner of any
+// of these keys can decrypt the result.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
 	b := make([]byte, 0, len(piece)+overhead)
 	b = append(b, version, h.kind)

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// toy is an in-process broker for one run. It confirms each published message and passes the message to the function
-// do.
+// toy is an in-process broker for one run. It confirms each published message and passes the message to the function in
+// its field "do".
 type toy struct {
 	run string
 
