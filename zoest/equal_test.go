@@ -10,7 +10,7 @@ import (
 )
 
 // brief reports whether tests make fewer draws, because SPADE_LONG is not set or the tests run in short mode. Even
-// then, each test makes enough draws to detect its mutations.
+// with fewer draws, each test can detect its mutations.
 func brief() bool { return testing.Short() || os.Getenv("SPADE_LONG") == "" }
 
 // logit is a classification problem with m samples, two classes and d features. Its loss is f_h(x) = (s(a_h.x) -
@@ -106,9 +106,9 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 	return out
 }
 
-// TestErrorAtEqualQueries checks that with four queries per sample and round, tracking has a smaller error by the 40th
-// round than symmetric two-point estimates u*(f(x + mu*u) - f(x - mu*u))/2. It logs the relative squared error of v,
-// summed over the steps of a round, for each kind of estimator and each distribution of directions.
+// TestErrorAtEqualQueries checks that with four queries per sample and round, the error of tracking in the 40th round
+// is smaller than that of symmetric two-point estimates u*(f(x + mu*u) - f(x - mu*u))/2. It logs the relative squared
+// error of v, summed over the steps of a round, for each kind of estimator and each distribution of directions.
 //
 //	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 // The tests in this file check Lemma 1 of the paper on a problem with known constants.
 
 // problem has the loss f_h(x) = (s(a_h.x) - y_h)^2, where s is the logistic function and 0 <= y_h <= 1. The loss is
-// smooth and lies in [0, 1]. Let s1 and s2 be the first and second derivatives of s. They satisfy |s1| <= 1/4 and |s2|
-// <= 1/(6*sqrt 3). The second derivative of (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so the gradients have the Lipschitz
+// smooth and lies in [0, 1]. Let s1 and s2 be the first and second derivatives of s. They satisfy |s1| <= 1/4 and
+// |s2| <= 1/(6*sqrt 3). The second derivative of (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so the gradients have the Lipschitz
 // constant L_f = (1/8 + 1/(3*sqrt 3))*max |a_h|^2.
 type problem struct {
 	a [][]float64

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWindowChangesNothing checks that the estimates have the same bits for any window, because answers are applied in
-// the order of the stage.
+// TestWindowChangesNothing checks that the estimates are bit-identical for any window size, because answers are applied
+// in the order of the stage.
 func TestWindowChangesNothing(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		cfg.Kind = Centered

@@ -17,11 +17,11 @@ const (
 	Paper Kind = iota
 	// Centered subtracts from each loss the previous loss of the same component, or 0 if there is none. The previous
 	// loss is known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance
-	// disappears. The second moment stays below 9 Q^2, with M_2 = B^2, for losses in [0, B], and below 36 Q^2 for
-	// losses in [-B, B].
+	// disappears. With M_2 = B^2, the second moment stays below 9 Q^2 for losses in [0, B], and below 36 Q^2 for losses
+	// in [-B, B].
 	Centered
-	// Tracking maintains a linear model of each component's loss across rounds and does not fill a table. The type
-	// model has the equations.
+	// Tracking maintains a linear model of each component's loss across rounds and does not fill a table. The equations
+	// are in the comment of the type model.
 	Tracking
 )
 

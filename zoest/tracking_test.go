@@ -239,7 +239,7 @@ func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 }
 
 // TestTrackingGoesOnFromItsMemory checks that the memory is all that persists: if it is copied into a new estimator
-// after any round, the new estimator produces the same bits, for any window.
+// after any round, the new estimator produces the same bits, for any window size.
 func TestTrackingGoesOnFromItsMemory(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		run := func(window int, restart bool) (vs [][]float32) {

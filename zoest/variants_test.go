@@ -65,7 +65,7 @@ func sameBits(a, b [][]float32) error {
 }
 
 // TestSeededMatchesDense checks that a seeded table produces the same bits as a dense table, in every estimate and in
-// every row at the end. A seeded table must not store rows.
+// every row of the final table. A seeded table must not store rows.
 func TestSeededMatchesDense(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		for _, cfg.Kind = range []Kind{Paper, Centered} {

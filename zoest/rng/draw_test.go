@@ -192,7 +192,8 @@ func TestNormalChiSquare(t *testing.T) {
 }
 
 // TestNormalMoments checks the first four moments, and that successive draws are independent, both within and across
-// the pairs that the polar method generates. Each mean over n draws may deviate by five of its standard deviations.
+// the pairs that the polar method generates. Each mean over n draws may deviate by at most five of its standard
+// deviations.
 func TestNormalMoments(t *testing.T) {
 	const n = 400000
 	s := at(16)
