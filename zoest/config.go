@@ -26,7 +26,7 @@ type Config struct {
 	// Records cannot be combined with Seeded or Momentum, and Batch must be 0 or Samples.
 	Records bool
 
-	// Momentum is the weight of earlier rounds in the result of [Estimator.Carry], in [0, 1).
+	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
 	Momentum float64
 
 	// Window is the maximum number of open queries of a stage; 0 means 1. Each open query uses memory for 2d numbers.

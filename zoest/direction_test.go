@@ -163,7 +163,7 @@ func TestDirectionsApart(t *testing.T) {
 	}
 }
 
-// TestDirectionArithmetic checks that add computes x + mu*u and that scale computes a*u, with each float32 operation
+// TestDirectionArithmetic checks that the methods add and scale compute x + mu*u and a*u, with each float32 operation
 // rounded separately.
 func TestDirectionArithmetic(t *testing.T) {
 	const d = 131

@@ -121,10 +121,10 @@ func (e *Estimator) stage() uint32 {
 	return e.step + 1
 }
 
-// Fill begins a round at the released model x with the smoothing radius mu. Every row of the table gets a new query, m
-// in total, eq. (4) (memory-initialization). If a stage is unfinished, Fill abandons it. The slice x must have length d
-// and must not change until the stage is complete. With tracking, Fill makes no queries, and the stage is complete
-// immediately.
+// Fill begins a round at the released model x with the smoothing radius mu. Every row of the table gets a new query (m
+// queries in total), as in eq. (4) (memory-initialization). If a stage is unfinished, Fill abandons it. The slice x
+// must have length d and must not change until the stage is complete. With tracking, Fill makes no queries, and the
+// stage is complete immediately.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
 	if e.records != nil {

@@ -72,8 +72,8 @@ func (r *records) step(e *Estimator) {
 	}
 }
 
-// numbers sets numbers[i] to the number of the Hadamard row, with its sign, that gives the direction for record h+i.
-// For each record, every row occurs once before any row repeats.
+// numbers sets numbers[i] to the signed row of the Hadamard matrix (numbered as in the type walsh) that gives record
+// h+i its direction in the given step. For each record, every row occurs once before any row repeats.
 func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	w.number(numbers, h, step)
 	for i := range numbers {

@@ -17,11 +17,11 @@ const (
 	Paper Kind = iota
 	// Centered subtracts from each loss the previous loss of the same component, or 0 if there is none. The previous
 	// loss is known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance
-	// disappears. The second moment stays below 9 Q^2, with M_2 = B^2, for losses in [0, B], and below 36 Q^2 for
-	// losses in [-B, B].
+	// disappears. With M_2 = B^2, the second moment stays below 9 Q^2 for losses in [0, B], and below 36 Q^2 for losses
+	// in [-B, B].
 	Centered
-	// Tracking maintains a linear model of each component's loss across rounds and does not fill a table. The type
-	// model has the equations.
+	// Tracking maintains a linear model of each component's loss across rounds and does not fill a table. The equations
+	// are in the comment of the type model.
 	Tracking
 )
 
@@ -36,7 +36,7 @@ func (k Kind) MarshalText() ([]byte, error) { return kinds.Text(int(k)) }
 // UnmarshalText sets k to the kind with the given name. An empty name means Paper.
 func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), name) }
 
-// Memory returns the number of values that persist across rounds, the length of [Estimator.Memory].
+// Memory returns the number of values that persist across rounds, which is the length of [Estimator.Memory].
 func (c Config) Memory() int {
 	n := 0
 	switch {

@@ -60,8 +60,8 @@ func TestWalshCoversAllAxes(t *testing.T) {
 }
 
 // TestWalshOrder checks that part of a stage is as good as a draw without replacement from the N directions of a
-// complete stage: each coordinate of the mean of m directions must have the mean square (N-m)/(m*(N-1)), and each
-// off-diagonal element of the mean of m matrices uu' about the same mean square. For a single direction, the
+// complete stage. Each coordinate of the mean of m directions must have the mean square (N-m)/(m*(N-1)). Each
+// off-diagonal element of the mean of m matrices uu' must have about the same mean square. For a single direction, the
 // coordinates and their products must have mean 0.
 func TestWalshOrder(t *testing.T) {
 	const rounds = 4000

@@ -283,8 +283,8 @@ func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Durati
 	return n.last, answer, n.timing.answer + time.Duration(n.bytes/slowest)*time.Second
 }
 
-// result waits for an answer until the time limit. If no answer arrives, it ends the connection, because MQTT allows a
-// message to be sent again only on a new connection.
+// result waits for an answer until the time limit expires. If no answer arrives, it ends the connection, because MQTT
+// allows a message to be sent again only on a new connection.
 func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duration) (reply, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()

@@ -102,8 +102,8 @@ func (n *line) carry(to, from net.Conn) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// TestMosquittoBytes checks that a frame takes as many bytes on the network as spade-edge plan estimates, except for
-// TCP and IP headers, which the test cannot see.
+// TestMosquittoBytes checks that a frame takes as many bytes on the network as the command "spade-edge plan" estimates.
+// TCP and IP headers are excluded, because the test cannot see them.
 func TestMosquittoBytes(t *testing.T) {
 	b := newMosquitto(t, "tls")
 	l := newLine(t, strings.TrimPrefix(b.url(), "tls://"), 0, 0)

@@ -21,7 +21,7 @@ var quick = timing{
 }
 
 // toy is a broker that the test controls. It confirms each message that a member publishes and passes the message to
-// the function do.
+// the function in its field "do".
 type toy struct {
 	t        testing.TB
 	listener net.Listener

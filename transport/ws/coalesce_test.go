@@ -112,8 +112,8 @@ func TestCoalescerReportsErrors(t *testing.T) {
 	}
 }
 
-// TestPingsBetweenFrames checks that frames stay intact when the websocket library answers pings from the reading
-// goroutine while another goroutine sends a frame in several writes.
+// TestPingsBetweenFrames checks that frames stay intact when one goroutine sends a frame in several writes while the
+// websocket library, in the reading goroutine, answers pings.
 func TestPingsBetweenFrames(t *testing.T) {
 	const frames = 30
 	b := start(t, "b", nil, peerOf("a"))

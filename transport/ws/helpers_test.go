@@ -150,7 +150,8 @@ func start(t *testing.T, name string, change func(*Config), peers ...Peer) node 
 	return node{tr, book}
 }
 
-// pair starts two nodes: "a" dials and "b" listens. If changeA and changeB are not nil, they change the configurations.
+// pair starts two nodes: "a" dials and "b" listens. The functions changeA and changeB may change the configurations of
+// "a" and "b"; either function may be nil.
 func pair(t *testing.T, changeA, changeB func(*Config)) (a, b node) {
 	t.Helper()
 	b = start(t, "b", changeB, peerOf("a"))

@@ -143,7 +143,6 @@ func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 	return true
 }
 
-// remove removes a caller from the pending callers.
 func (d *handshakeLimiter) remove(c *caller) {
 	d.pending[c.peer] = slices.DeleteFunc(d.pending[c.peer], func(o *caller) bool { return o == c })
 }

@@ -115,7 +115,8 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 // errProbed is the error with which a connection ends after a probe on it has been answered.
 var errProbed = errors.New("a probe")
 
-// answerProbe answers whether this node would accept a connection from p. It changes no state except the byte counts.
+// answerProbe answers a probe: it reports whether this node would accept a connection from p. It changes no state
+// except the byte counts.
 func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, endpoint.MaxHello+1))
 	if err != nil || len(body) > endpoint.MaxHello {

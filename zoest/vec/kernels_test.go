@@ -112,8 +112,8 @@ func lengths() []int {
 	return ns
 }
 
-// guard is the number of elements before and after a slice under test. They are NaN, so that reading one corrupts the
-// result, and a kernel must not write them.
+// guard is the number of guard elements before and after a slice under test. Each guard element is NaN, so that reading
+// it corrupts the result. A kernel must not write to it.
 const guard = 9
 
 var canary = math.Float32frombits(0x7fc0ca9a)

@@ -32,9 +32,9 @@ func aligned(n, off int) (buf, v []float32) {
 	return buf, buf[first : first+n : first+n]
 }
 
-// TestVariantsAtEveryOffset checks that every variant has the same bits as the reference at every length and every
-// alignment of the first vector. The other vectors have different alignments. The test compares whole buffers,
-// including the memory around the vectors, and alternates between the kinds of numbers.
+// TestVariantsAtEveryOffset checks that the results of every variant equal those of the reference, bit for bit, at
+// every length and every alignment of the first vector. The other vectors have different alignments. The test compares
+// whole buffers, including the memory around the vectors, and alternates between the kinds of numbers.
 func TestVariantsAtEveryOffset(t *testing.T) {
 	lens := lengths()
 	if testing.Short() {
@@ -64,7 +64,7 @@ func TestVariantsAtEveryOffset(t *testing.T) {
 	}
 }
 
-// compare runs every kernel of a variant and of the reference once on the same numbers from pool.
+// compare runs every kernel of a variant and of the reference on the same numbers from pool, and compares the results.
 func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n, off int) {
 	t.Helper()
 	a, b := pool[r.IntN(len(pool))], pool[r.IntN(len(pool))]

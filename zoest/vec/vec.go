@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Each function below slices its other arguments to the length of the first, so that a shorter slice panics. A function
-// that writes also checks for overlaps. The Go code or assembly that it calls checks nothing.
+// Each function below slices its other arguments to the length of the first, which panics if an argument is shorter. A
+// function that writes also checks for overlaps. The Go code or assembly that it calls checks nothing.
 
 // Dot returns the sum of x[i]*y[i], with each product rounded to float32, in the order described in the package
 // comment.

@@ -30,7 +30,7 @@ func TestExchangeKeys(t *testing.T) {
 	}
 }
 
-// TestBadKeys checks that invalid keys, and keys under which anyone could sign, are refused.
+// TestBadKeys checks that invalid keys are refused, including keys for which anyone can forge signatures.
 func TestBadKeys(t *testing.T) {
 	for _, text := range []string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
