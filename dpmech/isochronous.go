@@ -30,7 +30,7 @@ var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 }()
 
 // isochronous draws round(2^shift * Z) for each element of dst. Its running time reveals nothing about the draws,
-// except with a probability below 2^-52 for each point. Section 7 of part 2 of PROOF.md has the proof and the
+// except with a probability below 2^-52 for each draw. Section 7 of part 2 of PROOF.md has the proof and the
 // requirements on the processor.
 func (n *normal) isochronous(dst []int64, shift int) {
 	for i := range dst {

@@ -5,8 +5,8 @@ import "fmt"
 const (
 	// Everybody is the name of the adversary of a cost that holds against any set of colluders.
 	Everybody = "everybody else together"
-	// AllOthers is the name of the stronger adversary of releases with pairwise noise: all other members, who together
-	// know all of this noise.
+	// AllOthers is the name of the stronger of the two adversaries considered for releases with pairwise noise: all
+	// other members, who together know all of this noise.
 	AllOthers = "all other members together"
 	// WeakestNamed is the name of the weaker of the two adversaries of a [Total] that does not record which adversaries
 	// its runs name.
@@ -22,7 +22,7 @@ type Total struct {
 	weakest adversary
 }
 
-// Figure is a cost and its adversary.
+// Figure is a cost together with the adversary against which it holds.
 type Figure struct {
 	Adversary string  // a name for display
 	Rho       float64 // zCDP, rounded up

@@ -115,7 +115,7 @@ type faulty struct {
 	late   sync.WaitGroup
 }
 
-// Send passes a call with an invalid argument or an ended context to the inner transport, which returns the error.
+// Send passes the call on to the inner transport, which returns an error, if an argument is invalid or ctx is done.
 // Otherwise it applies the fault schedule to the frame.
 func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	j := slices.Index(f.members, to)

@@ -148,7 +148,7 @@ func (m *model) end() {
 	m.tail[sumBoth], m.tail[sumSelf] = float32(both), float32(self)
 }
 
-// take processes the loss of component h at phi + mu*u, where row is the component's slope. It updates the level and
+// take processes the loss of component h at phi + mu*u. row is the component's slope. take updates the level and
 // returns the residual and the multiple of u to add to row.
 func (m *model) take(h int, row []float32, u direction, mu, loss float32) (residual, slope float32) {
 	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)

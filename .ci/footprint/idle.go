@@ -85,8 +85,8 @@ func measureIdle(seconds int) error {
 	return errors.Join(errs...)
 }
 
-// measureTicker measures a program that just wakes up ten times a second. Its processor time is a lower bound for a
-// node on this machine: some virtual machines need milliseconds for a wake-up.
+// measureTicker measures a program that just wakes up ten times a second. Its processor time is a lower bound for that
+// of a node on this machine, because some virtual machines need milliseconds for each wake-up.
 func measureTicker(dir string, native target, span time.Duration) error {
 	bin := filepath.Join(dir, "ticker")
 	if err := build(".", "./.ci/footprint/ticker", native, bin, ""); err != nil {

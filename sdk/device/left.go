@@ -138,9 +138,8 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journa
 	return &ended
 }
 
-// evidenceLeft adds to a status all stored evidence that is valid under the keys in the fleet file. A node applies the
-// same rule when it starts. If some evidence is against the node itself, which then refuses to continue, evidenceLeft
-// returns an error.
+// evidenceLeft adds to st all stored evidence that is valid under the keys in the fleet file, as a node does when it
+// starts. It returns an error if some of this evidence is against the node itself: such a node refuses to continue.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
 	list := dir.Journal.Evidence[:0]
 	for _, e := range dir.Journal.Evidence {

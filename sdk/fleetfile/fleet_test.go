@@ -57,7 +57,7 @@ func sample() *File {
 
 // sharing returns the same fleet as sample, but on a triangle, with pairwise noise and mixing rounds. An adversary who
 // knows the secrets of one member knows the noise of two of the three edges. The effective sigma is then
-// 0.75*sqrt(1+4/5), about 1.006; the fleet states 1.
+// 0.75*sqrt(1+4/5), about 1.006, and the fleet file states an effective sigma of 1.
 func sharing() *File {
 	f := sample()
 	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})

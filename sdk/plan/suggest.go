@@ -177,8 +177,9 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// Noise in the final model changes a score by far/signal, so the limit of far is proportional to the signal. A
-		// smaller far does no harm: a linear model works equally well at any distance from its start.
+		// Noise in the final model changes a score by the ratio of the distance far to signal, so the upper bound of
+		// far is proportional to signal. A shorter distance does no harm: a linear model works equally well at any
+		// distance from its start.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {

@@ -169,7 +169,7 @@ func readIfThere(path string) ([]byte, error) {
 	return text, named(err)
 }
 
-// named adds the name of this package to an error of the operating system, which already names the file.
+// named adds the name of this package to an operating-system error. The error already names the file.
 func named(err error) error {
 	if err == nil {
 		return nil

@@ -224,7 +224,7 @@ func sortValues(values []string) {
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
-// short quotes s, a text from a file, for an error. It cuts s to at most 80 characters.
+// short returns s, which was read from a file, cut to 80 characters and quoted for use in an error message.
 func short(s string) string {
 	const most = 80
 	if cut := fmt.Sprintf("%.*s", most, s); len(cut) < len(s) {

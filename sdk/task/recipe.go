@@ -274,7 +274,7 @@ func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	return append(columns, label)
 }
 
-// CheckFittedOn validates a text for Recipe.FittedOn.
+// CheckFittedOn returns an error if s is not a valid value for Recipe.FittedOn.
 func CheckFittedOn(s string) error {
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	if s == "" || len(s) > maxFittedOn || !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {

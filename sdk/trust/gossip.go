@@ -328,7 +328,7 @@ func (g *Gossip) Convict(member int, epoch uint16) bool {
 	return true
 }
 
-// Knows reports whether a message is evidence against a member's epoch that is already convicted.
+// Knows reports whether m is evidence against a member that has already been convicted for the same epoch.
 func (g *Gossip) Knows(m *admm.Message) bool {
 	s, _, err := g.parseDigest(m.Signed.Digests, max(1, m.Round))
 	return err == nil && g.bad[s.Member] > s.Epoch
