@@ -204,7 +204,8 @@ func TestWilcoxonRounding(t *testing.T) {
 }
 
 func TestWilcoxonRefuses(t *testing.T) {
-	if _, err := Wilcoxon([]float64{1}, nil, DropZeros); err == nil || !strings.Contains(err.Error(), "x has 1 values and y has 0") {
+	if _, err := Wilcoxon([]float64{1}, nil, DropZeros); err == nil ||
+		!strings.Contains(err.Error(), "x has 1 values and y has 0") {
 		t.Errorf("unequal lengths: %v", err)
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
