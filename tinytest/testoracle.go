@@ -18,7 +18,7 @@ import (
 // only on its query. It makes about 20 queries for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
-		return fmt.Errorf("tinytest: oracle: dim is %d and samples %d, want at least 1 each", dim, samples)
+		return fmt.Errorf("tinytest: oracle: dim is %d and samples is %d, want at least 1 for each", dim, samples)
 	}
 	c := &oracleTrial{oracle: o}
 	for p := range 3 {
@@ -70,7 +70,7 @@ type question struct {
 }
 
 func (q *question) wrong(format string, args ...any) error {
-	return fmt.Errorf("sample %d at point %d: %w", q.sample, q.point, fmt.Errorf(format, args...))
+	return fmt.Errorf("sample %d at test point %d: %w", q.sample, q.point, fmt.Errorf(format, args...))
 }
 
 // other reports whether a loss wrongly differs from the first answer to the same query. It returns false for a noisy
@@ -159,7 +159,7 @@ func (c *oracleTrial) grouped() error {
 			group := queries[at:min(at+size, len(queries))]
 			losses := slices.Repeat([]float64{untouched}, len(group))
 			if err := b.Losses(context.Background(), group, losses); err != nil {
-				return fmt.Errorf("a group of %d: %w", len(group), err)
+				return fmt.Errorf("in a batch of %d queries: %w", len(group), err)
 			}
 			for i, loss := range losses {
 				q := &c.questions[at+i]

@@ -155,7 +155,7 @@ func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {
-			return nil, fmt.Errorf("Send of a frame of %d bytes from %q to %q: %w",
+			return nil, fmt.Errorf("Send failed for a frame of %d bytes from %q to %q: %w",
 				len(frame), tr.names[from], tr.names[to], err)
 		}
 		for {
@@ -179,7 +179,7 @@ func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 // known checks that a received frame was sent by the member that Recv named.
 func (tr *trial) known(at int, a arrival) error {
 	if a.err != nil {
-		return fmt.Errorf("a Recv of %q: %w", tr.names[at], a.err)
+		return fmt.Errorf("Recv failed at %q: %w", tr.names[at], a.err)
 	}
 	from, ok := tr.sent[string(a.frame)]
 	if !ok {
@@ -228,7 +228,7 @@ func (tr *trial) refuses(to string, frame []byte) error {
 func (tr *trial) longest() error {
 	n := tr.nodes[0].MaxFrame()
 	if n < 8 {
-		return fmt.Errorf("MaxFrame is %d, want at least 8", n)
+		return fmt.Errorf("MaxFrame is %d, want at least 8 bytes", n)
 	}
 	if n > largestTried {
 		return nil
@@ -264,7 +264,7 @@ func (tr *trial) ownership() error {
 	copied := bytes.Clone(shared)
 	clear(first)
 	if !bytes.Equal(shared, copied) {
-		return errors.New("changing a received frame changes the sent one")
+		return errors.New("changing a received frame also changes the frame that was sent")
 	}
 	second, err := tr.pass(0, 2, shared)
 	if err != nil {
@@ -274,7 +274,7 @@ func (tr *trial) ownership() error {
 		return err
 	}
 	if !bytes.Equal(second, copied) {
-		return errors.New("a received frame is overwritten by the next one")
+		return errors.New("the next frame overwrites a received frame")
 	}
 	return nil
 }
@@ -312,11 +312,11 @@ func (tr *trial) peerGone() error {
 		return err
 	}
 	if err := tr.nodes[2].Close(); err != nil {
-		return fmt.Errorf("the Close of %q: %w", tr.names[2], err)
+		return fmt.Errorf("Close failed at %q: %w", tr.names[2], err)
 	}
 	for range 3 {
 		if _, err := tr.pass(1, 0, tr.frame(1, 100)); err != nil {
-			return fmt.Errorf("after %q has left: %w", tr.names[2], err)
+			return fmt.Errorf("after %q was closed: %w", tr.names[2], err)
 		}
 	}
 	return nil
@@ -354,7 +354,7 @@ func (tr *trial) crowd() error {
 		senders.Go(func() {
 			for _, frame := range list {
 				if err := tr.nodes[from].Send(ctx, tr.names[to], frame); err != nil {
-					stop(fmt.Errorf("a Send from %q to %q: %w", tr.names[from], tr.names[to], err))
+					stop(fmt.Errorf("Send failed from %q to %q: %w", tr.names[from], tr.names[to], err))
 					return
 				}
 				tr.nodes[from].MaxFrame()
@@ -363,7 +363,7 @@ func (tr *trial) crowd() error {
 	}
 	late := ended(&senders)
 	if late != nil {
-		late = fmt.Errorf("a Send %w", late)
+		late = fmt.Errorf("Send %w", late)
 	}
 	stop(late)
 	_ = ended(&receivers) // receivers that ignore their context break another rule
@@ -387,7 +387,7 @@ func (tr *trial) closes() error {
 	sending := tr.flood(ctx)
 	closed := async(func() error { return errors.Join(node.Close(), node.Close()) })
 	if err, late := await(closed, patience); err != nil || late != nil {
-		return fmt.Errorf("a Close: %w", errors.Join(err, late))
+		return fmt.Errorf("Close failed: %w", errors.Join(err, late))
 	}
 	return cmp.Or(
 		awaitEnd("a Recv in progress during Close", receiving, isClosed),

@@ -22,9 +22,10 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 	ip, errIP := netip.ParseAddr(host)
 	switch {
 	case u.Scheme == "ws":
-		return "", "", fmt.Errorf("address %q: want wss://host:port/path: there is no mode without TLS", s)
+		return "", "", fmt.Errorf("address %q: want wss://host:port/path: connections without TLS are not supported", s)
 	case strings.Count(s, "://") > 1 || strings.HasSuffix(u.Host, ":"):
-		return "", "", fmt.Errorf("address %q: want one scheme, and a port after a colon: wss://host:port/path", s)
+		return "", "", fmt.Errorf("address %q: want exactly one scheme and a port after the colon, "+
+			"as in wss://host:port/path", s)
 	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment != "" || errIP != nil && strings.ContainsAny(host, ": ,;%"):
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path or host:port", s)
 	case ip.IsUnspecified():

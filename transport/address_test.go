@@ -11,9 +11,9 @@ import (
 // port.
 func TestParseAddress(t *testing.T) {
 	for text, want := range map[string]string{
-		"wss://wss://host:7443/": "want one scheme",
-		"wss://host:/":           "a port after a colon",
-		"ws://host:7443/":        "there is no mode without TLS",
+		"wss://wss://host:7443/": "want exactly one scheme",
+		"wss://host:/":           "a port after the colon",
+		"ws://host:7443/":        "connections without TLS are not supported",
 		"wss:///path":            "want wss://host:port/path or host:port",
 		"host":                   "want wss://host:port/path or host:port",
 		":7443":                  "want wss://host:port/path or host:port",

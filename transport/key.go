@@ -57,12 +57,12 @@ var smallOrder = []string{
 // signatures under a point of small order, and could connect as the peer for which this key is pinned.
 func CheckKey(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
-		return fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)
+		return fmt.Errorf("the key has %d bytes, want %d", len(key), ed25519.PublicKeySize)
 	}
 	y := slices.Clone(key)
 	y[len(y)-1] &^= 0x80
 	if slices.Contains(smallOrder, hex.EncodeToString(y)) {
-		return errors.New("it is a point of small order: anyone can sign under it")
+		return errors.New("the key is a point of small order: anyone could forge its signatures")
 	}
 	return nil
 }

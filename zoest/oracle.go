@@ -45,7 +45,7 @@ func (q Query) fault(err error) error {
 	if len(point) > 6 {
 		point, dots = point[:6], " ..."
 	}
-	return fmt.Errorf("zoest: loss of sample %d at %v%s: %w", q.Sample, point, dots, err)
+	return fmt.Errorf("zoest: loss of sample %d at point %v%s: %w", q.Sample, point, dots, err)
 }
 
 // Usable reports whether a loss can answer a query. Its absolute value must be at most 1e30, so that sums over a
@@ -85,7 +85,7 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 			return ctx.Err()
 		}
 		if err == nil && !Usable(losses[i]) {
-			err = fmt.Errorf("found %v, want at most 1e30 in absolute value", losses[i])
+			err = fmt.Errorf("value is %v, want at most 1e30 in absolute value", losses[i])
 		}
 		if err != nil {
 			losses[i] = math.NaN()

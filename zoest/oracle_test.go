@@ -134,7 +134,7 @@ func TestAsk(t *testing.T) {
 		if err == nil || !math.IsNaN(losses[2]) || losses[3] != 1 || stuck.single != 4+3 {
 			t.Errorf("loss %v: %v after %d calls, losses %v", bad, err, stuck.single, losses)
 		}
-		if want := "sample 2 at [2 2 3 4 5 6] ...: found"; err == nil || !strings.Contains(err.Error(), want) {
+		if want := "sample 2 at point [2 2 3 4 5 6] ...: value is"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

@@ -40,7 +40,7 @@ func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours,
 	long, otherLong, err := inTurns(4, run(f, f.long, program), run(other, other.long, with))
 	ours, theirs = (long-short)/float64(f.long-f.short), (otherLong-otherShort)/float64(other.long-other.short)
 	if err == nil && (ours <= 0 || theirs <= 0) {
-		err = errors.New("long runs took less time than short ones: the machine is too busy")
+		err = errors.New("long runs took less time than short runs: the machine is too busy, so try again later")
 	}
 	return ours, theirs, err
 }

@@ -109,7 +109,7 @@ func (b *bench) run(dir string, env []string, name string, args ...string) (said
 func (s said) number(key string) (float64, error) {
 	x, ok := s.JSON[key].(float64)
 	if !ok {
-		return 0, fmt.Errorf("the output has no number %q", key)
+		return 0, fmt.Errorf("the JSON output has no numeric field %q", key)
 	}
 	return x, nil
 }

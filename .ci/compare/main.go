@@ -17,7 +17,7 @@ func main() {
 	flag.Parse()
 	difference, err := compare(flag.Args())
 	if err == nil && !(difference <= *tolerance) {
-		err = fmt.Errorf("the models differ by %.3g, want at most %v", difference, *tolerance)
+		err = fmt.Errorf("the relative difference of the models is %.3g, want at most %v", difference, *tolerance)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -29,7 +29,7 @@ func main() {
 // compare returns the largest difference between any two of the models, divided by their largest absolute value.
 func compare(paths []string) (difference float64, err error) {
 	if len(paths) < 2 {
-		return 0, errors.New("want at least two files")
+		return 0, errors.New("give at least two .npy files to compare")
 	}
 	var low, high []float32
 	var largest float64
@@ -42,7 +42,7 @@ func compare(paths []string) (difference float64, err error) {
 			low, high = append(low, x...), append(high, x...)
 		}
 		if len(x) != len(low) {
-			return 0, fmt.Errorf("%s has %d numbers, want %d", path, len(x), len(low))
+			return 0, fmt.Errorf("%s has %d numbers, want %d as in the first file", path, len(x), len(low))
 		}
 		for j, v := range x {
 			low[j], high[j] = min(low[j], v), max(high[j], v)
@@ -65,16 +65,17 @@ func read(path string) ([]float32, error) {
 		return nil, err
 	}
 	if len(b) < 10 || string(b[:8]) != "\x93NUMPY\x01\x00" {
-		return nil, errors.New("not a .npy file of format 1.0")
+		return nil, errors.New("not a .npy file of format version 1.0")
 	}
 	start := 10 + int(binary.LittleEndian.Uint16(b[8:]))
 	var n int
 	if start > len(b) {
-		return nil, errors.New("cut short")
+		return nil, errors.New("the file is truncated")
 	}
 	const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }"
 	if _, err := fmt.Sscanf(string(b[10:start]), header, &n); err != nil || n < 0 || len(b)-start != 4*n {
-		return nil, fmt.Errorf("header is %q, with %d bytes of data after it; want one dimension of type '<f4'",
+		return nil, fmt.Errorf("the header is %q, followed by %d bytes of data; want a one-dimensional array of type "+
+			"'<f4'",
 			b[10:start], len(b)-start)
 	}
 	x := make([]float32, n)

@@ -37,7 +37,7 @@ const (
 // times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
-		return errors.New("-memory needs Linux: it reads /proc")
+		return errors.New("-memory reads /proc, so it works only on Linux")
 	}
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -70,7 +70,8 @@ func measureIdle(seconds int) error {
 			"second, over %d s of waiting\n",
 			c.name, m.resident>>10, m.anonymous>>10, m.peak>>10, 100*m.share, m.wakeups, seconds)
 		if m.anonymous > c.maxData {
-			errs = append(errs, fmt.Errorf("%s: %d bytes of data, want at most %d", c.name, m.anonymous, c.maxData))
+			errs = append(errs, fmt.Errorf("%s: the process has %d bytes of anonymous memory, want at most %d",
+				c.name, m.anonymous, c.maxData))
 		}
 		if m.share > maxShare {
 			fmt.Printf("%s: MISSED: want less than %v %% of a processor\n", c.name, 100*maxShare)

@@ -54,18 +54,20 @@ func checkLinked(update bool) error {
 		what, known := words[p]
 		switch {
 		case !known && !update:
-			errs = append(errs, fmt.Errorf("an embedder links %s, which is not in %s", p, linkedFile))
+			errs = append(errs, fmt.Errorf("a program that embeds a node links package %s, which is missing from %s",
+				p, linkedFile))
 		case !known:
 			what = unexplained
 		case what == unexplained:
-			errs = append(errs, fmt.Errorf("%s does not say what %s is for", linkedFile, p))
+			errs = append(errs, fmt.Errorf("%s does not explain what package %s is for", linkedFile, p))
 		}
 		delete(words, p)
 		fmt.Fprintf(&list, "%-60s %s\n", p, what)
 	}
 	for p := range words {
 		if !update {
-			errs = append(errs, fmt.Errorf("%s lists %s, which an embedder does not link", linkedFile, p))
+			errs = append(errs, fmt.Errorf("%s lists package %s, but a program that embeds a node does not link that "+
+				"package", linkedFile, p))
 		}
 	}
 	if update {
@@ -100,12 +102,14 @@ func checkDeadCode() error {
 		return err
 	}
 	if !bytes.Contains(out, []byte("main.main -> main.run")) {
-		return errors.New("the linker's -dumpdep has no edge from main.main to main.run: has its format changed?")
+		return errors.New("the output of the linker's -dumpdep has no edge from main.main to main.run; perhaps its " +
+			"format has changed")
 	}
 	var errs []error
 	for line := range bytes.Lines(out) {
 		if bytes.Contains(line, []byte("<ReflectMethod>")) {
-			errs = append(errs, fmt.Errorf("the linker keeps all exported methods of an embedder, because of %s", bytes.TrimSpace(line)))
+			errs = append(errs, fmt.Errorf("the linker keeps all exported methods of a program that embeds a node; "+
+				"the cause is this dependency: %s", bytes.TrimSpace(line)))
 		}
 	}
 	return errors.Join(errs...)

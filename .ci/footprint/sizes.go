@@ -46,7 +46,7 @@ func printSizes(targets, twice []target, fresh bool) error {
 		if l.on == t.String() {
 			bound = fmt.Sprint(l.bytes)
 			if bytes > l.bytes {
-				errs = append(errs, fmt.Errorf("%s for %s: %d bytes, want at most %d", l.what, t, bytes, l.bytes))
+				errs = append(errs, fmt.Errorf("%s for %s has %d bytes, want at most %d", l.what, t, bytes, l.bytes))
 			}
 		}
 		fmt.Printf("%-20s %10d %10s  %s\n", t, bytes, bound, l.what)
@@ -103,7 +103,8 @@ func compareBuilds(tmp string, targets []target, fresh bool) error {
 			return err
 		}
 		if !slices.Equal(first[:], second[:]) {
-			return fmt.Errorf("%s for %s: two builds differ, SHA-256 %x and %x", program, t, first[:8], second[:8])
+			return fmt.Errorf("%s for %s: two builds differ; their SHA-256 sums begin with %x and %x",
+				program, t, first[:8], second[:8])
 		}
 		fmt.Printf("%-20s the same bytes when built elsewhere\n", t)
 	}

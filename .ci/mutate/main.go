@@ -51,7 +51,7 @@ func run(words []string) error {
 		}
 	}
 	if part < 1 || part > parts {
-		return fmt.Errorf("found part %d/%d, want 1/%d to %d/%d", part, parts, parts, parts, parts)
+		return fmt.Errorf("the part is %d/%d, want 1/%d to %d/%d", part, parts, parts, parts, parts)
 	}
 	for i, m := range mutations {
 		if i%parts != part-1 || len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(m.name, w) }) {
@@ -66,7 +66,7 @@ func run(words []string) error {
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("no mutation has any of %q in its name", words)
+		return fmt.Errorf("no mutation has a name that contains any of %q", words)
 	}
 	start := time.Now()
 	work, err := os.MkdirTemp("", "mutate")
@@ -86,7 +86,7 @@ func run(words []string) error {
 	unsound := each(copies, suites, func(copied string, s suite) error {
 		failed, err := test(copied, s)
 		if err != nil || len(failed) > 0 {
-			return errors.Join(fmt.Errorf("%s fails %v", s.pkg, failed), err)
+			return errors.Join(fmt.Errorf("%s: these tests fail: %v", s.pkg, failed), err)
 		}
 		return nil
 	})
@@ -220,7 +220,7 @@ func test(root string, s suite) ([]string, error) {
 	}
 	switch {
 	case strings.Contains(text, "no tests to run"):
-		return nil, fmt.Errorf("no test of %s matches %q", s.pkg, s.run)
+		return nil, fmt.Errorf("no test in package %s matches %q", s.pkg, s.run)
 	case err != nil && len(failed) == 0, strings.Contains(text, "test timed out"):
 		return failed, fmt.Errorf("go test: %w\n%.2000s", err, text)
 	}

@@ -77,7 +77,7 @@ func run(ctx context.Context, data, seeds, noises string, onlyPrivate bool, word
 	open = slices.DeleteFunc(open, func(t task) bool { return onlyPrivate || !named(t.name) })
 	private = slices.DeleteFunc(private, func(g gate) bool { return !named(g.name) })
 	if len(open)+len(private) == 0 {
-		return fmt.Errorf("no task has any of %q in its name", words)
+		return fmt.Errorf("no task has a name that contains any of %q", words)
 	}
 	return errors.Join(l.search(open, seeds), l.protect(private, noises))
 }
@@ -121,7 +121,8 @@ func (l *lab) search(open []task, seeds string) error {
 		lost := slices.Max(scores) - first.score()
 		sum += lost
 		if lost > mostLost {
-			faults = append(faults, fmt.Errorf("%s: the default step loses %.2f points, want at most %v", t.name, lost, mostLost))
+			faults = append(faults, fmt.Errorf("%s: accuracy with the default step is %.2f points below the best "+
+				"step, want at most %v", t.name, lost, mostLost))
 		}
 		fmt.Printf("| %s | %g |", t.name, first.Runs[0].Chosen.Eta)
 		for _, x := range scores {
@@ -132,7 +133,8 @@ func (l *lab) search(open []task, seeds string) error {
 	mean := sum / float64(len(open))
 	fmt.Printf("\nlost in the mean of %d tasks: %.2f (%.0f s)\n\n", len(open), mean, time.Since(began).Seconds())
 	if mean > meanLost {
-		faults = append(faults, fmt.Errorf("the default step loses %.2f points on average, want at most %v", mean, meanLost))
+		faults = append(faults, fmt.Errorf("on average, accuracy with the default step is %.2f points below the best "+
+			"step, want at most %v", mean, meanLost))
 	}
 	return errors.Join(faults...)
 }
@@ -146,7 +148,8 @@ func (l *lab) protect(private []gate, seeds string) error {
 		}
 		fmt.Printf("%s, -epsilon 8 -colluders 1, seeds %s: %.2f, want at least %v\n", g.name, seeds, s.score(), g.least)
 		if s.score() < g.least {
-			faults = append(faults, fmt.Errorf("%s with noise: accuracy %.2f, want at least %v", g.name, s.score(), g.least))
+			faults = append(faults, fmt.Errorf("%s with noise: accuracy is %.2f, want at least %v",
+				g.name, s.score(), g.least))
 		}
 	}
 	return errors.Join(faults...)

@@ -198,7 +198,8 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	if errors.Is(second, dpmech.ErrBudget) {
 		second = nil
 	} else {
-		second = fmt.Errorf("%s: the second study ended with %v, want a refusal", h.name, second)
+		second = fmt.Errorf("%s: the ledger did not refuse the second study: error is %v, want dpmech.ErrBudget",
+			h.name, second)
 	}
 	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
 }

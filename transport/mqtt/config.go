@@ -105,7 +105,7 @@ func (c *Config) validate() error {
 	if err := CheckURL(c.URL); err != nil {
 		faults.Add("URL: %w", err)
 	} else if u, _, _ := sealed.Split(c.URL); u.User != nil {
-		faults.Add("URL %q contains a user, want it in Login", u.Redacted())
+		faults.Add("URL %q contains a user; set the user in Login instead", u.Redacted())
 	}
 	faults.CheckProxy(c.Proxy)
 	if c.MaxAge < 0 || c.MaxAge > 0 && c.MaxAge < time.Second || c.MaxAge/time.Second > 1<<32-2 {

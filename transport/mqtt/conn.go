@@ -121,7 +121,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 		err = wrong
 	}
 	if err == nil && a.get(propMaxQoS, 2) < 1 {
-		err = errors.New("the broker supports only QoS 0, want 1")
+		err = errors.New("the broker supports only QoS 0, want QoS 1")
 	}
 	if !stop() {
 		err = ctx.Err()
@@ -223,7 +223,7 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 				topics[d.alias] = d.topic
 			} else if d.alias > 0 {
 				if d.topic = topics[d.alias]; d.topic == "" {
-					return fmt.Errorf("%w: topic alias %d", errMalformed, d.alias)
+					return fmt.Errorf("%w: unknown topic alias %d", errMalformed, d.alias)
 				}
 			}
 			n.take(d.topic, d.payload)
@@ -246,7 +246,7 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 			return errors.Join(err, a.err())
 		case kindPingresp:
 		default:
-			return fmt.Errorf("%w: kind %d", errMalformed, p.kind)
+			return fmt.Errorf("%w: unexpected packet of kind %d", errMalformed, p.kind)
 		}
 	}
 }
@@ -355,10 +355,10 @@ func (n *conn) subscribe(ctx context.Context, filter string) error {
 	}
 	a, err := n.result(ctx, answer, limit)
 	if err == nil && a.code != 1 {
-		err = fmt.Errorf("the broker grants QoS %d, want 1", a.code)
+		err = fmt.Errorf("the broker granted QoS %d, want QoS 1", a.code)
 	}
 	if err != nil {
-		return fmt.Errorf("to read %s: %w", filter, err)
+		return fmt.Errorf("cannot read %s: %w", filter, err)
 	}
 	return nil
 }

@@ -91,14 +91,14 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	case errors.As(err, &outer) && outer.Err != nil: // without the URL, which the outer error repeats
 		err = outer.Err
 	case err != nil && resp != nil:
-		err = errors.New("it answers " + resp.Status + " instead of opening a websocket")
+		err = errors.New("the broker answered " + resp.Status + " instead of opening a websocket")
 	}
 	if err != nil {
 		return nil, "", err
 	}
 	if ws.Subprotocol() != "mqtt" {
 		_ = ws.CloseNow()
-		return nil, "", errors.New("the websocket does not offer the subprotocol mqtt")
+		return nil, "", errors.New("the broker did not accept the websocket subprotocol mqtt")
 	}
 	ws.SetReadLimit(-1) // no limit, because readPacket has its own
 	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil

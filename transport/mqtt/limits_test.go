@@ -113,10 +113,10 @@ func TestProbe(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	mute := newToy(t) // delivers nothing
-	if a := ask(mute); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "does not deliver") {
+	if a := ask(mute); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "did not deliver") {
 		t.Errorf("%+v", a)
 	}
-	for code, want := range map[byte]string{0x87: "to publish on spade/", 0x95: "a frame of 1048576 bytes needs messages of up to"} {
+	for code, want := range map[byte]string{0x87: "cannot publish on spade/", 0x95: "a frame of 1048576 bytes needs messages of up to"} {
 		b := newToy(t).honest()
 		b.code = code
 		if a := ask(b); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), want) {
@@ -175,10 +175,10 @@ func TestMalformed(t *testing.T) {
 		"a long length":      {[][]byte{in, granted, {kindPublish << 4, 0xff, 0xff, 0xff, 0x7f}}, "268435455 bytes, want at most"},
 		"long properties":    {[][]byte{in, granted, {kindPuback << 4, 8, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f}}, "not MQTT 5"},
 		"property twice":     {[][]byte{{kindConnack << 4, 9, 0, 0, 6, propReceiveMax, 0, 1, propReceiveMax, 0, 1}}, "not MQTT 5"},
-		"unknown alias":      {[][]byte{in, granted, {kindPublish<<4 | 2, 8, 0, 0, 0, 1, 3, propAlias, 0, 1}}, "topic alias 1"},
+		"unknown alias":      {[][]byte{in, granted, {kindPublish<<4 | 2, 8, 0, 0, 0, 1, 3, propAlias, 0, 1}}, "unknown topic alias 1"},
 		"QoS 2":              {[][]byte{in, granted, {kindPublish<<4 | 4, 6, 0, 1, 'x', 0, 1, 0}}, "not MQTT 5"},
-		"QoS 0 granted":      {[][]byte{in, {kindSuback << 4, 4, 0, 1, 0, 0}}, "grants QoS 0"},
-		"not allowed":        {[][]byte{in, {kindSuback << 4, 4, 0, 1, 0, 0x87}}, "to read spade/"},
+		"QoS 0 granted":      {[][]byte{in, {kindSuback << 4, 4, 0, 1, 0, 0}}, "granted QoS 0"},
+		"not allowed":        {[][]byte{in, {kindSuback << 4, 4, 0, 1, 0, 0x87}}, "cannot read spade/"},
 		"taken over":         {[][]byte{in, granted, {kindDisconnect << 4, 1, 0x8e}}, "copy of this node"},
 		"a broker's CONNECT": {[][]byte{in, granted, {kindConnect << 4, 0}}, "kind 1"},
 		"nothing":            {nil, "not answer"},
@@ -290,7 +290,7 @@ func TestNoWebsocket(t *testing.T) {
 	reached := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	defer elsewhere.Close()
-	for path, want := range map[string]string{"/none": "404 Not Found", "/moved": "302 Found", "/other": "does not offer the subprotocol mqtt"} {
+	for path, want := range map[string]string{"/none": "404 Not Found", "/moved": "302 Found", "/other": "did not accept the websocket subprotocol mqtt"} {
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/moved":

@@ -66,8 +66,8 @@ func (l *link) work(ctx context.Context) {
 				attempts, brief = 0, 0
 			}
 			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers give no reason
-				why = fmt.Errorf("%w, repeatedly and soon after it was made: another client may use this node's "+
-					"client id %s (is there a copy of this node?), or the broker ends every connection", why, l.self)
+				why = fmt.Errorf("%w, repeatedly and soon after connecting: either another client, such as a copy of "+
+					"this node, uses the client id %s, or the broker ends every connection", why, l.self)
 			}
 			l.leave(why)
 		}
@@ -123,7 +123,7 @@ func (l *link) enter(n *conn, via string) {
 	l.mu.Unlock()
 	l.Connected(l.cfg.URL, via)
 	if lost {
-		l.cfg.Logger.Warn("the broker lost what it stored for this node; the node asks for it again")
+		l.cfg.Logger.Warn("the broker lost the messages stored for this node; the node asks for them again")
 		l.lost()
 	}
 }
@@ -193,7 +193,7 @@ func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 			l.Pause(ctx, l.backoff(0))
 			continue
 		}
-		l.Failed(fmt.Errorf("to publish on %s: %w", topic(l.run, l.self, "+"), err))
+		l.Failed(fmt.Errorf("cannot publish on %s: %w", topic(l.run, l.self, "+"), err))
 		l.Pause(ctx, l.backoff(attempts))
 	}
 }

@@ -367,7 +367,7 @@ func TestMosquittoRefusals(t *testing.T) {
 		b.login = "joe:" + secret
 		b.restart()
 		tr := with(t, b, func(*Config) {})
-		says(t, tr, "to publish on "+publish, "not authorized")
+		says(t, tr, "cannot publish on "+publish, "not authorized")
 		b.write("acl", "user joe\ntopic write "+publish+"\ntopic read "+read+"\n")
 		b.restart()
 		brokertest.Eventually(t, "all is well", func() bool { return tr.Peers()[0].Err == nil && tr.Peers()[0].Sent > 0 })

@@ -72,11 +72,11 @@ func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 			break
 		}
 		if shift == 21 {
-			return p, fmt.Errorf("%w: its length has more than four bytes", errMalformed)
+			return p, fmt.Errorf("%w: the length field is longer than four bytes", errMalformed)
 		}
 	}
 	if length > most {
-		return p, fmt.Errorf("%w: it has %d bytes, want at most %d", errMalformed, length, most)
+		return p, fmt.Errorf("%w: the packet has %d bytes, want at most %d", errMalformed, length, most)
 	}
 	p.body = make([]byte, length)
 	_, err = io.ReadFull(r, p.body)
@@ -244,7 +244,8 @@ func parseReply(p packet) (r reply, err error) {
 		c.bad = true
 	}
 	if c.bad || len(c.b) > 0 {
-		return reply{}, fmt.Errorf("%w: it has kind %d and %d bytes", errMalformed, p.kind, len(p.body))
+		return reply{}, fmt.Errorf("%w: cannot parse a packet of kind %d with %d bytes",
+			errMalformed, p.kind, len(p.body))
 	}
 	return r, nil
 }
@@ -267,7 +268,7 @@ func parseDelivery(p packet) (d delivery, err error) {
 	props := c.properties()
 	d.alias, d.payload = uint16(props.get(propAlias, 0)), c.b
 	if c.bad || p.kind != kindPublish || d.qos > 1 || d.qos > 0 && d.id == 0 || d.topic == "" && d.alias == 0 {
-		return delivery{}, fmt.Errorf("%w: it has a message of %d bytes", errMalformed, len(p.body))
+		return delivery{}, fmt.Errorf("%w: cannot parse a PUBLISH packet with %d bytes", errMalformed, len(p.body))
 	}
 	return d, nil
 }

@@ -99,7 +99,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 				"message of that size: %w", errLimit,
 				t.MaxFrame(), len(trial), err)
 		}
-		return fmt.Errorf("to publish on %s: %w", topic(l.run, l.self, "+"), err)
+		return fmt.Errorf("cannot publish on %s: %w", topic(l.run, l.self, "+"), err)
 	}
 	select {
 	case <-read:
@@ -109,7 +109,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	case <-time.After(t.cfg.timing.answer / 4):
 	case <-ctx.Done():
 	}
-	return fmt.Errorf("to read %s: the broker accepts the subscription, but does not deliver what was published "+
+	return fmt.Errorf("cannot read %s: the broker accepted the subscription, but did not deliver a message published "+
 		"there: %w", l.filter(),
 		&refusal{code: reasonNotAuthorized})
 }

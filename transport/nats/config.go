@@ -115,7 +115,8 @@ func (c *Config) validate() error {
 		if err := CheckURL(s); err != nil {
 			faults.Add("URLs[%d]: %w", i, err)
 		} else if _, web, path := sealed.Split(s); i > 0 && (web != c.web() || path != c.path()) {
-			faults.Add("URLs[%d]: %q and %q, want websockets with one path or none", i, sealed.Redacted(c.URLs[0]), sealed.Redacted(s))
+			faults.Add("URLs[%d]: found %q and %q, want websocket URLs with one common path, or no websocket URLs",
+				i, sealed.Redacted(c.URLs[0]), sealed.Redacted(s))
 		}
 	}
 	faults.CheckProxy(c.Proxy)

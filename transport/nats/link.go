@@ -155,7 +155,7 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	l.stream, l.found = stream, period
 	l.mu.Unlock()
 	if lost {
-		l.log.Warn("the broker lost what it stored for the run; the node sends it again")
+		l.log.Warn("the broker lost the messages stored for this run; the node sends its messages again")
 		l.lost()
 	}
 	return stream, nil

@@ -87,7 +87,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 		answer := PeerAnswer{Name: p.Name}
 		if stream != nil {
 			if answer.Here, err = t.readHello(ctx, stream, p.Name); err != nil {
-				return fmt.Errorf("hello of %q: %w", p.Name, err)
+				return fmt.Errorf("hello from %q: %w", p.Name, err)
 			}
 			answer.Refused = t.peer(p.Name).Refused
 		}

@@ -12,7 +12,7 @@ import (
 
 var (
 	errGap   = errors.New("messages were lost on the way; the node asks for them again")
-	errMoved = errors.New("the connection has changed")
+	errMoved = errors.New("the connection to the broker has changed")
 )
 
 // reader records how far a node has read the stream.

@@ -43,10 +43,10 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		`peer "x" is listed twice`,
 		`peer "x": key 0, ` + transport.FormatKey(publicOf("3")) + `, is also a key of "x"`,
 		`peer "y" has 0 keys, want 1 or 2`,
-		`peer "z": key 0: it has 2 bytes, want 32`,
-		`peer "z": key 1: it is a point of small order`,
+		`peer "z": key 0: the key has 2 bytes, want 32`,
+		`peer "z": key 1: the key is a point of small order`,
 		`Proxy: want http://host:port or https://host:port`,
-		`address "ws://host:1/": want wss://host:port/path: there is no mode without TLS`,
+		`address "ws://host:1/": want wss://host:port/path: connections without TLS are not supported`,
 		`address "wss://": want wss://host:port/path`,
 		`address "wss://host:70000": port is 70000, want 1 to 65535`,
 		`address "wss://me@host": want wss://`,
@@ -159,7 +159,7 @@ func TestNoAddressIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if got, want := transport.Ways(a, []string{"b", "c"}), `"b" (not connected: it has no address and has not dialed), "c" (no neighbor has `+
+	if got, want := transport.Ways(a, []string{"b", "c"}), `"b" (not connected: the peer has no address and has not dialed), "c" (no neighbor has `+
 		`passed on its key)`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

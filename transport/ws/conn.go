@@ -65,7 +65,7 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 		return 0, 0, fmt.Errorf("message of unknown kind %q", h[0])
 	}
 	if uint64(n) > uint64(limit) {
-		return 0, 0, fmt.Errorf("message of kind %q with number %d, want at most %d", h[0], n, limit)
+		return 0, 0, fmt.Errorf("message of kind %q: header has number %d, want at most %d", h[0], n, limit)
 	}
 	return k, int(n), nil
 }
@@ -194,12 +194,12 @@ func (c *conn) readBody(r io.Reader, b []byte) error {
 		n += got
 		c.tcp.meter.count(-got - got/16)
 		if err != nil {
-			return c.readError(fmt.Errorf("message cut short: %d bytes of %d: %w", n, len(b), err))
+			return c.readError(fmt.Errorf("message cut short: received %d of %d bytes: %w", n, len(b), err))
 		}
 	}
 	switch got, err := io.ReadFull(r, c.in[:1]); {
 	case got != 0 || long:
-		return refusal{fmt.Errorf("message longer than the %d bytes announced", len(b))}
+		return refusal{fmt.Errorf("message is longer than the announced %d bytes", len(b))}
 	case err != io.EOF:
 		return c.readError(err)
 	}
@@ -209,7 +209,7 @@ func (c *conn) readBody(r io.Reader, b []byte) error {
 // closedError contains the reason that the other end gave for closing the connection.
 type closedError struct{ reason string }
 
-func (e closedError) Error() string { return "the other end closed: " + e.reason }
+func (e closedError) Error() string { return "the peer closed the connection: " + e.reason }
 
 // Is reports whether the other end closed the connection because of target. It recognizes errHello and errCrossed by
 // their texts, because only the text of an error is sent.

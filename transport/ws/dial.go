@@ -145,7 +145,7 @@ type upgrade struct{ conn net.Conn }
 const maxHTTP = 16<<10 + endpoint.MaxHello
 
 // errStatus is the error for an answer with an unexpected status.
-var errStatus = errors.New("the other end answers")
+var errStatus = errors.New("unexpected status from the peer")
 
 // ask sends a request and reads the header of the response. It fails unless the response has the given status.
 func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufio.Reader, error) {
@@ -160,9 +160,10 @@ func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufi
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	text := transport.Printable(strings.ReplaceAll(strings.TrimSpace(string(body)), "\n", "; "))
 	if resp.StatusCode == http.StatusConflict {
-		return nil, nil, fmt.Errorf("the other end: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
+		return nil, nil, fmt.Errorf("the peer reports: %w: %s",
+			errHello, strings.TrimPrefix(text, errHello.Error()+": "))
 	}
-	return nil, nil, fmt.Errorf("%w %s: %q", errStatus, transport.Printable(resp.Status), text)
+	return nil, nil, fmt.Errorf("%w: %s: %q", errStatus, transport.Printable(resp.Status), text)
 }
 
 func (u upgrade) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -117,11 +117,11 @@ func TestProtocolFaults(t *testing.T) {
 		{"unknown kind", func(t *testing.T, r *raw) { r.put(t, 'x', 0, nil) }, `unknown kind 'x'`},
 		{"frame too long", func(t *testing.T, r *raw) { r.put(t, kindFrame, 101, make([]byte, 101)) },
 			"number 101, want at most 100"},
-		{"second hello", func(t *testing.T, r *raw) { r.put(t, kindHello, 0, nil) }, "a second hello"},
+		{"second hello", func(t *testing.T, r *raw) { r.put(t, kindHello, 0, nil) }, "received a second hello"},
 		{"more than announced", func(t *testing.T, r *raw) { r.put(t, kindFrame, 3, []byte("four")) },
-			"longer than the 3 bytes"},
+			"longer than the announced 3 bytes"},
 		{"credit with a body", func(t *testing.T, r *raw) { r.put(t, kindCredit, 3, []byte("x")) },
-			"longer than the 0 bytes"},
+			"longer than the announced 0 bytes"},
 		{"too many frames", func(t *testing.T, r *raw) {
 			for range window + 1 {
 				r.put(t, kindFrame, 0, nil)
@@ -153,10 +153,10 @@ func TestFirstMessageMustBeHello(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.put(t, kindFrame, 0, nil)
-	if err := r.farewell(); err == nil || !strings.Contains(err.Error(), "first message is of kind 'f'") {
+	if err := r.farewell(); err == nil || !strings.Contains(err.Error(), "first message has kind 'f'") {
 		t.Errorf("the peer is told %v", err)
 	}
-	b.log.await(t, "no connection", "peer=a", "first message is of kind 'f'")
+	b.log.await(t, "no connection", "peer=a", "first message has kind 'f'")
 }
 
 // TestNewerConnectionReplacesOlder checks that a peer that lost its connection can connect again even if this node

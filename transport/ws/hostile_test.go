@@ -151,26 +151,26 @@ var malformed = []struct {
 	{"want at most 1073741824", func(b []byte, draw *rand.Rand) []byte {
 		return whole(b, kindCredit, endpoint.LargestMaxFrame+1+draw.Uint32N(1<<31), nil)
 	}},
-	{"message cut short: 3 bytes of", func(b []byte, draw *rand.Rand) []byte {
+	{"message cut short: received 3 of", func(b []byte, draw *rand.Rand) []byte {
 		return whole(b, kindFrame, 4+draw.Uint32N(999_996), []byte("abc"))
 	}},
 	{"message cut short", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(b, fin|binaryFrame, 2,
 			[]byte("f\x00"))
 	}},
-	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte {
+	{"longer than the announced 3 bytes", func(b []byte, draw *rand.Rand) []byte {
 		return whole(b, kindFrame, 3,
 			[]byte("four"))
 	}},
-	{"longer than the 3 bytes announced", func(b []byte, draw *rand.Rand) []byte {
+	{"longer than the announced 3 bytes", func(b []byte, draw *rand.Rand) []byte {
 		h := putHeader(kindFrame, 3)
 		return wsFrame(b, fin|binaryFrame, 1<<62, append(h[:], "and so on"...))
 	}},
-	{"longer than the 0 bytes announced", func(b []byte, draw *rand.Rand) []byte {
+	{"longer than the announced 0 bytes", func(b []byte, draw *rand.Rand) []byte {
 		return whole(b, kindCredit, 1,
 			[]byte("x"))
 	}},
-	{"a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
+	{"received a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
 	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|text, 5, []byte("hello")) }},
 	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than the credit allows, unless Recv is fast
 		for range 2 * window {
@@ -200,7 +200,7 @@ var malformed = []struct {
 		return wsFrame(b, fin|closeFrame, 1,
 			[]byte("x"))
 	}},
-	{"the other end closed: ?", func(b []byte, draw *rand.Rand) []byte { // not UTF-8
+	{"the peer closed the connection: ?", func(b []byte, draw *rand.Rand) []byte { // not UTF-8
 		return wsFrame(b, fin|closeFrame, 4, []byte("\x03\xe8\xff\xfe"))
 	}},
 	{"", func(b []byte, draw *rand.Rand) []byte {
@@ -450,7 +450,7 @@ func TestStrangerWithLongCertificate(t *testing.T) {
 	if err == nil {
 		secure.Read(make([]byte, 1))
 	}
-	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes from a caller without a known key", unknownLimit))
+	b.log.await(t, "caller refused", fmt.Sprintf("the caller sent more than %d bytes without proving a known key", unknownLimit))
 }
 
 // FuzzConnection checks a node with a peer that sends arbitrary data after the TLS handshake.

@@ -20,7 +20,7 @@ const (
 )
 
 // errCrowded is the error for a caller whose connection the limiter closed to make room for others.
-var errCrowded = errors.New("too many callers at the same time")
+var errCrowded = errors.New("too many incoming connections at the same time")
 
 // handshakeLimiter tracks the accepted connections whose hellos have not been accepted yet. Half of the places are for
 // callers whose handshake has not begun, and half for other callers. When one half is full, the limiter closes a random

@@ -45,7 +45,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	answers := make([]Answer, len(t.sorted))
 	var wg sync.WaitGroup
 	for i, p := range t.sorted {
-		answers[i] = Answer{Name: p.name, Err: errors.New("it has no address")}
+		answers[i] = Answer{Name: p.name, Err: errors.New("the peer has no address")}
 		wg.Go(func() {
 			for _, address := range p.config.Load().Addresses {
 				start := time.Now()
@@ -104,7 +104,7 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 		return err
 	}
 	if len(body) > endpoint.MaxHello {
-		return fmt.Errorf("a hello of more than %d bytes", endpoint.MaxHello)
+		return fmt.Errorf("the peer's hello has more than %d bytes", endpoint.MaxHello)
 	}
 	if err := t.hellos.Check(p.name, body); err != nil {
 		return fmt.Errorf("%w: %w", errHello, err)

@@ -133,7 +133,7 @@ func TestProbeFindsFaults(t *testing.T) {
 		want    string
 		refused bool
 	}{
-		"no address": {func(c *Config) { c.Peers[0].Addresses = nil }, "it has no address", false},
+		"no address": {func(c *Config) { c.Peers[0].Addresses = nil }, "the peer has no address", false},
 		"nobody": {func(c *Config) { c.Peers[0].Addresses = []string{"wss://127.0.0.1:1/"} }, "refused",
 			false},
 		"silence": {func(c *Config) { c.Peers[0].Addresses = []string{where(silent)}; c.timing.handshake = fast.backoffMax }, "deadline exceeded", false},
@@ -146,7 +146,7 @@ func TestProbeFindsFaults(t *testing.T) {
 		"our key": {func(c *Config) { c.Peers[0].Addresses = []string{strange.Addr()} }, "our key " +
 			transport.FormatKey(publicOf("b")) + " is not pinned there", true},
 		"our hello": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr()} },
-			"the other end: hello refused: another fleet", true},
+			"the peer reports: hello refused: another fleet", true},
 		"its hello": {func(c *Config) { c.CheckHello = func(string, []byte) error { return errors.New("no") } },
 			"hello refused: no", true},
 		"the first is it": {func(c *Config) { c.Peers[0].Addresses = []string{refusing.Addr(), "wss://127.0.0.1:1/"} },

@@ -198,9 +198,9 @@ func TestProxyThatEndsTLS(t *testing.T) {
 			a := start(t, "a", nil, peerOf("b", "b", "b to come"))
 			a.reach(t, "b", "wss://"+at+"/")
 			a.log.await(t, "WARN", "peer=b", c.caller,
-				"pinned for it: "+transport.FormatKey(publicOf("b"))+" or "+transport.FormatKey(publicOf("b to come")),
-				"a proxy in between terminates TLS")
-			words := []string{"WARN", "caller refused", c.listener, "a proxy in between terminates TLS"}
+				"pinned for this peer: "+transport.FormatKey(publicOf("b"))+" or "+transport.FormatKey(publicOf("b to come")),
+				"a proxy between the nodes terminates TLS")
+			words := []string{"WARN", "caller refused", c.listener, "a proxy between the nodes terminates TLS"}
 			if c.toListener != nil {
 				words = append(words, transport.FormatKey(publicOf("a"))+` for \"a\"`)
 			}

@@ -27,7 +27,7 @@ func TestListenerWithWrongKey(t *testing.T) {
 	a.reach(t, "b", b.Addr())
 	a.log.await(t, "WARN", "peer=b", b.Addr(), "presents the key "+transport.FormatKey(publicOf("b")),
 		transport.FormatKey(publicOf("b of old"))+" or "+transport.FormatKey(publicOf("b to come")),
-		"a proxy in between terminates TLS")
+		"a proxy between the nodes terminates TLS")
 	b.log.await(t, "WARN", "caller refused", "127.0.0.1",
 		"our key "+transport.FormatKey(publicOf("b"))+" is not pinned there")
 	if s := a.Peers()[0]; s.Connected || s.Err == nil || !strings.Contains(s.Err.Error(), "presents the key") {
@@ -42,7 +42,7 @@ func TestDiallerWithWrongKey(t *testing.T) {
 	a := start(t, "a", nil, peerOf("b"))
 	a.reach(t, "b", b.Addr())
 	b.log.await(t, "WARN", "caller refused", "127.0.0.1", "presents the key "+transport.FormatKey(publicOf("a")),
-		transport.FormatKey(publicOf("a of old")), "a proxy in between terminates TLS")
+		transport.FormatKey(publicOf("a of old")), "a proxy between the nodes terminates TLS")
 	a.log.await(t, "WARN", "peer=b", b.Addr(), "our key "+transport.FormatKey(publicOf("a"))+" is not pinned there")
 }
 
@@ -221,7 +221,7 @@ func TestHelloIsRefused(t *testing.T) {
 	check := func(t *testing.T, at, other node, peerOfAt, peerOfOther string) {
 		at.log.await(t, "WARN", "no connection", "peer="+peerOfAt, "hello refused: run id is", "16")
 		other.log.await(t, "WARN", "no connection", "peer="+peerOfOther,
-			"the other end closed: hello refused: run id is", "16", "ää…")
+			"the peer closed the connection: hello refused: run id is", "16", "ää…")
 		for _, n := range []node{at, other} {
 			if n.log.count("msg=connected") != 0 || n.Peers()[0].Connected {
 				t.Error("connected all the same")

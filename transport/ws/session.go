@@ -17,7 +17,7 @@ var (
 
 	errReplaced = errors.New("replaced by a newer connection of the same peer")
 	errUnpinned = errors.New("the key of this connection is no longer pinned")
-	errMoved    = errors.New("the peer has another address now")
+	errMoved    = errors.New("the peer's address has changed")
 
 	// errCrossed is the error for closing one of two connections that were made at the same time. The other end
 	// recognizes this error by its text.
@@ -207,7 +207,7 @@ func (s *session) firstCredit() error {
 func (s *session) expect(which string, want kind) (number int, body io.Reader, err error) {
 	k, number, body, err := s.c.next()
 	if err == nil && k != want {
-		err = refusal{fmt.Errorf("%s is of kind %q, want %q", which, k, want)}
+		err = refusal{fmt.Errorf("%s has kind %q, want %q", which, k, want)}
 	}
 	return number, body, err
 }
@@ -248,7 +248,7 @@ func (s *session) read() error {
 		case k == kindFrame:
 			err = s.takeFrame(n, r)
 		default:
-			err = refusal{errors.New("a second hello")}
+			err = refusal{errors.New("received a second hello")}
 		}
 		if err != nil {
 			return err
@@ -267,7 +267,7 @@ func (s *session) takeCredit(n int, r io.Reader) error {
 
 func (s *session) takeFrame(n int, r io.Reader) error {
 	if !s.p.enqueue() {
-		return refusal{fmt.Errorf("found more than the %d frames that there is room for", window)}
+		return refusal{fmt.Errorf("received more than the %d frames that the receiver has room for", window)}
 	}
 	frame := make([]byte, n)
 	if err := s.c.readBody(r, frame); err != nil {

@@ -53,7 +53,7 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 	if c.unknown {
 		room := unknownLimit - c.traffic.received.Load()
 		if room <= 0 {
-			return 0, fmt.Errorf("more than %d bytes from a caller without a known key", unknownLimit)
+			return 0, fmt.Errorf("the caller sent more than %d bytes without proving a known key", unknownLimit)
 		}
 		p = p[:min(int64(len(p)), room)]
 	}
@@ -91,7 +91,7 @@ const (
 	perGreeting  = 4 << 10   // allowance for each connection: its request, and TLS messages
 )
 
-var errUseless = refusal{fmt.Errorf("more than %d bytes outside frames", uselessLimit)}
+var errUseless = refusal{fmt.Errorf("received more than %d bytes outside frames", uselessLimit)}
 
 // meter counts the bytes that a peer sends in addition to frames, over all its connections. Without a limit, a peer
 // could keep this node busy: the websocket library processes pings and empty fragments as fast as they arrive, and TLS

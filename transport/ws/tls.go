@@ -42,7 +42,8 @@ func (t *Transport) verifyPeer(p *peer, via string, cs tls.ConnectionState) erro
 		hint = "most likely the proxy " + via + " terminates TLS (it must pass TLS through: its operator can exempt the " +
 			"address); otherwise a pin is out of date, or the address leads elsewhere"
 	}
-	return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s; %s", p.name, err, p.formatKeys(), hint, brokerHint)}
+	return pinError{fmt.Errorf("peer %q %w; pinned for this peer: %s; %s; %s",
+		p.name, err, p.formatKeys(), hint, brokerHint)}
 }
 
 // pinError is the error for an end that presented a key that is not pinned for it.
@@ -52,8 +53,8 @@ func (e pinError) Unwrap() error { return e.error }
 
 const brokerHint = "if TLS must end on the way, use a broker: see the topic networks"
 
-const proxyHint = "either a pin is out of date, or the address leads elsewhere, " +
-	"or a proxy in between terminates TLS (it must pass TLS through)"
+const proxyHint = "either a pin is out of date, or the address leads elsewhere, or a proxy between the nodes " +
+	"terminates TLS (it must pass TLS through)"
 
 // caller returns the peer for which the caller's key is pinned. If there is none, the error lists the pinned keys.
 func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
@@ -116,11 +117,11 @@ func (p *peer) formatKeys() string {
 func (t *Transport) explainRefusal(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
-		const text = "the other end refuses the TLS handshake, most likely because our key %s is not pinned there: %w"
+		const text = "the peer refuses the TLS handshake, most likely because our key %s is not pinned there: %w"
 		return pinError{fmt.Errorf(text, transport.FormatKey(t.public), op.Err)}
 	}
 	if strings.HasSuffix(err.Error(), "client didn't provide a certificate") {
-		return fmt.Errorf("%w; perhaps a proxy in between terminates TLS (it must pass TLS through)", err)
+		return fmt.Errorf("%w; perhaps a proxy between the nodes terminates TLS (it must pass TLS through)", err)
 	}
 	return err
 }

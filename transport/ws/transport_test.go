@@ -238,7 +238,7 @@ func TestCloseDelivers(t *testing.T) {
 	a.send(t, "b", last)
 	a.Close()
 	b.expect(t, "a", last)
-	b.log.await(t, "disconnected", "the other end closed: going away")
+	b.log.await(t, "disconnected", "the peer closed the connection: going away")
 }
 
 func TestPeersAreSorted(t *testing.T) {

@@ -27,7 +27,7 @@ func main() {
 
 func manual(args []string) ([]byte, error) {
 	if len(args) != 2 {
-		return nil, errors.New("want two arguments, a version and a date")
+		return nil, errors.New("want two arguments: a version and a date")
 	}
 	help, err := say("help")
 	if err != nil {
@@ -57,7 +57,7 @@ func manual(args []string) ([]byte, error) {
 	page.WriteString(".SH FILES\n.TP\n.I /var/lib/spade\\-edge\nthe files of the node that the service runs: node.json and what it names\n")
 	page.WriteString(".SH SEE ALSO\n.B spade\\-edge help\n.I topic\n")
 	if len(commands) < 10 {
-		return nil, fmt.Errorf("help lists only %d commands: %s", len(commands), help)
+		return nil, fmt.Errorf("spade-edge help lists only %d commands, want at least 10: %s", len(commands), help)
 	}
 	return page.Bytes(), nil
 }

@@ -67,7 +67,7 @@ func TestDeal(t *testing.T) {
 		}
 	}
 	for _, clean := range []int{0, 60_000} {
-		if _, err := Open(Small, "", clean); err == nil || !strings.Contains(err.Error(), "clean digits, want 1..") {
+		if _, err := Open(Small, "", clean); err == nil || !strings.Contains(err.Error(), "number of clean digits is") {
 			t.Errorf("%d clean digits: %v", clean, err)
 		}
 	}

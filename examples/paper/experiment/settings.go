@@ -58,7 +58,7 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 	key := j.settingKey()
 	c, ok := s.Choices[key]
 	if !ok {
-		return nil, fmt.Errorf("experiment: no setting for %q: tune it first", key)
+		return nil, fmt.Errorf("experiment: no setting for %q: run the tuning first", key)
 	}
 	return c.Setting, nil
 }

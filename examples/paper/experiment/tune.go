@@ -172,7 +172,7 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 	return best, nil
 }
 
-var errTrials = errors.New("see the file of trials")
+var errTrials = errors.New("see trials.csv")
 
 // space returns the parameters that the search varies for a job: the method's own parameters and the parameters that
 // the comparison leaves free; see [Job.adapt].

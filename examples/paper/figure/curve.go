@@ -41,7 +41,7 @@ func ReadCurves(r io.Reader) ([]Curve, error) {
 	in.FieldsPerRecord = len(curveHeader)
 	header, err := in.Read()
 	if err != nil {
-		return nil, fmt.Errorf("figure: header of the curves: %w", err)
+		return nil, fmt.Errorf("figure: cannot read the header of the curves: %w", err)
 	}
 	if !slices.Equal(header, curveHeader) {
 		return nil, fmt.Errorf("figure: header of the curves is %q, want %q", header, curveHeader)

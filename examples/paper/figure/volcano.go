@@ -58,7 +58,7 @@ func Compare(curves []Curve, reference string) ([]Comparison, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("figure: nothing to compare with %q", reference)
+		return nil, fmt.Errorf("figure: found no results to compare with method %q", reference)
 	}
 	adjusted, err := stat.Adjust(p)
 	if err != nil {
@@ -80,7 +80,8 @@ func Volcano(comparisons []Comparison, reference, path string) error {
 	right, left, top := 1.0, -1.0, 2.0
 	for _, c := range comparisons {
 		if !(c.Adjusted > 0 && c.Adjusted <= 1) {
-			return fmt.Errorf("figure: adjusted p is %v (%s, %s, round %d), want above 0 and at most 1", c.Adjusted, c.Partition,
+			return fmt.Errorf("figure: adjusted p value is %v (%s, %s, round %d), want above 0 and at most 1",
+				c.Adjusted, c.Partition,
 				c.Method, c.Round)
 		}
 		at := plotter.XY{X: c.Difference, Y: -math.Log10(c.Adjusted) + 0} // + 0 turns -0 into 0

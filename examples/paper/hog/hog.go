@@ -24,8 +24,8 @@ func Dim(side int) int {
 // pixels in row-major order. side must be a multiple of Cell, and at least Cell*Block.
 func Describe(d *task.Data, side int) (*task.Data, error) {
 	if side < Cell*Block || side%Cell != 0 || d.Dim != side*side {
-		return nil, fmt.Errorf("hog: found rows of %d numbers for images of %d by %d pixels, want one number per "+
-			"pixel, and a side that is a multiple of %d and at least %d",
+		return nil, fmt.Errorf("hog: each row has %d numbers for an image of %d by %d pixels, want one number per "+
+			"pixel, and a side length that is a multiple of %d pixels and at least %d",
 			d.Dim, side, side, Cell, Cell*Block)
 	}
 	out := &task.Data{

@@ -15,7 +15,7 @@ func Adjust(p []float64) ([]float64, error) {
 	order := make([]int, len(p))
 	for i, v := range p {
 		if !(v >= 0 && v <= 1) {
-			return nil, fmt.Errorf("stat: p value %d is %v, want 0..1", i, v)
+			return nil, fmt.Errorf("stat: the p value at index %d is %v, want 0..1", i, v)
 		}
 		order[i] = i
 	}

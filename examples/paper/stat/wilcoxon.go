@@ -43,7 +43,7 @@ type Test struct {
 // and 0.2-0.1 are equal after rounding, although they differ in float64.
 func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	if len(x) != len(y) {
-		return Test{}, fmt.Errorf("stat: found %d and %d values for pairs, want equal numbers", len(x), len(y))
+		return Test{}, fmt.Errorf("stat: x has %d values and y has %d, want equal numbers of values", len(x), len(y))
 	}
 	diffs, err := differences(x, y)
 	if err != nil {
@@ -85,7 +85,7 @@ func differences(x, y []float64) ([]float64, error) {
 	for i := range x {
 		for _, v := range []float64{x[i], y[i]} {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("stat: pair %d is (%v, %v), want finite numbers", i, x[i], y[i])
+				return nil, fmt.Errorf("stat: the pair at index %d is (%v, %v), want finite numbers", i, x[i], y[i])
 			}
 			largest = max(largest, math.Abs(v))
 		}

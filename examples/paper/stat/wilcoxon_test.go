@@ -204,12 +204,13 @@ func TestWilcoxonRounding(t *testing.T) {
 }
 
 func TestWilcoxonRefuses(t *testing.T) {
-	if _, err := Wilcoxon([]float64{1}, nil, DropZeros); err == nil || !strings.Contains(err.Error(), "1 and 0") {
+	if _, err := Wilcoxon([]float64{1}, nil, DropZeros); err == nil ||
+		!strings.Contains(err.Error(), "x has 1 values and y has 0") {
 		t.Errorf("unequal lengths: %v", err)
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		if _, err := Wilcoxon([]float64{1, bad}, []float64{0, 0}, DropZeros); err == nil ||
-			!strings.Contains(err.Error(), "pair 1") {
+			!strings.Contains(err.Error(), "pair at index 1") {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}

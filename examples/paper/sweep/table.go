@@ -83,7 +83,7 @@ func (t *Table) Add(rows ...[]string) error {
 	w := csv.NewWriter(&text)
 	for _, row := range rows {
 		if len(row) != len(t.header) || key(row[:t.keys]) != key(rows[0][:t.keys]) {
-			return fmt.Errorf("sweep: found rows %q and %q, want %d columns in each and the same run",
+			return fmt.Errorf("sweep: rows are %q and %q, want %d columns in each row, and both rows from the same run",
 				row, rows[0], len(t.header))
 		}
 	}

@@ -81,8 +81,8 @@ func sixthRoot(t float64) float64 {
 // on every processor, bit for bit.
 func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost, error) {
 	if b.Tau < 1 || b.Steps < 1 || b.Steps%b.Tau != 0 {
-		return figure.Cost{}, fmt.Errorf("tradeoff: found %d local steps in rounds of %d steps, want a whole number "+
-			"of rounds", b.Steps, b.Tau)
+		return figure.Cost{}, fmt.Errorf("tradeoff: the number of local steps is %d, want a positive multiple of %d, "+
+			"the number of steps per round", b.Steps, b.Tau)
 	}
 	p := NewInstance(seed)
 	f := fleet(p, b, s, seed)

@@ -47,7 +47,7 @@ func CutOff(t *testing.T, open Opener) {
 	defer cancel()
 	if err := a.Send(ctx, "c", []byte("two")); !errors.Is(err, context.DeadlineExceeded) ||
 		!strings.Contains(err.Error(), "broker") {
-		t.Errorf("sending while cut off: %v", err)
+		t.Errorf("Send while cut off from the broker returned %v, want a deadline error that mentions the broker", err)
 	}
 	Send(t, c, "a", []byte("for later"))
 	way.Set(false)

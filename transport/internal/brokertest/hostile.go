@@ -46,7 +46,7 @@ func RunOverHostile(t *testing.T, h, honest Hostile) {
 		t.Fatal(err)
 	}
 	if text := quietLog.String(); strings.Contains(text, "refused") {
-		t.Errorf("the honest broker is accused:\n%s", text)
+		t.Errorf("the log reports refused messages although the broker is honest:\n%s", text)
 	}
 	var old, past []Message
 	honest.All(func(all []Message) { old = slices.Clone(all) })
@@ -114,7 +114,7 @@ func RunOverHostile(t *testing.T, h, honest Hostile) {
 	}
 	for _, reason := range []error{sealed.ErrSignature, sealed.ErrCrossed, sealed.ErrRun} {
 		if !strings.Contains(log.String(), reason.Error()) {
-			t.Errorf("no message was refused because %v", reason)
+			t.Errorf("no message was refused for this reason: %v", reason)
 		}
 	}
 	t.Log(counts, time.Since(begin))

@@ -119,7 +119,7 @@ func (l *faultRun) end(t *testing.T, want [][]float32) {
 	}
 	for i := range want {
 		if !slices.Equal(l.models[i], want[i]) {
-			t.Errorf("member %d's model differs from the quiet run's", i)
+			t.Errorf("the model of member %d differs from its model in a run without faults", i)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func LongCut(t *testing.T, length time.Duration, b Broker) {
 		select {
 		case j := <-l.over:
 			if l.ended++; l.errs[j] == nil {
-				t.Errorf("member %d has ended while member %d was cut off", j, i)
+				t.Errorf("member %d ended its run while member %d was cut off from the broker", j, i)
 			}
 		case <-time.After(length):
 		}

@@ -173,7 +173,7 @@ func SameBits(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 		if got != want {
-			t.Errorf("private %v: the releases differ from those of the run in memory", private)
+			t.Errorf("with private = %v, the releases differ from those of the run in memory", private)
 		}
 	}
 }

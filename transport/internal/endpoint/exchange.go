@@ -26,7 +26,7 @@ func ExchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 	slices.Reverse(b)
 	y := new(big.Int).SetBytes(b)
 	if y.Cmp(prime) >= 0 {
-		return nil, errors.New("it is not the canonical encoding of a point on the curve")
+		return nil, errors.New("the key is not the canonical encoding of a point on the curve")
 	}
 	one := big.NewInt(1)
 	inverse := new(big.Int).ModInverse(new(big.Int).Mod(new(big.Int).Sub(one, y), prime), prime) // CheckKey refuses y = 1

@@ -123,7 +123,7 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn,
 	if u.Scheme == "https" {
 		secure := tls.Client(conn, &tls.Config{ServerName: u.Hostname()})
 		if err := secure.HandshakeContext(ctx); err != nil {
-			return nil, fmt.Errorf("cannot be trusted: %w", err)
+			return nil, fmt.Errorf("failed the TLS handshake: %w", err)
 		}
 		conn = secure
 	}
@@ -148,21 +148,21 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), r)
 	if err != nil {
-		return refused{errors.New("is not an HTTP proxy: its answer is not HTTP")}
+		return refused{errors.New("does not answer in HTTP, so it is not an HTTP proxy")}
 	}
 	why, absent := "", false
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return nil
 	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // tinyproxy answers 401 instead of 407
-		why = "it wants a user and a password, but none are configured"
+		why = "the proxy wants a user and a password, but none are configured"
 		if user != nil {
-			why = "it rejects the user and the password, or does not support Basic authentication"
+			why = "the proxy rejects the user and the password, or does not support Basic authentication"
 		}
 	case http.StatusForbidden, http.StatusMethodNotAllowed:
 		why = "the proxy does not allow the address; its operator has to allow it"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		why, absent = "it cannot connect", true
+		why, absent = "the proxy cannot connect to the address", true
 	default:
 		why = "want 200"
 	}

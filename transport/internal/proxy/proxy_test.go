@@ -136,7 +136,7 @@ func TestConnectOverTLS(t *testing.T) {
 	cfg := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	proxy := serve(t, func(c net.Conn) { tls.Server(c, cfg).Handshake() })
 	_, _, err = dialer(t, "https://"+proxy).Dial(t.Context(), "tcp", "b:1")
-	if err == nil || !strings.Contains(err.Error(), "cannot be trusted") {
+	if err == nil || !strings.Contains(err.Error(), "failed the TLS handshake") {
 		t.Errorf("an unknown certificate of the proxy: %v", err)
 	}
 }
@@ -157,11 +157,11 @@ func TestRefusals(t *testing.T) {
 		handle func(net.Conn)
 		want   string
 	}{
-		"407":        {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), "answers 407 to CONNECT b:1: it wants a user and a p"},
+		"407":        {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), "answers 407 to CONNECT b:1: the proxy wants a user and a p"},
 		"407 user":   {"http://u:secret@", say("HTTP/1.1 407 Who\r\n\r\n"), "rejects the user and the password"},
 		"401 user":   {"http://u:secret@", say("HTTP/1.1 401 No\r\n\r\n"), "rejects the user and the password"},
 		"403":        {"http://", say("HTTP/1.0 403 Filtered\n\n"), "answers 403 to CONNECT b:1: the proxy does not allow"},
-		"502":        {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect"},
+		"502":        {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "the proxy cannot connect to the address"},
 		"302":        {"http://", say("HTTP/1.1 302 Found\r\nLocation: http://login/\r\n\r\n"), "want 200"},
 		"garbage":    {"http://", say("SSH-2.0-\x1b[31mOpen\x00"), "is not an HTTP proxy"},
 		"bad status": {"http://", say("HTTP/1.1 abc\r\n\r\n"), "is not an HTTP proxy"},

@@ -62,12 +62,13 @@ const (
 // These are the reasons for refusing an envelope. Only the sender can cause a refusal for one of the last two reasons;
 // the broker can cause all other refusals.
 var (
-	ErrForm      = errors.New("it is not an envelope")
-	ErrRun       = errors.New("it belongs to another run")
-	ErrCrossed   = errors.New("it was sent by or to another member and moved here")
-	ErrSignature = errors.New("its signature is not the sender's: it was altered, or another party sent it")
-	ErrSealed    = errors.New("it is sealed for a key other than this node's")
-	ErrFleet     = errors.New("the sender belongs to another fleet")
+	ErrForm      = errors.New("the message is not a valid envelope")
+	ErrRun       = errors.New("the message belongs to another run")
+	ErrCrossed   = errors.New("the sender or receiver of the message is not the one that the broker reports")
+	ErrSignature = errors.New("the signature does not match the sender's key: the message was altered, or another " +
+		"party sent it")
+	ErrSealed = errors.New("the message is sealed for a key other than this node's key")
+	ErrFleet  = errors.New("the sender belongs to another fleet")
 )
 
 // tag returns the first n bytes of a hash of a run's name and, optionally, a member's name. The broker sees only tags,
@@ -212,9 +213,9 @@ type envelope struct {
 func parse(b []byte) (*envelope, error) {
 	if len(b) < offWrapped || b[0] != version {
 		if len(b) > 0 && b[0] != version {
-			return nil, fmt.Errorf("%w: its version is %d, want %d", ErrForm, b[0], version)
+			return nil, fmt.Errorf("%w: version is %d, want %d", ErrForm, b[0], version)
 		}
-		return nil, fmt.Errorf("%w: it has %d bytes", ErrForm, len(b))
+		return nil, fmt.Errorf("%w: the message has only %d bytes", ErrForm, len(b))
 	}
 	v := &envelope{run: b[2:18], from: b[18:26], to: b[26:34], keys: int(b[90])}
 	v.kind = b[1]
@@ -225,19 +226,20 @@ func parse(b []byte) (*envelope, error) {
 	end := offWrapped + v.keys*lenWrapped
 	switch {
 	case v.kind != kindHello && v.kind != kindFrame:
-		return nil, fmt.Errorf("%w: its kind is %d, want %d or %d", ErrForm, v.kind, kindHello, kindFrame)
+		return nil, fmt.Errorf("%w: kind is %d, want %d or %d", ErrForm, v.kind, kindHello, kindFrame)
 	case v.keys < 1 || v.keys > maxKeys:
-		return nil, fmt.Errorf("%w: it is for %d keys, want 1 or 2", ErrForm, v.keys)
+		return nil, fmt.Errorf("%w: the number of receiver keys is %d, want 1 or 2", ErrForm, v.keys)
 	case length > endpoint.LargestMaxFrame:
-		return nil, fmt.Errorf("%w: its frame has %d bytes, want at most %d", ErrForm, length, endpoint.LargestMaxFrame)
+		return nil, fmt.Errorf("%w: the frame has %d bytes, want at most %d", ErrForm, length, endpoint.LargestMaxFrame)
 	case v.index >= v.total || v.total > max(1, int(length)) ||
 		(v.total-1)*pieceSize(int(length), v.total) >= max(1, int(length)):
-		return nil, fmt.Errorf("%w: found piece %d of %d for a frame of %d bytes", ErrForm, v.index, v.total, length)
+		return nil, fmt.Errorf("%w: piece %d of %d is not possible for a frame with %d bytes",
+			ErrForm, v.index, v.total, length)
 	}
 	v.length = int(length)
 	from, to := v.piece()
 	if want := end + to - from + tagSize + ed25519.SignatureSize; len(b) != want {
-		return nil, fmt.Errorf("%w: it has %d bytes, want %d", ErrForm, len(b), want)
+		return nil, fmt.Errorf("%w: the message has %d bytes, want %d", ErrForm, len(b), want)
 	}
 	v.beforeKeys, v.ephemera = b[:offWrapped], b[offKeys:offWrapped]
 	v.head, v.sealed, v.signature = b[:end], b[end:len(b)-ed25519.SignatureSize], b[len(b)-ed25519.SignatureSize:]

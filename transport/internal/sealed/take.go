@@ -16,7 +16,7 @@ import (
 func (e *End) Take(from string, data []byte, live bool) {
 	p := e.byTag[from]
 	if p == nil {
-		e.cfg.Logger.Debug("message of an unknown sender", "tag", from)
+		e.cfg.Logger.Debug("message from an unknown sender", "tag", from)
 		return
 	}
 	p.mu.Lock()
@@ -44,7 +44,7 @@ func (e *End) Take(from string, data []byte, live bool) {
 	}
 	switch {
 	case v.length > most:
-		err = fmt.Errorf("its frame has %d bytes, want at most %d", v.length, most)
+		err = fmt.Errorf("the frame has %d bytes, want at most %d", v.length, most)
 	case v.kind == kindFrame && v.fleet != e.cfg.Fleet:
 		err = ErrFleet
 	}
@@ -110,7 +110,7 @@ func (e *End) deliver(from string, frame []byte) {
 func (e *End) takeHello(p *peer, process uint64, hello []byte, live bool) {
 	err := e.hellos.Check(p.name, hello)
 	if err != nil {
-		err = fmt.Errorf("hello of %q: %w", p.name, err)
+		err = fmt.Errorf("hello from %q: %w", p.name, err)
 		e.refuse(p, err)
 		err = fmt.Errorf("%s: %w", e.cfg.Prefix, err)
 	}

@@ -32,7 +32,7 @@ func npyDict(n int) string {
 func ParseNpy(data []byte) ([]float32, error) {
 	const before = len(npyMagic) + 2 + 2
 	if len(data) < before || string(data[:before-2]) != npyMagic+"\x01\x00" {
-		return nil, fmt.Errorf("not a NumPy file of format 1.0: want a file that numpy.save wrote")
+		return nil, fmt.Errorf("not a NumPy file of format version 1.0; create the file with numpy.save")
 	}
 	end := before + int(binary.LittleEndian.Uint16(data[before-2:]))
 	if end > len(data) {
@@ -41,7 +41,7 @@ func ParseNpy(data []byte) ([]float32, error) {
 	numbers := data[end:]
 	header := strings.TrimSpace(string(data[before:end]))
 	if len(numbers)%4 != 0 || header != npyDict(len(numbers)/4) {
-		return nil, fmt.Errorf("the NumPy header is %.80q, with %d bytes of data after it; want a one-dimensional "+
+		return nil, fmt.Errorf("the NumPy header is %.80q, followed by %d bytes of data; want a one-dimensional "+
 			"float32 array, as numpy.save writes for x.astype('<f4').ravel()",
 			transport.Printable(header), len(numbers))
 	}
@@ -49,7 +49,7 @@ func ParseNpy(data []byte) ([]float32, error) {
 	for i := range x {
 		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(numbers[4*i:]))
 		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("number %d is %v, want a finite number", i, v)
+			return nil, fmt.Errorf("the number at index %d is %v, want a finite number", i, v)
 		}
 	}
 	return x, nil

@@ -44,7 +44,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	o.Conflicts(&f)
 	f = append(f, setup.WithFlags(spec.Validate()))
 	if *fittedOn == "" {
-		f.Add("-fitted-on is missing: say in a few words what the public data is")
+		f.Add("-fitted-on is missing: describe the public data in a few words")
 	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
 		f.Add("-fitted-on: %w", err)
 	}

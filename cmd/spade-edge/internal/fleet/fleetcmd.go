@@ -83,8 +83,8 @@ type fileChange struct {
 	Lines []string `json:"new_lines,omitempty"`
 }
 
-var errSettled = errors.New("members, edges and settings are part of the fleet's hash and are fixed during a " +
-	"run: only keys and addresses may change")
+var errSettled = errors.New("members, edges and settings are part of the fleet's hash and are fixed during a run; " +
+	"only keys and addresses may change")
 
 // Edit is the command that changes the files of a fleet.
 func Edit(_ context.Context, c *cli.Cmdline) error {
@@ -109,7 +109,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	var f cli.Faults
 	c.Visit(func(given *flag.Flag) {
 		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
-		f.When(!ok, "-%s cannot be combined with fleet %s", given.Name, action.name)
+		f.When(!ok, "-%s cannot be combined with \"fleet %s\"", given.Name, action.name)
 	})
 	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey,
 		"from", e.from, "new", e.newFleet)

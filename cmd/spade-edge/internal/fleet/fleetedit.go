@@ -20,7 +20,7 @@ import (
 // newcomer returns the new member described in the file given with -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	if e.line == "" {
-		return m, cli.Usage("-line is missing: give the file with the line that keygen printed on the device")
+		return m, cli.Usage("-line is missing: give the file with the line that keygen printed on the member's device")
 	}
 	all, err := readMembers(e.line)
 	switch {
@@ -50,8 +50,8 @@ func (e *fleetEdit) add() error {
 	}
 	f := e.file.Fleet
 	var wrong cli.Faults
-	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: rotate and move change its key and "+
-		"addresses",
+	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: change its key with \"fleet rotate\", or "+
+		"its addresses with \"fleet move\"",
 		m.Name)
 	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
@@ -60,7 +60,8 @@ func (e *fleetEdit) add() error {
 	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave -records out", e.records)
 	wrong.When(each && e.Given["records"] && e.records < 1, "-records is %d, want at least 1", e.records)
 	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
-	wrong.When(e.as != "" && e.node(e.as) == nil, "-as is %q, but the node file of that member is not here", e.as)
+	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member",
+		e.as)
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	if _, err := graphOf(*f); err != nil {
-		return fmt.Errorf("the fleet without %q: %w; add edges with -edges a:b", e.name, err)
+		return fmt.Errorf("without %q, the graph is invalid: %w; add edges with -edges a:b", e.name, err)
 	}
 	if err := e.settle(); err != nil {
 		return err
@@ -241,7 +242,7 @@ func (e *fleetEdit) rotate() error {
 		}
 		name = fresh.Name
 		if len(fresh.Keys) != 1 {
-			return cli.Usage("-line has %d keys, want one, the new key", len(fresh.Keys))
+			return cli.Usage("-line has %d keys, want only the new key", len(fresh.Keys))
 		}
 	}
 	i, err := e.place(name)
@@ -252,7 +253,8 @@ func (e *fleetEdit) rotate() error {
 	var gone []ed25519.PublicKey
 	switch {
 	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
-		return cli.Usage("-retire needs -name and nothing else; use it after the node has started with its new key")
+		return cli.Usage("-retire needs -name and no other flag; use -retire after the node has started with its new " +
+			"key")
 	case e.retire && len(m.Keys) < 2:
 		return cli.Usage("%q has one key, want two: add the new key with \"spade-edge fleet rotate\" first", name)
 	case e.retire:
@@ -269,8 +271,8 @@ func (e *fleetEdit) rotate() error {
 		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // was the next key
 	}))
 	if len(m.Retired) > 8 {
-		return cli.Usage("%q already has 8 retired keys: remove the oldest one from %s; signatures by that key are "+
-			"then no longer accepted", name, e.path)
+		return cli.Usage("%q already has 8 retired keys: remove the oldest key from %s; nodes then no longer accept "+
+			"signatures by that key", name, e.path)
 	}
 	if e.newKey != "" {
 		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {
@@ -293,8 +295,8 @@ func (e *fleetEdit) rotate() error {
 // want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
-		return cli.Usage("-file: the node file of %q is not here; on that member's device, set \"key\" in node.json "+
-			"or replace node.key", name)
+		return cli.Usage("-file: the fleet file's folder has no node file for %q; on that member's device, set "+
+			"\"key\" in node.json or replace node.key", name)
 	}
 	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
 		return cli.AsUsageError(err)

@@ -76,10 +76,10 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	case f.Dim:
 		return x, nil
 	case f.Params():
-		return nil, cli.Usage("-from %s has the %d parameters of the full model, but this fleet trains the %d "+
-			"numbers of its adapter: give the state folder of a node", e.from, len(x), f.Dim)
+		return nil, cli.Usage("-from %s has all %d parameters of the model, but this fleet trains only the %d "+
+			"numbers of an adapter: set -from to the state folder of a node", e.from, len(x), f.Dim)
 	}
-	return nil, cli.Usage("-from %s has %d numbers, want %d, the dim of the fleet", e.from, len(x), f.Dim)
+	return nil, cli.Usage("-from %s has %d numbers, want %d (\"dim\" in the fleet file)", e.from, len(x), f.Dim)
 }
 
 // leastEpsilon is the smallest epsilon that -epsilon accepts.
@@ -157,7 +157,7 @@ func (e *fleetEdit) take() error {
 	n := e.nodes[0]
 	i := slices.Index(file.Fleet.Members, n.node.Name)
 	if i < 0 {
-		return cli.Usage("%q is not a member of %s", n.node.Name, e.newFleet)
+		return cli.Usage("%q is not a member of the fleet in %s", n.node.Name, e.newFleet)
 	}
 	if e.file != nil {
 		if j := slices.Index(e.file.Fleet.Members, n.node.Name); j >= 0 &&
@@ -190,7 +190,7 @@ func (e *fleetEdit) take() error {
 		return err
 	}
 	if begun && file.Fleet.Run == e.ran {
-		return cli.Usage("%s describes a different fleet, but its run %q has already begun here. %w",
+		return cli.Usage("%s describes a different fleet, but this node has already begun run %q: %w",
 			e.newFleet, e.ran, errSettled)
 	}
 	if e.ran != "" && file.Fleet.Run != e.ran {

@@ -95,7 +95,7 @@ func (e *fleetEdit) openNode(name string) error {
 	case err != nil:
 		return err
 	case n.node.Name != name:
-		return fmt.Errorf("%s is the node file of %q, want the node file of %q, as the name of its folder says",
+		return fmt.Errorf("%s is the node file of %q, but its folder is named %q",
 			n.path, n.node.Name, name)
 	}
 	e.nodes = append(e.nodes, n)
@@ -139,7 +139,8 @@ func (e *fleetEdit) settle() error {
 			return err
 		}
 		if begun && e.run == e.ran {
-			return cli.Usage("-run %q has already begun: %q made a release in it. %w", e.run, n.node.Name, errSettled)
+			return cli.Usage("-run %q has already begun: node %q has made a release in this run; %w",
+				e.run, n.node.Name, errSettled)
 		}
 	}
 	if f.Run = e.run; f.Run == e.ran {
@@ -161,7 +162,8 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 		return false, err
 	}
 	if used {
-		return false, fmt.Errorf("%q is running; stop it first (spade-edge stop %s): %w", n.node.Name, n.path, errSettled)
+		return false, fmt.Errorf("node %q is running; stop it first with \"spade-edge stop %s\": %w",
+			n.node.Name, n.path, errSettled)
 	}
 	kept, err := state.ReadSnapshot(n.node.State)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && kept.Fleet != e.hash {
@@ -171,8 +173,8 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 		return false, err
 	}
 	if last := cmp.Or(kept.Early, e.old.Fleet.Method.EndedAt(kept.End).Last()); kept.Round < last && !e.end {
-		return true, fmt.Errorf("%q is at release %d of %d of run %q: wait until the run ends, or give -end, which "+
-			"leaves the rest of its budget unspent. %w", n.node.Name, kept.Round, last, e.ran, errSettled)
+		return true, fmt.Errorf("node %q is at release %d of %d in run %q; wait until the run ends, or give -end to "+
+			"leave the rest of its privacy budget unspent: %w", n.node.Name, kept.Round, last, e.ran, errSettled)
 	}
 	return true, nil
 }
@@ -190,7 +192,7 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 		return err
 	}
 	if entries, err := os.ReadDir(n.node.State); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cli.AsUsageError(errors.Join(fmt.Errorf("%s is not empty: give the run a new id",
+		return cli.AsUsageError(errors.Join(fmt.Errorf("state folder %s is not empty: give the run a new id with -run",
 			n.node.State), err))
 	}
 	return nil

@@ -141,8 +141,9 @@ func (o *initOptions) builtin() bool {
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
-	f.When(n != 1, "-n, -nodes and -members each name the members: give exactly one of them, not %d", n)
-	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from one of them")
+	f.When(n != 1, "-n, -nodes and -members each set the fleet's members: give exactly one of these flags, not %d", n)
+	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one "+
+		"of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	names := setup.List(o.nodeNames)
 	for i := range min(o.n, 1000) {
@@ -166,8 +167,9 @@ func (o *initOptions) check() error {
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"],
-			"-task needs each node's own -data: with -deal, preprocessing is fitted on the common data")
-		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but -task makes it %d: leave -dim out", o.dim, o.Recipe.Dim())
+			"-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
+		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the model of -task has %d parameters: "+
+			"leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
 	}
 	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
@@ -176,7 +178,8 @@ func (o *initOptions) check() error {
 		"-model perceptron on each node's own data needs -task: all nodes must start from the same parameters")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.Given["samples"] && o.deal, "-samples cannot be combined with -deal, which counts the samples")
-	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
+	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0 (no early end) or 1..%d",
+		o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
 	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0, "adapter", o.adapter)
@@ -201,7 +204,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	switch hosts := setup.List(o.hosts); {
 	case o.Given["hosts"]:
 		if len(hosts) != len(o.Names) {
-			f.Add("-hosts lists %d, want one address for each of %d nodes", len(hosts), len(o.Names))
+			f.Add("-hosts: the number of addresses is %d, want %d (one for each node)", len(hosts), len(o.Names))
 			return
 		}
 		for i, host := range hosts {
@@ -229,7 +232,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 				"and -mqtt", o.membersFile)
 	default:
 		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
-			f.Add("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.Names))
+			f.Add("-port is %d, so the ports of the %d nodes are not all in 1..65535", o.port, len(o.Names))
 			return
 		}
 		for i := range o.members {
@@ -245,7 +248,8 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	var err error
 	if o.deal {
 		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Params() {
-			err = cli.Usage("-dim is %d, but the data makes it %d: leave -dim out", o.dim, p.Fleet.Params())
+			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out",
+				o.dim, p.Fleet.Params())
 		}
 		if err == nil {
 			o.task, o.Recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
@@ -298,7 +302,7 @@ func (o *initOptions) readRecords(text string) error {
 	for _, part := range setup.List(text) {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 {
-			return fmt.Errorf("found %q, want numbers of at least 1, separated by commas", part)
+			return fmt.Errorf("found %q, want whole numbers of at least 1, separated by commas", part)
 		}
 		o.records = append(o.records, n)
 	}
@@ -322,7 +326,7 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		person = o.Recipe.Person
 	}
 	f.When(each && places == 0 && person != "", "-places is missing: the task identifies persons by the column %q, "+
-		"so give the number of rows that count for each person; this number is public, and further rows are ignored",
+		"so give the maximum number of rows per person; this number is public, and further rows are ignored",
 		person)
 	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places needs a column "+
 		"that identifies the person of a row, but -task has none: fit the task with -person COLUMN")
@@ -331,8 +335,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with -deal "+
 		"-unit record: leaving out samples changes the number of records, which is public and fixed; use data with "+
 		"only these classes")
-	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted preprocessing on its own "+
-		"records, each record would change all the others")
+	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted "+
+		"preprocessing on its own records, each record would affect how the others are preprocessed")
 }
 
 // weigh rescales the clip and the noise after a change to the mean number of records, because the method divides the

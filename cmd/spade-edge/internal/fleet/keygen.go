@@ -75,7 +75,7 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 			members = append(members, m)
 		}
 	}
-	errs.When(len(members)+len(errs) == 0, "%s has no members, want the lines that keygen prints", path)
+	errs.When(len(members)+len(errs) == 0, "%s lists no members, want the lines that keygen prints", path)
 	return members, errors.Join(errs...)
 }
 

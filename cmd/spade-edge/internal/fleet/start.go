@@ -66,7 +66,8 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 	}
 	m, err := builtin.ReadModel(path)
 	if err != nil {
-		return nil, cli.AsUsageError(fmt.Errorf("%s: want a .npy file, or a .json file that export wrote: %w", flag, err))
+		return nil, cli.AsUsageError(fmt.Errorf("%s: want a .npy file, or a .json file that spade-edge export wrote: "+
+			"%w", flag, err))
 	}
 	if m.Personal {
 		return nil, cli.Usage("%s %s is a personal model, fitted without noise on a site's own records, and would "+
@@ -79,7 +80,7 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 		}
 		if !reflect.DeepEqual(m.Task, own) {
 			return nil, cli.Usage("%s %s: the model's task differs from the fleet's task in columns, classes or "+
-				"preprocessing, so its parameters have another meaning", flag, path)
+				"preprocessing, so the model's parameters have a different meaning", flag, path)
 		}
 	}
 	note("the start is release %d of %d of run %q by %q", m.Round, m.Rounds, m.Run, m.Member)

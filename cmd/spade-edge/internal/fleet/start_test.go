@@ -54,11 +54,11 @@ func TestStart(t *testing.T) {
 		"zeros":           {1, path("zeros.npy", npy(0, 0, 0, 0)), nil, ""},
 		"short":           {1, path("short.npy", npy(1, 2, 3)), nil, "has 3 numbers, want 4"},
 		"long":            {1, path("long.npy", npy(1, 2, 3, 4, 5)), nil, "has 5 numbers, want 4"},
-		"NaN":             {1, path("nan.npy", npy(1, nan, 3, 4)), nil, "number 1 is NaN, want a finite number"},
-		"infinite":        {1, path("inf.npy", npy(1, 2, 3, inf)), nil, "number 3 is -Inf, want a finite number"},
-		"cut":             {1, path("cut.npy", npy(1, 2, 3, 4)[:130]), nil, "with 2 bytes of data after it"},
+		"NaN":             {1, path("nan.npy", npy(1, nan, 3, 4)), nil, "the number at index 1 is NaN, want a finite number"},
+		"infinite":        {1, path("inf.npy", npy(1, 2, 3, inf)), nil, "the number at index 3 is -Inf, want a finite number"},
+		"cut":             {1, path("cut.npy", npy(1, 2, 3, 4)[:130]), nil, "followed by 2 bytes of data"},
 		"cut header":      {1, path("cuth.npy", npy(1, 2, 3, 4)[:50]), nil, "the NumPy header is truncated"},
-		"empty":           {1, path("empty.npy", nil), nil, "not a NumPy file of format 1.0"},
+		"empty":           {1, path("empty.npy", nil), nil, "not a NumPy file of format version 1.0"},
 		"float64":         {1, path("f8.npy", bytes.Replace(npy(1, 2, 3, 4), []byte("<f4"), []byte("<f8"), 1)), nil, "want a one-dimensional float32 array"},
 	} {
 		f := &sdk.Fleet{Dim: 4, Method: sdk.Method{Seed: c.seed}}

@@ -39,7 +39,8 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	if o.Nodes > maxDemoNodes {
-		return cli.Usage("-nodes is %d, want at most %d nodes with sockets in one process; simulate accepts more",
+		return cli.Usage("-nodes is %d, want at most %d, because all nodes open sockets in one process; \"spade-edge "+
+			"simulate\" accepts more",
 			o.Nodes, maxDemoNodes)
 	}
 	if private.Unit == sdk.UnitClient && !o.Given["epsilon"] {

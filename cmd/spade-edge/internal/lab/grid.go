@@ -52,10 +52,11 @@ func (o *PlanOptions) readGrid(text string) error {
 // checkGrid reports flags that cannot be combined with -grid, because a grid itself varies or fixes their values.
 func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	for _, name := range []string{"nodes", "unit", "sigma", "pair-sigma", "non-private", "steps", "queries", "clip"} {
-		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies members, unit and epsilon", name)
+		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies the number of members, the unit and "+
+			"epsilon", name)
 	}
 	for _, n := range o.grid {
-		f.When(n < 2 || n > 1000, "-grid: %d members, want 2..1000", n)
+		f.When(n < 2 || n > 1000, "-grid: the number of members is %d, want 2..1000", n)
 	}
 }
 

@@ -246,7 +246,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 		c.fail(item, codeOf(err), err)
 		return
 	case r.State != nil:
-		c.fail(item, cli.ExitMismatch, fmt.Errorf("%s: %w: give this run its own folder", node.State, r.State))
+		c.fail(item, cli.ExitMismatch, fmt.Errorf("%s: %w: give this run its own state folder", node.State, r.State))
 		return
 	case r.Kept == nil:
 		text := "is new" + running

@@ -132,7 +132,7 @@ func (a *Applied) choose(rule, to string) error {
 	number, err := strconv.ParseFloat(text, 64)
 	switch {
 	case rule == "" && to != "":
-		return cli.Usage("-out needs -threshold: without a threshold, the copy would be identical")
+		return cli.Usage("-out needs -threshold: without a new threshold, the copy of the model would be identical")
 	case rule != "" && len(a.Classes) != 2:
 		return cli.Usage("-threshold needs a model with two classes")
 	case rule != "" && rule != "youden" && !(err == nil && number > 0 && number < 1):
@@ -181,7 +181,7 @@ func cut(is []int, probability []float64, least float64) (at float64, err error)
 		}
 	}
 	if count[0] == 0 || count[1] == 0 || at == 0 {
-		return 0, errors.New("-threshold needs samples of both classes and probabilities above 0")
+		return 0, errors.New("-threshold needs samples of both classes and predicted probabilities above 0")
 	}
 	return at, nil
 }

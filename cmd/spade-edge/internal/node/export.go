@@ -78,8 +78,8 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 	model := kept.Model
 	if *averaged {
 		if model = kept.Averaged; model == nil {
-			return cli.Usage("-averaged: this node does not keep the mean of its releases; " +
-				`it does with "average": true in its node file`)
+			return cli.Usage("-averaged: this node does not store the mean of its releases; " +
+				`to store it, set "average": true in the node file`)
 		}
 	}
 	released := model
@@ -136,9 +136,10 @@ func checkExport(c *cli.Cmdline, to, format string) error {
 	case format != "json" && format != "npy":
 		return cli.Usage("-out is %q, want a name that ends in .json, or in .npy for the numbers alone", to)
 	case given("own-fit") && format != "json":
-		return cli.Usage("-own-fit needs a .json file: .npy has only numbers")
+		return cli.Usage("-own-fit needs an -out file that ends in .json: a .npy file has only numbers")
 	case given("personal") && format != "json":
-		return cli.Usage("-personal needs a .json file, which says that the model must stay here")
+		return cli.Usage("-personal needs an -out file that ends in .json: only this format can record that the " +
+			"model must not leave this machine")
 	case given("data") && !given("personal"):
 		return cli.Usage("-data needs -personal")
 	}

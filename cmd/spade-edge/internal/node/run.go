@@ -104,8 +104,8 @@ func (r *RunResult) complete() error {
 	if len(r.Quarantined) == 0 {
 		return nil
 	}
-	return cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; remove a member from the fleet with "+
-		"spade-edge fleet remove",
+	return cli.AsExit(fmt.Errorf("run complete, but some neighbors are in quarantine: %s; remove a member from the "+
+		"fleet with \"spade-edge fleet remove\"",
 		strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
 }
 

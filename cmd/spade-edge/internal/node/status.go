@@ -264,7 +264,8 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	var wrong cli.Faults
-	wrong.When(c.Given["round"] && (!*fleetwide || *round < 1), "-round is %d, want 1 or more; -round needs -fleet",
+	wrong.When(c.Given["round"] && (!*fleetwide || *round < 1), "-round is %d, want at least 1; -round also needs "+
+		"-fleet",
 		*round)
 	wrong.When(*fleetwide && c.Given["timeout"], "-timeout cannot be combined with -fleet, which does not wait")
 	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)

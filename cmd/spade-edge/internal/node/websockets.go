@@ -80,7 +80,7 @@ func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []c
 		case a.Refused:
 			to.Err, to.Code = fmt.Errorf("%s: %w", a.Where, a.Err), cli.ExitMismatch
 		case a.Where == "":
-			to.Err = errors.New("cannot be checked: it has no address and dials this node")
+			to.Err = errors.New("cannot be checked, because this neighbor has no address and dials this node")
 		default:
 			to.Err = fmt.Errorf("not reachable (yet): %s: %w", a.Where, a.Err)
 		}

@@ -95,7 +95,8 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	}
 	if head := a.LedgerHead(); head != nil && ledger != nil {
 		if err := ledger.Contains(*head); err != nil {
-			return Right(o.verify, fmt.Errorf("head: the certificate names a state of another ledger: %w", err))
+			return Right(o.verify, fmt.Errorf("head: the certificate's ledger state does not belong to the given "+
+				"ledger: %w", err))
 		}
 	}
 	v.Countersigned = append(v.Countersigned, a.Countersigned...)
@@ -158,7 +159,8 @@ type Double struct {
 // against the fleet's public parameters.
 func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 	if o.fleet == "" {
-		return cli.Usage("-fleet is missing: %s is evidence, which is checked with the keys in the fleet file", o.verify)
+		return cli.Usage("-fleet is missing: %s contains evidence, which is checked with the keys in the fleet file",
+			o.verify)
 	}
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {

@@ -180,10 +180,10 @@ func (p *Problem) Schedule() (graph.Schedule, error) {
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
-		return fmt.Errorf("%d rounds: %w: against all other members together, the rounds cost epsilon %s (%v) at "+
-			"delta %v, but -limit-all is %v: lower -epsilon or -rounds, or raise the limit (epsilon_limit_all in a "+
-			"fleet file)",
-			f.Method.Rounds, dpmech.ErrBudget, cli.EpsilonText(all), p.Accounting, p.Delta, p.LimitAll)
+		return fmt.Errorf("%d rounds: %w: against all other members together, the rounds cost epsilon %s at delta %v "+
+			"(%v accounting), but -limit-all is %v: lower -epsilon or -rounds, or raise the limit (epsilon_limit_all "+
+			"in a fleet file)",
+			f.Method.Rounds, dpmech.ErrBudget, cli.EpsilonText(all), p.Delta, p.Accounting, p.LimitAll)
 	}
 	return nil
 }

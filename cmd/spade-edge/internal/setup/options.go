@@ -332,16 +332,16 @@ func (o *Options) Conflicts(f *cli.Faults) {
 		o.sharingConflicts(f)
 	}
 	f.When(o.Given["sigma"] && (o.Given["epsilon"] || o.Given["accounting"]),
-		"-sigma and -epsilon (or -accounting) cannot be combined: one follows from the other")
+		"-sigma cannot be combined with -epsilon or -accounting: sigma already determines epsilon")
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
-	f.When(protects && !each && o.Given["person"], "-person needs -unit record: without it, each client's whole data "+
-		"set is protected, whichever persons its rows belong to")
-	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record, want dense: "+
-		"a seeded table holds one query per row, but each record has many")
-	f.When(protects && !each && o.Given["places"], "-places needs -unit record: without it, the number of records "+
-		"per person is not limited")
+	f.When(protects && !each && o.Given["person"], "-person needs -unit record: with -unit client, each client's "+
+		"whole data set is protected, no matter which persons its rows belong to")
+	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record; use -table "+
+		"dense: a seeded table holds one query per row, but each record has many")
+	f.When(protects && !each && o.Given["places"], "-places needs -unit record: with -unit client, the number of "+
+		"records per person is not limited")
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)
@@ -379,5 +379,5 @@ var Preparation = []string{
 const Gap = "FILL-IN-THE-ORACLE"
 
 // ErrGap is the error for a node file that still contains the placeholder [Gap].
-var ErrGap error = cli.Usage("the node file has a gap: \"oracle\" does not name what this node learns from; give it " +
-	"a \"stream\" or a \"builtin\" (see sdk/fleetfile/FORMAT.md)")
+var ErrGap error = cli.Usage("the node file is incomplete: \"oracle\" has no source of losses; give it a \"stream\" " +
+	"or a \"builtin\" (see sdk/fleetfile/FORMAT.md)")

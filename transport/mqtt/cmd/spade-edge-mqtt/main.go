@@ -21,7 +21,8 @@ var overMQTT = program.Program{
 	Accept: func(node *fleetfile.Node) error {
 		at, _ := node.Transport.(*broker.MQTT)
 		if at == nil {
-			return errors.New(`transport.mqtt is missing, want {"mqtt": "tls://host:port"}; spade-edge runs a node over websockets`)
+			return errors.New(`transport.mqtt is missing, want {"mqtt": "tls://host:port"}; to run a node over ` +
+				`websockets, use spade-edge`)
 		}
 		_, err := at.Config()
 		if at.User != "" {

@@ -144,7 +144,7 @@ func TestCredentials(t *testing.T) {
 		{"one line", `, "user_file": "user"`, `, "user_file": "token"`, "want one line user:password",
 			server.Options{Username: "joe", Password: secret}},
 		{"token", `, "token_file": "token"`, ``, "Authorization Violation", server.Options{Authorization: secret}},
-		{"a line", `, "token_file": "token"`, `, "token_file": "two"`, "want one line", server.Options{Authorization: secret}},
+		{"a line", `, "token_file": "token"`, `, "token_file": "two"`, "want exactly one line", server.Options{Authorization: secret}},
 		{"certificate", `, "ca_file": "cert.pem", "certificate_file": "cert.pem", "certificate_key_file": "cert.key"`,
 			`, "ca_file": "cert.pem"`, "certificate", server.Options{TLS: true, TLSVerify: true, TLSConfig: &tls.Config{
 				Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}}},

@@ -79,7 +79,7 @@ func load(option client.Option) error {
 func readToken(path string) (string, error) {
 	token, err := fleetfile.ReadSecret(path, "broker token file")
 	if err == nil && (token == "" || strings.ContainsAny(token, "\r\n")) {
-		err = fmt.Errorf("broker token file %s: want one line", path)
+		err = fmt.Errorf("broker token file %s: want exactly one line of text", path)
 	}
 	return token, err
 }

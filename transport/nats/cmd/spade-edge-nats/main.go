@@ -43,7 +43,7 @@ func of(node *fleetfile.Node) *broker.NATS {
 func accept(node *fleetfile.Node) error {
 	if of(node) == nil {
 		return errors.New(`transport is missing, want {"nats": "tls://host:port"}; ` +
-			"spade-edge runs a node over websockets")
+			"to run a node over websockets, use spade-edge")
 	}
 	_, err := credentials(of(node))
 	return err
