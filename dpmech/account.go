@@ -72,8 +72,8 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	return bisect(leastRho, 2e6, fits), nil
 }
 
-// bisect returns approximately the largest number in lo..hi at which a predicate (the parameter below) is true. The
-// predicate must be true at lo and false at hi.
+// bisect returns approximately the largest x in lo..hi for which below(x) is true. below(lo) must be true and below(hi)
+// must be false.
 func bisect(lo, hi float64, below func(float64) bool) float64 {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

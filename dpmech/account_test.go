@@ -35,9 +35,9 @@ func TestEpsilonReferenceValues(t *testing.T) {
 }
 
 // TestSigmaReferenceValues compares the noise for 50 rounds at delta = 1e-5 with exact values from forty-digit
-// arithmetic. The values are rounded up to six digits or, in the table with three decimals, to the nearest. (For zCDP
-// at epsilon 4 and 16, a published table has 16.371 and 5.126. The exact values are 16.370494 and 5.125484: the
-// published minimum over the Renyi orders was not exact.)
+// arithmetic. The values with six digits are rounded up; those with three decimals are rounded to nearest. (For zCDP at
+// epsilon 4 and 16, a published table has 16.371 and 5.126. The exact values are 16.370494 and 5.125484: the published
+// minimum over the Renyi orders was not exact.)
 func TestSigmaReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		epsilon          float64
@@ -63,7 +63,7 @@ func TestSigmaReferenceValues(t *testing.T) {
 	}
 }
 
-// TestSigmaIsTheSameEverywhere checks that the noise has the same bits on all machines, because a fleet's parameters
+// TestSigmaIsTheSameEverywhere checks that SigmaFor returns the same bits on all machines, because a fleet's parameters
 // are computed on one machine and verified on others.
 func TestSigmaIsTheSameEverywhere(t *testing.T) {
 	s, hash := stream(22), fnv.New64a()

@@ -10,7 +10,7 @@ import (
 
 // This file audits a network with pairwise noise, as a test of the theorem in part 3 of PROOF.md.
 
-// rest is the graph of the honest members. The field gone is the number of the only colluder, whose edges are removed,
+// rest is the graph of the honest members. Its field gone is the number of the only colluder, whose edges are removed,
 // or -1 if all n members are honest.
 type rest struct {
 	n     int
@@ -108,7 +108,7 @@ func ringOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// complete returns those edges of the complete graph for which the function keep returns true.
+// complete returns those edges (i, j) of the complete graph for which keep(i, j) is true.
 func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	for i := range n {
 		for j := range i {
@@ -128,8 +128,8 @@ type flaw struct {
 	sameRound bool    // a round reuses the keys of the previous one
 }
 
-// watched is the view of an adversary that sees all releases and has the knowledge of one member. The field gone is the
-// number of this member.
+// watched is the view of an adversary that sees all releases and has the knowledge of one member, whose number is in
+// the field gone.
 type watched struct {
 	rest
 	client  int
@@ -208,8 +208,8 @@ func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uin
 	return ys
 }
 
-// measured returns two estimates from two sets of draws: mu, the distance between the means of plus and minus divided
-// by their standard deviation, and off, the standard error of mu for normal draws.
+// measured returns an estimate of mu, which is the distance between the means of plus and minus, divided by their
+// standard deviation. It also returns the standard error of this estimate for normally distributed draws.
 func measured(plus, minus []float64) (mu, off float64) {
 	moments := func(ys []float64) (mean, square float64) {
 		for _, y := range ys {
@@ -228,8 +228,8 @@ func measured(plus, minus []float64) (mu, off float64) {
 }
 
 // refute returns evidence against a claim of mu: events that are likelier than the claim allows, a measured mu above
-// the claim, or a measured mu more than 3 % below the claim, which means that the noise is not as stated. The result
-// lower is a lower confidence limit for mu. All limits are 4 standard errors away from the measured mu.
+// the claim, or a measured mu more than 3 % below the claim, which means that the noise is not as stated. It also
+// returns a lower confidence limit for mu. All limits are 4 standard errors away from the measured mu.
 func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint64) (faults []string, lower float64) {
 	t.Helper()
 	plus, minus := w.sample(t, count, 1, f, seed), w.sample(t, count, -1, f, seed+1)
@@ -252,14 +252,14 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 // the claim: 3 % is 5.6 standard errors, and the test requires 4.
 //
 // Power of the test: noise that is 5 % too small results in mu = 2.632, which is 9.8 standard errors above the claim.
-// The other flaws change mu by a quarter or more, so a quarter of the samples is enough for them. The test of a
+// The other flaws change mu by a quarter or more, so a quarter of the samples is enough to detect them. The test of a
 // colluder that the claim omits uses half of the samples, because in the complete graph this colluder changes mu by
 // only 4.4 %, or 5.8 standard errors. If both ends of an edge add the pairwise noise, there is more noise, not less, as
 // part 3 of PROOF.md shows; the audit detects this flaw because the noise does not cancel in the projection.
 //
 // These numbers apply with SPADE_LONG. Otherwise the test draws an eighth of the samples, so the standard error is
-// three times as large: the test confirms the claim to within 8 %, and detects noise that is 14 % too small. Only for
-// the omitted colluder in the complete graph, the number of samples is the same as with SPADE_LONG.
+// three times as large: the test confirms the claim to within 8 %, and detects noise that is 14 % too small. The test
+// of the omitted colluder in the complete graph is an exception: it always draws as many samples as with SPADE_LONG.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string

@@ -14,9 +14,9 @@ import (
 //	P[S | D] <= e^epsilon P[S | D'] + delta(epsilon)
 //
 // For each epsilon, the event with the tightest bound is a likelihood ratio above e^epsilon, which is a threshold on
-// the output. audit returns a line for each epsilon and each order of D and D' for which it refutes the inequality: for
-// which the lower confidence limit of the left side exceeds the upper confidence limit of the right side (Clopper and
-// Pearson, 1934). The probability of any false refutation is at most alpha.
+// the output. audit returns a line for each epsilon and each order of D and D' for which it refutes the inequality. It
+// refutes the inequality if the lower confidence limit of the left side exceeds the upper confidence limit of the right
+// side (Clopper and Pearson, 1934). The probability of any false refutation is at most alpha.
 func audit(plus, minus []float64, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3, 4}
 	each := alpha / float64(len(epsilons)*2*2) // two orders, two limits: Bonferroni

@@ -2,10 +2,10 @@ package dpmech
 
 import "math/bits"
 
-// The positive half-line is divided into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2) at
+// The positive half-line is divided into a tail and 124 cells of width 1/16. heights[j] is heights[0]*exp(-x^2/2) at
 // the left end of cell j, rounded down: the height of a rectangle below the density on cell j-1. A rectangle of height
 // heights[j]+1 covers the density on cell j. The wedge of a cell is the difference between its two rectangles. The
-// weights of all rectangles, wedges and the tail add up to 2^63.
+// weights of the rectangles, the wedges and the tail add up to 2^63.
 const (
 	cells     = 124
 	cellBits  = 4 // the width of a cell is 2^-cellBits
@@ -36,8 +36,8 @@ var heights = [cells + 1]uint64{
 	0x10c0c8, 0xa9630, 0x6a9f5, 0x42da6, 0x29c10, 0x19f9f, 0x1018f, 0x9efd,
 }
 
-// columns is the alias table (Walker, ACM TOMS 3, 1977) for the weights of all rectangles, wedges and the tail. It has
-// 256 columns of weight 2^55. In the entry for a column, the upper 56 bits are the weight of the item with the same
+// columns is the alias table (Walker, ACM TOMS 3, 1977) for the weights of the rectangles, the wedges and the tail. It
+// has 256 columns of weight 2^55. In the entry for a column, the upper 56 bits are the weight of the item with the same
 // number as the column; the lower 8 bits are the number of the item to which the rest of the column belongs.
 var columns = aliasTable()
 
@@ -115,7 +115,7 @@ func (n *normal) wedge(j, u uint64) bool {
 
 // cellDensity returns heights[0]*exp(-x^2/2) at x = (j+u/2^64)/16. The result is at most 1 too high or 3 too low.
 func cellDensity(j, u uint64) uint64 {
-	// x^2/2 = (j/16)^2/2 + z, z = U(2j+U)/512 < 0.49.
+	// With U = u/2^64, x^2/2 is (j/16)^2/2 + z, where z = U*(2j+U)/512 < 0.49.
 	z, _ := bits.Mul64(u, j<<56)
 	square, _ := bits.Mul64(u, u)
 	return scaled(heights[j], expNeg(z+square>>9))

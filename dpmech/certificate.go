@@ -185,8 +185,8 @@ func (c *Certificate) charged() Total {
 	return Total{Rho: max(made.Rho, sum.Rho), All: max(made.All, sum.All), weakest: made.weakest.or(sum.weakest)}
 }
 
-// verifyReserved returns an error unless reserved, the ledger's reservations for the run, consists of exactly the
-// releases and ReservedUnmade further rounds.
+// verifyReserved checks the ledger's reservations for the run. They must be exactly the certificate's releases and
+// ReservedUnmade further rounds.
 func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
@@ -276,7 +276,7 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 
 // Verify recomputes all numbers from the clip and noise of the releases and reports every field that does not match. A
 // stated cost may exceed the recomputed cost by a factor of up to 1+1e-6. It must not be lower, except that an epsilon
-// may be lower by a relative 1e-11, because processors differ in its last digits.
+// may be lower by a relative error of up to 1e-11, because processors differ in its last digits.
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)

@@ -67,7 +67,7 @@ func TestCheckpoint(t *testing.T) {
 }
 
 // TestInherit checks that an inherited cost is included in every total and counts toward the limit, once for each lost
-// ledger. If the inherited cost protects only records, a limit for each client must refuse all further releases.
+// ledger. If the inherited cost protects only records, a limit that protects clients must refuse all further releases.
 func TestInherit(t *testing.T) {
 	limit := &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP}
 	lost := strings.Repeat("0f", 16)

@@ -36,9 +36,9 @@ func newBall(r, gamma float64) ball {
 	return ball{n, hi + carry, lo}
 }
 
-// holds reports whether the vector of onGrid(x, scale), for all x in s, is in the ball. Squares are exact, and their
-// sum fits in 128 bits: a coordinate is at most 2^48, so only a vector of 2^32 coordinates or more could overflow, and
-// for such a vector holds returns false.
+// holds reports whether the vector of onGrid(x, scale), for all x in s, is in the ball. Squares are exact. Each
+// coordinate is at most 2^48, so the sum of squares can exceed 128 bits only if there are at least 2^32 coordinates; a
+// vector whose sum exceeds 128 bits is outside the ball.
 func (b ball) holds(s []float32, scale float64) bool {
 	var hi, lo, carry, over uint64
 	for _, x := range s {

@@ -118,8 +118,9 @@ func plainClip(s []float32, r float32) {
 
 // TestClipStaysInBall clips random and hostile vectors (1e5 with SPADE_LONG, otherwise 20,000). It checks that the
 // integer norm never exceeds R/gamma, that no coordinate grows, that a vector longer than the radius has nearly the
-// length R/gamma afterwards, and that a shorter vector is only truncated. If the same vectors are clipped in plain
-// float32 and then truncated to the same grid (which can only shorten them), they must often be too long.
+// length R/gamma afterwards, and that a shorter vector is only truncated. To show that the test has power, it also
+// clips the vectors in plain float32 and truncates them to the same grid, which can only shorten them: of the vectors
+// longer than the radius, at least a tenth must then still be too long.
 func TestClipStaysInBall(t *testing.T) {
 	trials, large := 100_000, 1_000_000
 	switch {
@@ -290,9 +291,9 @@ func TestFineGridIsInvisible(t *testing.T) {
 	}
 }
 
-// TestCoarseGridErasesUpdate shows why the fine grid must be much finer than the wire grid: with M = 4 and the noise
-// for epsilon 8 over fifty rounds, every coordinate of a typical update is smaller than a grid step, so truncation
-// reduces it to zero.
+// TestCoarseGridErasesUpdate shows why the fine grid must be much finer than the wire grid: with a grid step of
+// sigma/16 and the noise for epsilon 8 over fifty rounds, every coordinate of a typical update is smaller than a grid
+// step, so truncation reduces it to zero.
 func TestCoarseGridErasesUpdate(t *testing.T) {
 	update := make([]float32, 7850)
 	hostile(update, 0, 3, stream(36))

@@ -29,8 +29,8 @@ type Composition struct {
 }
 
 // NewComposition returns an empty composition for a data set. created is the time of its creation in RFC 3339 format.
-// With a nil limit, the composition counts releases but never refuses one. A limit bounds the cost against all other
-// members together, see [Limit].
+// With a nil limit, the composition counts releases but never refuses one. A limit bounds the cost against an adversary
+// that consists of all other members; see [Limit].
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {
@@ -94,8 +94,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
 }
 
-// allows returns an error that wraps [ErrBudget] if the total would exceed the limit after the cost of the run's
-// counted releases is replaced with the parameter cost.
+// allows returns an error that wraps [ErrBudget] if the total would exceed the limit with the given cost in place of
+// the cost of the run's counted releases.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
 	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
 	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {

@@ -111,9 +111,9 @@ func (c Cost) withinLimit(l *Limit) error {
 	return nil
 }
 
-// FormatEpsilon formats an epsilon with the given number of decimals, rounded up; a negative number of decimals means
-// 0. To hide rounding errors, the text may be less than epsilon by a relative 1e-9: a budget of 8 is formatted as 8,
-// not 8.0001. Infinity is formatted as "+Inf".
+// FormatEpsilon formats an epsilon with the given number of decimals (0 if negative). It rounds up, except that it
+// hides rounding errors: the formatted value may be too low by a relative error of up to 1e-9, so that a budget of 8 is
+// formatted as 8, not 8.0001. Infinity is formatted as "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	decimals = max(decimals, 0)
 	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)

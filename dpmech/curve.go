@@ -30,10 +30,10 @@ type Curve struct {
 	named  string  // the name of the first point's adversary if the number of its colluders is unknown
 }
 
-// CurveOf returns the curve for releases that all have the pairwise noise s and a total cost of t. Its epsilons are for
-// delta. levels are the levels of the run in ascending order of Colluders. They must include the level of s, and the
-// last one must be the level of all other members. Without pairwise noise, the curve has one point. If no levels are
-// given, as for several runs, the curve has two points: the two costs in t.
+// CurveOf returns the curve for releases with the total cost t. All of them have the pairwise noise s. The curve's
+// epsilons are for delta. levels are the levels of the run in ascending order of Colluders. They must include the level
+// of s, and the last one must be the level of all other members. Without pairwise noise, the curve has one point. If no
+// levels are given, as for several runs, the curve has two points: the two costs in t.
 //
 // A cost is a constant (for releases without pairwise noise) plus a multiple of 1/Effective^2, so the two costs in t
 // determine the cost at every level.

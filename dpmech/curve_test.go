@@ -166,8 +166,8 @@ func TestGuess(t *testing.T) {
 			t.Errorf("%v is %d times in 100, want %d", p, got, want)
 		}
 	}
-	// For each delta, the pair (epsilon, delta) alone implies a bound on this probability. The result of Guess is below
-	// all of these bounds and close to the smallest.
+	// For each delta, the pair (epsilon, delta) alone implies an upper bound on the probability that the adversary is
+	// right. The result of Guess is below all of these bounds and close to the smallest.
 	best := 1.0
 	for _, delta := range []float64{1e-9, 1e-5, 1e-2, 0.1, 0.3, 0.38} {
 		e := math.Exp(GDP.Epsilon(0.5, delta))

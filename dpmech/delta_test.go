@@ -31,8 +31,8 @@ func deltaGDP(rho, epsilon float64) float64 {
 	return math.Exp(log + logMargin(t))
 }
 
-// deltaZCDP evaluates the bound at the solution x of rho*(1+2x) - ln(1+1/x) = epsilon, which is the optimal order minus
-// 1.
+// deltaZCDP evaluates the bound in the comment on leastOrder at the solution x of rho*(1+2x) - ln(1+1/x) = epsilon,
+// which is the optimal order minus 1.
 func deltaZCDP(rho, epsilon float64) float64 {
 	x := bisect(leastOrder, mostOrder, func(x float64) bool {
 		return rho-epsilon+float64(2*rho*x)-math.Log1p(1/x) <= 0

@@ -11,11 +11,11 @@ import "math"
 // side is phi(t)(M(t) - M(t+mu)), where M is Mills' ratio. This form does not need e^epsilon, and t is well conditioned
 // for every mu.
 
-// logDelta evaluates the inequality above at t. The result log is the logarithm of the right side divided by delta. The
-// result fall is the negative derivative of log with respect to t, mu*M(t+mu)/(M(t) - M(t+mu)). t must be in (-37, 40]
-// and at least -mu/2. log is concave in t, because delta is a convolution of the log-concave tail of the privacy loss
-// with an exponential density. The error of log is at most [logMargin], including the effect of a relative error of
-// 2^-53 in delta and, for mu <= 100, in rho.
+// logDelta evaluates the inequality above at t. The first result, log, is the logarithm of the right side divided by
+// delta. The second result, fall, is the negative of its derivative with respect to t: mu*M(t+mu)/(M(t) - M(t+mu)). t
+// must be in (-37, 40] and at least -mu/2. The logarithm is concave in t, because delta is a convolution of the
+// log-concave tail of the privacy loss with an exponential density. The error of the logarithm is at most [logMargin],
+// including the effect of a relative error of 2^-53 in delta and, for mu <= 100, in rho.
 func logDelta(t, mu, delta float64) (log, fall float64) {
 	drop := millsDrop(t, mu)
 	far, _ := mills(t + mu)
@@ -25,7 +25,7 @@ func logDelta(t, mu, delta float64) (log, fall float64) {
 
 const logSqrt2Pi = 0.918938533204672741780329736405618
 
-// logMargin returns an upper bound on the absolute error of the result log of logDelta at t.
+// logMargin returns an upper bound on the absolute error of logDelta's first result at t.
 func logMargin(t float64) float64 { return (1 + float64(t*t)) * 0x1p-46 }
 
 // epsilonGDP solves logDelta = 0 for t and returns epsilon = rho + mu*t.
@@ -56,8 +56,8 @@ func epsilonGDP(rho, delta float64) float64 {
 // mills returns Mills' ratio M(x) = Q(x)/phi(x) for the standard normal upper tail Q and density phi, and N(x) = 1 -
 // x*M(x) = -M'(x), for x > -37. Both are positive, decrease in x and do not underflow.
 //
-// For x >= 0, their relative error is below 2^-48 if Exp and Erfc are accurate to 2 units in the last place. For
-// negative x, the error of M grows like (1 + x*x)*2^-50, because of the error of x*x/2.
+// For x >= 0, the relative error is below 2^-48 for M and below 2^-47 for N if Exp and Erfc are accurate to 2 units in
+// the last place. For negative x, the error of M grows like (1 + x*x)*2^-50, because of the error of x*x/2.
 func mills(x float64) (m, n float64) {
 	if x < 1.5 {
 		// The rounding error of Erfc's argument is amplified by x/M(x) <= 2.9, so the relative error is below 10*2^-53
@@ -115,8 +115,8 @@ func millsDrop(t, mu float64) float64 {
 // bound on its rounding errors (2^-48 of each term).
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
 
-// epsilonZCDP evaluates the bound at the solution x of rho*x*x + ln(1+x) = -ln delta, which is the optimal order minus
-// 1.
+// epsilonZCDP evaluates the bound in the comment on leastOrder at the solution x of rho*x*x + ln(1+x) = -ln delta,
+// which is the optimal order minus 1.
 func epsilonZCDP(rho, delta float64) float64 {
 	want := -math.Log(delta)
 	x := bisect(leastOrder, mostOrder, func(x float64) bool {

@@ -13,8 +13,8 @@ import (
 var ErrBudget = errors.New("refused, because the privacy budget would be exceeded")
 
 // Limit is a privacy budget: epsilon at delta, computed with Accounting. In a limit for a run, Epsilon bounds the cost
-// against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), it bounds the
-// cost against all other members together.
+// against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), Epsilon
+// bounds the cost against all other members together, unless EpsilonAll is set.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
@@ -23,7 +23,7 @@ type Limit struct {
 	// for a lifetime, 0 means the value of Epsilon. If EpsilonAll is set for a lifetime, Epsilon bounds the cost
 	// against the weakest adversary that any run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
-	// Unit is what the limit protects. A limit for each client refuses releases that protect only records.
+	// Unit is what the limit protects. A limit that protects clients refuses releases that protect only records.
 	Unit Unit `json:"unit,omitzero"`
 }
 
@@ -78,8 +78,8 @@ func (l *Limit) lifelong() *Limit {
 	return l
 }
 
-// Left returns the budget that remains if the releases so far have the total cost in the parameter spent. The result
-// has two numbers in zCDP, one for each of the two adversaries of a [Total]; both are infinite if l is nil.
+// Left returns the budget that remains. The parameter spent is the total cost of the releases so far. The result has
+// two numbers in zCDP, one for each of the two adversaries of a [Total]; both are infinite if l is nil.
 func (l *Limit) Left(spent Total) Total {
 	left := Total{Rho: math.Inf(1), All: math.Inf(1), weakest: spent.weakest}
 	if l == nil {
@@ -115,8 +115,8 @@ func (l *Limit) bounds(u Unit, what string) error {
 		what, ErrBudget, ErrUnit, l)
 }
 
-// allows returns an error that wraps ErrBudget if the total including the requested release (the parameter after)
-// exceeds the limit or maxSpend. The error states the totals before and after this release.
+// allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend. The
+// parameters before and after are the totals without and with this release; the error states both.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)

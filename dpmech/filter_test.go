@@ -92,8 +92,8 @@ func TestRoundingUp(t *testing.T) {
 	}
 }
 
-// TestFilterRefuses checks, for every accounting, that the planned number of rounds fits the limit with the noise from
-// SigmaFor, that one more round does not, and that the error has all details.
+// TestFilterRefuses checks, for every accounting method, that the planned number of rounds fits the limit with the
+// noise from SigmaFor, that one more round does not, and that the error states the round, the cost and the limit.
 func TestFilterRefuses(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		sigma, err := SigmaFor(0.5, 50, 8, 1e-5, acc)

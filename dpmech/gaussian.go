@@ -77,8 +77,8 @@ func (g Gaussian) Rho() float64 {
 // with the local sigma, rounded up.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
-// rho returns the cost of the release against an adversary who cannot remove noise with the standard deviation in the
-// parameter faced.
+// rho returns the cost of the release against an adversary who cannot remove part of the noise. The parameter faced is
+// the standard deviation of this part.
 func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)
@@ -119,8 +119,9 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 	return g.Sigma, g.Validate()
 }
 
-// MaxRounds returns the maximum number of releases with the parameters g that are (epsilon, delta)-private together: 0
-// to 2^31-1. It fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// MaxRounds returns the maximum number of releases, each with the parameters g, that are jointly (epsilon,
+// delta)-private. The result is between 0 and 2^31-1. MaxRounds fails if an argument is out of range (see
+// [Accounting.MaxRho] and [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
 	if err := errors.Join(Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}.Validate(), g.Validate()); err != nil {
 		return 0, err

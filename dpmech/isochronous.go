@@ -2,8 +2,8 @@ package dpmech
 
 import "math/bits"
 
-// isoHeights is the counterpart of heights for the isochronous sampler. It has 34 cells of width 1/4. Each cell has one
-// rectangle, which covers the density; there are no wedges.
+// isoHeights is the counterpart of heights for the isochronous sampler: it has the heights of 34 cells of width 1/4.
+// Each cell has one rectangle, which covers the density; there are no wedges.
 const (
 	isoCells    = 34
 	isoCellBits = 2
@@ -30,7 +30,7 @@ var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 }()
 
 // isochronous draws round(2^shift * Z) for each element of dst. Its running time reveals nothing about the draws,
-// except with a probability below 2^-52 for each point. Section 7 of part 2 of PROOF.md has the proof and the
+// except with a probability below 2^-52 for each draw. Section 7 of part 2 of PROOF.md has the proof and the
 // requirements on the processor.
 func (n *normal) isochronous(dst []int64, shift int) {
 	for i := range dst {
@@ -67,10 +67,10 @@ func isoCell(r uint64) (cell, height uint64) {
 	return cell, height
 }
 
-// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u/2^64)/4 with an error of at most 5. For the tail, whose
-// height is given as 0, it returns 0.
+// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u/2^64)/4, with an error of at most 5. The parameter height
+// is the height of the cell. For the tail, height must be 0, and the result is 0.
 func isoDensity(cell, height, u uint64) uint64 {
-	// x^2/2 = (j/4)^2/2 + 4z, z = U(2j+U)/128 < 0.53.
+	// With j = cell and U = u/2^64, x^2/2 = (j/4)^2/2 + 4z, where z = U(2j+U)/128 < 0.53.
 	z, _ := bits.Mul64(u, cell<<58)
 	square, _ := bits.Mul64(u, u)
 	e := expNeg(z + square>>7)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// karney is an exact sampler that shares no code with the samplers of the package and is twenty times slower: Algorithm
-// N of Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
-// It draws uniform numbers digit by digit, and only as many digits as comparisons need.
+// karney is an exact sampler that implements Algorithm N of Karney, "Sampling exactly from the normal distribution"
+// (ACM Transactions on Mathematical Software 42:3, 2016). It shares no code with the samplers of the package and is
+// twenty times slower. It draws uniform numbers digit by digit, and only as many digits as comparisons need.
 type karney struct {
 	random  io.Reader
 	err     error // first error of random, after which every loop ends
@@ -24,7 +24,8 @@ type karney struct {
 // first.
 type uniform struct{ digits []uint64 }
 
-// fill draws round(2^shift * Z), rounded to nearest, for every element of dst; shift is at most 50.
+// fill sets every element of dst to 2^shift * Z, rounded to the nearest integer, where each Z is a new standard normal
+// number. shift is at most 50.
 func (n *karney) fill(dst []int64, shift int) error {
 	for i := range dst {
 		dst[i] = n.draw(shift)
@@ -35,7 +36,8 @@ func (n *karney) fill(dst []int64, shift int) error {
 	return nil
 }
 
-// draw returns round(2^shift * Z). k is the integer part of |Z| and x its fractional part.
+// draw returns 2^shift * Z, rounded to the nearest integer, for a standard normal number Z. In the code, k is the
+// integer part of |Z|, and n.x is the fractional part.
 func (n *karney) draw(shift int) int64 {
 	for n.err == nil {
 		// Step N1: draw k with probability proportional to exp(-k/2).
@@ -53,8 +55,8 @@ func (n *karney) draw(shift int) int64 {
 		if !n.all(k+1, func() bool { return n.accept(k) }) {
 			continue
 		}
-		// Step N5, and rounding: one digit beyond the grid determines whether to round down or up; a tie has
-		// probability 0. A k above 2^12, which has a probability below exp(-2^23), would overflow.
+		// Step N5: round, and draw the sign. One digit beyond the grid determines whether to round down or up; a tie
+		// has probability 0. A value of k above 2^12 would overflow, but has a probability below exp(-2^23).
 		half := int64(n.digit(&n.x, 0) >> (63 - shift))
 		abs := int64(k)<<shift + (half+1)>>1
 		if n.word()&1 == 1 {
@@ -163,8 +165,8 @@ func (n *karney) word() uint64 {
 	return w
 }
 
-// TestUniformTies checks that a comparison continues with the next digits if two 64-bit digits are equal. Random draws
-// would never lead to this case.
+// TestUniformTies checks that a comparison continues with the next digits if two 64-bit digits are equal, a case that
+// random draws practically never reach.
 func TestUniformTies(t *testing.T) {
 	n := karney{random: stream(13)}
 	a, b := uniform{digits: []uint64{5, 9}}, uniform{digits: []uint64{5}}

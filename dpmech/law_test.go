@@ -19,7 +19,8 @@ var samplers = []struct {
 	draw func(n *normal, dst []int64, shift int)
 }{{"cells", (*normal).cells}, {"isochronous", (*normal).isochronous}}
 
-// keyed returns a sampler whose words come from a fixed stream or, with the flag -fresh, from a new random stream.
+// keyed returns a sampler whose random words come from a fixed stream for the given seed or, with the flag -fresh, from
+// a new random stream.
 func keyed(t testing.TB, seed byte) *normal {
 	n := new(normal)
 	key := [32]byte{seed}
@@ -33,8 +34,8 @@ func keyed(t testing.TB, seed byte) *normal {
 	return n
 }
 
-// draws counts rounded numbers on the grid with step 2^-shift in three ways: in bins of width 2^-10 (or 2^-shift, if
-// that is larger) from -8 to 8, by sign, and by their last 8 bits.
+// draws counts rounded numbers on the grid with step 2^-shift in three ways: by sign, by their last 8 bits, and in bins
+// from -8 to 8. The width of a bin is 2^-10 or, if that is larger, 2^-shift.
 type draws struct {
 	n, positive, negative float64
 	shift, fine           int
@@ -74,7 +75,7 @@ func count(n, shift int, fill func(block []int64)) *draws {
 }
 
 // between returns the probability that a standard normal number, rounded to the grid, falls into one of the bins with
-// an index in [from, to). It is accurate in both tails.
+// an index in [from, to). The result is accurate in both tails.
 func (d *draws) between(from, to int) float64 {
 	edge := func(i int) float64 {
 		switch i {
@@ -93,14 +94,15 @@ func (d *draws) between(from, to int) float64 {
 }
 
 // chiLimit returns the value that a chi-square statistic with df degrees of freedom exceeds with a probability of about
-// 1e-6. It uses the approximation of Wilson and Hilferty: the cube of a normal number, here at the quantile 4.75.
+// 1e-6. By the approximation of Wilson and Hilferty, the cube root of the statistic is nearly normal. The constant 4.75
+// is the normal quantile for this probability.
 func chiLimit(df int) float64 {
 	v := 2 / (9 * float64(df))
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)
 }
 
-// chi returns the chi-square statistic over bins of width 1/8 that reach far beyond four standard deviations, and its
-// degrees of freedom. Each tail with fewer than 10 expected draws is a single bin.
+// chi returns the chi-square statistic and its degrees of freedom. The bins have width 1/8 and reach far beyond four
+// standard deviations. Each tail with fewer than 10 expected draws is a single bin.
 func (d *draws) chi() (sum float64, df int) {
 	width, all := max(1, 1<<d.fine/8), len(d.bins)
 	lo, hi := width, all-width
@@ -162,11 +164,11 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes returns the number of draws for all tests except the test of signs (plain), the number of draws for the test of
-// signs (signs), and the smallest relative error in the scale that these draws detect, or 0 if none (fault); see
-// TestNormalLawPower. With SPADE_LONG, the draws detect a scale that is wrong by 0.5 %, and wrong signs in 0.1 % of the
-// draws. Without SPADE_LONG, plain is divided by 5 and signs by 10, and only errors about three times as large are
-// detected. With -short, both numbers are even smaller.
+// sizes returns two numbers of draws: signs for the test of signs, and plain for all other tests. The result fault is
+// the smallest relative error in the scale that these draws can detect, or 0 with -short; see TestNormalLawPower.
+//
+// With SPADE_LONG, the draws detect an error of 0.5 % in the scale, and wrong signs in 0.1 % of the draws. Without
+// SPADE_LONG, there are fewer draws, which detect only errors about three times as large.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():
@@ -177,7 +179,7 @@ func sizes() (plain, signs int, fault float64) {
 	return 2e6, 4e6, 0.016
 }
 
-// long reports whether SPADE_LONG is set. Tests then use the sample sizes of the full check, .ci/run.
+// long reports whether SPADE_LONG is set. If it is set, tests use the sample sizes of the full check, .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
 // TestNormalLaw checks that the draws follow the normal distribution on a coarse grid, where rounding is visible, on a
@@ -214,8 +216,8 @@ func TestNormalLawPower(t *testing.T) {
 	percent := 100 * off
 	n := keyed(t, 99)
 	coin := rand.New(rand.NewPCG(5, 5))
-	// Each fault corrupts draws on the grid with step 2^-50 while they are rounded to a coarser grid. All faults use
-	// the same draws.
+	// Each fault corrupts the draws while it rounds them from the grid with step 2^-50 to a coarser grid. All faults
+	// use the same draws.
 	faults := []struct {
 		name     string
 		shift, n int
@@ -277,10 +279,12 @@ func repeats(dst []int64) int {
 	return n
 }
 
-// TestNoFloatGrid checks that at most one of four million numbers on the grid with step 2^-50 repeats another. The
-// probability of any collision is 1/500 (there are n^2/2 pairs, each of which collides with a probability of
-// 2^-50/sqrt(4 pi)). The ziggurat algorithm of math/rand/v2 computes a number from 31 random bits and a few
-// floating-point constants, so its numbers collide often: the gaps between its possible values can reveal an update
+// TestNoFloatGrid checks that at most one of four million numbers on the grid with step 2^-50 repeats another. For n
+// such numbers, there are n^2/2 pairs, each of which collides with a probability of 2^-50/sqrt(4 pi), so the
+// probability of any collision is 1/500.
+//
+// The ziggurat algorithm of math/rand/v2 would fail this test. It computes a number from 31 random bits and a few
+// floating-point constants, so its numbers collide often, and the gaps between its possible values can reveal an update
 // (Mironov, CCS 2012).
 func TestNoFloatGrid(t *testing.T) {
 	if !long || testing.Short() {
@@ -305,8 +309,8 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// TestTailLaw checks the tail, which random draws rarely reach: the accepted fraction and the distribution of the
-// accepted points must agree with the complementary error function.
+// TestTailLaw checks the tail, which random draws rarely reach. The fraction of proposed points that are accepted, and
+// the distribution of the accepted points, must agree with the complementary error function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)
 	tries := 20000

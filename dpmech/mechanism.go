@@ -33,13 +33,13 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	}, nil
 }
 
-// Release replaces an update s with clip(s) + nu, as in steps 8 and 9 of Algorithm 1 in the paper. This is the
-// data-dependent part of the only release in the round. s has the mechanism's length and is in the same unit as g.Clip.
-// An update with a NaN or an infinity is treated as the zero vector. The noise is drawn before the update is read, so a
-// failure does not depend on the update.
+// Release replaces an update s with clip(s) + nu, as in steps 8 and 9 of Algorithm 1 in the paper. Each round has only
+// one release, and no other part of the round depends on the data. s has the mechanism's length and is in the same unit
+// as g.Clip. An update with a NaN or an infinity is treated as the zero vector. The noise is drawn before the update is
+// read, so a failure does not depend on the update.
 //
-// pairs is the pairwise noise, with one entry for each partner; it requires g.Shared. Summed over all members of a
-// network, the pairwise noise cancels exactly on the fine grid.
+// pairs is the pairwise noise, with one entry for each partner. If there are any pairs, g.Shared must be set. Summed
+// over all members of a network, the pairwise noise cancels exactly on the fine grid.
 //
 // Release fails if lengths differ, g is not valid or the source of randomness fails; s is then zero and must not be
 // used.
@@ -49,8 +49,8 @@ func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 }
 
 // sumWhole sets m.noise to the sum of the release's noise and the clipped update, in units of gamma, the step of the
-// fine grid. The noise is below 2^62, the clip is at most 2^48, and pairwise noise is below 2^60 (except with
-// probability 2^-2900), so the sum does not overflow.
+// fine grid. The sum does not overflow: local noise is below 2^62, the clip is at most 2^48, and pairwise noise is
+// below 2^60 (except with probability 2^-2900).
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {
@@ -106,9 +106,10 @@ const maxSteps = 1 << 30
 // in units of step, rounded to nearest (ties to even) and limited to -2^30..2^30. For the same random bytes,
 // dst[i]*step differs from the result of Release by at most half a step plus the rounding of Release to float32.
 //
-// step must be in [g.Sigma/2^12, g.Sigma]. For a step of g.Sigma/2^W, the result is a rounding shift of the integer sum
-// (of its leading 53 bits). For any other step, the sum is multiplied by a float64: a value whose relative distance to
-// a midpoint is below 2^-51 may then be rounded to either neighbor, but to the same neighbor on every processor.
+// step must be in [g.Sigma/2^12, g.Sigma]. The sum of noise and update, an integer on the fine grid, is rounded to 53
+// bits and multiplied by a float64. If step is g.Sigma/2^W for an integer W, this factor is a power of two, so the
+// product is exact. For any other step, a value whose relative distance to a midpoint is below 2^-51 may be rounded to
+// either neighbor, but to the same neighbor on every processor.
 //
 // dst and s have the mechanism's length. s is zero afterwards. ReleaseOnGrid fails if lengths differ, g or step is not
 // valid or the source of randomness fails; dst is then zero and must not be used.
@@ -141,7 +142,8 @@ func (m *Mechanism) checkLength(what string, n int) error {
 	return nil
 }
 
-// draw sets m.noise to all noise of a release, in units of gamma. After an error, m.noise is zero.
+// draw sets m.noise to the total noise of a release, local and pairwise, in units of gamma. After an error, m.noise is
+// zero.
 func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 	shift := gridBits(g, len(m.noise))
 	err = m.normal.fill(m.noise, shift)
@@ -156,8 +158,8 @@ func (m *Mechanism) draw(g Gaussian, pairs []Pair) (gamma float64, err error) {
 }
 
 // gridBits returns M, where the step of the fine grid is gamma = sigma/2^M. M is at least 28, and large enough to keep
-// the quantization of the whole vector, gamma*sqrt(d), below 2^-16 R. For a valid g and d below 2^28, at most 50 is
-// needed.
+// the quantization error of the whole vector, gamma*sqrt(dim), below 2^-16 g.Clip. For a valid g and dim below 2^28,
+// 50 is always enough.
 func gridBits(g Gaussian, dim int) int {
 	_, need := math.Frexp(math.Sqrt(float64(dim)) * g.Sigma / g.Clip)
 	return min(max(28, need+16), 50)

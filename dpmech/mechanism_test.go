@@ -143,8 +143,8 @@ func TestReleaseOnGridIsRoundingShift(t *testing.T) {
 	}
 }
 
-// TestReleaseOnGridRoundsToNearest checks that, for any other step, the sum is rounded as in rational arithmetic,
-// except for values too close to a midpoint.
+// TestReleaseOnGridRoundsToNearest checks that, if sigma/step is not a power of two, the sum is rounded as in rational
+// arithmetic, except for values too close to a midpoint.
 func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 	const dim = 20_000
 	g := Gaussian{Clip: 1, Sigma: 3}
@@ -180,8 +180,7 @@ func TestReleaseOnGridIsBounded(t *testing.T) {
 	if err != nil || got[0] != 1<<30 || got[1] != -1<<30 {
 		t.Errorf("released %d, %v; want the ends of the range", got, err)
 	}
-	// Before this limit is applied, the integers are far from the limits of int64, even for the most extreme
-	// parameters.
+	// Even with the most extreme parameters, the clip on the fine grid is far below the limit of int64.
 	for _, g := range []Gaussian{{Clip: 1 << 20, Sigma: 1}, {Clip: 1, Sigma: 1 << 20}} {
 		for _, dim := range []float64{1, 1e6, 1 << 30} {
 			shift := gridBits(g, int(dim))

@@ -17,9 +17,9 @@ type normal struct {
 	left   int        // number of unused words, at the end of buf
 }
 
-// fill draws round(2^shift * Z), rounded to nearest, for each element of dst; shift is in 0..50. It reads 32 bytes from
-// n.random. They are the key of the ChaCha8 stream (C2SP chacha8rand, math/rand/v2) for all random words of this call.
-// If the source fails, fill sets dst to zero.
+// fill sets each element of dst to 2^shift * Z, rounded to the nearest integer, where each Z is a new standard normal
+// number; shift is in 0..50. It reads 32 bytes from n.random and uses them as the key of the ChaCha8 stream (C2SP
+// chacha8rand, math/rand/v2) that provides all random words of this call. If the source fails, fill sets dst to zero.
 func (n *normal) fill(dst []int64, shift int) error {
 	if _, err := io.ReadFull(n.random, n.key[:]); err != nil {
 		clear(n.key[:])
@@ -56,8 +56,9 @@ func (n *normal) word() uint64 {
 	return w
 }
 
-// round returns round(2^shift |Z|), negated if negative is 1. x has the digits of |Z| up to the 52nd after the binary
-// point. A tie has probability 0. If |Z| >= 2^12, x would overflow, which has a probability below exp(-2^23).
+// round returns 2^shift * |Z|, rounded to the nearest integer and negated if negative is 1. x holds the binary digits
+// of |Z| up to the 52nd after the point. A tie has probability 0. If |Z| >= 2^12, which has a probability below
+// exp(-2^23), x overflows.
 func round(x, negative uint64, shift int) int64 {
 	half := x >> (uint(51-shift) & 63)
 	return int64(((half+1)>>1 ^ -negative) + negative)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/normal.golden anew")
 
-// floorHeights recomputes a table of heights with 640 binary digits.
+// floorHeights recomputes a table of heights, rounded down, with a precision of 640 binary digits.
 func floorHeights(peak uint64, count int, bits uint) []uint64 {
 	h := make([]uint64, count)
 	for j := range h {
@@ -26,8 +26,8 @@ func floorHeights(peak uint64, count int, bits uint) []uint64 {
 }
 
 // TestHeights checks that the committed tables are exact to the last bit, that the weights add up to 2^63, and that the
-// weight of the tail is large enough for its proposal to cover the density. With the next larger peak, this weight
-// would be too small.
+// tail's weight is large enough for its proposal to cover the density. The peak must be the largest possible: with the
+// next larger peak, the tail's weight would be too small.
 func TestHeights(t *testing.T) {
 	tail := func(h []uint64) (weight int64) {
 		left := uint64(1) << 63
@@ -63,8 +63,8 @@ func TestHeights(t *testing.T) {
 	}
 }
 
-// TestColumns checks the alias table: for each cell, each wedge and the tail, the parts in all columns must add up
-// exactly to its weight.
+// TestColumns checks the alias table. Each cell, each wedge and the tail may be divided among several columns; the
+// parts must add up exactly to the weight of the whole.
 func TestColumns(t *testing.T) {
 	var got, want [256]uint64
 	for i, c := range columns {
@@ -99,8 +99,8 @@ func TestIsoCell(t *testing.T) {
 	}
 }
 
-// slow returns the number that the named sampler draws from the random words of next. It follows the sampler's
-// description in arbitrary-precision arithmetic.
+// slow returns the number that the named sampler draws from the random words that the function next returns. It follows
+// the sampler's description in arbitrary-precision arithmetic.
 func slow(name string, next func() uint64, shift int) int64 {
 	for {
 		r := next()
@@ -153,11 +153,12 @@ func slow(name string, next func() uint64, shift int) int64 {
 	}
 }
 
-// below decides the trial t, whose uniform numbers U and Y begin with the digits u and y. It draws further digits from
-// next.
+// below returns the result of the trial t, whose uniform numbers U and Y begin with the digits u and y. It gets further
+// digits from the function next.
 func below(t trial, u, y []uint64, next func() uint64) bool {
 	for {
-		// side returns the smallest (if more is 0) or largest (if more is ones) number that begins with these digits.
+		// side returns the smallest (if more is 0) or largest (if more has all bits set) number that begins with these
+		// digits.
 		side := func(digits []uint64, more uint64) *big.Float {
 			return bigFraction(append(slices.Clone(digits), more, more)...)
 		}
@@ -207,9 +208,9 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// TestEveryPath checks that the samplers draw correctly on every code path, with random words chosen to reach this
-// path. The number of words used confirms the path: two for a point below a rectangle, three for a trial, and two more
-// each time a comparison needs further digits.
+// TestEveryPath checks every code path of the samplers, with random words chosen to reach this path. The number of
+// words used confirms the path: two for a point below a rectangle, three for a trial, and two more each time a
+// comparison needs further digits.
 func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}
@@ -292,7 +293,8 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// TestRound checks that, for each grid and sign, round returns the grid point nearest to the given digits.
+// TestRound checks that, for each grid and sign, round returns the grid point nearest to the number with the given
+// digits.
 func TestRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for shift := range 51 {

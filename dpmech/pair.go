@@ -78,8 +78,8 @@ func (s Shared) validate(g Gaussian) error {
 }
 
 // Alone returns the parameters of a release without pairwise noise in a run whose other releases have pairwise noise.
-// Its sigma is the smallest sigma*2^n that is at least Shared.Effective, so the release lies on the same grids and
-// costs no more than a release with pairwise noise.
+// The sigma of this release is the smallest g.Sigma*2^n (n >= 0) that is at least g.Shared.Effective, so the release
+// lies on the same grids and costs no more than a release with pairwise noise.
 func (g Gaussian) Alone() Gaussian {
 	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma, Unit: g.Unit}
 	for alone.Sigma < g.Shared.Effective {

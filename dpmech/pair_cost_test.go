@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// shared is a release whose cost against the named adversary is a quarter of its cost against all other members.
+// shared holds the parameters of a release whose cost against the named adversary is a quarter of its cost against all
+// other members.
 var shared = Gaussian{Clip: 1, Sigma: 8, Shared: Shared{Sigma: 32, Effective: 16, Colluders: 1}}
 
 // TestFilterHasTwoLimits checks that Epsilon limits the cost against the named adversary, and EpsilonAll the cost
@@ -123,9 +124,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// TestCertificateOfTwoSharedNoises checks that, if the costs of several releases are against different adversaries,
-// their certificate names the weakest of these adversaries. The limit against all other members together must cover the
-// stated cost.
+// TestCertificateOfTwoSharedNoises checks that a certificate for releases with different adversaries names the weakest
+// of these adversaries. The limit against all other members together must cover the stated cost.
 func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more, fewer := shared, shared
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0
@@ -191,7 +191,8 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 			!strings.Contains(text, "X25519") {
 			t.Errorf("%s", text)
 		}
-		// Verify detects a forgery that names a stronger adversary or a limit that is exceeded.
+		// Verify detects a forged certificate that names a stronger adversary, or a limit below the cost against all
+		// other members.
 		c.Lifetime.Adversary = shared.Shared.Adversary()
 		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "adversary is") {
 			t.Errorf("another adversary: %v", err)

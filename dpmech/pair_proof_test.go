@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestRoundingVanishes checks the claim in section 5 of part 3 of PROOF.md. The sum of rounded pairwise noise with
-// standard deviation s and a Gaussian with standard deviation t has nearly the same distribution as the sum of the
-// unrounded noise, the same Gaussian and a uniform number. The test uses s and t so small that the bound is visible; in
-// a release, s is at least 2^24 and t at least 2^10.
+// TestRoundingVanishes checks a claim in section 5 of part 3 of PROOF.md. Let w be pairwise noise with standard
+// deviation s, and g a Gaussian number with standard deviation t. Then g plus the rounded w has nearly the same
+// distribution as g plus w plus a uniform number. The test uses s and t so small that the bound is visible; in a
+// release, s is at least 2^24 and t at least 2^10.
 func TestRoundingVanishes(t *testing.T) {
 	for _, c := range []struct{ s, t float64 }{{0.5, 0.2}, {1, 0.3}, {1, 0.5}, {3, 0.4}, {3, 0.7}} {
 		cell := func(x float64) float64 { // the probability of the unit interval around x
@@ -69,8 +69,8 @@ func TestConductanceOnlyGrows(t *testing.T) {
 		}
 		e := edges[out]
 		for name, change := range map[string][4]float64{"both add": {1, 1, 1, 1}, "keys differ": {1, 0, 0, 1}} {
-			// The covariance is I + ratio^2 (L' + C), where L' is the Laplacian without the edge, and C has the 2x2
-			// matrix in the variable change in the rows and columns of the edge's two ends.
+			// The covariance is I + ratio^2 (L' + C), where L' is the Laplacian without the edge. C is zero except
+			// where the rows and columns of the edge's two ends meet; there it is the 2x2 matrix change.
 			m := make([][]float64, n)
 			for v := range m {
 				m[v] = make([]float64, n+1)

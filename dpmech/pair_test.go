@@ -159,9 +159,9 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestSharedCost checks the cost of a release with pairwise noise. It must equal the cost of a release without pairwise
-// noise whose sigma is the effective sigma. Against all other members, it must equal the cost with the local sigma
-// alone.
+// TestSharedCost checks the cost of a release with pairwise noise. The cost must equal that of a release that has no
+// pairwise noise and whose sigma is the effective sigma. Against an adversary that consists of all other members, the
+// cost must equal that for the local sigma alone.
 func TestSharedCost(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2, Shared: Shared{Sigma: 8, Effective: 6, Colluders: 1}}
 	if got, want := g.Rho(), (Gaussian{Clip: 1, Sigma: 6}).Rho(); got != want {

@@ -10,8 +10,8 @@ import (
 // because the reference then subtracts two tails of nearly the same size.
 func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
 
-// checkEpsilon compares an epsilon with the reference. It compares delta at this epsilon and at an epsilon that is
-// smaller by slack: delta decreases with epsilon, so the true epsilon must lie between the two.
+// checkEpsilon compares an epsilon with the reference. It computes the exact delta at this epsilon and at
+// epsilon - slack. Because delta decreases with epsilon, the given delta must lie between the two.
 func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack float64) {
 	t.Helper()
 	eps := a.Epsilon(rho, delta)

@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// reference evaluates the three conversions directly from their definitions, with prec binary digits and without the
-// code under test. It computes tails with a power series or a continued fraction, and exponentials and logarithms with
-// power series and Newton's method.
+// reference evaluates the three accounting methods directly from their definitions, with prec binary digits and without
+// the code under test. It computes tails with a power series or a continued fraction, exponentials with a power series,
+// and logarithms with Halley's method.
 type reference struct {
 	prec    uint
 	ln2, pi *big.Float
@@ -44,8 +44,8 @@ func (r *reference) atanInverse(n float64, alternate bool, times float64) *big.F
 	return sum
 }
 
-// exp returns e**x, computed with x = k*ln2 + y and e**y = (e**(y/2^16))**(2^16). It returns 0 for x < -1e9, where the
-// exponent of the result would be out of range.
+// exp returns e^x. It splits x into k*ln(2) + y, and computes e^y by raising e^(y/2^16) to the power 2^16. It returns 0
+// for x < -1e9, where the exponent of the result would be out of range.
 func (r *reference) exp(x *big.Float) *big.Float {
 	if x.Cmp(r.num(-1e9)) < 0 {
 		return r.zero()
@@ -64,8 +64,8 @@ func (r *reference) exp(x *big.Float) *big.Float {
 	return sum.SetMantExp(sum, int(k))
 }
 
-// log returns the logarithm of x > 0, which is the root y of e**y = x, by Halley's method from a float64 guess. Each
-// step triples the number of correct digits.
+// log returns the logarithm of x > 0. It solves e^y = x for y by Halley's method, which starts from a float64 guess.
+// Each step triples the number of correct digits.
 func (r *reference) log(x *big.Float) *big.Float {
 	m := new(big.Float)
 	k := x.MantExp(m)
@@ -114,7 +114,8 @@ func (r *reference) tail(x *big.Float) *big.Float {
 func (r *reference) delta(a Accounting, rho, epsilon float64) *big.Float {
 	switch a {
 	case GDP:
-		// Q(epsilon/mu - mu/2) - e^epsilon Q(epsilon/mu + mu/2), mu = sqrt(2 rho)
+		// delta = Q(epsilon/mu - mu/2) - e^epsilon Q(epsilon/mu + mu/2), where mu = sqrt(2 rho) and Q is the upper tail
+		// probability of the normal distribution
 		mu := r.num(2 * rho)
 		mu.Sqrt(mu)
 		middle := r.zero().Quo(r.num(epsilon), mu)
@@ -124,7 +125,7 @@ func (r *reference) delta(a Accounting, rho, epsilon float64) *big.Float {
 	case ZCDP:
 		return r.deltaZCDP(rho, epsilon)
 	}
-	// exp(-(epsilon-rho)^2/(4 rho)) for epsilon >= rho
+	// delta = exp(-(epsilon-rho)^2/(4 rho)) for epsilon >= rho
 	gap := r.zero().Sub(r.num(epsilon), r.num(rho))
 	if gap.Sign() <= 0 {
 		return r.num(1)

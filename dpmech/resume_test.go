@@ -25,8 +25,8 @@ func TestCheckResume(t *testing.T) {
 			t.Errorf("after a crash, %+v: %v", d, err)
 		}
 		for _, old := range history[:now] {
-			// Here, the state was rolled back. If the node continues, it draws release old.saved+1 again, which is
-			// allowed only if this release was never sent.
+			// Here, the state was rolled back. If the node continues, it repeats release old.saved+1 with new noise,
+			// which is allowed only if this release was never sent.
 			if err := CheckResume(old.saved, d.reserved, d.marked); (err == nil) != (d.marked <= old.saved) {
 				t.Errorf("state %d beside %+v: %v", old.saved, d, err)
 			}

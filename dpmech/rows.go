@@ -11,12 +11,13 @@ import (
 // one unit changes only one clipped row in the sum; see part 4 of PROOF.md.
 type Rows struct {
 	Values []float32 // the rows in sequence, with the rows of a unit adjacent; read only
-	// Places is the number of rows per unit, which is the same for all units in a network (r_max). It is 1 or 0 if the
-	// unit is a record, and larger if the unit is a person. The rows of a unit are added in order, in float32, and
-	// their sum is clipped.
+	// Places is the number of rows per unit, which is the same for all units in a network (r_max). If the unit is a
+	// record, Places is 1; 0 also means 1. If the unit is a person, Places may be larger; the rows of a person are added
+	// in order, in float32, and their sum is clipped.
 	Places int
-	// Factor is the number by which each unit's row is multiplied before clipping: -eta/m_bar, or 1. It is public. Its
-	// absolute value must be in 1e-100..1e100.
+	// Factor is the number by which each unit's row is multiplied before clipping. Package sdk/admm uses -eta/m_bar
+	// times the scale of the estimator's rows, where m_bar is the mean number of units per member. Factor must be
+	// public, and its absolute value must be in 1e-100..1e100.
 	Factor float64
 	// Most is the largest number of units of any member (m_max). It is public and limits the integers in the sum.
 	Most int
@@ -47,8 +48,8 @@ func CheckRows(g Gaussian, dim, most int) error {
 	return nil
 }
 
-// ReleaseRows sets dst, which has the mechanism's length, to the exact sum of the clipped rows plus noise. This is the
-// data-dependent part of the only release in a round with record-level privacy.
+// ReleaseRows sets dst, which has the mechanism's length, to the exact sum of the clipped rows plus noise. Each round
+// with record-level privacy has only one release, and no other part of the round depends on the data.
 //
 // Each unit's row is multiplied by rows.Factor, clipped to radius g.Clip (R_s, in units of dst) and rounded to the fine
 // grid. A row that is not finite is treated as zero. The integers are added exactly, so replacing one unit changes the
@@ -199,7 +200,7 @@ func (s *rowSum) fits(row []float32, scale float64) bool {
 		most |= abs
 		sum += abs * abs
 	}
-	// The sum of squares cannot have overflowed if all numbers are at most the radius.
+	// If a number exceeds the radius, the sum of squares may have overflowed.
 	if most > s.ball.radius {
 		return s.ball.holds(row, scale)
 	}

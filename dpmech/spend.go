@@ -9,7 +9,7 @@ import (
 const (
 	// maxRound is the largest round number, so that round numbers fit in an int on every processor.
 	maxRound = math.MaxInt32
-	// maxSpend is the largest total in zCDP. A larger total protects nothing, and its epsilon cannot be computed.
+	// maxSpend is the largest valid zCDP total. A larger total protects nothing, and its epsilon cannot be computed.
 	maxSpend = 1e6
 )
 
@@ -23,8 +23,8 @@ type Spend struct {
 	Unit   Unit    `json:"unit,omitzero"`
 }
 
-// Total returns the cost of the releases in zCDP, Rounds*2R^2/sigma^2, rounded up. It is the same on every processor.
-// It is +Inf if the parameters are not valid.
+// Total returns the zCDP cost of the releases, Rounds*2R^2/sigma^2, rounded up. It is the same on every processor. It
+// is +Inf if the parameters are not valid.
 func (s Spend) Total() Total { return s.gaussian().Total(s.Rounds) }
 
 func (s Spend) gaussian() Gaussian {

@@ -193,8 +193,8 @@ func (n names) parse(value *int, name []byte) error {
 // validName returns an error if s is not a valid name for a run, a member or a data set.
 func validName(what, s string) error { return validText(what, s, 200) }
 
-// validText returns an error unless s is a nonempty single line of text that is safe for a terminal and not longer than
-// the given maximum in bytes.
+// validText returns an error unless s is a nonempty single line of text that is safe for a terminal and has at most the
+// given number of bytes.
 func validText(what, s string, most int) error {
 	switch {
 	case s == "" || len(s) > most:

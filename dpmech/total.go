@@ -3,17 +3,17 @@ package dpmech
 import "fmt"
 
 const (
-	// Everybody is the name of the adversary if a cost applies to any set of colluders.
+	// Everybody is the name of the adversary of a cost that holds against any set of colluders.
 	Everybody = "everybody else together"
-	// AllOthers is the name of the stronger of the two adversaries of releases with pairwise noise: all other members,
-	// who together know all of this noise.
+	// AllOthers is the name of the stronger of the two adversaries considered for releases with pairwise noise: all
+	// other members, who together know all of this noise.
 	AllOthers = "all other members together"
-	// WeakestNamed is the name of the weaker of the two adversaries of a total if it is unknown which runs the total
-	// covers, and thus which adversaries these runs name.
+	// WeakestNamed is the name of the weaker of the two adversaries of a [Total] that does not record which adversaries
+	// its runs name.
 	WeakestNamed = "the weakest adversary that a run names"
 )
 
-// Total is the cost of releases in zCDP, rounded up, against two adversaries. Without pairwise noise, the two costs are
+// Total is the zCDP cost of releases, rounded up, against two adversaries. Without pairwise noise, the two costs are
 // equal. The totals of several runs can be added; the sum applies to the weakest of the adversaries that the runs name.
 type Total struct {
 	Rho float64 // against outsiders with at most Shared.Colluders members (the least number of all releases)
@@ -22,7 +22,7 @@ type Total struct {
 	weakest adversary
 }
 
-// Figure is a cost and its adversary.
+// Figure is a cost together with the adversary against which it holds.
 type Figure struct {
 	Adversary string  // a name for display
 	Rho       float64 // zCDP, rounded up
@@ -58,8 +58,8 @@ type adversary struct {
 	colluders, absent int  // see [Shared]
 }
 
-// or returns the adversary to whom the sum of two costs applies. It has the smaller number of colluders and the smaller
-// nonzero number of absent members.
+// or returns the adversary to whom the sum of two costs applies. This adversary has the smaller of the two numbers of
+// colluders, and the smaller nonzero number of absent members.
 func (a adversary) or(b adversary) adversary {
 	switch {
 	case !a.shared:

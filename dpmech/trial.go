@@ -13,8 +13,8 @@ type trial struct {
 	down, bits       uint
 }
 
-// height returns the left side of the comparison for down = 0, rounded down. The further digits of Y would add less
-// than two units.
+// height returns the left side of the comparison, rounded to the integer below, for a trial whose field down is 0. The
+// further digits of Y would add less than two units.
 func (t *trial) height() uint64 {
 	h, _ := bits.Mul64(t.y, t.span)
 	return t.base + h

@@ -134,8 +134,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nearly generates the given number of trials for both samplers. It calls do with each trial and its computed density.
-// In most trials, the two sides are equal or nearly equal.
+// nearly generates the given number of trials for both samplers, and passes each trial with its computed density to the
+// function do. In most of the trials, the two sides of the comparison are equal or nearly equal.
 func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	for i := range count {
 		t, density := trial{u: corner(r)}, uint64(0)

@@ -43,7 +43,7 @@ func (u Unit) protected() string {
 	return "one client's whole data set"
 }
 
-// adjacency returns a certificate's text about the change to the data that the guarantee covers.
+// adjacency returns the certificate's description of the data change that the guarantee covers.
 func (u Unit) adjacency() string {
 	if u == Record {
 		return "the record is replaced by any other, and the number of records stays the same"

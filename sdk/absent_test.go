@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// TestAbsentIsPlannedFor checks that a fleet planned for absent members needs pairwise noise, and as much noise as a
-// fleet planned for as many additional colluders.
+// TestAbsentIsPlannedFor checks that planning for absent members raises the noise exactly as planning for as many
+// additional colluders does, and that it requires pairwise noise.
 func TestAbsentIsPlannedFor(t *testing.T) {
 	var edges [][2]int
 	for i := range 10 {

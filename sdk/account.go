@@ -119,8 +119,8 @@ func (a *account) reserve(round int) error {
 	return a.filter.Reserve(round, a.cost)
 }
 
-// mark records in the ledger that neighbors may have all releases up to round. It must be called before the node sends
-// the release of this round.
+// mark records in the ledger that neighbors may already hold the releases up to and including number round. It must be
+// called before the node sends that release.
 func (a *account) mark(round int) error {
 	if a == nil || a.ledger == nil || round < 1 || a.whole {
 		return nil

@@ -90,8 +90,8 @@ func crashAtSecrets(open tinytest.OpenStore, nth int, before bool) tinytest.Open
 	}
 }
 
-// models returns the models of a simulation with the recorded keys. If end is given, the run ends early, after round
-// end.
+// models returns the models of a simulation with the recorded keys. If end is given, the run ends early: end is the
+// number of its last round.
 func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)

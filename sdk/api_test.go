@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/api.txt from what the packages export now")
 
-// TestAPI compares the exported declarations of this module's packages with testdata/api.txt, which lists one per line.
-// After a change, update the file with go test ./sdk -run API -update.
+// TestAPI compares the exported declarations of this module's packages with testdata/api.txt, which has one declaration
+// per line. After a change, update the file with go test ./sdk -run API -update.
 func TestAPI(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

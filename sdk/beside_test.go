@@ -185,8 +185,8 @@ type notified struct {
 
 func (n notified) Opened() <-chan string { return n.opened }
 
-// beside starts a device with the lost device's name on a new side of the line. The device is suspended when it has
-// made, but not yet sent, the release whose number is asleep. If asleep is 0, the device is never suspended.
+// beside starts a device with the lost device's name on a new side of the line. Unless asleep is 0, the device is
+// suspended after it makes release number asleep and before it sends that release.
 func (w *wreck) beside(h *host, l *line, asleep int) {
 	h.side = l.newSide()
 	w.hosts[w.lost] = h
@@ -241,7 +241,7 @@ func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
 }
 
-// until waits until the function come returns true. It fails the test after too many attempts.
+// until calls the function named come until it returns true, and fails the test after too many calls.
 func (w *wreck) until(what string, come func() bool) {
 	w.t.Helper()
 	for range 100_000 {

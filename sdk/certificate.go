@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Certificate returns a certificate, signed with Config.Key if set: an upper bound on what the node's releases leaked
-// or, with Config.Ledger, on what all runs on the node's data leaked. It fails if the run is not private.
+// Certificate bounds what the node's releases leaked or, with Config.Ledger, what all runs on the node's data leaked.
+// The certificate is signed if Config.Key is set. Certificate fails if the run is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so the messages of its members may " +

@@ -18,7 +18,7 @@ type Check struct {
 }
 
 // Check applies the checks of [New] without creating a node. Only Fleet and Name are required. It changes nothing and
-// does not query the oracle. read returns the state in the Store, or fs.ErrNotExist.
+// does not query the oracle. read must return the state in the Store, or fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
 	if _, r.Config = c.validate(false); c.Fleet == nil {

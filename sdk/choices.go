@@ -14,7 +14,7 @@ type Unit = dpmech.Unit
 // Consensus selects how members reach agreement in rounds without data.
 type Consensus = settings.Consensus
 
-// Payload selects what members send. It changes no bit of the models.
+// Payload selects what members send. It does not affect the models.
 type Payload = settings.Payload
 
 // Values and defaults of settings.

@@ -53,7 +53,8 @@ func (v *liar) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// forge returns a release that names member as its author but is signed with the key of another member, by.
+// forge returns a release that names one member (member) as its author but is signed with the key of another member
+// (by).
 func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	r := signed.Statement{Kind: signed.Release, Round: round, Value: [32]byte{1, 2, 3}}
 	r.Sign(memberKey(by), signed.NewScope(f.Run, f.Hash(), member))
@@ -242,8 +243,9 @@ func TestLiesCostNothing(t *testing.T) {
 	}
 }
 
-// TestKeysOrNone checks that either all members of a fleet have keys or none: a node with a key refuses unsigned
-// messages, and a node without a key accepts them.
+// TestKeysOrNone checks that a member with keys and a member without keys cannot finish a run, because the first
+// refuses the unsigned messages of the second. New must refuse an invalid key, and a configuration with only one of Key
+// and Keys.
 func TestKeysOrNone(t *testing.T) {
 	t.Parallel()
 	f := privateRing()

@@ -51,9 +51,9 @@ type Config struct {
 	// Without lists neighbors to quarantine from the start of Run, whatever they send. At least one neighbor must
 	// remain. With [Privacy].Partners, the list may include partners; the node then does not wait for their keys.
 	Without []string
-	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up, as if Without named it. The
-	// minimum is 2 minutes. Every node sends heartbeats, even if its oracle is slow. The node never gives up its last
-	// neighbor, and gives up no neighbor while all are silent.
+	// Patience, if not 0, is how long a neighbor may be silent before the node gives up on it, as if Without named it.
+	// The minimum is 2 minutes. Every node sends heartbeats, even if its oracle is slow. The node never gives up on its
+	// last neighbor, or on any neighbor while all are silent.
 	Patience    time.Duration
 	ResendAfter time.Duration // time without progress before messages are sent again; 0 means 2 s
 	Linger      time.Duration // how long a finished node serves its neighbors; 0 means 30 s

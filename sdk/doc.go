@@ -17,7 +17,7 @@
 //	err = node.Run(ctx)
 //	x := node.Model()
 //
-// A deployed device also needs keys, and Store, Ledger and Heads of package state. With keys, a claim about a member
-// counts only if that member signed it. Package plan chooses settings, package audit checks certificates, and package
-// admm implements the method, SPADE-DFL, in the notation of the paper.
+// A deployed device also needs keys, and the types Store, Ledger and Heads of package state. With keys, a claim about a
+// member counts only if that member signed it. Package plan chooses settings, package audit checks certificates, and
+// package admm implements the method, SPADE-DFL, in the notation of the paper.
 package sdk

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is the noise source of a member whose node restarts. It skips the noise of the releases that the node has
-// already made, 32 bytes each, and continues with the noise of the next release.
+// resumed is the noise source of a member whose node restarts. It skips 32 bytes of noise for each noisy release that
+// the node has already made, and continues with the noise of the next release.
 type resumed struct {
 	client int
 	node   *sdk.Node

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// A private fleet of one member: its releases and their cost. Larger networks differ only in Members and Edges;
-// examples/quickstart has two members.
+// This example runs a private fleet of one member and prints the privacy cost of its releases. Larger networks differ
+// only in Members and Edges; examples/quickstart has two members.
 func ExampleNode() {
 	const delta = 1e-5
 	sigma, err := dpmech.SigmaFor(0.1, 20, 8, delta, dpmech.GDP)

@@ -25,8 +25,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fuzzer is the transport of "b", a member with a valid key. It sends "a" the frames of a node, some of them altered,
-// and invented frames of every kind. It records everything that "a" reveals to it.
+// fuzzer is the transport of "b", a member with a valid key. It sends frames to "a": those of an ordinary node, some of
+// them altered, and invented ones of every kind. It records everything that "a" reveals to it.
 type fuzzer struct {
 	transport.Transport
 	fleet *sdk.Fleet
@@ -217,10 +217,11 @@ func (z *fuzzer) chatter(ctx context.Context) {
 }
 
 // TestFuzzedExchanges simulates a member with a valid key that sends messages of every kind and content to a node that
-// works, recovers, and restarts. In half of the simulated runs (seeds 3 to 5, 9 to 11, and so on) the members use
-// pairwise noise. Nothing may panic, no run may end because of these messages, a node must be able to start from every
-// stored state, only releases may be charged, and the log must not grow with the number of frames. The test simulates 6
-// runs, or as many as SPADE_EXCHANGES says. If SPADE_EXCHANGE_SEED is set, it simulates only the run with this seed.
+// works, recovers, and restarts. These messages must not cause a panic, end a run, spoil a stored state, cause a charge
+// for anything but a release, or make the log grow with the number of frames.
+//
+// The test simulates 6 runs, or the number in SPADE_EXCHANGES. In half of the runs (seeds 3 to 5, 9 to 11, and so on)
+// the members use pairwise noise. If only SPADE_EXCHANGE_SEED is set, the test simulates the run with this seed.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
 	count, first := 6, 0

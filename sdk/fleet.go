@@ -72,7 +72,7 @@ type Method struct {
 // Last returns the index of the final release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of the releases 1..releases use data and cost privacy.
+// Data returns how many of the first releases use data and cost privacy.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).
@@ -104,7 +104,7 @@ func validName(s string) bool {
 // unbounded is the cost of any number of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of a number of rounds, +Inf if not private.
+// Total returns the zCDP cost of a number of rounds, or +Inf without privacy.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -140,7 +140,7 @@ func (f *Fleet) Validate() error {
 
 type faults []error
 
-// refuse adds a [FieldError] for the named field if the argument wrong is true.
+// refuse adds a [FieldError] for the named field if the value is wrong.
 func (f *faults) refuse(wrong bool, field string, found any, want string, args ...any) {
 	if !wrong {
 		return

@@ -94,7 +94,7 @@ func newVillain(t *testing.T, tr transport.Transport, dim int,
 	return &villain{Transport: tr, t: t, codec: codec, after: after}
 }
 
-// gate is a transport that holds back the frames of one release until the channel in its field open is closed.
+// gate is a transport that holds back the frames of one release until the test closes the channel gate.open.
 type gate struct {
 	transport.Transport
 	codec *wire.Codec
@@ -423,7 +423,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
 			trs[0] = tape
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				// Leave out the keys: signatures would only add incarnation numbers, which differ between runs.
+				// Leave out the keys: signed frames contain incarnation numbers, which differ between runs.
 				c.Key, c.Keys = nil, nil
 				c.ResendAfter = time.Minute
 				if i == 1 {

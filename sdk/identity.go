@@ -82,7 +82,7 @@ func sorted(v any) map[string]json.RawMessage {
 	return form
 }
 
-// ModelHash returns the hex SHA-256 hash of x as little-endian float32.
+// ModelHash returns the hex SHA-256 of x encoded as little-endian float32.
 func ModelHash(x []float32) string {
 	b, _ := binary.Append(nil, binary.LittleEndian, x) // cannot fail for numbers
 	sum := sha256.Sum256(b)

@@ -140,8 +140,8 @@ func (r *run) inherit() error {
 	return nil
 }
 
-// beside records a condition for certificates: this ledger does not include the releases counted in ledger id, which is
-// another ledger of this member. by is the name of the neighbor that holds a checkpoint of ledger id.
+// beside records a condition for certificates: this ledger does not include the releases counted in the member's other
+// ledger, whose identifier is id. by is the name of the neighbor that holds a checkpoint of that other ledger.
 func (r *run) beside(id, by string) {
 	why := "may count the same data and is not counted here: this ledger was in use before a neighbor reported the other one"
 	if r.cfg.Ledger.NeverUsed() {

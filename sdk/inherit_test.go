@@ -76,8 +76,8 @@ func TestLostLedgerIsInherited(t *testing.T) {
 	}
 }
 
-// TestInheritedCountsInTheLimit checks that a run makes no release if the new ledger's limit does not cover the run and
-// the total of the lost ledger.
+// TestInheritedCountsInTheLimit checks that a run makes no release if the new ledger's limit does not cover both the
+// run and the total of the lost ledger.
 func TestInheritedCountsInTheLimit(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})

@@ -37,8 +37,8 @@ func (n *Node) loadJournal() error {
 	return n.loadEvidence()
 }
 
-// keepJournal applies change to the journal and stores it. On error, the journal is unchanged. change must replace
-// lists rather than modify them. The caller must hold n.mu.
+// keepJournal applies change to the journal and stores the changed journal. On error, the journal is unchanged. change
+// must replace lists rather than modify them. The caller must hold n.mu.
 func (n *Node) keepJournal(change func(j *state.Journal)) error {
 	j := n.journal
 	change(&j)
@@ -60,8 +60,8 @@ func (n *Node) writeJournal(j *state.Journal) error {
 	return err
 }
 
-// note changes the journal and stores it, immediately or, after an error, at a later tick. The parameter what describes
-// the change in the log.
+// note changes the journal and stores it, immediately or, after an error, at a later tick. The argument named what is a
+// text that describes the change in log messages.
 func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.mu.Lock()
 	change(&n.journal)
@@ -71,7 +71,7 @@ func (n *Node) note(what string, change func(j *state.Journal)) {
 }
 
 // keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are now stored. The
-// parameter what describes the change in the log.
+// argument named what is a text that describes the change in log messages.
 func (n *Node) keepNotes(what string) bool {
 	n.mu.Lock()
 	var err error
@@ -114,9 +114,9 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	})
 }
 
-// convict deletes the node's secrets if the evidence is signed with its current key, because the node can then never
-// continue. If the evidence is signed only with a retired key, the node may continue once the key is removed from the
-// fleet file.
+// convict deletes the node's secrets if the evidence is signed with the node's current key, because the node can then
+// never continue. If the evidence is signed only with a retired key, the node may continue once the key is removed from
+// the fleet file.
 func (n *Node) convict(e signed.Evidence) {
 	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropSecrets()

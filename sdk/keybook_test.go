@@ -17,15 +17,15 @@ func newKeyBook() *keyBook {
 	return &keyBook{of: map[keyUse]keyUser{}, last: map[keyUse][32]byte{}}
 }
 
-// keyUse identifies a key, or a release, at one end of an edge.
+// keyUse identifies one end of an edge, together with either a key or a release.
 type keyUse struct {
 	member, neighbor string
 	key              [32]byte
 	release          int
 }
 
-// keyUser identifies a release and, by its epoch, the device that made the release. A device may draw a release again
-// if it was stopped before it stored the release.
+// keyUser identifies a release and, by its epoch, the device that made the release. A device that was stopped before it
+// stored a release may make this release again with the same key.
 type keyUser struct {
 	release int
 	epoch   uint16

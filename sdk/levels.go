@@ -21,9 +21,9 @@ func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	return f.Privacy.levels(p.noise)
 }
 
-// levels implements [Fleet.Levels] for the graph g of pairwise noise. It covers these numbers of colluders: 0, 1, a
-// small number (Colluders, if above 1), half of the other members, all other members, and the smallest number that may
-// include all partners of one member.
+// levels implements [Fleet.Levels] for the graph g of pairwise noise. Let bare be the smallest number of colluders that
+// may leave a member without pairwise noise. levels covers these numbers of colluders: 0; 1; Colluders or, if that is
+// at most 1, sqrt(bare); half of the other members or, if that exceeds bare, bare/2; bare; and all other members.
 func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if p.PairSigma == 0 {
 		return nil, nil

@@ -85,9 +85,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// left returns the standard deviation of the noise that remains on a graph in the worst case after members collude. The
-// parameter gone is the number of colluders. The result is the square root of the smallest 1/(Sigma^-1)_ii, computed by
-// elimination.
+// left returns, for the worst set of colluders of size gone, the standard deviation of the noise that remains on a
+// graph. This is the square root of the smallest 1/(Sigma^-1)_ii, computed by elimination.
 func left(g *graph.Graph, p sdk.Privacy, gone int) float64 {
 	n, least := g.N(), math.Inf(1)
 	for set := range 1 << min(n, 12) {
@@ -119,8 +118,8 @@ func ones(set int) (n int) {
 	return n
 }
 
-// conductance returns 1/(Sigma^-1)_ii for i = at, where Sigma = sigma^2 I + pair_sigma^2 L over the members outside the
-// set. It is the remaining pivot if row at is eliminated last.
+// conductance returns 1/(Sigma^-1)_ii for i = at. Sigma is sigma^2 I + pair_sigma^2 L, where L is the Laplacian of the
+// graph without the members in set. The result is the pivot of row i if this row is eliminated last.
 func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	n := g.N()
 	a := make([][]float64, n)

@@ -45,9 +45,9 @@ func contradict(release int) lie {
 	}
 }
 
-// lying returns the transport of a malicious member. The function tell alters everything that the member sends. If key
-// is not nil, altered releases are signed again with key, so that each neighbor sees an unbroken chain of signed
-// releases. key is nil in a fleet without keys. Closing the transport closes inner.
+// lying returns the transport of a malicious member. tell alters everything that the member sends. If key is not nil,
+// altered releases are signed again with key, so that each neighbor sees an unbroken chain of signed releases. key is
+// nil in a fleet without keys. Closing the transport closes inner.
 func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
 	error) {
 	codec, err := wire.NewCodec(f.Dim)

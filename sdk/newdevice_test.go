@@ -22,8 +22,8 @@ func pairOf(shared bool) *sdk.Fleet {
 }
 
 // TestNewDeviceInOldRun simulates a device that lost its state and its ledger during a run and starts with new ones. A
-// neighbor shows the device the releases that it made. The device must stop with an error that says what to do, and the
-// proven releases must be charged, with and without pairwise noise.
+// neighbor shows releases that the device made before the loss. The device must stop with an error that says what to
+// do, and these releases must be charged, with and without pairwise noise.
 func TestNewDeviceInOldRun(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		for _, signing := range []bool{true, false} {

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// ErrClone reports two releases of one round signed with this node's key.
+// ErrClone reports that this node's key signed two releases of one round.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a running member. Its methods are safe for concurrent use.
@@ -174,7 +174,7 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of releases; see [Config].Average.
+// Averaged returns a copy of the mean of all releases; see [Config].Average.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

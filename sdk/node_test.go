@@ -40,7 +40,7 @@ func privateRing() *sdk.Fleet {
 	return f
 }
 
-// samples[i] is m_i, the number of samples of client i. The numbers differ, and one is smaller than a batch.
+// samples[i] is m_i, the number of samples of client i. The numbers vary, and one is smaller than a batch.
 var samples = []int{7, 5, 2, 9, 4, 6, 3, 8, 5, 7, 4, 6}
 
 // oracle returns a bounded loss function that differs between clients.

@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// offering returns an offer of b for the given run. The offer is altered by change and signed with the key of the
-// member named in by.
+// offering makes an offer of b for the given run, applies change to the offer, signs it with memberKey(by), and returns
+// it.
 func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []byte {
 	private, err := pair.NewPrivate()
 	if err != nil {

@@ -201,7 +201,7 @@ func TestReservationWithoutStore(t *testing.T) {
 	}
 }
 
-// TestLostReleasesAreMarked checks that a node that lost its state charges and marks the releases that a neighbor
+// TestLostReleasesAreMarked checks that after losing its state, a node charges and marks the releases that a neighbor
 // holds. The next incarnation must find these releases in the ledger, without help from a neighbor.
 func TestLostReleasesAreMarked(t *testing.T) {
 	f := privateRing()
@@ -256,8 +256,8 @@ func TestLostReleasesAreMarked(t *testing.T) {
 }
 
 // TestReplacedDeviceStartsAgain covers replacement devices that still have the lost device's ledger, in which any
-// number of the run's releases may be charged. The takeover must charge the remaining releases, and the replacement
-// device must be able to restart in any round.
+// number of the run's releases may already be charged. The takeover must charge the remaining releases, and the
+// replacement device must be able to restart in any round.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -31,8 +31,8 @@ func newOutbox() *outbox {
 }
 
 // put queues a frame. It drops the frame if the queue is full or already contains it, because repeated frames would
-// fill the queue on a slow link. A dropped frame is sent again later. The run's last frame, for which last is true, may
-// exceed the limit room by one.
+// fill the queue on a slow link. A dropped frame is sent again later. If last is true, frame is the run's last frame,
+// and put queues it even if the queue has just reached its limit (room).
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,8 @@ func (r *run) send(msgs []admm.Message) error {
 	return nil
 }
 
-// post encodes and queues a message if member number to is a neighbor. Otherwise it does nothing.
+// post encodes a message and queues it for the neighbor with the given number. It does nothing if there is no such
+// neighbor.
 func (r *run) post(to int, m *admm.Message) error {
 	box := r.outbox[to]
 	if box == nil {

@@ -18,11 +18,11 @@ import (
 // lacks. It does both when the neighbor starts, when the node itself learns an offer, in answer to offers, when the two
 // nodes hold different offers, and at a tick. No offer is sent twice between two ticks.
 //
-// Before a node first draws noise, it waits for the offers of all its partners. Only [Config].Without gives up a
-// partner that is not a neighbor. [Config].Patience does not: members on the path between the node and the partner
-// might withhold the partner's offer, so silence proves nothing about the partner. Once the node has drawn noise, it
-// shares noise with each partner in all releases, even if the partner is gone. Noise that no partner subtracts protects
-// the node equally well; see PROOF.md in dpmech, part 3, section 4.
+// Before a node first draws noise, it waits for the offers of all its partners. Only [Config].Without makes a node give
+// up on a partner that is not a neighbor. [Config].Patience does not: members on the path between the node and the
+// partner might withhold the partner's offer, so silence proves nothing about the partner. Once the node has drawn
+// noise, it shares noise with each partner in all releases, even if the partner is gone. Noise that no partner
+// subtracts protects the node equally well; see PROOF.md in dpmech, part 3, section 4.
 
 // relays records which offers each neighbor holds. Only the goroutine of Run may use it.
 type relays struct {
@@ -174,8 +174,8 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain repeats, at a tick, offers that may have been lost. If still is true, because the node makes no progress,
-// relayAgain also asks for missing offers.
+// relayAgain is called at a tick, and repeats offers that may have been lost. At a tick without progress (still), it
+// also asks for missing offers.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return

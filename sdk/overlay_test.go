@@ -55,7 +55,7 @@ func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 }
 
 // agree checks that, in every release with noise, the two ends of each edge of the partner graph use the same key, and
-// that no other members share noise. It does not check the edges of the member named in apart.
+// that no other members share noise. It does not compare the keys on the edges of one member (apart).
 func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart string) {
 	t.Helper()
 	b.mu.Lock()
@@ -317,9 +317,9 @@ func TestTwoOffersOfAMember(t *testing.T) {
 	book.agree(t, f, noise, "b")
 }
 
-// TestPartnerNeverComes checks that Config.Without gives up a partner that never appears, whether or not it is a
-// neighbor, and that Config.Patience gives up only neighbors: a node keeps waiting for a distant partner.
-// (TestMissingKeysOfPartners in sdk/admm checks the noise of the releases.)
+// TestPartnerNeverComes checks that Config.Without makes a node give up on a partner that never appears, whether or not
+// the partner is a neighbor, and that Config.Patience applies only to neighbors: a node keeps waiting for a distant
+// partner. (TestMissingKeysOfPartners in sdk/admm checks the noise of the releases.)
 func TestPartnerNeverComes(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent int

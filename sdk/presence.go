@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// With [Config].Patience, a node gives up a neighbor whose frames stop arriving, as if Config.Without named it. Every
-// node sends heartbeats, which cannot be delayed by an oracle or a third node. Silence is measured from the neighbor's
-// last frame or, if none has arrived, from the start of Run. The decision is queued among the neighbor's frames, so
-// that the node uses the same releases whether it was working or waiting.
+// With [Config].Patience, a node gives up on a neighbor whose frames stop arriving, as if Config.Without named it.
+// Every node sends heartbeats, which cannot be delayed by an oracle or a third node. Silence is measured from the
+// neighbor's last frame or, if none has arrived, from the start of Run. The decision is queued among the neighbor's
+// frames, so that the node uses the same releases whether it was working or waiting.
 
 const (
 	beat        = 30 * time.Second // the interval between heartbeats; the same for all nodes, so it reveals nothing
@@ -49,8 +49,8 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// overdue returns the neighbors that were silent for longer than patience. It returns the same neighbor at most once in
-// any period of this length. Time during which the node hears no neighbor is not counted, because the node itself may
+// overdue returns the neighbors that were silent for longer than patience. It returns a neighbor at most once in any
+// period of length patience. Time during which the node hears no neighbor is not counted, because the node itself may
 // be disconnected or asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
@@ -141,8 +141,8 @@ func (r *run) arrive(from string, frame []byte) bool {
 	return true
 }
 
-// loses gives up a silent neighbor, unless it is the last remaining neighbor, a takeover is in progress, or the model
-// is final.
+// loses gives up on a silent neighbor, unless this neighbor is the last remaining neighbor, a takeover is in progress,
+// or the model is final.
 func (r *run) loses(name string) {
 	if left := len(r.neighbors) - len(r.cases); r.joining == nil && left > 1 && !r.machine.Status().Complete {
 		r.quarantine(r.number[name], state.Quarantine{

@@ -29,7 +29,7 @@ func (h heartless) Send(ctx context.Context, to string, frame []byte) error {
 	return h.Transport.Send(ctx, to, frame)
 }
 
-// pulled is a transport that drops all frames until the time in its field back, like an unplugged cable.
+// pulled is a transport that drops all frames until the time pulled.back, as if its cable were unplugged.
 type pulled struct {
 	transport.Transport
 	back time.Time
@@ -89,8 +89,8 @@ func given(all []*sdk.Node) (up []string) {
 	return up
 }
 
-// leave runs all nodes and returns their errors. The parameter who lists the indices of the nodes that stop for good
-// once they have made the release whose number is after.
+// leave runs all nodes and returns their errors. Some nodes, whose indices are in who, stop for good once they have
+// made a given number of releases (after).
 func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -111,8 +111,8 @@ func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error 
 	return errs
 }
 
-// TestOnlyTheNeighborsOfTheDeadGiveUp simulates a chain a, b, c, d in which the last member dies. Only c may give up a
-// neighbor, even if c has twice the patience of the other members. If c sent no heartbeats, b would give up c.
+// TestOnlyTheNeighborsOfTheDeadGiveUp simulates a chain a, b, c, d in which the last member dies. Only c may give up on
+// a neighbor, even if c has twice the patience of the other members. If c sent no heartbeats, b would give up on c.
 func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		for _, beats := range []bool{true, false} {
@@ -156,7 +156,7 @@ func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	}
 }
 
-// TestWorkIsNotSilence lets two nodes each work for an hour on one query, at different times. No node may give up a
+// TestWorkIsNotSilence lets two nodes each work for an hour on one query, at different times. No node may give up on a
 // neighbor, and the models must equal the models of a run with instant queries.
 func TestWorkIsNotSilence(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
@@ -196,8 +196,8 @@ func TestWorkIsNotSilence(t *testing.T) {
 	}
 }
 
-// TestWhoWasGivenUpComesBack simulates a member that was given up and returns while the other members still run. The
-// member must learn that it was given up, and stop.
+// TestWhoWasGivenUpComesBack simulates a member that returns after its neighbor gave up on it, while the other members
+// still run. The returning member must learn of this, and stop.
 func TestWhoWasGivenUpComesBack(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestWhoWasGivenUpComesBack(t *testing.T) {
 	}
 }
 
-// TestWhoHearsNobodyGivesNobodyUp checks that a node that is cut off from all neighbors gives up none of them, and
+// TestWhoHearsNobodyGivesNobodyUp checks that a node that is cut off from all neighbors gives up on none of them, and
 // continues when the network returns.
 func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

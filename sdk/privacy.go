@@ -22,17 +22,17 @@ type Privacy struct {
 	Accounting   dpmech.Accounting `json:"accounting"`
 
 	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records; Clip then applies to one record's share
-	// Places, if more than 1, makes the protected unit a person with this many places for records (r_max), adjacent in
-	// the oracle's samples. Fleet.Records then counts persons. The loss of an empty place must be constant, such as 0.
+	// Places, if more than 1, makes the protected unit a person with this many consecutive samples (r_max), one per
+	// record. A sample without a record must have a constant loss, such as 0. Fleet.Records then counts persons.
 	Places int `json:"places,omitempty"`
 
 	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of
 	// every edge, or every pair of Partners, share this noise, which cancels in the mean of all members. EffectiveSigma
-	// is the noise that remains against an adversary that sees all releases and knows what any Colluders members know;
-	// see [dpmech.Shared]. EpsilonLimit limits the cost against this adversary, and LimitAll, if not 0, against all
-	// other members together. If at most Absent members vanish, the noise of the other members still cancels; Absent
-	// raises the required noise as much as that many more Colluders. A member that loses more than Absent neighbors
-	// adds only local noise, and the noise that those neighbors shared with it stays in the mean.
+	// is the noise that remains against an adversary that sees all releases and knows what any group of size Colluders
+	// knows; see [dpmech.Shared]. EpsilonLimit limits the cost against this adversary, and LimitAll, if not 0, limits
+	// the cost against all other members together. The noise of the remaining members cancels even if up to Absent
+	// members vanish; this requires as much noise as Absent additional colluders would. A member that loses more than
+	// Absent neighbors adds only local noise, and the noise that those neighbors shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
@@ -89,8 +89,8 @@ func (p Privacy) Limit() *dpmech.Limit {
 		Unit: p.Unit}
 }
 
-// units returns the number of samples that a member must have: with UnitRecord the number stated in the fleet,
-// otherwise samples.
+// units returns the number of samples that a member must have: with UnitRecord the number that the fleet states,
+// otherwise the value of samples.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
 		return f.Records[member] * max(1, f.Privacy.Places)

@@ -85,9 +85,9 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// verifyHeld compares shown, a release signed with this node's key, with the node's own state. from and by are the
-// number and the name of the neighbor that showed the release. If the release proves that this node must not continue,
-// verifyHeld returns an [ending].
+// verifyHeld compares shown, a release signed with this node's key, with the node's own state. The neighbor that showed
+// the release has the number from and the name by. If the release proves that this node must not continue, verifyHeld
+// returns an [ending].
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
@@ -216,9 +216,9 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 // other device. A device that was merely silent does not probe, so without correct it would continue to release data at
 // the same time as its replacement.
 //
-// A node calls correct when a connection to a neighbor with several epochs opens, and when the neighbor sends a fork or
-// anything signed by a replaced device. At most once between two ticks, correct sends a probe, which does not disturb a
-// replacement device.
+// A node calls correct when a connection opens to a neighbor of which it knows several epochs, and when the neighbor
+// sends anything signed by a replaced device, or a release that leads to a [trust.Fork]. At most once between two
+// ticks, correct sends a probe, which does not disturb a replacement device.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
 		return
@@ -230,8 +230,8 @@ func (r *run) correct(to int, peer *trust.Peer) {
 	r.probe(to, held)
 }
 
-// probe tells a neighbor which of the neighbor's releases this node holds, including the neighbor's signature, and asks
-// which of this node's releases the neighbor holds.
+// probe tells a neighbor which of the neighbor's releases this node holds, with the neighbor's signature as proof, and
+// asks which of this node's releases the neighbor holds.
 func (r *run) probe(to, held int) {
 	m := r.machine.Probe(to, held)
 	r.attach(&m)

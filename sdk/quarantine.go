@@ -162,8 +162,8 @@ func (r *run) judged() {
 	}
 }
 
-// alone stops a node before its next release, because all its neighbors are in quarantine. For Config.Linger, it first
-// answers those neighbors, so that a copy of the node learns of the quarantine.
+// alone stops a node before its next release, because all its neighbors are in quarantine. Before it stops, the node
+// answers those neighbors for the duration Config.Linger, so that a copy of the node learns of the quarantine.
 func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (r *run) alone() error {
 	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, first.Neighbor, first.Why))
 }
 
-// serveOutsiders sends notices to neighbors in quarantine for the given time.
+// serveOutsiders spends the given time sending notices to neighbors that are in quarantine.
 func (r *run) serveOutsiders(long time.Duration) error {
 	tick := time.NewTicker(min(r.cfg.ResendAfter, long))
 	defer tick.Stop()
@@ -202,8 +202,8 @@ func (r *run) spread(e signed.Evidence) {
 	}
 }
 
-// Proves returns nil if a stored frame has a release, signed by the member with one of keys, that no honest member
-// makes; see [admm.Config.Impossible].
+// Proves returns nil if frame has a release, signed with one of the member's keys, that no honest member makes; see
+// [admm.Config.Impossible].
 func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
 	p, err := f.plan()
 	if err != nil {

@@ -33,7 +33,7 @@ func five(f *sdk.Fleet) *sdk.Fleet {
 	return f
 }
 
-// withLiar runs a fleet with one malicious member, whose frames are altered by tell, until the honest members are done.
+// withLiar runs a fleet with one malicious member until the honest members are done. tell alters that member's frames.
 func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, tell lie,
 	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
 	t.Helper()
@@ -72,8 +72,8 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 	return all, errs
 }
 
-// agree checks that the honest members are done, that their models are close to each other, and that the liar is in
-// quarantine at the victims and nowhere else.
+// agree checks that the honest members are done, that their models are close to each other, and that the victims, and
+// no other members, have put the liar in quarantine.
 func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string, apart float64, victims ...int) {
 	t.Helper()
 	for i, n := range all {
@@ -268,7 +268,7 @@ func TestFalseAccusation(t *testing.T) {
 }
 
 // TestQuarantineIsKept checks that a node that is stopped before or after any release continues without the quarantined
-// neighbor, and that the evidence is on the node's disk, within its size limit.
+// neighbor, and that the node's disk has the evidence, in a journal within the size limit.
 func TestQuarantineIsKept(t *testing.T) {
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()

@@ -48,7 +48,8 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 }
 
 // TestNodesProtectRecords checks that nodes with record-level privacy compute the same bits as their simulation. A
-// failed batch is repeated record by record, so that an invalid record does not cost other records their losses.
+// failed batch is repeated record by record, so that one invalid record does not make the losses of other records
+// unavailable.
 func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
@@ -84,7 +85,7 @@ func TestNodesProtectRecords(t *testing.T) {
 	}
 }
 
-// TestPersonsFleet checks that a fleet whose units are persons with two places each counts persons and queries each
+// TestPersonsFleet checks a fleet whose units are persons, each with two places: it must count persons but query each
 // place.
 func TestPersonsFleet(t *testing.T) {
 	f := recordRing()

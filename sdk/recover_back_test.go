@@ -19,8 +19,8 @@ import (
 // TestForgottenSuccessor lets the lost device return while its replacement is away. No neighbor remembers the
 // replacement, because all neighbors were killed between the replacement's first message and their own next release.
 // The lost device therefore continues. When the replacement device returns, it drops its edges to the neighbors that
-// continued with the lost device, and stops if no edge is left. Otherwise, both ends of every edge have the same bits.
-// Seeds work as in TestRecoveries.
+// continued with the lost device, and stops if no edge is left. If it drops no edge, both ends of every edge must store
+// the same vectors, bit for bit. Seeds work as in TestRecoveries.
 func TestForgottenSuccessor(t *testing.T) {
 	count, first := recoveries(t, 20)
 	late, fits := 0, 0
@@ -87,8 +87,8 @@ func TestForgottenSuccessor(t *testing.T) {
 }
 
 // forgotten runs the fleet until the replacement device has made one or two releases (more are impossible), and then
-// kills all devices. It returns a spare only if the replacement has made a release and no stored state of a neighbor
-// mentions the replacement.
+// kills all devices. It returns the lost device (old) and its replacement (spare). spare is nil unless the replacement
+// has made a release and no stored state of a neighbor mentions the replacement.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)

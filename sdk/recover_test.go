@@ -40,7 +40,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// endsAt returns a context that ends when the journal contains want.
+// endsAt returns a context that ends when the journal contains the text want.
 func (j *journal) endsAt(t *testing.T, want string) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -338,10 +338,12 @@ func (w *wreck) checkCertificate(out outcome) {
 }
 
 // TestRecoveries replaces a device that is lost with its disk in any round. The run must finish, no member may receive
-// two releases of one round, both ends of every edge must have the same bits, and the lost device must stop when it
-// returns. In a private run, the replacement device makes no release with data and charges the whole run. The test runs
-// 15 seeds, or 60 with SPADE_LONG, or the number in SPADE_RECOVERIES. If SPADE_RECOVERY_SEED is set, the test runs only
-// this seed or, if SPADE_RECOVERIES is also set, that number of seeds starting with this seed.
+// two different releases of one round from the same member, both ends of every edge must store the same vectors, bit
+// for bit, and the lost device must stop when it returns. In a private run, the replacement device makes no release
+// with data and charges the whole run.
+//
+// The test runs 15 seeds, or 60 with SPADE_LONG, or the number in SPADE_RECOVERIES. If SPADE_RECOVERY_SEED is set, the
+// test runs only this seed or, if SPADE_RECOVERIES is also set, that number of seeds starting with this seed.
 func TestRecoveries(t *testing.T) {
 	t.Parallel()
 	testRecoveries(t, false)

@@ -69,7 +69,7 @@ func (n *Node) loadSecrets() error {
 		"device", release)
 }
 
-// newSecrets makes the key pair for the releases from the given release on, and stores the key pair before the node
+// newSecrets makes the key pair for the given release and all later releases, and stores the key pair before the node
 // sends the public key.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
@@ -125,7 +125,8 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds to a message the proofs, the node's offer and all early-stop requests that the node knows of.
+// attach adds to a message the signed statements that prove its claims, all early-stop requests that the node knows of,
+// and the node's offer if messages of this kind carry offers.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)

@@ -131,7 +131,7 @@ func TestRobustNeedsReleases(t *testing.T) {
 	}
 }
 
-// TestASettingIsNamedInFourFiles checks that a new setting needs changes in few files, with Momentum as an example.
+// TestASettingIsNamedInFourFiles uses Momentum as an example to check that a new setting needs changes in few files.
 // Apart from package zoest, which implements momentum, at most four files may mention it: the files with its field, its
 // range, its row in the table, and its codec.
 func TestASettingIsNamedInFourFiles(t *testing.T) {

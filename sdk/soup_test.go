@@ -87,8 +87,8 @@ func (c *tally) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// junkWanted returns how many malformed frames a test sends: the value of SPADE_JUNK if it is set, otherwise the
-// argument usual with SPADE_LONG, a tenth of it with -short, and a quarter of it with neither.
+// junkWanted returns how many malformed frames a test sends: the value of SPADE_JUNK if it is set, otherwise usual/10
+// with -short, usual with SPADE_LONG, and usual/4 with neither.
 func junkWanted(t *testing.T, usual int) int {
 	t.Helper()
 	switch {

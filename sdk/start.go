@@ -81,7 +81,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// stop waits up to two seconds for the last frames to be sent, and then ends all goroutines that start started.
+// stop waits up to two seconds for the last frames to be sent, and then ends all goroutines that [Node.start] started.
 func (r *run) stop() {
 	r.rememberHeads()
 	for _, box := range r.outbox {

@@ -38,7 +38,7 @@ type Wish struct {
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
 // least r + 1 + the largest distance, in edges, from this member to another. From release r+1 on, every message of this
 // member carries the stop. To make release s+1, a node needs release s of each neighbor. So a member h edges away knows
-// of the stop before it makes release r+1+h, and thus before any later round begins.
+// of the stop before it makes release r+1+h, and thus before it begins any round after the requested one.
 //
 // If more than [Stop.Members] members ask for a stop, only the [Stop.Members] requests for the earliest rounds count.
 // The run ends with the latest of these rounds.
@@ -83,10 +83,10 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests that no round after round last use data; 0 stands for the earliest round for which the request can
-// reach every member in time. It returns the requested round, or that of an earlier call. The request is final, and
-// takes effect once [Stop.Members] members have requested a stop. The privacy guarantee does not cover a request that
-// depends on private data.
+// Stop requests that round number last be the final round with data. If last is 0, Stop chooses the earliest round that
+// lets the request reach every member in time. It returns the requested round, or that of an earlier call. The request
+// is final, and takes effect once [Stop.Members] members have made one. The privacy guarantee excludes requests that
+// depend on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {

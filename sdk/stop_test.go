@@ -176,8 +176,9 @@ func TestStopsOfSeveralMembers(t *testing.T) {
 	mustEnd(t, f, all, 7)
 }
 
-// TestStopOfEveryKindOfRun checks that members agree on an early end with mixing rounds, without a cool-down, with the
-// paper's messages, without privacy, with pairwise noise, and with lost frames.
+// TestStopOfEveryKindOfRun checks that members agree on an early end in every kind of run: one with mixing rounds, one
+// without a cool-down, one with the paper's messages, one without privacy, one with pairwise noise, and one with lost
+// frames.
 func TestStopOfEveryKindOfRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -100,8 +100,7 @@ func newMail(t *testing.T, f *sdk.Fleet, tr transport.Transport, alter func(to s
 	return &mail{Transport: tr, codec: codec, alter: alter}
 }
 
-// wish returns an early-stop request in the name of a member, signed with the key of the member that the last argument
-// names.
+// wish returns an early-stop request in the name of a member, signed with memberKey(by).
 func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	s := signed.Relayed{Member: member, Statement: signed.Statement{Kind: signed.Stop, Round: last}}
 	name := "nobody"
@@ -206,7 +205,9 @@ func TestStopsThatComeTooLate(t *testing.T) {
 	}
 }
 
-// mustEndNearby checks a run in which not all members learned of the stop in time.
+// mustEndNearby checks a run in which not all members learned of the stop in time. Every node must have finished with
+// the round that it reports as its end, the last releases of neighbors may be at most two apart, and each node must be
+// charged for exactly its releases.
 func mustEndNearby(t *testing.T, f *sdk.Fleet, all []*sdk.Node) {
 	t.Helper()
 	for i, n := range all {

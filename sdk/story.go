@@ -11,9 +11,9 @@ import (
 // Consistency: in each round every member sends the same release to all neighbors, and the neighbors compare what they
 // received. See [trust.Gossip].
 
-// compare begins, once per release, the comparison of the neighbors' releases that this node uses for its release in
-// progress. A frame that arrives during the local work is included only in the next comparison, because whether it
-// arrives before the work ends depends on the node's data.
+// Once per release, compare begins to compare the neighbors' releases on which this node's release in progress depends.
+// A frame that arrives during the local work is included only in the next comparison, because whether it arrives before
+// the work ends depends on the node's data.
 func (r *run) compare() {
 	g, release := r.claims.Gossip, r.machine.Begun()
 	if g == nil || release <= g.Begun() {

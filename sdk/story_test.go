@@ -56,8 +56,8 @@ func away(f *sdk.Fleet, a, b, without string) int {
 	return -1
 }
 
-// withBad runs a fleet in which the function tell alters the frames of the member named liar. It returns all nodes, and
-// the joined errors of all other members.
+// withBad runs a fleet in which tell alters the frames of one member (liar). It returns all nodes, and the joined
+// errors of all members except the liar.
 func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *sdk.Config)) (all map[string]*sdk.Node, err error) {
 	t.Helper()
 	all = map[string]*sdk.Node{}
@@ -245,8 +245,8 @@ func (w watching) Send(ctx context.Context, to string, frame []byte) error {
 }
 
 // TestDigestsDoNotTellTheTime checks that the digests sent with a release depend only on what went into that release:
-// all members send the same digests, whichever member is slow. On a ring some releases arrive before a node's local
-// work, some during it, and some after it.
+// the digests that a member sends must be the same in several runs that differ only in which member is slow. On a ring
+// some releases arrive before a node's local work, some during it, and some after it.
 func TestDigestsDoNotTellTheTime(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)

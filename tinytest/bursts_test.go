@@ -22,9 +22,10 @@ func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 	return func(client, tick int) bool { return markovState(seed, kindAsleep, client, 0, tick, fall, wake) }
 }
 
-// markovState returns the n-th state of a stationary Markov chain with two states that becomes true with probability up
-// and false with probability down. Each step uses one random number. Some numbers lead to the same next state whatever
-// the current state, so it suffices to go back to the last such number.
+// markovState returns state n of a stationary Markov chain with the states true and false; seed, kind, a and b select
+// the chain. In each step, false becomes true with probability up, and true becomes false with probability down. Each
+// step uses one random number. Some numbers lead to the same next state whatever the current state, so it suffices to
+// go back to the last such number.
 func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	up, down = min(max(0, up), 1), min(max(0, down), 1)
 	low, high := min(up, 1-down), max(up, 1-down)

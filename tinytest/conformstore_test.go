@@ -127,7 +127,7 @@ func (c *storeTrial) both() error {
 	return nil
 }
 
-// keeps saves a round with the given content, and checks the store at once and after a restart.
+// keeps commits a round with the given content, and checks the store at once and after a restart.
 func (c *storeTrial) keeps(content []byte, note string) error {
 	if err := c.save(content, note); err != nil {
 		return err

@@ -1,9 +1,9 @@
 // Package tinytest is the test kit of SPADE-Edge. Programs that embed the SDK can use it, too, even outside go test:
 // its functions return errors.
 //
-// Faults. A fault schedule decides the fate of a message. It is a pure function of a seed, the edge and the number of
-// the message on the edge: [Drop], [Delay] or [Duplicate]. [Chain] combines schedules. The same schedules work in a
-// simulation (Sim.Faults) and in a transport ([Faulty]). [CrashAt] and [TornWrite] wrap an [OpenStore].
+// Faults. A fault schedule ([Drop], [Delay] or [Duplicate]) decides what happens to a message. The decision depends
+// only on a seed, the edge and the number of the message on the edge. [Chain] combines schedules. The same schedules
+// work in a simulation (Sim.Faults) and in a transport ([Faulty]). [CrashAt] and [TornWrite] wrap an [OpenStore].
 //
 // Conformance. [TestTransport] and [TestOracle] check an implementation against the documentation of its interface and
 // return one error that explains each broken rule.

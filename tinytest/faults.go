@@ -39,8 +39,8 @@ func draw(seed uint64, kind uint32, from, to, seq int) *rng.Stream {
 	return &s
 }
 
-// either returns a schedule that, with probability p, gives a message the delays in hit. All other messages arrive on
-// time.
+// either returns a schedule that, with probability p, delivers one copy of a message for each delay in hit, or no copy
+// if hit is empty. All other messages arrive on time.
 func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		if draw(seed, kind, from, to, seq).Float64() < p {
@@ -115,8 +115,8 @@ type faulty struct {
 	late   sync.WaitGroup
 }
 
-// Send applies the fault schedule to a frame. It passes every call that must fail to the inner transport, which returns
-// the error.
+// Send passes the call on to the inner transport, which returns an error, if an argument is invalid or ctx is done.
+// Otherwise it applies the fault schedule to the frame.
 func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	j := slices.Index(f.members, to)
 	if j < 0 || j == f.self || len(frame) > f.MaxFrame() || ctx.Err() != nil {

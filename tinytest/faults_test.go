@@ -140,8 +140,8 @@ func TestFateLaws(t *testing.T) {
 	near("always", share(n, func(k int) bool { return tinytest.Drop(1, 2)(0, 1, k) == nil }), 1)
 }
 
-// TestChains checks that the bad state has the expected share and length, even if the chain changes its state in most
-// steps. The states do not depend on the order of queries.
+// TestChains checks how often channels become bad, how often they become good again, and how many start bad, even if a
+// channel changes its state with most messages. The states must not depend on the order of queries.
 func TestChains(t *testing.T) {
 	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1},
 		{0, 0.5}, {0.5, 0}} {

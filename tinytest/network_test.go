@@ -96,8 +96,8 @@ func TestNetwork(t *testing.T) {
 }
 
 // TestNetworkCrashes checks that nodes that crash during or right after a save resume in the round where they stopped.
-// The private run has no crash during a save: the restarted node would draw new noise, and its release would differ
-// from the simulation.
+// The private run has no crash during a save: after such a crash, the restarted node would draw new noise, and its
+// release would differ from that of the simulation.
 func TestNetworkCrashes(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		net := networkOf(4, private)

@@ -27,7 +27,7 @@ type Network struct {
 	// fleet is not private.
 	Noise func(client int) io.Reader
 
-	// Stores, if not nil, has a function for each node that opens the store of that node in Run. A nil entry means no
+	// Stores, if not nil, has an entry for each node: a function that opens the node's store in Run, or nil for no
 	// store. A node whose store returns [ErrCrashed] restarts from its store.
 	Stores []OpenStore
 	// ResendAfter is how long the nodes in Run wait before they resend a message that may be lost; 0 means 50 ms.

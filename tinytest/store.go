@@ -46,7 +46,7 @@ type memStore struct {
 	err  error // if not nil, the result of every further call
 }
 
-// do calls f and returns its error. Once a call has failed, do no longer calls f and returns the first error again.
+// do calls f and returns its error. After an error, all further calls return the same error without calling f.
 func (s *memStore) do(f func() error) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()

@@ -94,7 +94,7 @@ func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 }
 
 // awaitEnd waits until a call has sent its error on the channel c. It fails unless good returns true for this error.
-// The text in what describes the call.
+// The text in "what" describes the call.
 func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 	err, late := await(c, patience)
 	if late != nil || !good(err) {

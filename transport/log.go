@@ -30,10 +30,10 @@ const (
 	logKinds = 1 << 10          // if there are more kinds, lines are counted by message alone, without the peer
 )
 
-// Limited returns a handler that passes log lines of a node and its transport to h, which must not be nil, and limits
-// their number so that other members cannot fill the disk. For each message and peer, it passes the first hundred lines
-// and then one line every 30 seconds, with the number of dropped lines in the attribute "left_out". Lines at level
-// Debug are not limited.
+// Limited returns a handler that passes log lines to h, which must not be nil, and limits their number, so that other
+// members cannot fill the disk through the log of a node or its transport. For each message and peer, it passes the
+// first hundred lines and then one line every 30 seconds, with the number of dropped lines in the attribute "left_out".
+// Lines at level Debug are not limited.
 func Limited(h slog.Handler) slog.Handler { return limited{h, &lines{kinds: map[string]*allowance{}}} }
 
 type limited struct {

@@ -15,8 +15,8 @@ type Silence struct {
 	since, due map[string]time.Time // since the last message; when silence is next reported
 }
 
-// NewSilence returns a Silence that tracks the given neighbors as if each had just sent a message. now is the current
-// time. after is how long a neighbor's silence must last before it must be reported.
+// NewSilence returns a Silence that tracks the given neighbors, as if each had just sent a message at the time now. A
+// silence must be reported once it has lasted for the duration "after".
 func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence {
 	s := &Silence{since: map[string]time.Time{}, due: map[string]time.Time{}}
 	for _, name := range neighbors {
@@ -25,8 +25,8 @@ func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence
 	return s
 }
 
-// Hear records that a neighbor sent a message at the time now. Its silence must be reported at now+after, unless
-// another message arrives before that.
+// Hear records that a neighbor sent a message at the time now. The neighbor's silence must be reported at now+after,
+// unless another message arrives before that.
 func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,11 +12,11 @@ var ErrClosed = errors.New("transport: closed")
 
 // Transport carries frames between one member and its neighbors. It is safe for concurrent use.
 type Transport interface {
-	// Send passes a frame to the network, addressed to the member whose name is the parameter to. Send may wait for a
-	// connection or for a slow receiver, but never delays a Send to another member. A nil error does not mean that the
-	// frame arrived. The caller must not change the frame after the call, but may send the same slice to several
-	// members. Send fails if ctx ends, if the transport is closed ([ErrClosed]), if the receiver is not a neighbor, or
-	// if the frame is longer than MaxFrame.
+	// Send passes a frame to the network. The argument "to" is the receiver's name. Send may wait for a connection or
+	// for a slow receiver, but never delays a Send to another member. A nil error does not mean that the frame arrived.
+	// The caller must not change the frame after the call, but may send the same slice to several members. Send fails
+	// if ctx ends, if the transport is closed ([ErrClosed]), if the receiver is not a neighbor, or if the frame is
+	// longer than MaxFrame.
 	Send(ctx context.Context, to string, frame []byte) error
 
 	// Recv waits for the next frame from any neighbor. The caller owns the returned frame. Recv fails only if ctx ends

@@ -29,10 +29,11 @@ func BenchmarkLocalStep(b *testing.B) {
 			one := func(Query) float64 { return 1 }
 			e.Fill(0, x, 0.1)
 			drive(b, e, one)
-			// Count the vectors that a step reads or writes. For each query, these are x and the point (2), the fresh
-			// row (written and read: 2), the row of the table (read and written: 2), and v and abar (read and written:
-			// 4). The step itself adds abar and v (2). A copy reads one vector and writes one, so the count is divided
-			// by two. The tracking kind reads the row of the table once more and has no fresh row.
+			// Count the vectors that a step reads or writes. The copies between rows represent reading and writing a
+			// row of the table for each query. The copies between vectors represent, for each query, x and the point
+			// (2), the fresh row (written and read: 2), and v and abar (read and written: 4), and for each step, adding
+			// abar and v (2). A copy reads one vector and writes one, so the count is divided by two. The tracking kind
+			// reads the row of the table once more but has no fresh row.
 			rows, vectors := batch, (batch*8+2)/2
 			if c.kind == Tracking {
 				vectors = (batch*7 + 2) / 2

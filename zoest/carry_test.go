@@ -85,8 +85,8 @@ func TestCarryShrinksNoise(t *testing.T) {
 	}
 }
 
-// TestCarryForgetsWhatIsTooLarge checks that Carry returns values too large for any useful run, so that callers can
-// refuse or clip them. It must not keep such values in its memory, which must stay finite to be stored.
+// TestCarryForgetsWhatIsTooLarge checks that Carry returns even values that are too large for any useful run, so that
+// callers can refuse or clip them. It must not keep such values in its memory, which must stay finite to be stored.
 func TestCarryForgetsWhatIsTooLarge(t *testing.T) {
 	e := newTest(t, Config{Dim: 4, Samples: 2, Momentum: 0.5})
 	s := []float32{float32(math.NaN()), float32(math.Inf(1)), 3e30, 2}

@@ -21,12 +21,12 @@ type Config struct {
 	// cannot be combined with Tracking, whose rows are sums over all queries.
 	Seeded bool
 
-	// Records ensures that no result for one record depends on another record, for releases with record-level privacy.
-	// The driver must pass the released model to every Step of a round, and use [Estimator.Rows] instead of Estimate.
+	// Records makes every result for one record independent of all other records, as record-level privacy requires. The
+	// driver must pass the released model to every Step of a round, and use [Estimator.Rows] instead of Estimate.
 	// Records cannot be combined with Seeded or Momentum, and Batch must be 0 or Samples.
 	Records bool
 
-	// Momentum is the weight of earlier rounds in the result of [Estimator.Carry], in [0, 1).
+	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
 	Momentum float64
 
 	// Window is the maximum number of open queries of a stage; 0 means 1. Each open query uses memory for 2d numbers.

@@ -119,8 +119,9 @@ func TestDirectionIsotropy(t *testing.T) {
 	}
 }
 
-// TestDirectionsApart checks that directions whose addresses differ in one field are uncorrelated: their product has
-// mean 0 and variance d, and the limit is five standard deviations. The same address must produce the same direction.
+// TestDirectionsApart checks that directions whose addresses differ in one field are uncorrelated: their inner
+// product has mean 0 and variance d, and must be within five standard deviations. The same address must produce the
+// same direction.
 func TestDirectionsApart(t *testing.T) {
 	const d = 4000
 	base := rng.Address{Purpose: rng.Table, Client: 1, Round: 2, Step: 3, Component: 4}
@@ -162,7 +163,7 @@ func TestDirectionsApart(t *testing.T) {
 	}
 }
 
-// TestDirectionArithmetic checks that add computes x + mu*u and that scale computes a*u, with each float32 operation
+// TestDirectionArithmetic checks that the methods add and scale compute x + mu*u and a*u, with each float32 operation
 // rounded separately.
 func TestDirectionArithmetic(t *testing.T) {
 	const d = 131

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// brief reports whether tests make fewer draws because SPADE_LONG is not set. Even with fewer draws, each test detects
-// its mutations.
+// brief reports whether tests make fewer draws, because SPADE_LONG is not set or the tests run in short mode. Even
+// with fewer draws, each test can detect its mutations.
 func brief() bool { return testing.Short() || os.Getenv("SPADE_LONG") == "" }
 
 // logit is a classification problem with m samples, two classes and d features. Its loss is f_h(x) = (s(a_h.x) -
@@ -53,13 +53,14 @@ func (p logit) gradient(x []float32) []float64 {
 	return g
 }
 
-// equal is an estimation method. It makes one step with all samples at each point of a path, and returns the estimate
-// of mu times the gradient for each step.
+// equal is an estimation method. For one round, it makes a step with all samples at each point of a path, and returns
+// each step's estimate of mu times the gradient.
 type equal func(round int, path [][]float32) [][]float32
 
-// relativeError returns, for each of the given rounds, the squared distance between the mean estimate of the round and
-// mu times the mean gradient, divided by the squared length of mu times the mean gradient. The results are averaged
-// over several paths. All methods follow the same path of gradient descent.
+// relativeError returns the relative squared error of a method in each of the given rounds, averaged over several
+// paths. The error is the squared distance between the mean estimate of a round and mu times the mean gradient, divided
+// by the squared length of mu times the mean gradient. The paths follow gradient descent and are the same for all
+// methods.
 func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) equal, rounds []int) []float64 {
 	const rate, queries = 0.5, 4
 	paths := min(12, 8000/d)
@@ -105,9 +106,9 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 	return out
 }
 
-// TestErrorAtEqualQueries checks that with four queries per sample and round, tracking has a smaller error by the 40th
-// round than symmetric two-point estimates (f(x + mu*u) - f(x - mu*u))/2*u. It logs the relative squared error of v,
-// summed over the steps of a round, for each kind of estimator and each distribution of directions.
+// TestErrorAtEqualQueries checks that with four queries per sample and round, the error of tracking in the 40th round
+// is smaller than that of symmetric two-point estimates u*(f(x + mu*u) - f(x - mu*u))/2. It logs the relative squared
+// error of v, summed over the steps of a round, for each kind of estimator and each distribution of directions.
 //
 //	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {

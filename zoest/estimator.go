@@ -121,10 +121,10 @@ func (e *Estimator) stage() uint32 {
 	return e.step + 1
 }
 
-// Fill begins a round at the released model x with the smoothing radius mu. Every row of the table gets a new query, m
-// in total, eq. (4) (memory-initialization). If a stage is unfinished, Fill abandons it. The slice x must have length d
-// and must not change until the stage is complete. With tracking, Fill makes no queries, and the stage is complete
-// immediately.
+// Fill begins a round at the released model x with the smoothing radius mu. Every row of the table gets a new query (m
+// queries in total), as in eq. (4) (memory-initialization). If a stage is unfinished, Fill abandons it. The slice x
+// must have length d and must not change until the stage is complete. With tracking, Fill makes no queries, and the
+// stage is complete immediately.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
 	if e.records != nil {
@@ -323,9 +323,9 @@ func (e *Estimator) apply() {
 func (e *Estimator) Estimate() []float32 { return e.v }
 
 // Carry replaces the update s of a round, which must have length d, with the sum of b times the result of the previous
-// call (0 at first) and 1-b times s, where b is Config.Momentum. If b is 0, Carry does nothing. Carry reduces the
-// variance of estimates by the factor (1-b)/(1+b), but on average the estimates are b/(1-b) rounds old. The paper does
-// not have this step. Results that are NaN, or 1e30 or more in magnitude, are stored in s but not remembered.
+// call (0 at first) and 1-b times s, where b is Config.Momentum. If b is 0, Carry does nothing. Carry multiplies the
+// variance of estimates by (1-b)/(1+b), but on average the estimates are b/(1-b) rounds old. The paper does not have
+// this step. Results that are NaN, or 1e30 or more in magnitude, are stored in s but not remembered.
 func (e *Estimator) Carry(s []float32) {
 	if e.carry == nil {
 		return

@@ -12,7 +12,7 @@ import (
 // The tests in this file check Lemma 1 of the paper on a problem with known constants.
 
 // problem has the loss f_h(x) = (s(a_h.x) - y_h)^2, where s is the logistic function and 0 <= y_h <= 1. The loss is
-// smooth and lies in [0, 1]. The first and second derivatives of s, s1 and s2, satisfy |s1| <= 1/4 and
+// smooth and lies in [0, 1]. Let s1 and s2 be the first and second derivatives of s. They satisfy |s1| <= 1/4 and
 // |s2| <= 1/(6*sqrt 3). The second derivative of (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so the gradients have the Lipschitz
 // constant L_f = (1/8 + 1/(3*sqrt 3))*max |a_h|^2.
 type problem struct {
@@ -123,8 +123,8 @@ func (p problem) planted(f fault, dist Distribution, b int, mu float64) run {
 	}
 }
 
-// moments contains the mean of a vector over many rounds and the standard error of each coordinate, and the mean
-// squared length of the vector and its standard error.
+// moments describes a vector over many rounds: the mean of each coordinate and of the squared length, with their
+// standard errors.
 type moments struct {
 	mean, se     []float64
 	square, seSq float64
@@ -181,10 +181,10 @@ func meanFault(m moments, want []float64) error {
 // TestConditionalMeanIsExact compares the measured conditional mean with the exact mean over all 8 sign vectors, for a
 // large radius. With 30000 rounds, the standard error is about 0.002, while mu times the gradient is about 0.1.
 //
-// The test must detect all mutations that change the mean. Division by mu and a wrong sign change the mean from the
-// first step on. A sum over the batch and a table mean that is not recomputed change the mean only after rows have been
-// replaced at points with a different gradient. A table that is never refreshed does not change the mean, because its
-// rows cancel against their own mean; only TestReferenceFaultsAreSeen detects that mutation.
+// The test must detect all mutations that change the mean. Dividing by mu, or using the wrong sign, changes the mean
+// from the first step on. Summing over the batch, or not recomputing the table's mean, changes it only after rows have
+// been replaced at points with a different gradient. If the table is never refreshed, the mean is still correct,
+// because the rows cancel against their own mean; only TestReferenceFaultsAreSeen detects that mutation.
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
@@ -223,9 +223,9 @@ func TestConditionalMeanIsExact(t *testing.T) {
 	}
 }
 
-// bound returns the two sides of Lemma 1 (ii) for a measured mean, and the length of mu*grad f. distance is the
-// distance of the mean from mu*grad f. tolerance is c_r*mu^2 plus four standard errors of the whole vector, with c_r =
-// L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1.
+// bound returns the two sides of Lemma 1 (ii) for a measured mean. One is the distance of the mean from mu*grad f. The
+// other, tolerance, is c_r*mu^2 plus four standard errors of the whole vector, with c_r = L_f*R_u^3/(2*c_u), R_u =
+// sqrt(d) and c_u = 1. The third result is the length of mu*grad f.
 func bound(m moments, gradient []float64, mu float64) (distance, tolerance, signal float64) {
 	var variance float64
 	for j, g := range gradient {
@@ -273,8 +273,8 @@ func TestConditionalMeanBound(t *testing.T) {
 	}
 }
 
-// TestRemainderBound checks that the exact remainder satisfies its bound, for sign vectors and for radii that span four
-// orders of magnitude.
+// TestRemainderBound checks that the exact distance between E[u f(x + mu*u)] and mu*grad f(x) is at most c_r*mu^2, as
+// in Lemma 1 (ii), for sign vectors u and for radii mu that span four orders of magnitude.
 func TestRemainderBound(t *testing.T) {
 	p := logistic
 	cr := lipschitz * math.Pow(3, 1.5) / 2

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWindowChangesNothing checks that the estimates have the same bits for any window, because answers are applied in
-// the order of the stage.
+// TestWindowChangesNothing checks that the estimates are bit-identical for any window size, because answers are applied
+// in the order of the stage.
 func TestWindowChangesNothing(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		cfg.Kind = Centered
@@ -139,8 +139,8 @@ func TestAsk(t *testing.T) {
 		}
 	}
 
-	// A batch takes one call for all queries and then single calls for the missing answers. If the first call fails, it
-	// takes single calls for all queries.
+	// If a batch call returns only some answers, Ask must make single calls for the missing ones. If the batch call
+	// fails, Ask must make single calls for all queries.
 	half := &batchScript{script{answer: func(call, sample int) (float64, error) {
 		if call == 0 && sample%2 == 1 {
 			return math.NaN(), nil
@@ -166,8 +166,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// forgetful is an oracle that returns NaN the first few times that a sample is queried, alone or in a batch. One
-// sample, whose number is in the field cannot, makes every query and every batch that includes it fail.
+// forgetful is an oracle that returns NaN the first few times that a sample is queried, alone or in a batch. The sample
+// whose number is stored in the field "cannot" makes every query and every batch that includes it fail.
 type forgetful struct {
 	cannot int
 	asked  map[int]int

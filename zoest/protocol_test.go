@@ -229,8 +229,8 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// TestUnusableLossIsRefused checks that an unusable loss is refused without any effect: the query remains open, and
-// with the true loss the run produces the same bits.
+// TestUnusableLossIsRefused checks that an unusable loss is refused without any effect: the query remains open, and if
+// it is then answered with a usable loss, all estimates equal those of an undisturbed run, bit for bit.
 func TestUnusableLossIsRefused(t *testing.T) {
 	refused := 0
 	sameEstimates(t, func(e *Estimator, stage, query int) {

@@ -9,9 +9,12 @@ import (
 //
 // All queries of a round are made at the released model x. For query t = 1..tau of the round, the rows are:
 //
-//	paper      row = sum_t u_t f(x + mu u_t), restarted in each round
-//	centered   row = sum_t u_t (f(x + mu u_t) - b_t), likewise; b_t is the record's previous loss, across rounds, 0 before the first
-//	tracking   row = g and a level c, across rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
+//	paper      row = sum_t u_t f(x + mu u_t)
+//	centered   row = sum_t u_t (f(x + mu u_t) - b_t)
+//	tracking   row = g; with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu) and c += omega e
+//
+// The sums restart in each round. Three values persist across rounds: b_t, the record's previous loss (0 before the
+// first), g, and the record's level c.
 //
 // A row times the factor that [Estimator.Rows] returns, 1/tau or mu, is an estimate of mu*grad f_h(x). For the first
 // two kinds, its mean is mu*grad f_h(x) up to O(mu^2), because the sign of each query is drawn independently. The third
@@ -69,8 +72,8 @@ func (r *records) step(e *Estimator) {
 	}
 }
 
-// numbers sets numbers[i] to the number of the direction for record h+i. A record gets each row of the Hadamard matrix
-// once before any row repeats.
+// numbers sets numbers[i] to the signed row of the Hadamard matrix (numbered as in the type walsh) that gives record
+// h+i its direction in the given step. For each record, every row occurs once before any row repeats.
 func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	w.number(numbers, h, step)
 	for i := range numbers {

@@ -51,9 +51,9 @@ func (r *reference) direction(p rng.Purpose, h int) []float64 {
 	return u
 }
 
-// walsh returns the k-th direction of the current stage: the signs of the stage, multiplied by a row of a Hadamard
-// matrix of twice the order, restricted to the second half of its columns. The number of the row comes from the code
-// under test; TestWalshOrder checks it.
+// walsh returns the k-th direction of the current stage: the signs of the stage, multiplied by the second half of a row
+// of the Hadamard matrix of order 2n, where n is the smallest power of two that is at least d. The number of the row
+// comes from the code under test; TestWalshOrder checks it.
 func (r *reference) walsh(p rng.Purpose, k int) []float64 {
 	stage := uint32(0)
 	if p == rng.Step {
@@ -102,7 +102,7 @@ func (r *reference) batch() []int {
 	return p[:b]
 }
 
-// query returns the vector of eq. (q-generic) with c_u = 1.
+// query returns the vector of eq. (3) (q-generic) with c_u = 1.
 func (r *reference) query(p rng.Purpose, x []float64, h int, f ask) []float64 {
 	u := r.direction(p, h)
 	if r.cfg.Directions == Walsh {
@@ -120,7 +120,7 @@ func (r *reference) query(p rng.Purpose, x []float64, h int, f ask) []float64 {
 	return u
 }
 
-// fill fills the table as in eq. (memory-initialization).
+// fill fills the table as in eq. (4) (memory-initialization).
 func (r *reference) fill(round int, x []float64, mu float64, f ask) {
 	r.round, r.t, r.mu, r.place = round, 0, mu, 0
 	r.a = make([][]float64, r.cfg.Samples)
@@ -130,7 +130,7 @@ func (r *reference) fill(round int, x []float64, mu float64, f ask) {
 	r.abar = mean(r.a)
 }
 
-// step returns the estimate of eq. (memory-estimator) and then replaces the sampled rows.
+// step returns the estimate of eq. (5) (memory-estimator) and then replaces the sampled rows.
 func (r *reference) step(phi []float64, f ask) []float64 {
 	v := make([]float64, r.cfg.Dim)
 	r.place = 0

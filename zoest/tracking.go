@@ -17,11 +17,11 @@ const (
 	Paper Kind = iota
 	// Centered subtracts from each loss the previous loss of the same component, or 0 if there is none. The previous
 	// loss is known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance
-	// disappears. The second moment stays below 9 Q^2, with M_2 = B^2, for losses in [0, B], and below 36 Q^2 for
-	// losses in [-B, B].
+	// disappears. With M_2 = B^2, the second moment stays below 9 Q^2 for losses in [0, B], and below 36 Q^2 for losses
+	// in [-B, B].
 	Centered
-	// Tracking maintains a linear model of each component's loss across rounds and does not fill a table. The type
-	// model has the equations.
+	// Tracking maintains a linear model of each component's loss across rounds and does not fill a table. The equations
+	// are in the comment of the type model.
 	Tracking
 )
 
@@ -36,7 +36,7 @@ func (k Kind) MarshalText() ([]byte, error) { return kinds.Text(int(k)) }
 // UnmarshalText sets k to the kind with the given name. An empty name means Paper.
 func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), name) }
 
-// Memory returns the number of values that persist across rounds, the length of [Estimator.Memory].
+// Memory returns the number of values that persist across rounds, which is the length of [Estimator.Memory].
 func (c Config) Memory() int {
 	n := 0
 	switch {
@@ -70,11 +70,14 @@ func (c Config) Memory() int {
 // the mean in Lemma 1 (ii). If f_h is linear and phi is constant, r decreases to 0, and so does the variance of v.
 //
 // Lemma 1 (iii) also holds, over all draws. Let B^2 be a bound on E(f_h - b)^2, for example the squared length of the
-// range. Because |u|^2 = d, the root mean square g of |G_h| satisfies g'^2 <= (1 - kappa(2-kappa)/d) g^2 + 2
-// kappa(1-kappa)/d B g + kappa^2/d B^2 for kappa in [0, 1], and so never exceeds B. Then the root mean square of r is
-// at most 2B, and E|v|^2 <= (B + 2 sqrt(d) B)^2 <= 9 Q^2 with Q^2 = d B^2. For losses in [0, B], this is the paper's
-// bound with M_2 = B^2, so the theorem holds unchanged; for losses in [-B, B], the bound is 36 Q^2. If the smoothing
-// radius increases between rounds, G_h increases with it, and the bound increases temporarily.
+// range. Let s and s' be the root mean square of |G_h| before and after an update. Because |u|^2 = d, s'^2 is at most
+//
+//	(1 - kappa(2-kappa)/d) s^2 + 2 (kappa(1-kappa)/d) B s + (kappa^2/d) B^2
+//
+// for kappa in [0, 1], and so s never exceeds B. Then the root mean square of r is at most 2B, and E|v|^2 is at most
+// (B + 2 sqrt(d) B)^2 <= 9 Q^2 with Q^2 = d B^2. For losses in [0, B], this is the paper's bound with M_2 = B^2, so the
+// theorem holds unchanged; for losses in [-B, B], the bound is 36 Q^2. If the smoothing radius increases between
+// rounds, G_h increases with it, and the bound increases temporarily.
 type model struct {
 	memory []float32       // the memory of slopes, levels and tail
 	slopes []float32       // g, m rows of d
@@ -145,7 +148,7 @@ func (m *model) end() {
 	m.tail[sumBoth], m.tail[sumSelf] = float32(both), float32(self)
 }
 
-// take processes the loss of component h at phi + mu*u, where row is the component's slope. It updates the level and
+// take processes the loss of component h at phi + mu*u. row is the component's slope. take updates the level and
 // returns the residual and the multiple of u to add to row.
 func (m *model) take(h int, row []float32, u direction, mu, loss float32) (residual, slope float32) {
 	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)

@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// tracked is a reference for the tracking estimator, in float64 and directly from its equations.
+// tracked is a reference implementation of the tracking estimator. It evaluates the estimator's equations directly, in
+// float64.
 type tracked struct {
 	reference
 	level, asked         []float64
@@ -95,9 +96,8 @@ func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	}
 }
 
-// TestTrackingAgainstReference checks that the estimates equal those of the reference, to a few parts in 10^5 of the
-// largest number in the sum. It performs five rounds with decreasing and increasing radii, large moves, and losses of
-// both signs.
+// TestTrackingAgainstReference checks that the estimates equal those of the reference up to an error of 1e-4*sqrt(d).
+// It performs five rounds with decreasing and increasing radii, large moves, and losses of both signs.
 func TestTrackingAgainstReference(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		e, ref := newTest(t, cfg), newTracked(cfg)
@@ -203,8 +203,8 @@ func TestTrackingSecondMoment(t *testing.T) {
 	}
 }
 
-// TestTrackingLearnsWhatIsLinear checks that linear losses are learned exactly at a fixed point: once each axis has
-// been queried several times, the estimates have no noise.
+// TestTrackingLearnsWhatIsLinear checks that linear losses are learned exactly if the point does not move: once each
+// axis has been queried several times, the estimates have no noise.
 func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 	const d, m, mu = 10, 12, 0.25
 	for _, dist := range []Distribution{Rademacher, Walsh} {
@@ -239,7 +239,7 @@ func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 }
 
 // TestTrackingGoesOnFromItsMemory checks that the memory is all that persists: if it is copied into a new estimator
-// after any round, the new estimator produces the same bits, for any window.
+// after any round, the new estimator produces the same bits, for any window size.
 func TestTrackingGoesOnFromItsMemory(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		run := func(window int, restart bool) (vs [][]float32) {

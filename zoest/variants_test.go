@@ -18,7 +18,8 @@ func wild(q Query) float64 {
 	return 4*s.Float64() - 1
 }
 
-// estimates runs an estimator for three rounds of five steps. It returns every v, followed by all rows at the end.
+// estimates runs an estimator for three rounds of five steps. It returns the estimate v of every step, followed by the
+// rows of the final table.
 func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float32) {
 	t.Helper()
 	e := newTest(t, cfg)
@@ -64,7 +65,7 @@ func sameBits(a, b [][]float32) error {
 }
 
 // TestSeededMatchesDense checks that a seeded table produces the same bits as a dense table, in every estimate and in
-// every row at the end. A seeded table must not store rows.
+// every row of the final table. A seeded table must not store rows.
 func TestSeededMatchesDense(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		for _, cfg.Kind = range []Kind{Paper, Centered} {
@@ -153,8 +154,9 @@ func TestCenteredLemma(t *testing.T) {
 }
 
 // TestMeanDoesNotDrift checks that after a million replacements in one table the updated mean equals the recomputed
-// mean to 1e-6 of the largest entry of a row. In comparison, 16384 rounding errors with the same sign could add up to
-// 1e-3. Without recomputation, the same run must have a larger error, which shows that the test detects drift.
+// mean up to an error of 1e-6 times the largest entry of a row. In comparison, 16384 rounding errors with the same sign
+// could add up to 1e-3. Without recomputation, the same run must have a larger error, which shows that the test detects
+// drift.
 func TestMeanDoesNotDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million replacements are left out in short mode")
@@ -214,7 +216,7 @@ func TestSeededFootprint(t *testing.T) {
 }
 
 // BenchmarkVariance measures the variance E|v - E v|^2 of the paper's estimator and the centered estimator for batch
-// sizes 1, 8 and m. The loss is about one half and has a slope.
+// sizes 1, 8 and m. At the point of measurement, the loss is about one half and its gradient is not zero.
 //
 //	go test -run xxx -bench Variance ./zoest
 func BenchmarkVariance(b *testing.B) {

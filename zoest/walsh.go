@@ -65,7 +65,7 @@ func (w *walsh) number(numbers []uint32, i, turn int) {
 	}
 }
 
-// scramble returns 24 bits, each of which depends on x.
+// scramble returns a 24-bit hash of x.
 func scramble(x uint32) uint32 {
 	x *= 0x9e3779b1
 	return (x ^ x>>15) * 0x85ebca6b >> 8

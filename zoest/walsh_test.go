@@ -60,9 +60,9 @@ func TestWalshCoversAllAxes(t *testing.T) {
 }
 
 // TestWalshOrder checks that part of a stage is as good as a draw without replacement from the N directions of a
-// complete stage. The mean of m directions has coordinates with the mean square 1/m*(N-m)/(N-1). The mean of m matrices
-// uu' has off-diagonal elements with about the same mean square. Each single direction is fair: the coordinates and
-// their products have mean 0.
+// complete stage. Each coordinate of the mean of m directions must have the mean square (N-m)/(m*(N-1)). Each
+// off-diagonal element of the mean of m matrices uu' must have about the same mean square. For a single direction, the
+// coordinates and their products must have mean 0.
 func TestWalshOrder(t *testing.T) {
 	const rounds = 4000
 	for _, c := range []struct{ d, m int }{{3, 3}, {10, 5}, {10, 17}, {39, 17}, {39, 55}, {100, 55}} {

@@ -47,15 +47,15 @@ func newData(n int) *data {
 	return d
 }
 
-// expand stores signs, which are given as one bit each, as floats in s.
+// expand converts signs from one bit each to floats and stores them in s.
 func expand(s []float32, signs []uint64) {
 	for i := range s {
 		s[i] = math.Float32frombits(0x3f800000 | uint32(signs[i/64]>>(i%64))<<31)
 	}
 }
 
-// With these scalars, no result overflows or becomes subnormal, no matter how often a kernel is repeated. They are
-// variables so that compilers cannot optimize for their values.
+// The scalars are chosen so that no result overflows or becomes subnormal, no matter how often a kernel is repeated.
+// They are variables so that compilers cannot optimize for their values.
 var (
 	minusOne float32 = -1
 	tiny     float32 = 1e-9

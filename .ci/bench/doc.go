@@ -1,4 +1,4 @@
-// Command bench compares the speed of this project with that of other programs, which do the same job on the same
+// Command bench compares the speed of this project with that of other programs that do the same job on the same
 // machine at the same time. See README.md.
 //
 //	bash run                        prints the page with all ratios, in a few minutes; results.md has its output

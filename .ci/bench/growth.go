@@ -43,8 +43,8 @@ var grown = []series{
 const growthLimit = 1.05 // largest exponent that the page accepts
 
 // growth measures all series. For each simulation, it prints the time per round and the peak memory. For each series,
-// it prints the growth exponents of time and memory: the least-squares slopes of their logarithms over the three
-// largest sizes.
+// it prints the growth exponents of time and memory: the least-squares slopes of their logarithms against the logarithm
+// of the size, for the three largest sizes.
 func (b *bench) growth(start time.Time) error {
 	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of up to three runs;\n" +
 		"memory is the peak of the whole process (small ones inherit that of this command). Exponents are of the last three sizes.\n")
@@ -75,8 +75,8 @@ func (b *bench) growth(start time.Time) error {
 	return nil
 }
 
-// grow measures one simulation. It returns the seconds per round and the peak memory in MB, each the best of up to
-// three runs.
+// grow measures one simulation. It returns the seconds per round and the peak memory in MB, each as the minimum over up
+// to three runs.
 func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 	dir := filepath.Join(b.dir, "grown")
 	defer os.RemoveAll(dir)

@@ -22,8 +22,8 @@ type fleet struct {
 	short, long int    // numbers of rounds
 }
 
-// rounds runs two fleets alternately and returns the seconds per round of each. The parameters program and with are the
-// paths of the executables for the fleets f and other.
+// rounds runs two fleets alternately and returns the seconds per round of each. The parameter program is the path of
+// f's executable; the parameter with is the path of other's executable.
 func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours, theirs float64, err error) {
 	if program == "" || with == "" {
 		return 0, 0, skipped("no release for this system")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// row is a line of the page. It has a measurement of this project and a goal, and usually a measurement of another
-// program for comparison.
+// row is a line of the page: a goal, a measurement of this project and, usually, a measurement of another program for
+// comparison.
 type row struct {
 	what, other string
 	unit        string
@@ -133,8 +133,8 @@ const (
 	enough   = 7 * time.Minute  // begin no row after this time, so that growth and kernels end within ten minutes
 )
 
-// inTurns alternates between the measurements ours and theirs, up to k times each. It stops early once the time in the
-// constant patience has elapsed, and returns the smallest result of each measurement.
+// inTurns alternates between two measurements, ours and theirs. It makes each up to k times, but stops early after a
+// time limit (the constant patience). It returns the smallest result of each.
 func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
 	start := time.Now()
 	for i := 0; i == 0 || i < k && time.Since(start) < patience; i++ {
@@ -154,5 +154,5 @@ func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err err
 	return a, b, nil
 }
 
-// nothing stands in for the measurement of another program in a row that has none.
+// nothing is a placeholder for the measurement of another program, in a row that has none.
 func nothing() (float64, error) { return 0, nil }

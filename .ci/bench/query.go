@@ -1,8 +1,8 @@
 package main
 
-// queryTimes returns the seconds per query in a local step of dimension d, for the state machine of package admm and
-// for a C loop with the same draws and updates (0 without a C compiler). Both have 64 samples and batches of 8, and
-// request the losses of a batch at once.
+// queryTimes measures a local step in dimension d. It returns the seconds per query of the state machine in package
+// admm (machine) and of a C loop with the same draws and updates (loop). Both have 64 samples and batches of 8, and
+// request all losses of a batch at once. Without a C compiler, loop is 0.
 func queryTimes(d int) (machine, loop float64, err error) {
 	const m, b = 64, 8
 	steps := max(1, 2_000_000/(d+100))

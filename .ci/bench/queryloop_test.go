@@ -8,8 +8,8 @@ import (
 )
 
 // TestLoopsAgree checks that the C loop makes the same random draws and updates as the state machine, so that the two
-// models are bit-identical. This must also be true after the mean of the table has been recomputed, and for a batch of
-// all samples.
+// models are bit-identical. The cases include a run that is long enough to recompute the mean of the table of gradient
+// estimates, and a batch of all samples.
 func TestLoopsAgree(t *testing.T) {
 	bits := func(x []float32) (b []uint32) {
 		for _, x := range x {

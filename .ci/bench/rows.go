@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// These are the simulations on the page, with the step sizes that the command simulate chooses for their data.
+// These are the simulations on the page, with the step sizes that the simulate command chooses for their data.
 var (
 	ring10  = job{nodes: 1000, components: 10, rounds: 50, tau: 8, eta: 1.05, mu: 0.474}
 	ring100 = job{nodes: 1000, components: 100, rounds: 10, tau: 8, eta: 0.74, mu: 0.15}
@@ -70,8 +70,8 @@ func (b *bench) rows(suite bool) []row {
 	return rows
 }
 
-// alone returns a function that measures a simulation of this project up to k times, without another program, and
-// returns the best result.
+// alone returns a function that measures a simulation of this project up to k times and returns the best result. There
+// is no other program to compare with, so the second result is 0.
 func (b *bench) alone(k int, args string, of func(said) (float64, error)) func() (float64, float64, error) {
 	return func() (float64, float64, error) {
 		return inTurns(k, func() (float64, error) {
@@ -103,8 +103,8 @@ func (b *bench) cores(args string) func() (float64, float64, error) {
 	}
 }
 
-// plan returns a function that runs the command plan for 10,000 nodes. The function returns one figure of the result
-// and, for comparison, the parameter known (0 for none).
+// plan returns a function that runs the plan command for 10,000 nodes. That function returns one figure of the
+// command's result, followed by a known value for comparison (0 if there is none).
 func (b *bench) plan(args string, of func(said) (float64, error), known float64) func() (float64, float64, error) {
 	return func() (float64, float64, error) {
 		s, err := b.ours(b.program, runtime.NumCPU(), "plan -json -non-private -nodes 10000 "+args)

@@ -42,8 +42,8 @@ func roundTrips(size int) (ours, theirs float64, err error) {
 	return inTurns(9, timed(socket), timed(bare))
 }
 
-// socketPair connects two members over websockets. Each call of the function trip sends a frame with the given size in
-// bytes and waits until the other member has sent it back. The function end closes the connection.
+// socketPair connects two members over websockets. Each call of trip sends a frame with the given size in bytes and
+// waits until the other member has sent it back. A call of end closes the connection.
 func socketPair(size int) (trip func() error, end func(), err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	var ends [2]*ws.Transport

@@ -131,9 +131,9 @@ func newFleet(t *testing.T) string {
 		`{"partition": "iid", "of": 3, "number": NUMBER}}}`)
 }
 
-// newFleetOf writes the files of a private fleet of three members on a ring. Its run takes longer than any test.
-// newFleetOf returns the path of the folder. The parameter oracle is the value of the field oracle in the node files,
-// in which NUMBER is replaced with the member's number 0, 1 or 2.
+// newFleetOf writes the files of a private fleet of three members on a ring, and returns the path of their folder. A
+// run of this fleet takes longer than any test. The parameter oracle is the value of the field oracle in the node
+// files; NUMBER in this value is replaced with the member's number, 0, 1 or 2.
 func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -61,7 +61,7 @@ func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	}
 	page := monitor.NewGroup(f, "", m).Handler()
 
-	// Check that the types for a scene's answers have all fields that a monitor's answers have.
+	// Check that the types for a monitor's answers (group and history) have every field of these answers.
 	for path, like := range map[string]any{"/status": &group{}, "/history": &history{}} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)

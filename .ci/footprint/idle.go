@@ -85,8 +85,8 @@ func measureIdle(seconds int) error {
 	return errors.Join(errs...)
 }
 
-// measureTicker measures a program that just wakes up ten times a second. Its processor time is a lower bound for a
-// node on this machine: some virtual machines need milliseconds for a wake-up.
+// measureTicker measures a program that just wakes up ten times a second. Its processor time is a lower bound for that
+// of a node on this machine, because some virtual machines need milliseconds for each wake-up.
 func measureTicker(dir string, native target, span time.Duration) error {
 	bin := filepath.Join(dir, "ticker")
 	if err := build(".", "./.ci/footprint/ticker", native, bin, ""); err != nil {
@@ -184,8 +184,8 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	return m, err
 }
 
-// startNeighbor runs a member in this process. If slow is true, its oracle never answers the first query. The returned
-// function ends the member and waits for it to exit.
+// startNeighbor prepares a member in this process and returns a function that runs the member until ctx ends. If slow
+// is true, the member's oracle never answers the first query.
 func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (stop func(), err error) {
 	key, err := fleetfile.ReadKey(tr.path(name + ".key"))
 	if err != nil {

@@ -87,7 +87,7 @@ func deps(pkg string) ([]string, error) {
 }
 
 // checkDeadCode returns an error if the linker must keep every exported method of all types that are converted to an
-// interface. This is the case if reachable code calls Method of package reflect, or MethodByName with a name that is
+// interface. This is the case if reachable code calls reflect's Method, or calls its MethodByName with a name that is
 // not constant.
 func checkDeadCode() error {
 	tmp, err := os.MkdirTemp("", "footprint")

@@ -20,7 +20,7 @@ type limit struct {
 var (
 	programLimit = limit{what: "program", pkg: program, on: "linux/arm/6", bytes: 12 * mb}
 
-	// embedders has the limits on how many bytes a node adds to a program.
+	// embedders lists the limits on how many bytes a node adds to a program.
 	embedders = []limit{
 		{what: "SDK, transport/mem", pkg: "./.ci/footprint/embedmem", on: "linux/amd64", bytes: 5.1 * mb},
 		{what: "SDK, transport/ws, sdk/state, on top of TLS, websockets and CBOR", pkg: "./.ci/footprint/embedws",

@@ -59,8 +59,8 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 
 func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
 
-// writeTable writes a CSV file with the given number of rows. Each row has the given number of numeric columns, and one
-// of two classes.
+// writeTable writes a CSV file with the given number of rows. Each row has the given number of numeric columns and, in
+// one more column, one of two classes.
 func writeTable(path string, rows, columns int) error {
 	var b strings.Builder
 	for j := range columns {

@@ -1,6 +1,7 @@
 // Command mutate checks that the tests detect mutations. It copies the project to temporary directories, applies one
-// mutation at a time, runs the tests that should detect it until one fails, and prints its name. The command fails if any
-// mutation is not detected, no longer fits the source or does not compile.
+// mutation at a time, and runs the tests that should detect it until one fails. It prints the name of each mutation and
+// whether it was detected. The command fails if any mutation is not detected, no longer fits the source or does not
+// compile.
 //
 //	go run ./.ci/mutate            tests all mutations in a few minutes, with one worker per processor
 //	go run ./.ci/mutate penalty    tests the mutations with this word in their name
@@ -135,7 +136,7 @@ func (m mutation) find(root string) (sound []byte, err error) {
 	return sound, nil
 }
 
-// each calls do for every item, with one worker per folder. It returns all errors.
+// each calls do(folder, item) for every item and returns all errors. It uses one worker per folder.
 func each[Item any](folders []string, items []Item, do func(folder string, i Item) error) []error {
 	next := make(chan Item)
 	failed := make(chan error)

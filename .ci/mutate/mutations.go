@@ -1,7 +1,7 @@
 package main
 
-// mutation is a deliberate error in the code: the text old, which must occur exactly once in the file, is replaced with
-// the text new.
+// mutation is a deliberate error in the code. It replaces one text (the field old), which must occur exactly once in
+// the file, with another (the field new).
 type mutation struct {
 	name, file, old, new string
 	by                   suite

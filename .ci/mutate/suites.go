@@ -1,7 +1,7 @@
 package main
 
-// suite is a package, and a pattern that selects the tests of this package that should detect a mutation. The package
-// may be in a separate module.
+// suite selects the tests that should detect a mutation: those in the package pkg whose names match the pattern run.
+// The package may be in a separate module.
 type suite struct{ pkg, run string }
 
 const transcripts = "./cmd/spade-edge/transcripts"

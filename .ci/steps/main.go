@@ -33,7 +33,7 @@ import (
 var times = []float64{0.25, 0.5, 1, 2, 4, 8, 16}
 
 // mostLost is the maximum loss of accuracy, in points, that the default step size may cause on one task; meanLost is
-// the maximum on average.
+// the maximum of the mean loss over all tasks.
 const mostLost, meanLost = 0.5, 0.2
 
 func main() {

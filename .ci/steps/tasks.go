@@ -13,14 +13,14 @@ type task struct {
 	args []string
 }
 
-// gate is a private run with default settings, and the accuracy in percent that it must reach.
+// gate specifies a private run with default settings and the accuracy, in percent, that the run must reach.
 type gate struct {
 	task
 	least float64
 }
 
-// tasks returns the runs, after writing their input files to the lab's folder. The parameter data is the path of the
-// folder with the data sets.
+// tasks returns the tasks without noise (open) and the private runs. It first writes their input files to the lab's
+// folder. The parameter data is the path of the folder with the data sets.
 func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 	words := strings.Fields
 	agreed, brain := filepath.Join(l.dir, "agreed.json"), filepath.Join(l.dir, "brain.json")

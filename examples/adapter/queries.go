@@ -72,8 +72,8 @@ func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 }
 
 // fewRecords writes a Markdown table of the share of digits that are labeled correctly after a run, by estimator and by
-// number of queries per round. All runs make the same total number of queries. The scale of each cell is chosen on
-// other digits, with the smallest number of digits per member.
+// number of queries per round. All runs make the same total number of queries. The scale of each cell is chosen in runs
+// with the smallest number of digits per member, on digits that no run in the table uses.
 func fewRecords(data string, s study, out, log io.Writer) error {
 	source, err := frozen.Open(s.network, data, s.clean)
 	if err != nil {

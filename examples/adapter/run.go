@@ -53,7 +53,7 @@ func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 }
 
 // suggested returns a fleet that trains an adapter. Its eight members form a complete graph. The parameter each is the
-// number of digits per member. Package plan derives the settings from known.
+// number of digits per member. Package plan derives the settings from the public numbers in the parameter known.
 func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, error) {
 	f := &sdk.Fleet{Run: "adapter", Dim: spec.Dim, Adapter: spec}
 	for i := range members {

@@ -78,7 +78,7 @@ func result(call func() (int64, error)) C.int64_t {
 	return C.int64_t(-host.Code(err))
 }
 
-// with is like result, but passes the open node with the given handle to the function.
+// with is like the function result, but it passes the open node with the given handle to call.
 func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	return result(func() (int64, error) {
 		n, ok := open.Load(int32(handle))

@@ -1,5 +1,4 @@
-// Command embed runs three nodes in one program, with what a real device needs: websockets, pinned keys, and a state
-// and a ledger on disk.
+// Command embed runs three nodes in one program, each with websockets, pinned keys, and a state and a ledger on disk.
 package main
 
 import (
@@ -44,8 +43,7 @@ func main() {
 	check(os.RemoveAll(dir))
 }
 
-// pump runs the node of one pump and keeps its state in dir, so that the node can continue after a crash. The pump's
-// readings never leave the node.
+// pump runs the node of one pump. The node's state in dir survives a crash; the pump's readings never leave the node.
 func pump(fleet *fleetfile.File, link *ws.Transport, name string, key ed25519.PrivateKey, dir string) {
 	store, err := state.Open(dir)
 	check(err)
@@ -58,8 +56,7 @@ func pump(fleet *fleetfile.File, link *ws.Transport, name string, key ed25519.Pr
 	fmt.Printf("%s: it fails if %.2v * (heat, vibration, 1) > 0\n", name, node.Model())
 }
 
-// loss is the oracle of all nodes: the logistic loss of a model x for one reading. A pump fails if heat + 2 * vibration
-// > 0.
+// loss returns the logistic loss of a model x for one reading. A pump fails if heat + 2 * vibration > 0.
 func loss(_ context.Context, x []float32, reading int) (float64, error) {
 	heat, vibration := math.Sin(float64(3*reading)), math.Sin(float64(5*reading+1))
 	fails := math.Copysign(1, heat+2*vibration)

@@ -100,8 +100,9 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 
 var errPower = errors.New("the power has failed")
 
-// run runs the hospital's node until the study ends. If failing is positive, the power fails at release number failing;
-// the next call of run continues from that release, because the node stores all it needs before it sends anything.
+// run runs the hospital's node until the study ends. If failing is positive, the power fails at the release with this
+// number; the next call of run continues from that release, because the node stores all it needs before it sends
+// anything.
 func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err error) {
 	patients, err := h.score(ctx, "patients.csv")
 	if err != nil {

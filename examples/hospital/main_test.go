@@ -96,9 +96,9 @@ func forge(t *testing.T, h *hospital) {
 	}
 }
 
-// TestData checks that the patient files contain exactly the patients that this test generates. Each hospital gets the
-// first generated patients with the outcomes that it treats. The last file holds the patients of a hospital outside the
-// study.
+// TestData checks that the patient files contain exactly the patients that this test generates. Each file gets patients
+// in the order of generation, until it has the given numbers of patients without and with an event. The last file holds
+// the patients of a hospital outside the study.
 func TestData(t *testing.T) {
 	files := []struct {
 		name    string
@@ -130,8 +130,8 @@ func TestData(t *testing.T) {
 	}
 }
 
-// jsonFields adds the names of the JSON fields of type t to the set into. Each name begins with the prefix passed as
-// at. The names of nested fields are joined with dots.
+// jsonFields adds the names of the JSON fields of type t to a set (the parameter into). Each name begins with a prefix
+// (the parameter at). The names of nested fields are joined with dots.
 func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -14,7 +14,7 @@
 //	patients   the same hospitals, protecting each patient instead of each hospital
 //	records    SPADE-DFL and its rivals at record-level privacy
 //	adapter    a frozen network adapted to noisy digits: SPADE-DFL, averaging, and methods that send only scalars
-//	scale      time and memory of a round as networks, models and data grow; -small: up to the third size
+//	scale      time and memory of a round as networks, models and data grow; with -small, three sizes of each
 //	versus     the same job with the SDK and with a plain numpy program
 //	all        all of the above except adapter, scale and versus; it also searches for missing settings
 //	report     the tables and figures for the existing runs
@@ -181,7 +181,7 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
 	}
 	if command == "quick" {
-		// Copy the ceilings, the accuracies of models trained on all data in one place, from the committed results. The
+		// Copy the ceilings (the accuracies of models trained on all data in one place) from the committed results. The
 		// splits are the same, and computing the ceilings would take longer than all runs.
 		if known, err := os.ReadFile(filepath.FromSlash("results/ceilings.csv")); err == nil {
 			if err := os.WriteFile(filepath.Join(*out, "ceilings.csv"), known, 0o644); err != nil {

@@ -28,8 +28,8 @@ const dim = 4
 
 var members = []string{"a", "b", "c"}
 
-// ways lists the scorers, each with the program that it needs and its oracle in a node file. In an oracle, HERE is
-// replaced with the path of this folder.
+// ways lists the scorers. Each entry has the program that the scorer needs, and the scorer's description for the field
+// "oracle" of a node file. In a description, HERE is replaced with the path of this folder.
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},
@@ -226,7 +226,7 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 	return node
 }
 
-// runBuiltin simulates the three nodes on the same rows, with the built-in model in package task.
+// runBuiltin simulates the three nodes on the rows of data.csv, with the built-in model of package task.
 func runBuiltin(t *testing.T) [][]float32 {
 	t.Helper()
 	cfgs, err := newFleet().Machines([]int{12, 12, 12}, nil)

@@ -48,7 +48,7 @@ func numpy(t *testing.T) string {
 	return ""
 }
 
-// comparison is a recipe, and rows of data for which predict.py and package task must make the same predictions.
+// comparison holds a recipe and rows of data, for which predict.py and package task must make the same predictions.
 type comparison struct {
 	name   string
 	recipe *task.Recipe
@@ -57,8 +57,8 @@ type comparison struct {
 	rows   int
 }
 
-// several runs predict.py for each of several models. Its arguments are triples of files: a model, the data, and the
-// output. Python starts only once, because that takes longest.
+// several is a Python program that runs predict.py once for each model. One process runs all models, because starting
+// Python takes most of the time. The arguments are triples of files: a model, the data, and the output.
 const several = `
 import runpy, sys
 files = sys.argv[1:]
@@ -68,8 +68,8 @@ for i in range(0, len(files), 3):
         runpy.run_path("predict.py", run_name="__main__")
 `
 
-// compare writes a model file with random weights for each comparison, and checks that predict.py and package task use
-// it to make the same predictions. Some cells must have categories that are not in the model.
+// compare writes a model file with random weights for each comparison, and checks that predict.py and package task make
+// the same predictions from this file. The data must have categories that are not in the model.
 func compare(t *testing.T, python string, all []comparison) {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func compare(t *testing.T, python string, all []comparison) {
 	}
 }
 
-// check compares the output of predict.py for a model with the predictions of package task.
+// check compares the output of predict.py (out) with the predictions that package task makes with the given model.
 func (c comparison) check(t *testing.T, model []byte, out string) {
 	t.Helper()
 	back, err := builtin.ParseModel(model)
@@ -148,8 +148,8 @@ func (c comparison) check(t *testing.T, model []byte, out string) {
 	t.Logf("at most %.2g apart, %d rows, %d unknown categories", worst, len(lines), strangers)
 }
 
-// TestNumpyPredictsTheSame checks that predict.py and package task make the same predictions for held-out patients from
-// the same model file.
+// TestNumpyPredictsTheSame checks that, given one model file, predict.py and package task make the same predictions for
+// held-out patients.
 func TestNumpyPredictsTheSame(t *testing.T) {
 	python := numpy(t)
 	dir := t.TempDir()

@@ -47,8 +47,8 @@ func Open(spec Spec, dir string) (*Adapter, error) {
 	return New(spec, base, basis)
 }
 
-// read returns the numbers in a file, which must contain exactly count of them. It returns nil if f is nil. field names
-// the file in errors.
+// read returns the numbers in file f, which must contain exactly count numbers, or nil if f is nil. Errors identify the
+// file by the text in field.
 func (f *File) read(field, dir string, count int64) ([]float32, error) {
 	if f == nil {
 		return nil, nil

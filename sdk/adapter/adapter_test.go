@@ -54,7 +54,7 @@ func cases(t testing.TB) []*Spec {
 	}
 }
 
-// sign returns s[i] of a stream of signs, drawing one bit at a time.
+// sign returns s[i] of a stream of signs. It draws the stream from its beginning for each sign.
 func sign(seed uint64, step, component, i int) float32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Adapter, Step: uint32(step), Component: uint32(component)})
 	var w uint64

@@ -16,8 +16,8 @@
 // meaning.
 //
 // In the form random, a gradient g with respect to x yields the gradient A^T g with respect to c, and E|A^T g|^2 =
-// |g|^2. As for every random subspace, the projection of g onto the columns of A has on average a share of d/D of the
-// energy of g (Li et al., "Measuring the Intrinsic Dimension of Objective Landscapes", ICLR 2018). Each column of A has
+// |g|^2. As for every random subspace, the projection of g onto the columns of A has on average d/D of the squared
+// length of g (Li et al., "Measuring the Intrinsic Dimension of Objective Landscapes", ICLR 2018). Each column of A has
 // D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
 //
 // A fleet file has the Spec under "adapter". The node expands c before it queries its oracle. A program that answers

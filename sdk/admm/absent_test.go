@@ -44,7 +44,7 @@ type losses struct {
 	dropped   map[[2]int]bool // the first member has dropped the second
 }
 
-// lose randomly picks the colluders, members given up by some neighbors, edges dropped at one or both ends, and
+// lose randomly picks the colluders, members that some neighbors gave up on, edges dropped at one or both ends, and
 // colluders dropped by honest members. The argument named most limits the number of lost members and edges.
 func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	l := losses{colluders: r.Perm(n)[:colluders], dropped: map[[2]int]bool{}}

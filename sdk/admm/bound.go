@@ -7,9 +7,9 @@ import "math"
 // outside the box, and a far-off release of a neighbor does not end the run. See dpmech/PROOF.md, "No honest member is
 // accused".
 
-// box is the public bound of one release. Each coordinate differs from the same coordinate of X0 by at most box.most.
-// The absolute value of a coordinate is at most the constant limit. On a grid, the absolute value of a coordinate's
-// grid index is also at most box.last.
+// box is the public bound of one release. It allows a coordinate x of the release if |x - x0| <= box.most, where x0 is
+// the same coordinate of X0, and |x| <= limit. On a grid, the absolute value of the grid index of x must also be at
+// most box.last.
 type box struct {
 	most, ulps float64 // the largest distance from the start, and the rounding error of float32 as a fraction of the start
 	step       float64 // Config.GridStep; 0 without a grid
@@ -25,8 +25,8 @@ const farthest = 1e24
 //
 // Release k is X0 plus the network's responses to everything that members added: k updates of norm at most R = reach,
 // and k noise vectors of standard deviation s, with s^2 = sigma^2 + (N-1)*sigma_pair^2. A member's update moves the
-// mean of all models by no more than the update itself. In each mode of the graph, it changes the disagreement of all N
-// members by at most twice its own size (TestAnswerToAPush). Together, the updates account for at most
+// mean of all models by no more than the update itself. In each mode of the graph, the update changes the disagreement
+// of all N members by at most twice its own size (TestAnswerToAPush). Together, the updates account for at most
 // k*R*(1+2*sqrt(N)). The noise in a coordinate is Gaussian, with a standard deviation below 4.3*s*sqrt(k), and
 // 14*s*sqrt(k)*(1+2*sqrt(N)) is more than 12 of these standard deviations. Rounding adds one grid step per release or,
 // where releases are sums of flows, half a step per flow.
@@ -102,9 +102,9 @@ func (c *Config) startAt(i int) float32 {
 func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c.GridStep)) }
 
 // Impossible returns an [ImpossibleError] if no honest member can have sent the payload p in its [Release] message of
-// the round, whatever messages it had received: p has the wrong form or length, a coordinate of p is outside the public
-// bound, or a change on the grid exceeds the width of the bound. The result depends only on public numbers and p, so
-// anyone can check it.
+// the round, whatever messages it had received. That is the case if p has the wrong form or length, a coordinate of p
+// is outside the public bound, or a change on the grid exceeds the width of the bound. The result depends only on
+// public numbers and p, so anyone can check it.
 func (c *Config) Impossible(round int, p Payload) error {
 	plan, vector, grid := *c, c.Estimator.Dim, 0
 	if plan.End = 0; len(p.Grid) > 0 && c.GridStep != 0 && round <= plan.Learning() {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// play simulates count worlds on all processors, with the seeds from..from+count-1, and returns the worlds.
+// play simulates count worlds on all processors and returns them. Their seeds are consecutive and begin at from.
 func play(t *testing.T, from uint64, count int, p plant) []*world {
 	t.Helper()
 	worlds := make([]*world, count)
@@ -38,10 +38,10 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 }
 
 // TestCrashes lets nodes crash at every point, tears writes, and loses, repeats, delays and reorders messages. No
-// release may be made twice, no node may wait indefinitely or send without end, and the final models must have the bits
-// of the run without faults. No node may mistake a crash for a loss of its state, its ledger or its high-water
-// mark. The test simulates 250,000 crashes with SPADE_LONG, 20,000 with -short, and 25,000 otherwise. Even 20,000
-// crashes are enough: they take more than 400 worlds, and 100 worlds suffice to detect every mutation of
+// release may be made twice, no node may wait indefinitely or send without end, and the final models must equal those
+// of the run without faults, bit for bit. No node may mistake a crash for a loss of its state, its ledger or its
+// high-water mark. The test simulates 250,000 crashes with SPADE_LONG, 20,000 with -short, and 25,000 otherwise. Even
+// 20,000 crashes are enough: they take more than 400 worlds, and 100 worlds suffice to detect every mutation of
 // TestPlantedFaults. The variable SPADE_CRASHES sets a different number of crashes:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCenterAtTheEdge' -v -timeout 1h ./sdk/admm
@@ -156,8 +156,8 @@ func TestCalmWorld(t *testing.T) {
 	}
 }
 
-// TestPlantedFaults checks that each mutation is detected within a few seeds, by the kind of failure that it is meant
-// to cause.
+// TestPlantedFaults checks that each mutation is detected within a few seeds, and causes every kind of failure that it
+// is meant to cause.
 func TestPlantedFaults(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("about the tests, not the machine: SPADE_LONG=1 runs it")

@@ -52,7 +52,8 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 		} else {
 			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy.Sigma
 		}
-		// The center is x - gain*(rho*|N|*x - sum of z), where each z is (z - m_ji)/2 after the message.
+		// The center is x - gain*(rho*|N|*x - sum_j z_ij). The variable z is the value of this edge's z_ij that moves
+		// the center to sign*size. By eq. (10), the message m_ji = z_ij - 2z sets z_ij to this value.
 		x := float64(m.x[c])
 		z := rho*float64(len(m.edges))*x - (x-sign*size)/gain
 		for k := range m.edges {

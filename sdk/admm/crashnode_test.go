@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// duty is the next action of a node. The constants are in the order of a round.
+// duty is the next action of a node. The constants are listed in the order in which a node performs the duties in a
+// round.
 type duty int
 
 const (
@@ -140,8 +141,8 @@ func (w *world) start(n *node) {
 	}
 }
 
-// kill ends a node's incarnation. Unsynced writes may be lost, complete, or torn: new up to some point and old from
-// there.
+// kill ends a node's incarnation. Unsynced writes may be lost, complete, or torn: with new content up to some point,
+// and old content after it.
 func (w *world) kill(n *node) {
 	w.tally.crashes++
 	w.log("node %d dies in release %d, duty %d", n.id, n.m.round, n.duty)
@@ -306,7 +307,8 @@ func (n *node) goOn() {
 	}
 }
 
-// stop ends a node permanently. The other nodes then wait for this node forever, so the world is over.
+// stop ends a node permanently. It also makes the world end soon, because the other nodes wait for this node
+// indefinitely.
 func (w *world) stop(n *node) {
 	n.up, n.halted = false, true
 	w.odds.span = min(w.odds.span, w.now+3000)

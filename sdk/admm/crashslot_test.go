@@ -26,7 +26,7 @@ func (s State) finite() bool {
 var crcTable = crc64.MakeTable(crc64.ECMA)
 
 // marshal appends a state in slot format: its length first, a checksum last. Devices use SHA-256. A CRC suffices here,
-// because nobody forges slots: a mixture of two slots passes with probability 2^-64.
+// because nobody forges slots, and a mixture of two slots passes with probability 2^-64.
 func marshal(b []byte, s State, head int) []byte {
 	le := binary.LittleEndian
 	floats := func(x []float32) {

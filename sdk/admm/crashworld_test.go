@@ -17,7 +17,7 @@ import (
 //	two queries, while waiting, while finished and lingering.
 //
 // After a while the faults stop, and the remaining nodes must finish. The world records everything that ever left a
-// node and checks that no failure of type ending happened.
+// node and checks for failures; the constants of the type [ending] list them.
 type world struct {
 	seed   uint64
 	plant  plant
@@ -307,8 +307,8 @@ func (w *world) rage() {
 	}
 }
 
-// linger is the number of ticks for which a node with its final model waits, once another node has left, for a neighbor
-// that still needs a message.
+// linger is the number of ticks that a node with its final model waits for a neighbor that still needs a message, in a
+// world that another node has already left.
 const linger = 10
 
 // calmDown runs a world without further faults to its end. Every node must leave once it has a Done from each neighbor.

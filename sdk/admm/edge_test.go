@@ -18,7 +18,7 @@ import (
 // update and noise. After each restart the round is already charged and the noise is fresh, so the neighbor could
 // repeat the attack arbitrarily often for the price of one release.
 
-// victim is a client with one sample in one dimension and one neighbor, 0. Here tau*eta*mu*beta = rho = 1, so the
+// victim is a client with one sample, one dimension and one neighbor (client 0). Here tau*eta*mu*beta = rho = 1, so the
 // center of the second release is z.
 func victim(noise *rng.Stream) Config {
 	return Config{
@@ -41,7 +41,7 @@ type sighting struct {
 const farOut = gridLimit - 1 - (0.5+14)*256
 
 // attempt makes two releases. The first uses no data. For the second, the neighbor moves the center to half a sigma
-// from the edge of its range; the update is as long as clipping allows, and has the sign of the argument data.
+// from the edge of its range; the update is as long as clipping allows, and has the same sign as data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
 	if err != nil {

@@ -22,7 +22,7 @@ func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
 }
 
 // TestLossyDelivery loses, repeats, delays and reorders messages, and runs machines at random speeds. All machines must
-// finish, and the models must have the bits of the undisturbed run.
+// finish, and the models must equal the models of the undisturbed run, bit for bit.
 func TestLossyDelivery(t *testing.T) {
 	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
 	want := quiet(t, change)

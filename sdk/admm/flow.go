@@ -10,8 +10,8 @@ import (
 // neighbors j. In each of these rounds, a flow becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute
 // the same flow, to the bit and with opposite signs, so the mean of all models does not move.
 //
-// z_ij does not change during a block of mixing. The z-update after the last round of the block uses the final x: the
-// sum of p stays zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies the
+// z_ij does not change during a block of mixing. The z-update after the last round of the block uses the final x, so
+// the sum of p stays zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies the
 // disagreement in each mode of the graph by a factor in 0..1.
 type Consensus interface {
 	Mixing(t, n int) (carry, weight float64) // coefficients of mixing round t of n, t from 0

@@ -2,10 +2,10 @@ package admm
 
 import "fmt"
 
-// RollbackError ends the machine: a neighbor holds a later release of this client than the machine knows of. The
-// machine's state was rolled back: a disk lost confirmed writes, a backup was restored, or a second device uses the
-// same name. If the machine continued, it would make a release of the same round a second time, and use the data of
-// that round again. All releases up to Held count as spent.
+// RollbackError is the error with which the machine ends if a neighbor holds a later release of this client than the
+// machine knows of. Then the machine's state was rolled back: a disk lost confirmed writes, a backup was restored, or a
+// second device uses the same name. If the machine continued, it would make a release of the same round a second time,
+// and use the data of that round again. All releases up to Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds

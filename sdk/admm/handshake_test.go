@@ -205,8 +205,8 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNotAnswered checks that a machine responds to the answer to a probe with the missing release, at most
-// once per tick, and never with another probe.
+// TestAnswersAreNotAnswered checks that a machine responds to the answer to a probe at most once per tick, only by
+// sending the missing release, and never with another probe.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
@@ -229,7 +229,7 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	if sent := answer(3); len(sent) != 0 {
 		t.Errorf("release 4 was sent since the last tick, and again: %+v", sent)
 	}
-	// A machine does not answer messages marked as answers either, whatever their round.
+	// Nor does a machine answer messages that are marked as answers, whatever their round.
 	for round := range 2 {
 		msg := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 4 - round, Vector: net.machines[3].Posted(0, round).Vector, Resent: true}
 		if err := net.machines[2].Receive(msg); err != nil {

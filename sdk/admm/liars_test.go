@@ -262,7 +262,8 @@ func (w *liars) run(t *testing.T) {
 	}
 }
 
-// pair checks an edge between two honest members.
+// pair checks that honest client i does not suspect its k-th neighbor, honest client j, and that both ends of their
+// edge hold the same numbers.
 func (w *liars) pair(t *testing.T, i, j, k int) {
 	m, other := w.machines[i], w.machines[j]
 	back := other.edge(i).index

@@ -102,7 +102,8 @@ type Status struct {
 	Last      int   // the number of the last release
 	Recovered int   // the release after which this device replaced a lost one, or 0
 
-	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors after release Compared; 0 without Config.Releases.
+	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors, measured after the release with the number
+	// Compared. It is 0 without Config.Releases.
 	Compared       int
 	ConsensusError float64
 }
@@ -243,8 +244,8 @@ func (m *Machine) Answer(losses ...float64) error {
 }
 
 // Model returns a copy of the client's model: the released x_i, including noise. After the last release, Model moves
-// each coordinate toward X0, and not beyond, by Config.Shrink*sqrt(K), where K is the number of rounds with data: soft
-// thresholding (Donoho and Johnstone, Biometrika 1994). This is post-processing and costs no privacy.
+// each coordinate toward X0 by Config.Shrink*sqrt(K), but not beyond X0. K is the number of rounds with data. This is
+// soft thresholding (Donoho and Johnstone, Biometrika 1994), a form of post-processing, and costs no privacy.
 func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 
 // AppendModel appends the result of [Machine.Model] to dst and returns the extended slice.
@@ -282,8 +283,9 @@ func (m *Machine) Posted(i, round int) Message {
 		Grid: out.Grid}
 }
 
-// Lend replaces the machine's message buffer with room, until the next call of Lend, and returns the previous buffer.
-// With Lend, a goroutine needs only one buffer for all its machines. Lend moves unsent messages to the new buffer.
+// Lend gives the machine a new message buffer (room), to use until the next call of Lend, and returns the previous
+// buffer. With Lend, a goroutine needs only one buffer for all its machines. Lend moves unsent messages to the new
+// buffer.
 //
 //go:noinline
 func (m *Machine) Lend(room []Message) []Message {

@@ -54,7 +54,7 @@ type Message struct {
 	Signed Signed
 }
 
-// Signed holds data that drivers sign and check, see package signed. The machine ignores it.
+// Signed holds data that drivers sign and check (see package signed). The machine ignores it.
 type Signed struct {
 	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
 	Proof       []byte // proves a claim: a signed release of the receiver or, in a Question, of the member in question
@@ -94,8 +94,8 @@ func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	return m.dequantize(base[c] + p.Grid[c])
 }
 
-// square returns sum plus the squared distance between two models: the model that p and base describe (see coordinate),
-// and the vector from. A nil vector means zeros.
+// square returns sum + |y - from|^2, where y is the model that p and base describe (see coordinate). If from is nil, it
+// stands for zeros.
 func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
 	for c := range m.x {
 		off := float64(m.coordinate(p, base, c))
@@ -332,8 +332,8 @@ func (m *Machine) repeat(e *edge) {
 	}
 }
 
-// answer sends a neighbor the message that it lacks, or Done for the round after the last, at most once between two
-// ticks.
+// answer sends a neighbor the message of the given round, which the neighbor lacks, or a Done if the round is past the
+// last. It sends at most one such answer between two ticks.
 func (m *Machine) answer(e *edge, round int) {
 	if e.answered == round || m.suppressed(e) {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// firstRelease returns a client's first release, on a grid with the given step or off the grid, and checks that no key
-// is left in memory.
+// firstRelease returns a client's first release, rounded to a grid with the given step, or unrounded if step is 0. It
+// checks that no key is left in memory.
 func firstRelease(t *testing.T, step float64, g dpmech.Gaussian, key func(peer, release int) ([32]byte, bool)) []float32 {
 	t.Helper()
 	noise := rng.New(3, rng.Address{Purpose: rng.Noise})

@@ -15,8 +15,8 @@ func pathOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// partners makes a client share noise along the edges of a graph. If the map missing has the entry {i, j}, client i
-// lacks the key of j.
+// partners makes a client share noise along the edges of a graph. If missing[{i, j}] is true, client i lacks the key of
+// j.
 func partners(g *graph.Graph, i int, c *Config, missing map[[2]int]bool) {
 	c.Partners = g.Neighbors(i)
 	whole := c.PairKey
@@ -28,7 +28,7 @@ func partners(g *graph.Graph, i int, c *Config, missing map[[2]int]bool) {
 	}
 }
 
-// overlay returns machines on a path that share noise along the edges of a random regular graph.
+// overlay returns machines that are connected in a path but share noise along the edges of a random regular graph.
 func overlay(t *testing.T, n, k, absent int, missing map[[2]int]bool) *network {
 	t.Helper()
 	g, err := graph.Parse("regular:"+string(rune('0'+k)), n, 3)

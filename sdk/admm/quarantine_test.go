@@ -8,7 +8,8 @@ import (
 )
 
 // TestQuarantineIsANetworkWithoutTheEdge checks that a network that drops an edge before the first release computes the
-// same bits as a network without the edge. The test covers messages and releases, the bound on influence, and noise.
+// same bits as a network without the edge. The cases cover edge messages, releases, noisy releases on a grid, and
+// Config.Robust.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"messages": func(int, *Config) {},

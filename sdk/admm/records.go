@@ -22,7 +22,7 @@ type Records struct {
 }
 
 // NewRecords returns the public numbers of a run in which member i has each[i] units. A unit is a record or, if places
-// is above 1, a person with that many places for records. If the slice each is empty, the result is the zero value.
+// is above 1, a person with that many places for records. If len(each) is 0, the result is the zero value.
 func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
@@ -78,8 +78,7 @@ func (m *Machine) rows() dpmech.Rows {
 	return r
 }
 
-// draw stores the data-dependent part of the release in progress, with its noise, in the slice steps, or in m.s if
-// steps is nil.
+// draw stores the data-dependent part of the release in progress, with its noise, in steps, or in m.s if steps is nil.
 func (m *Machine) draw(steps []int32) error {
 	noise, pairs := m.noise()
 	defer clear(pairs)

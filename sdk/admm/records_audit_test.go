@@ -37,7 +37,7 @@ const (
 	auditRadius = 0.01
 )
 
-// privacy returns the parameters that are charged.
+// privacy returns the parameters of a game's noise, from which the charged mu follows.
 func (g recordGame) privacy() dpmech.Gaussian {
 	p := dpmech.Gaussian{Clip: auditRadius, Sigma: 4 * auditRadius, Unit: dpmech.Record}
 	if g.shared { // members 0 and 1 are honest: see TestRecordAudit
@@ -47,9 +47,9 @@ func (g recordGame) privacy() dpmech.Gaussian {
 	return p
 }
 
-// claimed returns the mu charged for all releases. After a takeover it instead returns the mu that the adversary's test
-// should find if the replacement device's releases have no data. This test sums the releases of both devices,
-// auditRounds-1 in total, of which only the g.lost releases of the lost device have data.
+// claimed returns the mu charged for all releases or, after a takeover, the mu that the adversary's test should find.
+// In that case the test sums the releases of both devices, auditRounds-1 in total, of which only the g.lost releases of
+// the lost device may have data.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)
@@ -157,8 +157,9 @@ func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
 	net.machines[0] = replacement(t, cfg, net, 0)
 }
 
-// weight returns the coefficient of a member's release in the likelihood ratio: the column of member 0 in the inverse
-// covariance of what the adversary does not know.
+// weight returns the coefficient of a member's release in the likelihood ratio: the member's entry, up to a common
+// factor, in the column of member 0 of an inverse covariance matrix. The matrix is that of the noise that the adversary
+// does not know.
 func (g recordGame) weight(member int) float64 {
 	if !g.shared || g.single {
 		return []float64{1, 0}[min(member, 1)]

@@ -53,8 +53,8 @@ func clippedSum(m *Machine) []float64 {
 	return sum
 }
 
-// TestRecordsReleaseTheSum checks that a release is the public center plus the sum of clipped rows plus noise, on a
-// grid and off it, and that all queries are made around x.
+// TestRecordsReleaseTheSum checks that a release is the public center plus the sum of clipped rows plus noise, with and
+// without a grid, and that all queries are made around x.
 func TestRecordsReleaseTheSum(t *testing.T) {
 	for _, step := range []float64{0, 1.0 / 16} {
 		recordForms(func(name string, change func(c *Config)) {
@@ -147,8 +147,8 @@ func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 	})
 }
 
-// TestRecordsSurviveCrashes restores a run from its stored state after every release. The run must have the bits of an
-// uninterrupted run.
+// TestRecordsSurviveCrashes restores a run from its stored state after every release. The models must equal the models
+// of an uninterrupted run, bit for bit.
 func TestRecordsSurviveCrashes(t *testing.T) {
 	recordForms(func(name string, change func(c *Config)) {
 		run := func(crash bool) [][]float32 {

@@ -42,7 +42,7 @@ func (in *Influence) Suspicion() string {
 }
 
 // Influence returns the influence of the i-th neighbor in Config.Neighbors; zero without Config.Robust. Calling
-// Influence affects no bit of the run.
+// Influence does not affect the run.
 func (m *Machine) Influence(i int) Influence {
 	if m.robust == nil {
 		return Influence{}
@@ -52,13 +52,13 @@ func (m *Machine) Influence(i int) Influence {
 
 // robust is the state of Config.Robust. sdk/ROBUST.md has the proofs.
 //
-// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. The field moved has each neighbor's total
-// move: the sum of these moves so far. If the neighbor follows the method, the total move grows like the square root of
-// the number of rounds. An attacker makes it grow in proportion to the number of rounds, with releases that each look
-// normal. So the bound is on the total move, not on a message: the total move must stay in a ball. The center of the
-// ball is the coordinate-wise median of the total moves of all neighbors and of the client itself (0). The radius is
-// Config.Robust times the upper median of the distances from the center. The part of a total move beyond the ball is
-// clipped, in the penalty only.
+// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. The sum of these moves so far is the
+// neighbor's total move (the field named moved). If the neighbor follows the method, the total move grows like the
+// square root of the number of rounds. An attacker makes it grow in proportion to the number of rounds, with releases
+// that each look normal. So the bound is on the total move, not on a message: the total move must stay in a ball. The
+// center of the ball is the coordinate-wise median of all neighbors' total moves and one zero vector, which stands for
+// the client itself. The radius is Config.Robust times the upper median of the distances from the center. The part of a
+// total move beyond the ball is clipped, in the penalty only.
 //
 // If the distance clipped from a neighbor's moves, summed over all rounds, exceeds insistence times the radius, the
 // center replaces the neighbor's total move. If a neighbor's releases have too little noise (see look), the client
@@ -138,8 +138,8 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 }
 
 // still reports whether a release has less noise than a release of an honest member would have, given the results y and
-// n of shown. A chi-square variable with n degrees of freedom is at most n*t, t < 1, with probability at most
-// exp(-(n/2)(t-1-ln t)). still returns true if this bound, for t = y/n, is below exp(-17). A bound with the same bits
+// n of shown. For t < 1, a chi-square variable with n degrees of freedom is at most n*t with probability at most
+// exp(-(n/2)(t-1-ln t)). The result is true if this bound, for t = y/n, is below exp(-17). A bound with the same bits
 // on every processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), where s is the sixteenth root of t.
 func still(y, n float64) bool {
 	t := y / n

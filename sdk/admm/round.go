@@ -40,7 +40,7 @@ func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data
 // device, because the lost device may already have made the same release with data.
 func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
-// penalty sets p = rho*|N_i|*x - sum_j z_ij (eq. (6)), and adds the neighbors in ascending order.
+// penalty sets p = rho*|N_i|*x - sum_j z_ij (eq. (6)), adding the neighbors' terms in ascending order.
 func (m *Machine) penalty() {
 	copy(m.p, m.x)
 	vec.Scale(m.p, float32(m.cfg.Rho*float64(m.live())))
@@ -78,8 +78,8 @@ func (m *Machine) nextStage() {
 }
 
 // aim computes the center of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without
-// neighbors ends here if its own steps diverge. Neighbors cannot end the client, because release clips to the public
-// bound.
+// neighbors fails here if its own steps diverge. Neighbors cannot make a client fail, because the method release clips
+// to the public bound.
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.center, m.x)
@@ -325,8 +325,8 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// taken returns a neighbor's model after a release, clipped to the box bound. It uses the slice room for the model, and
-// updates base, the neighbor's grid point.
+// taken returns the i-th neighbor's model after a release, clipped to the given box. It writes the model to room and
+// returns room. It also updates base, the neighbor's grid point.
 func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
 	outside := false
 	if len(in.Grid) == 0 {

@@ -207,8 +207,8 @@ func (s *scene) deliver(messages []Message) {
 	}
 }
 
-// fleet sets up the scene that the argument words describes: edges such as a-b, rounds=6, cooldown=1, and "handshake"
-// if devices send probes when they start.
+// fleet sets up a scene from a list of words: edges such as a-b, rounds=6, cooldown=1, and "handshake" if devices send
+// probes when they start.
 func (s *scene) fleet(words []string) {
 	s.opening = words
 	number, n, edges := map[string]int{}, 0, [][2]int(nil)

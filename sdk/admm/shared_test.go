@@ -28,8 +28,9 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 
 // TestSharedNoiseLeavesTheSum checks that pairwise noise cancels: in every round the sum of all releases equals the sum
 // in a network without pairwise noise, up to rounding to the grid. Per member, rounding may add half a step for the
-// center and half a step for the release. (Nobody learns here, because the two networks would make their next queries
-// at different points.) Each end must request one key per neighbor and release with noise.
+// center and half a step for the release. The nodes do not learn in this test, because otherwise the two networks would
+// make their next queries at different points. For each noisy release, each end of an edge must request exactly one
+// key.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	for _, mixing := range []int{0, 2} {
 		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {
@@ -79,7 +80,7 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	}
 }
 
-// TestKeysOfSharedNoiseAreForgotten checks that a key is erased from memory after its release, on the grid and off it.
+// TestKeysOfSharedNoiseAreForgotten checks that a key is erased from memory after its release, with and without a grid.
 func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 	for _, step := range []float64{0, 0.2 / 16} {
 		keys := asked{}

@@ -53,8 +53,8 @@ const (
 	siegeReleases   = 16 // more releases than any run has
 )
 
-// place identifies the part of a release that a frame shows: the payload for all or for one neighbor, or the model
-// after the release.
+// place identifies the part of a release that a frame shows: the payload for all neighbors, the payload for one
+// neighbor, or the model after the release.
 type place struct{ release, to int }
 
 const (

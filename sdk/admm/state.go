@@ -63,8 +63,8 @@ func (m *Machine) State() State {
 	return s
 }
 
-// Restore returns a machine that continues after the release of a stored state (newest). Its later bits are those of a
-// machine that was never interrupted. The argument before is the state of the previous release, whose message a
+// Restore returns a machine that continues after the release of a stored state (newest) and computes the same bits as a
+// machine that was never interrupted. The argument named before is the state of the previous release, whose message a
 // neighbor may still need. It may be nil if a crash damaged that state while the newest state was being stored, because
 // then every neighbor has the previous release. Restore copies both states.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {

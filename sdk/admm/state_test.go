@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// copied returns a deep copy of the state, which does not change when its machine continues.
+// copied returns a deep copy of the state. The copy does not change when the machine of the state continues.
 func (s State) copied() State {
 	s.X, s.Grid, s.Delta, s.Mean, s.Last = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta),
 		slices.Clone(s.Mean), slices.Clone(s.Last)

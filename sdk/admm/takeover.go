@@ -250,7 +250,8 @@ func (m *Machine) answerStart(e *edge) {
 	}
 }
 
-// begin initializes the edge that restarts after this round's release, with the same numbers as the other end.
+// begin initializes an edge that restarts after the release of this round. The other end of the edge computes the same
+// numbers.
 func (m *Machine) begin(e *edge) {
 	at, d := m.starts[e.index], len(m.x)
 	delete(m.starts, e.index)

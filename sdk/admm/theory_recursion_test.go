@@ -37,9 +37,9 @@ func laplacianOf(g *graph.Graph, x [][]float64, c int) []float64 {
 //	p_k = rho*L*x_k - B*omega_(k-1),   omega_k = omega_(k-1) - (rho/2)*B'*x_k        eq. (omega-update), (p-omega)
 //	p_k = rho*L*x_k + lambda_k,        lambda_(k+1) = lambda_k + (rho/2)*L*x_k        eq. (p-lambda), (lambda-update)
 //
-// lambda, which in a machine is p - rho*L*x, is in the range of B. So it sums to zero, because the graph is connected.
-// The test runs with and without noise, with different numbers of steps, with releases instead of messages, and into
-// the cool-down. In float32, omega accumulates one rounding per round.
+// lambda, which in a machine is p - rho*L*x, is in the range of B, so it sums to zero over the clients. The
+// test runs with and without noise, with different numbers of steps, with releases instead of messages, and into the
+// cool-down. The tolerance grows with the rounds, because omega accumulates one float32 rounding per round.
 func TestPenaltyRecursions(t *testing.T) {
 	g, err := graph.Parse("er:0.4", 9, 2)
 	if err != nil {

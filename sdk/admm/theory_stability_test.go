@@ -64,10 +64,10 @@ func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 	return values, vectors
 }
 
-// kicked returns a network of one-dimensional models that all start at zero. In the network's only round of learning,
-// suitable losses move client i by kick[i]: in one dimension the sign of a query's displacement from the iterate is its
-// direction u, and a loss of u*w makes every estimate equal to w. All later rounds are pure consensus with the gain
-// tau*beta*eta*mu = a*tau_i, where tau_i = tau(i).
+// kicked returns a network of one-dimensional models that all start at zero. In the only round of learning, the losses
+// are chosen to move client i by kick[i]: in one dimension the sign of a query's displacement from the iterate is its
+// direction u, and a loss of u*w makes every estimate equal to w. All later rounds are pure consensus, in which client
+// i has the gain a*tau(i).
 func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i int) int, kick []float64) *network {
 	t.Helper()
 	const rho, eta, mu = 2.0, 0.5, 0.25
@@ -92,8 +92,8 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 
 const kickedRho = 2.0
 
-// grows reports whether the models of a kicked network grow over 60 rounds, after 30 rounds in which fast modes decay.
-// At the limit the two eigenvalues of M_lambda are -1 and -1/3, so the part of -1/3 vanishes in these 30 rounds.
+// grows reports whether the models of a kicked network are larger after 90 rounds than after 30. At the stability limit
+// the two eigenvalues of M_lambda are -1 and -1/3. After 30 rounds only the component of the eigenvalue -1 is left.
 func grows(t *testing.T, net *network) bool {
 	size := func() (sum float64) {
 		for _, m := range net.machines {
@@ -125,9 +125,9 @@ func bisect(low, high float64, f func(float64) bool) float64 {
 	return (low + high) / 2
 }
 
-// TestStabilityLimitByBisection checks the paper's stability theorem. For every graph it finds, by bisection over whole
-// runs, the gain a*rho*lambda_N at which the mode of the largest eigenvalue no longer decays. This gain must be 8/3 to
-// three digits.
+// TestStabilityLimitByBisection checks the paper's stability theorem. For every graph it simulates runs with different
+// gains, to find by bisection the gain a*rho*lambda_N from which the mode of the largest eigenvalue no longer decays.
+// This gain must be 8/3 to three digits.
 func TestStabilityLimitByBisection(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -148,12 +148,13 @@ func TestStabilityLimitByBisection(t *testing.T) {
 	}
 }
 
-// TestStabilityLimitWithUnequalTau covers clients with unequal tau_i. Each client then has its own gain, a_i =
-// tau_i*beta*eta*mu, and M_lambda no longer applies. But in the variables A^(-1/2)*x and A^(1/2)*lambda, where A is the
-// diagonal matrix of the a_i, the recursion is the same with S = A^(1/2)*L*A^(1/2) instead of a*L. So the limit is
-// rho*lambda_N(S) = 8/3, which the machines must confirm to three digits. The paper's theorem covers this case only
-// with every tau_i replaced by the largest. As lambda_N(S) <= max a_i * lambda_N, that replacement is safe but not
-// sharp.
+// TestStabilityLimitWithUnequalTau finds the stability limit of clients with different tau_i, and thus with different
+// gains a_i = tau_i*beta*eta*mu. Let A be the diagonal matrix of the a_i. In the variables A^(-1/2)*x and A^(1/2)*dual,
+// the recursion is that of equal gains, but with S = A^(1/2)*L*A^(1/2) in place of a*L. The limit is therefore
+// rho*lambda_N(S) = 8/3, which the simulation must confirm to three digits.
+//
+// The paper's theorem covers this case only if every tau_i is replaced by the largest. This is safe but not sharp,
+// because lambda_N(S) <= max a_i * lambda_N.
 func TestStabilityLimitWithUnequalTau(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -196,10 +197,10 @@ func TestStabilityLimitWithUnequalTau(t *testing.T) {
 	}
 }
 
-// TestDecayRate checks that the slowest mode decays at the rate of the spectral radius of its M_lambda. A mode with
-// complex eigenvalues oscillates, so two rounds do not show its rate. But the oscillation cancels in x_(k+1)^2 -
-// x_k*x_(k+2), which falls by a factor of det(M_lambda), the square of the radius, per round. Real eigenvalues, above a
-// gain of 2, show in the ratio of two rounds.
+// TestDecayRate checks that the slowest mode decays at the rate given by the spectral radius of its M_lambda. If the
+// gain of the mode is at least 2, the eigenvalues are real, and the ratio of two successive amplitudes x_k is the rate.
+// Below 2 the eigenvalues are complex and the mode oscillates. The test then uses x_(k+1)^2 - x_k*x_(k+2), in which the
+// oscillation cancels: it falls by a factor of det(M_lambda), the square of the radius, per round.
 func TestDecayRate(t *testing.T) {
 	for spec, n := range shapes {
 		g, err := graph.Parse(spec, n, 3)

@@ -14,7 +14,7 @@ import (
 )
 
 // wasteland is a network that loses, repeats and reorders messages. Its members crash, and one member permanently loses
-// its device, perhaps twice. A member's disk has the states of its last two releases.
+// its device, perhaps twice. The disk of each member holds the member's states at its last two releases.
 type wasteland struct {
 	t        *testing.T
 	chance   *rand.Rand
@@ -201,7 +201,7 @@ func (w *wasteland) lose() {
 			w.step()
 		}
 	}
-	// The connections are new: messages from or to the lost device no longer arrive.
+	// The new device opens new connections, so messages in flight from or to the lost device no longer arrive.
 	w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i || msg.To == i })
 	w.cfgs[i].Epoch++
 	w.cfgs[i].Incarnation++
@@ -260,10 +260,10 @@ func (w *wasteland) check() {
 	}
 }
 
-// TestTakeovers checks that all simulated networks finish: no member waits forever, both ends of every edge agree to
-// the bit, no device makes a release twice, and in a private run no replacement device requests a loss. The test
-// simulates 300 networks, or 10,000 with SPADE_LONG, or the number in SPADE_RECOVERIES, starting with seed
-// SPADE_RECOVERY_SEED.
+// TestTakeovers checks that all simulated networks finish: no member waits forever, both ends of every edge agree bit
+// for bit, no device makes a release twice, and in a private run no replacement device requests a loss. The test
+// simulates 300 networks, or 10,000 with SPADE_LONG; SPADE_RECOVERIES overrides this number. The first network has the
+// seed SPADE_RECOVERY_SEED.
 func TestTakeovers(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

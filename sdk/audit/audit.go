@@ -31,15 +31,17 @@ func (r *Report) LedgerHead() *dpmech.Head {
 }
 
 // Certificate checks that c is a member's own account of its run in the fleet f. It trusts only the fleet and the
-// function keys, which returns the valid keys of a member. The error names each wrong field.
+// result of the function keys, which returns the valid keys of a member. The error names each wrong field.
 //
-// The certificate must pass [dpmech.Certificate.Verify], be about this fleet, this run and one of its members, have the
-// clip, noise, delta, limit, mixing and cool-down of the fleet, and be signed by the member. Certificate recomputes how
-// much pairwise noise remains. The member must have signed the head, which must be the last release that is counted.
-// Every countersignature must be a neighbor's signature of that head.
+// The certificate must pass [dpmech.Certificate.Verify] and must name this fleet, this run and a member of the fleet.
+// Its clip, noise, delta, limit, mixing and cool-down must be those of the fleet, and the member must have signed it.
+// The head in the certificate must be a release that the member signed, and the last release that the certificate
+// counts. Every countersignature must be a neighbor's signature on that head. Certificate recomputes how much pairwise
+// noise remains.
 //
-// An audit does not prove that the member drew its noise. Without a countersignature it does not prove that the head
-// was the last release: the member may have rolled back its ledger, its chain of releases and its certificate together.
+// An audit does not prove that the member drew its noise. Without a countersignature, an audit does not prove that the
+// head was the last release: the member may have rolled back its ledger, its chain of releases and its certificate
+// together.
 func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -88,7 +90,7 @@ func (x *auditor) differ(field string, found, want any) {
 	x.fault(field, fmt.Errorf("is %v, want %v", found, want))
 }
 
-// method compares the certificate with the fleet.
+// method checks the fields of the certificate that the fleet determines or bounds.
 func (x *auditor) method() {
 	c, f := x.c, x.fleet
 	hash := f.Hash()
@@ -126,8 +128,8 @@ func (x *auditor) method() {
 	}
 }
 
-// releases compares a list of releases with the settings of the fleet. In a fleet with pairwise noise, some releases
-// may have only local noise.
+// releases compares a list of releases with the settings of the fleet. In a fleet with pairwise noise it also accepts
+// releases with only local noise.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
@@ -252,8 +254,8 @@ func (x *auditor) ledger() error {
 	return nil
 }
 
-// stopped checks the early end of the run in the certificate: enough members must have requested that the run end after
-// the stated round or earlier.
+// stopped checks the early end of a run. If the certificate states an early end, enough members must have requested
+// that the run end after the stated round or earlier.
 func (x *auditor) stopped() error {
 	c, f := x.c, x.fleet
 	if c.EndedAfter == 0 {

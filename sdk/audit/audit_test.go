@@ -58,8 +58,9 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// TestCertificateOfSharedNoise checks that a certificate of pairwise noise has the fleet's parameters, and that its
-// effective noise follows from the fleet's graph. The first releases of a replacement device have no pairwise noise.
+// TestCertificateOfSharedNoise checks that, for a run with pairwise noise, the certificate must have the fleet's
+// parameters and the effective noise that follows from the fleet's graph. Two of the releases have no pairwise noise,
+// like the first releases of a replacement device.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	share := func(f *sdk.Fleet) {
 		f.Edges = append(f.Edges, [2]string{"d", "a"})
@@ -115,7 +116,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	// A release without pairwise noise does not hide a missing release.
+	// The audit must notice that the releases without pairwise noise are missing.
 	gap := reread(t, good)
 	gap.Spends = slices.Delete(gap.Spends, 1, 2)
 	if _, err := Certificate(w.fleet, gap, pins); err == nil || !strings.Contains(err.Error(), "from round 4 on, want clip 1 and "+
@@ -125,8 +126,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 }
 
 // TestCertificateOfRecords checks that with record-level privacy, a certificate names the record as the protected unit.
-// The audit must reject a certificate of the same releases if its list of releases, or its ledger's list, claims
-// client-level privacy.
+// The audit must reject a certificate that presents the same releases as having client-level privacy.
 func TestCertificateOfRecords(t *testing.T) {
 	w := newAudited(t, func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}

@@ -39,8 +39,9 @@ func pins(member string) []ed25519.PublicKey {
 		memberKey(member).Public().(ed25519.PublicKey)}
 }
 
-// newAudited makes the releases of member "b" without running the method: signatures do not depend on what the members
-// learned.
+// newAudited returns a fleet, altered by change, in which member "b" has signed all its releases. It does not run the
+// method, because signatures do not depend on the models. The argument blank lists the rounds whose releases have no
+// pairwise noise.
 func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
 	t.Helper()
 	return newEnded(t, change, 0, blank...)

@@ -12,9 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// changes adds every possible change of the JSON value v to the map all, keyed by the path of the changed part. A
-// change replaces a number, string or boolean with a different value, or removes or repeats an element of a list. put
-// replaces v as a whole.
+// changes adds functions to the map all, one for every possible change of the JSON value v; the key is the path of the
+// changed part. A change replaces a number, string or boolean with a different value, or removes or repeats an element
+// of a list. The function put replaces v as a whole.
 func changes(path string, v any, put func(any), all map[string]func()) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -45,8 +45,8 @@ func changes(path string, v any, put func(any), all map[string]func()) {
 	}
 }
 
-// known lists the fields that only the member can know: an auditor must trust the member's signature. In not_covered a
-// member can add lines, but not omit the constant lines.
+// known lists the fields that only the member can know: an auditor must trust the member's signature. In the field
+// not_covered, a member can add lines, but cannot omit the required lines.
 var known = []string{"averaged_model", "conditional_on", "sampler", "simulated", "not_covered and one more"}
 
 // TestEveryFieldIsChecked checks that an auditor with the fleet file and the ledger notices every change to a field of

@@ -11,8 +11,8 @@ import (
 )
 
 // TestEarlyEnd checks that the certificate of a run that ended early has fewer releases, and shows which members
-// requested the end. A member cannot claim an end that too few members signed, or that does not match its signed
-// releases.
+// requested the end. The audit must refuse an end that too few members requested, or that contradicts the member's
+// signed releases.
 func TestEarlyEnd(t *testing.T) {
 	const last = 3
 	w := newEnded(t, func(f *sdk.Fleet) { f.Stop = &sdk.Stop{Members: 2} }, last)

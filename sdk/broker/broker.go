@@ -15,22 +15,22 @@ func init() {
 	fleetfile.RegisterTransport("mqtt", parseMQTT)
 }
 
-// Overhead is the approximate number of bytes, besides the frame itself, that sending a frame takes in each direction.
-// A frame longer than 256 KiB is sent in pieces, each with this overhead. The overhead consists of sealing and
-// signature (251), the header of an MQTT message (22), the confirmation (4), two TLS records (44) and three TCP/IP
-// packets (120). The header has 76 more bytes if the broker spells out the topic, as Mosquitto 2.0 does in messages to
-// subscribers.
+// Overhead is the approximate number of bytes by which a frame grows on each of two connections: from the sender to the
+// broker, and from the broker to the receiver. A frame longer than 256 KiB is sent in pieces, each with this overhead.
+// The seal and the signature take 251 bytes, the header of an MQTT message 22, the confirmation 4, two TLS records 44
+// and three TCP/IP packets 120. Some brokers, such as Mosquitto 2.0, repeat the full topic to the receiver, which takes
+// 76 more bytes on the second connection. Overhead includes half of them and is thus the mean of both connections.
 const Overhead = 480
 
-// TLS holds the paths of the files for a TLS connection to a broker. An empty path means that there is no such file.
+// TLS holds the paths of the files for a TLS connection to a broker. An empty path means that no file is configured.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
 	CertificateKey string `json:"certificate_key_file"` // path of a PEM file, the certificate's key; set both or neither
 	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system CAs
 }
 
-// NATS describes a NATS broker. Set at most one of Credentials, NKey, User and Token. An empty path means that there is
-// no such file.
+// NATS describes a NATS broker. Set at most one of Credentials, NKey, User and Token. An empty path means that no file
+// is configured.
 type NATS struct {
 	URL string `json:"nats"` // "tls://host:port", "nats://host:port", "wss://host:port/path" or "ws://host:port/path"
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// ReadUser returns the user and the password from a file with one line user:password. It fails if anyone but the
-// file's owner may read the file.
+// ReadUser returns the user and the password from a file that has a single line of the form user:password. It fails if
+// anyone but the file's owner may read the file.
 func ReadUser(path string) (user, password string, err error) {
 	text, err := fleetfile.ReadSecret(path, "broker user file")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// change replaces the first occurrence of old in a text with new. want lists the expected errors, exactly one per
-// entry.
+// change is a replacement in a text: the string new takes the place of the first occurrence of the string old. want
+// lists the expected errors, exactly one per entry.
 type change struct {
 	old, new string
 	want     []string

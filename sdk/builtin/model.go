@@ -50,7 +50,7 @@ type Model struct {
 	Threshold *Threshold `json:"threshold,omitempty"`
 	Personal  bool       `json:"personal,omitempty"`
 
-	// Certificate states the run's privacy cost, as a JSON object in one line; nil for a run without privacy, and for a
+	// Certificate states the run's privacy cost, as a JSON object on one line; nil for a run without privacy, and for a
 	// personal model.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
 	Weights     []float32       `json:"model"` // finite numbers; if there is a task, as many as Task.Dim returns

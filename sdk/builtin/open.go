@@ -25,8 +25,8 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 		Samples: m.Samples}, nil
 }
 
-// ErrOwnFit is wrapped by the error for a node with "fit": "own" whose fit on its own data does not yield the fleet's
-// model. The error depends on the data, so it must occur before other members can observe the node.
+// ErrOwnFit is wrapped by the error for a node with "fit": "own" if the fit on the node's own data does not yield the
+// fleet's model. The error depends on the data, so it must occur before other members can observe the node.
 var ErrOwnFit = errors.New("preprocessing fitted on this node's own data does not match the fleet's model")
 
 // notOwn returns err with the explanation that fitting on the node's own data does not yield the fleet's model.
@@ -60,7 +60,8 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 const ofTrial = "a trial: if the preprocessing was fitted on the common data set, it was fitted on these records, and the " +
 	"guarantee does not cover them"
 
-// OfPersons returns the sentence with which a certificate defines a record in a run that protects each person.
+// OfPersons returns the sentence with which a certificate defines a record in a run that protects each person. column
+// names the column that identifies persons, and places is the maximum number of rows per person that count.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }

@@ -71,8 +71,8 @@ func withTask() *fleetfile.File {
 	}
 }
 
-// TestTaskRoundTrip checks that a recipe survives a round trip through its text to the last bit of every number. In the
-// text each component of the projection has its own line.
+// TestTaskRoundTrip checks that formatting and parsing a recipe preserves every bit of its numbers, and that the text
+// has one line for each component of the projection.
 func TestTaskRoundTrip(t *testing.T) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -109,8 +109,8 @@ func TestTaskRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFleetTask checks that a fleet file contains the recipe in readable form. The fleet's hash does not depend on the
-// layout of the recipe in the file.
+// TestFleetTask checks that a fleet file contains the recipe in readable form, and that the fleet's hash does not
+// depend on the layout of the recipe in the file.
 func TestFleetTask(t *testing.T) {
 	bare := withTask()
 	bare.Fleet.Task = nil

@@ -43,8 +43,8 @@ func writeLines(t *testing.T, lines ...string) (source string) {
 	return "csv:" + path
 }
 
-// losses returns the bits of each sample's losses at two vectors of parameters, queried one by one. It checks that
-// querying all samples in one batch gives the same bits.
+// losses queries each sample's loss separately, at two parameter vectors, and returns the losses as raw bits. It also
+// checks that querying all samples in one batch gives the same bits.
 func losses(t *testing.T, o *Oracle, fleet *fleetfile.File) (all [][2]uint64) {
 	t.Helper()
 	s, err := o.Open(t.Context(), fleet)
@@ -97,8 +97,8 @@ func (c recordCase) lines(n int) []string {
 	return all
 }
 
-// TestReplacedRecordMovesNoOther checks that replacing one cell of one record, or its whole line, changes no bit of the
-// losses of the node's other records and keeps these records in their places.
+// TestReplacedRecordMovesNoOther replaces one cell of one record, or its whole line. It checks that the node's other
+// records keep their places, and that their losses do not change by a single bit.
 func TestReplacedRecordMovesNoOther(t *testing.T) {
 	for _, c := range []recordCase{
 		{"plain", task.Spec{Label: "y"}, ","},

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// releaseCode returns the memory of the program's code to the system while a node waits, because much of the code runs
-// only at the start. The pages of code are unchanged since they were read from the file, so the system can read them
-// again when it needs them.
+// releaseCode lets the system reclaim the memory of the program's code while a node waits, because much of the code
+// runs only at the start. The system can read a page of code from the file again when it is needed, because these pages
+// are never changed.
 func releaseCode() {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {

@@ -30,11 +30,12 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens on the socket in the state folder, and only the folder's owner can use this socket. GET /status
+// openControl listens on the socket in the state folder; only the folder's owner can use this socket. GET /status
 // returns the node's status. POST /end returns the round for which the node requested an early end. POST /stop calls
-// stop and keeps its response open until the process ends. The returned function unlink removes the socket, and
-// d.hangUp closes the open connections. The caller holds the lock of the store, so an existing socket is left over from
-// a crash.
+// stop; its response stays open until the process ends. The returned function unlink removes the socket; d.hangUp
+// closes the open connections.
+//
+// The caller holds the lock of the store, so if there is already a socket, it is left over from a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	path, err := controlPath(d.File.State)
 	if err != nil {
@@ -105,8 +106,8 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 }
 
 // askTwice sends a request and decodes its JSON answer, within ten seconds. A node that exits drops requests that it
-// has not answered. After a failure, askTwice therefore sends the request once more: it then reaches the node's next
-// process, or returns [ErrNotRunning].
+// has not answered. After a failure, askTwice therefore sends the request once more, to the node's next process. If
+// there is none, the error is [ErrNotRunning].
 func askTwice(ctx context.Context, state, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -169,7 +170,7 @@ func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 }
 
 // AskEnd asks the node that is using a state folder to request an early end of its run. last is the last round with
-// data, or 0 for the earliest possible round. AskEnd returns the round that the node requested as the last with data.
+// data, or 0 for the earliest possible round. AskEnd returns the last round with data that the node then requested.
 func AskEnd(ctx context.Context, state string, last int) (int, error) {
 	if err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), &last); err != nil {
 		return 0, err

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// FuzzControlAnswer checks that the caller of a request gets an answer or an error of this package, whatever a process
-// answers on the socket in a state folder.
+// FuzzControlAnswer checks that the caller of a request gets an answer or an error of this package, no matter what the
+// process that listens on the socket in a state folder sends back.
 func FuzzControlAnswer(f *testing.F) {
 	for _, answer := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"round\":12}", "HTTP/1.1 409 Conflict\r\n\r\nno", "garbage",
 		"HTTP/1.1 200 OK\r\n\r\n{\"privacy\":{\"epsilon\":1e999}}", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", "",
@@ -72,8 +72,8 @@ func FuzzControlAnswer(f *testing.F) {
 	})
 }
 
-// FuzzControlEnd checks that a request for an early end is answered with the last round with data or with the HTTP
-// status "conflict", whatever round is requested.
+// FuzzControlEnd checks that, for any requested round of an early end, the answer is either a round of the run or the
+// HTTP status "conflict".
 func FuzzControlEnd(f *testing.F) {
 	for _, query := range []string{"3", "0", "-1", "99999999999999999999", "%33", "a=b", ""} {
 		f.Add(query)

@@ -68,7 +68,8 @@ type Device struct {
 	Released func(round int, spent dpmech.Total)
 	Log      slog.Handler // handler for the logs of node and transport; if nil, they go to Say
 	// Linger, if not nil, is called when the run has ended without an error. Run then closes the transport and serves
-	// the page until the returned channel fires or the context of Run ends; state and ledger stay open until then.
+	// the monitor's page until the returned channel fires or the context of Run ends; state and ledger stay open until
+	// then.
 	Linger func(o *Outcome) <-chan time.Time
 
 	HTTP    string   // loopback address of the page; empty for no page. Load takes it from the node file
@@ -83,9 +84,9 @@ type Device struct {
 	// reload the fleet file.
 	Guest bool
 
-	// Noise, if not nil, replaces the operating system as the source of release noise of a private node, for tests
-	// only. number is the member's index in Fleet.Members, and round returns the number of releases that the node has
-	// made so far.
+	// Noise is for tests only. If it is not nil, it replaces the operating system as the source of release noise of a
+	// private node. number is the member's index in Fleet.Members, and round returns the number of releases that the
+	// node has made so far.
 	Noise func(number int, round func() int) io.Reader
 
 	fleet   *sdk.Fleet
@@ -187,7 +188,8 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		}
 		cfg.Ledger = d.ledger
 	}
-	// Checks whose result depends on the data, such as a memory limit, must come before a neighbor can see this node.
+	// Checks whose results depend on the data, such as the check of the memory limit, must come before neighbors can
+	// see this node. Otherwise neighbors would learn whether they pass.
 	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
 	before := cfg
 	before.Oracle = nil // Check would query the oracle
@@ -268,8 +270,8 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	return err
 }
 
-// certify writes a certificate of everything released so far. It does nothing without privacy or before the first
-// release.
+// certify writes a certificate of everything released so far. It does nothing if the run is not private or the node has
+// made no release.
 func (d *Device) certify() error {
 	if !d.certified() {
 		return nil

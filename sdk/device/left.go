@@ -62,8 +62,8 @@ func LostLedger(err error, file *fleetfile.Node, released bool) error {
 		file.Ledger, file.State)
 }
 
-// StatusOf returns the status of the node that a node file describes. It asks the node if it is running, and reads the
-// status from disk otherwise.
+// StatusOf returns the status of the node that a node file describes: from the node itself while it is running,
+// otherwise from disk.
 func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	st, err := AskStatus(ctx, file.State)
 	if errors.Is(err, ErrNotRunning) {
@@ -117,7 +117,8 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return &st, nil
 }
 
-// endLeft adds an early end to a status, and returns a fleet whose run ends with the same round.
+// endLeft reads from the state folder dir when the run ends and who requested an early end, and adds both to a status.
+// It returns a copy of f that has only the rounds up to that end, or f itself if the folder has no state of this fleet.
 func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journal) *sdk.Fleet {
 	kept, err := state.ReadSnapshot(dir)
 	if err != nil || kept.Fleet != f.Hash() {
@@ -138,9 +139,8 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journa
 	return &ended
 }
 
-// evidenceLeft adds to a status the stored evidence that is valid under the keys in the fleet file. It applies the
-// rules by which a node checks evidence when it starts. It returns an error if some evidence is against the node
-// itself, which then refuses to continue.
+// evidenceLeft adds to st all stored evidence that is valid under the keys in the fleet file, as a node does when it
+// starts. It returns an error if some of this evidence is against the node itself: such a node refuses to continue.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
 	list := dir.Journal.Evidence[:0]
 	for _, e := range dir.Journal.Evidence {
@@ -159,8 +159,8 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 // ErrOtherState means that a state folder does not belong to the node and run of the node file.
 var ErrOtherState = errors.New("the state belongs to another node or run")
 
-// Kept reads the last release from a node's state folder. It replaces Snapshot.Model with the model that
-// [sdk.Fleet.Model] makes of the release. The error wraps fs.ErrNotExist if the node has made no release.
+// Kept reads the last release from a node's state folder. It replaces Snapshot.Model with the result of
+// [sdk.Fleet.Model] for this release. The error wraps fs.ErrNotExist if the node has made no release.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,9 +14,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// TestNotifier checks that the service manager's socket may have an abstract name (Linux), and that a notifier sends
-// nothing if the environment names no socket or if its variables are for another process. Child processes must not
-// inherit the variables.
+// TestNotifier checks that the service manager's socket may have an abstract name (Linux). A notifier must send nothing
+// if the environment names no socket, or if the variables are for another process. Child processes must not inherit the
+// variables.
 func TestNotifier(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")

@@ -177,8 +177,8 @@ type notifier struct {
 	status   string        // the status line that was sent last
 }
 
-// newNotifier reads the service manager's variables from the environment, and removes variables that child processes
-// must not use.
+// newNotifier reads the service manager's variables from the environment, and unsets them so that child processes do
+// not inherit them.
 func newNotifier() *notifier {
 	n := &notifier{socket: os.Getenv("NOTIFY_SOCKET")}
 	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)

@@ -13,10 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// refusals is the number of consecutive hellos, refused by this node or by the neighbor, after which this node assumes
-// that the neighbor has a different fleet. A single refusal is not enough, because one may happen while a fleet file is
-// being changed. An exception is a refusal through a broker, which is based on a message that the neighbor signed:
-// there one is enough.
+// refusals is the number of consecutive refused hellos after which this node assumes that the neighbor has a different
+// fleet; either side may be the one that refuses. A single refusal is not enough, because it may happen while a fleet
+// file is being changed. But a single refusal is enough if the neighbor signed its hello, as with a broker.
 const refusals = 3
 
 // watch ends the run when every neighbor has a different fleet: most likely this node's fleet file is wrong.
@@ -26,7 +25,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 		times int
 	}
 	seen := make(map[string]count)
-	// Refusals come early in a run. So the pauses between two checks grow, which saves the battery.
+	// Refusals occur early in a run, so the pauses between checks may grow, which saves battery power.
 	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
 		case <-ctx.Done():
@@ -74,7 +73,8 @@ func (d *Device) reloadOn(hangup chan os.Signal) (stop func()) {
 	}
 }
 
-// reload gives the transport the current keys and addresses of the fleet file; nothing else may have changed.
+// reload gives the transport the current keys and addresses of the fleet file. It fails if anything else in the fleet
+// has changed.
 func (d *Device) reload() error {
 	file, err := fleetfile.Read(d.File.Fleet)
 	if err != nil {

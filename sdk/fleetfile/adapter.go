@@ -34,8 +34,8 @@ func expanded(a *adapter.Adapter, c []float32) []float32 {
 	return x
 }
 
-// Adapt turns a source of losses of model parameters into a source of losses of trained vectors. The fleet's adapter
-// expands each trained vector to parameters.
+// Adapt changes a source that takes model parameters into a source that takes trained vectors: the fleet's adapter
+// expands each vector to parameters. Without an adapter Adapt does nothing.
 func (f *File) Adapt(s *Source) error {
 	a, err := f.Adapter()
 	if err != nil || a == nil {

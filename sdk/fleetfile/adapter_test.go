@@ -41,7 +41,7 @@ func adapted(t *testing.T) (*File, string) {
 	return read, dir
 }
 
-// lengths is an oracle and a judge. Both return the number of parameters that they are given.
+// lengths is both an oracle and a judge. Each result is the number of parameters that it is given.
 type lengths struct{ Judge }
 
 func (lengths) Loss(_ context.Context, x []float32, _ int) (float64, error) {

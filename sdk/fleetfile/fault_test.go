@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// change replaces the first occurrence of old in a text with new. want lists the expected errors, exactly one per
-// entry.
+// change is a replacement in a text: the string new takes the place of the first occurrence of the string old. want
+// lists the expected errors, exactly one per entry.
 type change struct {
 	old, new string
 	want     []string
@@ -281,8 +281,8 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// TestSharingFaults checks that every error in pairwise noise and mixing rounds is reported once, with its location and
-// the expected value.
+// TestSharingFaults checks that every error in the settings of pairwise noise and mixing rounds is reported once, with
+// its location and the expected value.
 func TestSharingFaults(t *testing.T) {
 	text, err := sharing().Marshal()
 	if err != nil {

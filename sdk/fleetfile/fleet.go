@@ -36,8 +36,8 @@ type Member struct {
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
 
-// fleetForm is the JSON form of a fleet file. The reader instantiates it with [sdk.Privacy], [sdk.Wire] and
-// memberForm.
+// fleetForm is the JSON form of a fleet file. When a file is read, the type parameters are [sdk.Privacy], [sdk.Wire]
+// and memberForm.
 type fleetForm[Privacy, Wire, Member any] struct {
 	Version int       `json:"version"`
 	Run     string    `json:"run"`

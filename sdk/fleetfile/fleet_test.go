@@ -55,9 +55,9 @@ func sample() *File {
 	}
 }
 
-// sharing returns the fleet of sample, but on a triangle, with pairwise noise and mixing rounds. An adversary who knows
-// the secrets of one member knows the noise of all edges but one. The effective sigma is then 0.75*sqrt(1+4/5) = 1.006;
-// the fleet states 1.
+// sharing returns the same fleet as sample, but on a triangle, with pairwise noise and mixing rounds. An adversary who
+// knows the secrets of one member knows the noise of two of the three edges. The effective sigma is then
+// 0.75*sqrt(1+4/5), about 1.006, and the fleet file states an effective sigma of 1.
 func sharing() *File {
 	f := sample()
 	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})
@@ -279,8 +279,8 @@ func sub(m map[string]any, keys ...string) map[string]any {
 	return m
 }
 
-// TestHash checks that the hash covers everything that a run depends on. It does not depend on white space, the order
-// of JSON keys, the direction of an edge, or members' keys and addresses.
+// TestHash checks that the hash covers everything that a run depends on, but not white space, the order of JSON keys,
+// the direction of an edge, or members' keys and addresses.
 func TestHash(t *testing.T) {
 	x0 := sample().start()
 	want := sample().Fleet.Hash()

@@ -10,7 +10,7 @@ import (
 )
 
 // Peers returns the neighbors of a member as peers for a transport, in the order of the file; nil if self is not a
-// member. The keys and addresses in the result are slices that belong to f.
+// member. The keys and addresses of the peers share memory with f.
 func (f *File) Peers(self string) []transport.Peer {
 	neighbors := map[string]bool{}
 	for _, e := range f.Fleet.Edges {
@@ -38,8 +38,9 @@ func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	return nil
 }
 
-// CheckIdentity returns an error if the node cannot be the member that its file names: the fleet has no member of that
-// name, key is not a key of the member, or neighbors must dial the node and the node does not listen.
+// CheckIdentity returns an error if the node cannot be the member that its file names. There are three reasons: the
+// fleet has no member of that name; the member does not have the given key; or a neighbor must dial the node, but the
+// node does not listen.
 func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
 	if i < 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// kinds has the registered kinds for one section (oracle or transport) of a node file. The name of a field in the
-// section selects the kind.
+// kinds holds the registered kinds for one section of a node file, either "oracle" or "transport". The name of a field
+// in the section selects the kind.
 type kinds[T any] struct {
 	section string
 	parse   map[string]func(section json.RawMessage, dir string) (T, error)

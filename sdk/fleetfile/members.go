@@ -39,8 +39,8 @@ func (m Member) MarshalJSON() ([]byte, error) {
 	return Encode(form) // Encode does not escape <
 }
 
-// member validates the member at place, a location in the file. owner maps each key seen so far to the location of the
-// member that owns it, and gets the keys of this member.
+// member validates the member at place, a location in the file. owner maps each key seen so far to its location; member
+// adds the keys of this member to the map.
 func (m memberForm) member(place string, owner map[string]string) (Member, error) {
 	var errs faults
 	errs.when(len(m.Keys) < 1 || len(m.Keys) > 2,

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Metrics is the address at which a collector on another machine reads a node's metrics, and how the collector
+// Metrics configures the address at which a collector on another machine reads a node's metrics, and how the collector
 // authenticates: by a token, a certificate or both.
 type Metrics struct {
 	Listen string `json:"listen"` // address to listen on, host:port

@@ -179,8 +179,8 @@ func (n *Node) Heads() string {
 	return n.Ledger + ".neighbors"
 }
 
-// Resolve makes a path from a file in the folder dir ready to open: a relative path is joined to dir. An empty path
-// stays empty.
+// Resolve converts a path in a file to a path that can be opened: it joins a relative path to dir, the folder of that
+// file. An empty path stays empty.
 func Resolve(dir, path string) string {
 	path = filepath.FromSlash(path)
 	if path == "" || filepath.IsAbs(path) {
@@ -203,8 +203,7 @@ func loopback(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// seconds converts the value s of a field, a number of seconds, to a duration. It returns 0 if the field is missing (s
-// is nil).
+// seconds converts *s, the value of a field in seconds, to a duration. It returns 0 if the field is missing (s is nil).
 func seconds(s *float64, field string, errs *faults) time.Duration {
 	const most = 7 * 24 * 60 * 60
 	if s == nil {
@@ -214,7 +213,8 @@ func seconds(s *float64, field string, errs *faults) time.Duration {
 	return time.Duration(*s * float64(time.Second))
 }
 
-// parseProxy reads a URL without credentials. Its errors do not contain the URL, which may contain a password.
+// parseProxy parses the URL of a proxy and rejects a URL with credentials. Its errors do not contain the URL, which may
+// contain a password.
 func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

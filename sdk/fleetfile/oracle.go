@@ -25,7 +25,8 @@ func init() { RegisterOracle("stream", parseStream) }
 // Stream is a program that answers a stream of queries.
 type Stream scorer.StreamConfig
 
-// parseStream parses the section of an oracle that is a program. The program runs in the node file's folder.
+// parseStream parses the section "oracle" of a node file whose oracle is a program. The program runs in the node file's
+// folder.
 func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 	var form struct {
 		Stream      []string      `json:"stream"`
@@ -106,8 +107,8 @@ type Judge interface {
 	Deviations(x []float32) (*Deviations, error) // fails if the model predicts a class
 }
 
-// Deviations has the errors of predicted numbers and, for comparison, the errors of a prediction that is always the
-// mean of the samples.
+// Deviations holds the errors of predicted numbers and, for comparison, the errors of always predicting the mean of the
+// samples.
 type Deviations struct {
 	RMSE     float64 `json:"rmse"`
 	MAE      float64 `json:"mae"`
@@ -116,8 +117,8 @@ type Deviations struct {
 	Samples  int     `json:"test_samples"`
 }
 
-// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not match. An error of Open
-// that does not wrap it means that data cannot be read or a program does not start.
+// ErrMismatch is wrapped by errors of [Oracle].Open if the node file, the fleet file and the data do not match. An
+// error of Open that does not wrap it means that the data cannot be read or a program does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not match")
 
 type mismatch struct{ error }

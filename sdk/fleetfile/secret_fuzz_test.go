@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// FuzzSecrets checks that reading any credentials file, key file or keygen line yields its content, or an error that
-// does not contain any part of a secret.
+// FuzzSecrets checks that reading an arbitrary file of credentials, key file or JSON line of a member yields the content
+// or an error. An error about credentials or a key must not contain the text of the file.
 func FuzzSecrets(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "secret")

@@ -9,7 +9,7 @@ import "math"
 //
 // so that the mean of all members stays constant. After n steps, disagreement in a mode of the Laplacian with
 // eigenvalue lambda has been multiplied by a polynomial of degree n in lambda, whose absolute value is at most 1 for
-// all lambda in 0..High. This is Chebyshev's semi-iteration (Golub and Varga, Numerische Mathematik 1961; for a network
+// all lambda in 0..High. This is Chebyshev's semi-iteration (Golub and Varga, Numerische Mathematik 1961; on networks:
 // Montijano et al., IEEE Transactions on Automatic Control 2013). The schedule needs O(sqrt(High/Low)) rounds where a
 // recursion without carry needs O(High/Low).
 type Chebyshev struct {
@@ -28,9 +28,9 @@ func (g *Graph) Chebyshev() Chebyshev {
 	return Chebyshev{High: high, Low: low, Floor: max(low, high/6)}
 }
 
-// Mixing returns the coefficients of round t, from 0, of a block of n rounds of mixing. The polynomial of the whole
-// block has values in 0..1, because it is a square, times 1 - lambda/High if n is odd. So the method is stable for the
-// same step sizes as without mixing.
+// Mixing returns the coefficients of round t, counted from 0, of a block of n rounds of mixing. The polynomial of the
+// whole block is a square, multiplied by 1 - lambda/High if n is odd, so all its values are in 0..1. The method is
+// therefore stable for the same step sizes as without mixing.
 func (c Chebyshev) Mixing(t, n int) (carry, weight float64) {
 	if n%2 == 1 {
 		if t == 0 {
@@ -41,10 +41,10 @@ func (c Chebyshev) Mixing(t, n int) (carry, weight float64) {
 	return semi(t%max(1, n/2), c.Floor, c.High)
 }
 
-// Cooldown returns the coefficients of round t, from 0, of the cool-down.
+// Cooldown returns the coefficients of round t, counted from 0, of the cool-down.
 func (c Chebyshev) Cooldown(t int) (carry, weight float64) { return semi(t, c.Low, c.High) }
 
-// semi returns the coefficients of step t, from 0, of a semi-iteration for the eigenvalues low..high.
+// semi returns the coefficients of step t, counted from 0, of a semi-iteration for the eigenvalues low..high.
 func semi(t int, low, high float64) (carry, weight float64) {
 	const settled = 200 // the coefficients have converged by then at every ratio in use
 	ratio, omega := (high-low)/(high+low), 1.0

@@ -11,7 +11,7 @@ import (
 // resistance returns the resistance from node i to ground after the nodes in gone are removed. It eliminates all nodes
 // but i, without subtractions: an eliminated node leaves a mesh between its neighbors and ground, as in the star-mesh
 // transform of resistors. Rounding in a step changes each conductance by at most a few units in the last place, and by
-// Rayleigh's law it changes the result by no larger share.
+// Rayleigh's law the relative change of the result is no larger.
 func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 	n := g.N()
 	c := make([][]float64, n+1) // node n is ground
@@ -91,7 +91,7 @@ func conductance(t testing.TB, g *Graph, ratio float64, colluders int) Conductan
 	return c
 }
 
-// random returns a connected graph: a random tree, to which each other pair of nodes is added with probability p.
+// random returns a connected graph: a random tree in which each other pair of nodes is also linked with probability p.
 func random(t testing.TB, r *rand.Rand, n int, p float64) *Graph {
 	t.Helper()
 	var edges [][2]int
@@ -399,7 +399,8 @@ func BenchmarkConductance(b *testing.B) {
 	}
 }
 
-// described returns the graph of a spec, like mustParse, but makes a random regular graph as the sum of random rings.
+// described returns the graph that spec describes, like mustParse, except that it builds a random regular graph as the
+// union of random rings.
 func described(t testing.TB, spec string, n int) *Graph {
 	t.Helper()
 	degree := 0

@@ -24,8 +24,8 @@ type Schedule struct {
 	Chebyshev *Chebyshev // steps of mixing and cool-down; nil for the method's own steps
 }
 
-// rate returns the coefficients of round t, from 0, of the cool-down or, if cooldown is false, of a block of mixing.
-// Both coefficients are 0 for the method's own step and for t = -1, the round of learning before the block.
+// rate returns the coefficients of round t, counted from 0, of the cool-down or, if cooldown is false, of a block of
+// mixing. Both coefficients are 0 for the method's own step and for t = -1, the round of learning before the block.
 func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 	switch {
 	case s.Chebyshev == nil || t < 0:
@@ -42,7 +42,7 @@ type Decay struct {
 	// standard deviation of the local noise. It is the geometric mean over the rounds of learning, because the encoded
 	// size of a release depends on the logarithm of the change.
 	Step float64
-	// Mix[j] is the same ratio as Step, for the release of mixing round j, from 0, after each round of learning.
+	// Mix[j] is the ratio defined for Step, but for the release of mixing round j, counted from 0, of every block.
 	Mix []float64
 	// Left[c] is the disagreement between the models after the last block of mixing and c rounds of cool-down, as a
 	// share of the disagreement right after the last noise.
@@ -105,11 +105,13 @@ func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	return sum / float64(len(n.x))
 }
 
-// Decay simulates the network on noise alone, with a = tau*beta*eta*mu. It simulates as many rounds of learning as
-// decayWork allows. Then it simulates the cool-down of the schedule, and further rounds of cool-down until disagreement
-// stays below the given share. Each release of learning has noise of variance 1 and pairwise noise: x <- x - a*p +
-// noise with p = rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update)
-// of the paper). Rounds of mixing and cool-down are those of the schedule's Chebyshev, if it has one.
+// Decay simulates a network without data, in which only noise and consensus move the models; a is tau*beta*eta*mu. It
+// simulates as many rounds of learning as decayWork allows, then the cool-down of the schedule, and then further rounds
+// of cool-down until disagreement stays below the given share.
+//
+// In each round of learning a model gets local noise of variance 1 and pairwise noise: x <- x - a*p + noise with p =
+// rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper).
+// If schedule.Chebyshev is set, it determines the rounds of mixing and cool-down.
 func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
 	width := 1 + 2000/g.N() // numbers of a model; about two thousand in all models keep the error at a few percent
 	partners := cmp.Or(schedule.Partners, g)
@@ -150,8 +152,8 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 		if !(s.Left[c] < share) {
 			above = c
 		}
-		// Modes oscillate as they shrink, so a small share may grow again. Assume that the share stays small once it
-		// has stayed small for about as many rounds as it took to become small.
+		// Modes oscillate as they shrink, so the share may rise again. It counts as small for good once it has been
+		// small for about as many rounds as it took to become small.
 		if c >= 2*above+8 {
 			s.Needed = above + 1
 			if c >= schedule.Cooldown {

@@ -52,8 +52,8 @@ func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []
 }
 
 // TestDecayAgainstModes compares Decay, with pairwise noise, mixing and a cool-down, with the exact sum over all modes
-// of graphs with known eigenvalues. With ten nodes the slowest mode has only 200 random numbers, so the simulation is
-// accurate to 5 %.
+// of graphs with known eigenvalues. With ten nodes, only 200 random numbers determine the slowest mode, so the
+// simulation is accurate to 5 %.
 func TestDecayAgainstModes(t *testing.T) {
 	eigenvalues := map[string][]float64{
 		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},

@@ -2,10 +2,10 @@ package graph
 
 import "slices"
 
-// exactly tries all choices of colluders. For each choice of all colluders but the last, it inverts a matrix, and the
-// diagonal of the inverse has the resistances. It removes the last colluder by a low-rank update. It rounds each
-// resistance up by more than the error of that resistance. The result is Exact if this rounding raises the worst
-// resistance by at most the share that the constant negligible allows.
+// exactly tries all choices of colluders. For each choice of all colluders but the last, it inverts a matrix; the
+// diagonal of the inverse contains the resistances. It removes the last colluder by a low-rank update. It rounds each
+// resistance up by more than that resistance's error. The result is Exact if this rounding raises the worst resistance
+// by at most the share that the constant negligible allows.
 func (g *Graph) exactly(w float64, colluders int) Conductance {
 	n := g.N()
 	var c Conductance
@@ -53,14 +53,14 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 	return c
 }
 
-// inverse returns the inverse of I + w*L for the graph in which the nodes of gone have no edges, by elimination: the
-// links of an eliminated node become links between its neighbors and from them to ground, as a star of resistors
-// becomes a mesh.
+// inverse returns the inverse of I + w*L for the graph in which the nodes of gone have no edges. It eliminates one node
+// after another: the links of an eliminated node become links between its neighbors and from them to ground, as a star
+// of resistors becomes a mesh.
 //
 // Entry (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding
 // in a step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law
-// no value of the inverse's quadratic form changes by a larger share. For a row, the sums of products add a relative
-// error of two units in the last place, and of one more for each link of the row.
+// the relative change of the inverse's quadratic form is no larger. The sums of products in a row add a relative error
+// of two units in the last place, plus one unit for each link of the row.
 func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	n := g.N()
 	a = square(n)
@@ -113,18 +113,19 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	return a, error * 0x1p-53
 }
 
-// release takes a, a result of the method inverse, also removes node v, and returns the diagonal of the new inverse
+// release takes a, a result of the method inverse, removes node v as well, and returns the diagonal of the new inverse
 // with a bound on its relative error. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv.
 // Each neighbor then still has a conductance of w to ground through v. These conductances are removed one by one
-// (Sherman and Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii +
+// (Sherman and Morrison, 1950), which is an elimination of S = I - w*b on the d neighbors: the result is b_ii +
 // w*b_i'*inverse(S)*b_i.
 //
-// The error: let m be the largest number of a. Then each number of b is off by at most e = 4*error*m. Row x of S is
-// diagonally dominant, with an excess equal to the sum of all b_xz, which is the share of a current at x that reaches
-// ground other than through v. Let h be the least of these sums, minus n*e. Then S is at least h*I. The d rows of S are
-// off by w*d*e, plus 8*d units in the last place from the elimination, and the relative error of the form is at most
-// this sum divided by h. The errors of b_i add at most 2*w*d*e to the sum, because no potential exceeds that of node i.
-// Four times the first sum covers both.
+// To bound the error, let m be the largest entry of a. Then each entry of b is off by at most e = 4*error*m. Row x of S
+// is diagonally dominant, with an excess equal to the sum of all b_xz, which is the share of a current at x that
+// reaches ground other than through v. Let h be the least of these excesses, minus n*e. Then S is at least h*I.
+//
+// The rows of S are off by at most q, which is w*d*e plus 8*d units in the last place from the elimination, so the
+// relative error of the quadratic form is at most q/h. The errors of b_i add at most 2*w*d*e to q, because no potential
+// exceeds that of node i. The bound 4*q/h covers both.
 func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (resistances []float64, share float64) {
 	var near []int
 	for _, u := range g.neighbors[v] {

@@ -26,7 +26,7 @@ func Example() {
 	// gain at 40% of the limit: 0.266667
 }
 
-// This example shows the error for two pairs without an edge between them, which cannot train together.
+// This example shows the error for a graph in two parts: nodes without a path between them cannot train together.
 func ExampleNew_apart() {
 	_, err := graph.New(4, [][2]int{{0, 1}, {2, 3}})
 	fmt.Println(err)

@@ -139,8 +139,8 @@ func (g *Graph) link(n int) {
 		degree[e[0]]++
 		degree[e[1]]++
 	}
-	// Edges are in ascending order, so a node first meets its smaller neighbors, then its larger neighbors, both in
-	// ascending order.
+	// Edges are in ascending order, so each list below first gets the node's smaller neighbors, then the larger
+	// neighbors, both in ascending order.
 	flat := make([]int, 2*len(g.edges))
 	g.neighbors = make([][]int, n)
 	for i, d := range degree {

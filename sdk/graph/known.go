@@ -40,8 +40,8 @@ func (g *Graph) known() (top, second float64, ok bool) {
 	return 0, 0, false
 }
 
-// wave returns 4*sin(pi/2n)^2 for n > 1, the second-smallest eigenvalue of a path of n nodes. The series has the same
-// bits on every processor.
+// wave returns 4*sin(pi/(2*n))^2 for n > 1, the second-smallest eigenvalue of a path of n nodes. It sums a series,
+// which gives the same bits on every processor.
 func wave(n int) float64 {
 	x := math.Pi / float64(2*n)
 	sin, term := x, x

@@ -29,7 +29,7 @@ const erDraws = 100 // attempts to draw a connected random graph
 //	grid:RxC   R rows of C nodes, node r*C+c linked to its neighbors left, right, above and below; R*C must be n
 //	er:P       Erdos-Renyi: each pair with probability P in (0, 1], drawn from seed until connected
 //	regular:K  each node with K other nodes, 2 <= K < n, drawn from seed until connected; K is even if n is odd
-//	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
+//	file:F     the text file F: one edge "i j" per line, nodes counted from 0, "#" starts a comment
 //
 // With n = 1, every kind gives the single node, except regular and a grid larger than 1x1. Only er and regular use
 // seed. Errors name the lines of a file.

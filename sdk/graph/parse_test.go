@@ -136,8 +136,8 @@ func TestRegularFrequencies(t *testing.T) {
 	}
 }
 
-// TestErdosRenyiRedraws checks that if most draws for a P are disconnected, Parse draws again until it finds a
-// connected graph.
+// TestErdosRenyiRedraws checks that if P is so small that most draws are disconnected, Parse draws again until it finds
+// a connected graph.
 func TestErdosRenyiRedraws(t *testing.T) {
 	later := 0
 	for seed := range uint64(20) {
@@ -154,9 +154,8 @@ func TestErdosRenyiRedraws(t *testing.T) {
 	}
 }
 
-// TestErdosRenyiFrequencies checks that every pair is an edge equally often, independent of its position in the walk
-// over the pairs: in 40,000 draws the frequencies of all 45 pairs are within six standard deviations, 0.014, of P =
-// 0.3.
+// TestErdosRenyiFrequencies checks that every pair is an edge equally often, wherever the walk over the pairs meets it:
+// in 40,000 draws the frequencies of all 45 pairs are within six standard deviations, 0.014, of P = 0.3.
 func TestErdosRenyiFrequencies(t *testing.T) {
 	const n, draws, p = 10, 40_000, 0.3
 	var count [n][n]int

@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// drawn caches the latest regular graph while it is in use: each check of a fleet draws the fleet's graph again.
+// drawn caches the latest regular graph while it is in use. Otherwise each check of a fleet would draw the fleet's
+// graph again.
 var drawn struct {
 	sync.Mutex
 	n, k  int

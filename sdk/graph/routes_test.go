@@ -232,7 +232,8 @@ func TestSpectrumLarge(t *testing.T) {
 		if want := wave(g.N() / 2); name == "ladder" && (got > want || got < want*(1-1e-5)) {
 			t.Errorf("ladder: %v, want %v", got, want)
 		}
-		// Rayleigh's principle gives an upper bound, here from a random vector after 20 multiplications by the inverse.
+		// By Rayleigh's principle, the quotient of any vector with mean zero is an upper bound. A random vector,
+		// multiplied 20 times by the inverse, gives a bound close to the eigenvalue.
 		inverse, _ := g.inverse(1e6, make([]bool, g.N()))
 		x, y := start(g.N()), make([]float64, g.N())
 		for range 20 {
@@ -257,8 +258,9 @@ func TestSpectrumLarge(t *testing.T) {
 	}
 }
 
-// belowInTree counts the eigenvalues of a tree below x: the negative pivots when leaves are removed until none is left
-// (Jacobs and Trevisan, "Locating the eigenvalues of trees", Linear Algebra Appl. 434, 2011).
+// belowInTree returns the number of a tree's eigenvalues that are below x, which is the number of negative pivots when
+// leaves are eliminated until no node remains (Jacobs and Trevisan, "Locating the eigenvalues of trees", Linear Algebra
+// Appl. 434, 2011).
 func belowInTree(g *Graph, x float64) (count int) {
 	parent, order := make([]int, g.N()), []int{0}
 	for k := 0; k < len(order); k++ {

@@ -23,8 +23,9 @@ func (g *Graph) Gain(share, rho float64) float64 {
 // Contraction returns the spectral radius of the matrix M of [StabilityLimit] for an eigenvalue lambda. This is the
 // factor by which, in the long run, a round shrinks (below 1) or grows (above 1) the disagreement along the mode of
 // lambda. With g = a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its eigenvalues
-// are a complex pair of size sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g =
-// 2 and rises from there, so over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
+// are a complex pair of size sqrt(1-g/2) for 0 < g < 2, and real otherwise. As g grows from 0 to 2, Contraction falls
+// from 1 to 0; then it rises. Over all modes of a graph it is therefore largest at [Graph.Lambda2] or at
+// [Graph.LambdaMax].
 func Contraction(a, rho, lambda float64) float64 {
 	t := 1 - a*rho*lambda/2 // determinant and half the trace
 	if t >= 0 && t <= 1 {
@@ -52,13 +53,13 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
 // Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.
-// Up to rounding, the result is never too high. The graph caches the result.
+// The graph caches the result.
 //
 // Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. On other
-// graphs of up to 301 nodes the relative error is below 1e-9 unless the eigenvalue is tiny. On all other graphs the
-// result is too low by a millionth, or by more if eigenvalues are crowded. On these graphs it is very likely, but not
-// proved, that the result is not too high: an iteration with a fixed random start could miss a mode that is nearly
-// absent in that start.
+// graphs of up to 301 nodes the relative error is below 1e-9 unless the eigenvalue is tiny; up to rounding, the result
+// is never too high. On all other graphs the result is too low by a millionth, or by more if eigenvalues are crowded.
+// For these graphs it is not proved, but very likely, that the result is never too high: an iteration with a fixed
+// random start could miss a mode that is nearly absent in that start.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
 const below = 1e-6 // share by which [Graph.Lambda2] stays below the result of an iteration

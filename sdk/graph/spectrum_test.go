@@ -258,7 +258,7 @@ func BenchmarkLambdaMax(b *testing.B) {
 }
 
 // TestContractionOfMatrix checks that Contraction agrees with the matrix itself: the size of M^n grows like the n-th
-// power of the spectral radius. If M has one eigenvalue twice (g = 2), the eigenvalue is zero, and so is M^2.
+// power of the spectral radius. The test omits g = 2, where M^2 is zero.
 func TestContractionOfMatrix(t *testing.T) {
 	for _, c := range []struct{ a, rho float64 }{{1, 1}, {0.3, 2}, {1e-3, 50}} {
 		for _, g := range []float64{-0.5, 0.01, 0.5, 1, 1.9, 2.1, 2.6, 8.0 / 3, 2.7, 4} {
@@ -285,7 +285,7 @@ func TestContractionOfMatrix(t *testing.T) {
 }
 
 // TestContractionShape checks that the contraction is 1 at g = 0 and at the stability limit, and 0 at g = 2, where the
-// mode vanishes after two rounds. It falls up to g = 2 and then rises.
+// mode vanishes after two rounds. Between these values it must fall until g = 2 and then rise.
 func TestContractionShape(t *testing.T) {
 	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
 		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {

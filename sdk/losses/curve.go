@@ -12,9 +12,11 @@ import (
 //
 // Trend divides the rounds into eighths. The loss is Falling if the mean of the last eighth is below the mean of the
 // previous eighth by more than Spread and by more than a hundredth of the fall since the first eighth, and the mean of
-// the previous eighth is also below the mean of the eighth before it. A straight line without noise falls by 3.5
-// spreads between two eighths. Of simulated runs of 48 rounds of pure noise, 1 in 140 counts as falling if rounds are
-// independent, and 1 in 9 if successive rounds have correlation 0.9 (TestTrendOfNoise).
+// the previous eighth is also below the mean of the eighth before it.
+//
+// If the loss falls linearly and without noise, the mean falls by 3.5 times Spread from one eighth to the next. Of
+// simulated runs of 48 rounds of pure noise, 1 in 140 counts as falling if rounds are independent, and 1 in 9 if
+// successive rounds have correlation 0.9 (TestTrendOfNoise).
 type Trend struct {
 	Rounds  int     // rounds with data since the process began; at least 24
 	Before  float64 // the mean loss in the second-last eighth

@@ -52,8 +52,8 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// TestTrendOfNoise checks that noise is not mistaken for a falling loss, whether rounds are independent or, like the
-// releases of a private run, correlated with earlier rounds.
+// TestTrendOfNoise checks that noise is not mistaken for a falling loss. The losses of different rounds are either
+// independent or, as in a private run, correlated.
 func TestTrendOfNoise(t *testing.T) {
 	const runs = 2000
 	for _, c := range []struct{ memory, most float64 }{{0, 0.02}, {0.5, 0.05}, {0.9, 0.15}} {

@@ -10,11 +10,11 @@
 //	mon.End(err)
 //
 //	/         a page for people: the node's state, its neighbors, and charts over the rounds
-//	/status   the same as one JSON object, see [Status]
+//	/status   the node's state as one JSON object, see [Status]
 //	/history  the numbers of the charts, one [Point] per round
 //	/metrics  for Prometheus, see [Metrics]
 //	/healthz  200 while the run has not failed, otherwise 503 and the error
-//	/readyz   200 during the run while a neighbor is connected, if there are any and connections are known
+//	/readyz   200 during the run, unless the node has neighbors and all are known to be disconnected; otherwise 503
 //
 // There is no authentication, so [Listen] accepts only loopback addresses, and [Guard] refuses requests from
 // elsewhere. Only GET and HEAD are allowed. The page loads nothing from other origins, and no CORS header lets other

@@ -46,9 +46,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestMixing checks that in a run with mixing rounds, charts, scores and the consensus error only show mixed vectors.
-// They never show a release that is followed by mixing rounds, because its noise is not yet averaged out. Status and
-// history must agree.
+// TestMixing checks that in a run with mixing rounds, charts, scores and the consensus error only use releases that no
+// mixing round follows, because the noise of any other release is not yet averaged out. Status and history must agree.
 func TestMixing(t *testing.T) {
 	f := pair(func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Cooldown = 2, 1 })
 	scored := map[float32]bool{}

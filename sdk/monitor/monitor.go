@@ -126,8 +126,8 @@ func (m *Monitor) Begin(node *sdk.Node) {
 	}
 }
 
-// End reports that the node's Run has returned err; a run that was canceled does not count as failed. After End the
-// monitor shows the node's last state.
+// End tells the monitor that the node's Run has returned err; a run that was canceled does not count as failed. After
+// End the monitor shows the node's last state.
 func (m *Monitor) End(err error) {
 	links := m.askLinks()
 	m.mu.Lock()
@@ -256,8 +256,8 @@ func (m *Monitor) score() {
 	}
 }
 
-// callScore calls Score and recovers from a panic: if a panic ended the node, its neighbors would learn something about
-// the node's data.
+// callScore calls Score and recovers from a panic. Otherwise a panic would end the node, which would reveal something
+// about the node's data to its neighbors.
 func (m *Monitor) callScore(x []float32) (loss, accuracy float64) {
 	defer func() {
 		if recover() != nil {
@@ -353,9 +353,9 @@ func (m *Monitor) history() history {
 	return m.hist.snapshot()
 }
 
-// obstacle returns what keeps the node from taking part, or "" if there is no obstacle. There are two obstacles: the
-// run has not begun or is over; or the node has neighbors but, as far as connections are known, is not connected to any
-// of them. The caller holds m.mu.
+// obstacle returns what keeps the node from taking part, or "" if nothing does. Either the run has not begun or is
+// over, or the node has neighbors but, as far as connections are known, is not connected to any of them. The caller
+// holds m.mu.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {

@@ -30,7 +30,7 @@ func pair(change func(f *sdk.Fleet)) *sdk.Fleet {
 	return f
 }
 
-// world has the two nodes, "a" and "b", of a fleet in one process, and the monitor of node "a".
+// world holds the two nodes, "a" and "b", of a fleet in one process, and the monitor of node "a".
 type world struct {
 	fleet *sdk.Fleet
 	nodes [2]*sdk.Node
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ct
 	return w
 }
 
-// run runs both nodes until their runs end, and returns the result of Run of node "a".
+// run runs both nodes until their runs end, and returns the error of node "a".
 func (w *world) run(ctx context.Context) error {
 	w.mon.Begin(w.nodes[0])
 	over := make(chan error)
@@ -171,8 +171,8 @@ func TestNotPrivate(t *testing.T) {
 	}
 }
 
-// TestWaitingIsNoStall checks that waiting for an oracle that does not answer counts as a stall, and that waiting for
-// an absent neighbor does not.
+// TestWaitingIsNoStall checks that an oracle that does not answer counts as a stall, but that an absent neighbor does
+// not.
 func TestWaitingIsNoStall(t *testing.T) {
 	now := time.Unix(1000, 0)
 	asked, answer := make(chan struct{}), make(chan struct{})

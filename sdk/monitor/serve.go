@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Limits of connections. A few connections are enough: a page sends one request a second, and a collector sends fewer.
+// Limits on connections. A few connections are enough: a page sends one request a second, and a collector sends fewer.
 const (
 	maxConns    = 32               // maximum number of open connections; beyond it, the oldest is closed
 	maxRequest  = 16 << 10         // maximum length in bytes of a request's header, and also of its body
@@ -53,8 +53,8 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 	return s
 }
 
-// conns has the open connections, oldest first. If there are too many, the oldest connection is closed, so that clients
-// that do not read their answers cannot block other clients.
+// conns holds the open connections, oldest first. If there are too many, the oldest connection is closed, so that
+// clients that do not read their answers cannot block other clients.
 type conns struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
@@ -112,10 +112,10 @@ func Listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// Guard passes on only requests from this machine. They come from a loopback address, were not forwarded by a proxy,
-// and have "localhost" or a loopback address as Host (which excludes web pages whose name resolves to 127.0.0.1). Guard
-// answers all other requests with 403 and the reason. The headers of every answer keep browsers from guessing the
-// answer's type, showing the answer in a frame, and storing it.
+// Guard passes on only requests from this machine: those that come from a loopback address, were not forwarded by a
+// proxy, and have "localhost" or a loopback address as Host (which excludes web pages whose name resolves to
+// 127.0.0.1). Guard answers all other requests with 403 and the reason. The headers of every answer keep browsers from
+// guessing the answer's type, showing the answer in a frame, and storing it.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()

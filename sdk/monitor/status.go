@@ -300,7 +300,7 @@ type Local struct {
 	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
 }
 
-// Stop has the members' requests to end the run early.
+// Stop lists the members' requests to end the run early.
 type Stop struct {
 	Asked   []sdk.Wish `json:"asked"`   // sorted by requested round, the earliest first
 	Members int        `json:"members"` // number of requests needed to end the run early

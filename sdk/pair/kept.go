@@ -43,8 +43,9 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	return s, false
 }
 
-// Add stores another member's offer. It replaces offers that start at the same release or later, and keeps the last two
-// offers, because a replacement device's offer starts up to three releases ahead.
+// Add stores another member's offer and discards stored offers that start at the same release or later. It keeps the
+// last two offers: a replacement device's offer starts up to three releases ahead, and until then the previous offer
+// applies.
 func (k *Kept) Add(neighbor string, o signed.Statement) {
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
 		func(old signed.Statement) bool { return old.Round >= o.Round || old.Epoch == o.Epoch })

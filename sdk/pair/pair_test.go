@@ -22,8 +22,9 @@ func private(t testing.TB, seed byte) *ecdh.PrivateKey {
 
 func public(k *ecdh.PrivateKey) [32]byte { return [32]byte(k.PublicKey().Bytes()) }
 
-// TestBothEndsAgree checks that both ends of an edge derive the same secret, which differs for every fleet, pair of
-// names and key pair. The values are pinned, because the ends may run different builds.
+// TestBothEndsAgree checks that both ends of an edge derive the same secret, and that the secret changes with the
+// fleet, with either name and with either key pair. The expected secret is fixed in the test, because the ends may run
+// different builds.
 func TestBothEndsAgree(t *testing.T) {
 	a, b, other := private(t, 1), private(t, 2), private(t, 3)
 	fleet := [32]byte{7}
@@ -90,8 +91,8 @@ func TestLowOrderIsRefused(t *testing.T) {
 	}
 }
 
-// TestOfferThatCounts checks that the latest of the offers that start at or before a release determines the secret for
-// that release, on both sides.
+// TestOfferThatCounts checks that both sides use the same offer for a release: the latest of the offers that start at
+// or before the release.
 func TestOfferThatCounts(t *testing.T) {
 	k := &Kept{Member: "a", From: 4, Private: private(t, 1)}
 	first, second, third := private(t, 2), private(t, 3), private(t, 4)

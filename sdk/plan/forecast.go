@@ -19,16 +19,17 @@ type Outlook struct {
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
-	// Members, Epsilon and Share are three changes, each of which alone would raise the gain to [Enough]: this number
-	// of members, this epsilon, or pairwise noise with [MostColluders] and the settings of [Suggest]. All three are
-	// zero if the gain is enough. Share is also false if the run already has pairwise noise.
+	// Members, Epsilon and Share state three changes, each of which alone would raise the gain to [Enough]: this number
+	// of members; this epsilon; or pairwise noise with as many colluders as [MostColluders] returns and the settings
+	// that [Suggest] chooses. None of the three is set if the gain is already enough. Share is also false if the run
+	// already has pairwise noise.
 	Members int     `json:"members_for_enough,omitempty"`
 	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
 	Share   bool    `json:"sharing_for_enough,omitempty"`
 	// Halved is the gain with half the parameters and the same settings. It is nil if the gain is enough or the model
 	// has few parameters.
 	Halved *float64 `json:"gain_with_half_the_parameters,omitempty"`
-	// Records reports that the same epsilon for each record, instead of each client, would raise the gain.
+	// Records reports whether the gain would rise if the same epsilon protected each record instead of each client.
 	Records bool `json:"records_bring_more,omitempty"`
 }
 

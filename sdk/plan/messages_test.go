@@ -10,7 +10,7 @@ import (
 )
 
 // TestRoundsOfMessages checks that a private run with default settings needs few message rounds for 50 learning rounds.
-// With -v it prints the number of message rounds twice, for the table in sdk/DEFAULTS.md: with default settings, and
+// With -v it prints two numbers of message rounds for the table in sdk/DEFAULTS.md: one with default settings, and one
 // with ADMM consensus but no partners.
 func TestRoundsOfMessages(t *testing.T) {
 	for _, c := range []struct {

@@ -25,9 +25,10 @@ type PreflightReport struct {
 	Saddle int
 }
 
-// Preflight runs the checks of [sdk.Config.Check], forecasts the run, and queries the oracle once. It stops waiting for
-// the oracle when ctx ends. With record-level privacy it queries up to 16 records, because the first records may have
-// no loss. If the query succeeds and the run starts at zero, Preflight searches for a saddle for at most 5 seconds.
+// Preflight runs the checks of [sdk.Config.Check], forecasts the run, and asks the oracle for the loss of one sample.
+// With record-level privacy, it tries up to 16 records until one has a loss. If the oracle returns a loss and the run
+// starts at zero, Preflight searches for a saddle for at most 5 seconds. It stops waiting for the oracle when ctx ends.
+//
 // Preflight writes nothing: the node may be running. In cfg only Fleet and Name are required. Preflight calls the
 // function read in place of cfg.Store.Load: read returns the stored snapshot, or fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot, error)) *PreflightReport {

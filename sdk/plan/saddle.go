@@ -95,7 +95,7 @@ func (p *saddleProbe) search(samples int) int {
 	return 0
 }
 
-// matters reports whether moving a set of parameters from zero to p.at changes a loss.
+// matters reports whether moving the parameters in set from zero to p.at changes any loss.
 func (p *saddleProbe) matters(set []int) bool {
 	for _, j := range set {
 		p.x[j] = p.at[j]

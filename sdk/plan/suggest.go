@@ -155,7 +155,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	return m, p, err
 }
 
-// moved returns the number of parameters that one query changes, each by Mu.
+// moved returns the number of parameters that one query changes; it changes each by Mu.
 func (k Known) moved() float64 {
 	if k.Adapter == nil {
 		return float64(k.Dim)
@@ -177,8 +177,9 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// Noise in the final model changes a score by far/signal, so the limit of far is proportional to the signal. A
-		// smaller far does no harm: a linear model works equally well at any distance from its start.
+		// Noise in the final model changes a score by the ratio of the distance far to signal, so the upper bound of
+		// far is proportional to signal. A shorter distance does no harm: a linear model works equally well at any
+		// distance from its start.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {
@@ -334,8 +335,8 @@ func batchOf(m sdk.Method, samples int) int {
 	return samples
 }
 
-// choose sets a setting that is zero to value, unless the setting is fixed. Call it for settings for which zero is a
-// valid choice.
+// choose gives a setting that is zero the given value, unless the setting is fixed. Call it for settings for which zero
+// is a valid choice.
 func choose[T comparable](k Known, name string, setting *T, value T) {
 	if !slices.Contains(k.Fixed, name) {
 		def(setting, value)

@@ -73,9 +73,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestMostColluders checks that, with the number of colluders that MostColluders returns, the mean has at most a tenth
-// more noise than with one colluder, and that one more colluder is too many: either the noise is above this limit, or
-// all members that share noise with some member could collude.
+// TestMostColluders checks that with the number of colluders that MostColluders returns, the mean has at most a tenth
+// more noise than with one colluder. On a complete graph, one more colluder must exceed this limit.
 func TestMostColluders(t *testing.T) {
 	var graphs []*graph.Graph
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
@@ -103,7 +102,8 @@ func TestMostColluders(t *testing.T) {
 		}
 		graphs = append(graphs, g)
 	}
-	// All three share one graph of 16 partners, which caches its conductances as long as it is in use.
+	// With 16 partners, NoiseGraph returns the same graph of noise for all three graphs. It caches the conductances of
+	// that graph for as long as the graph is in use.
 	partnered := sdk.Privacy{Partners: 16, Absent: 1}
 	noise, err := partnered.NoiseGraph(graphs[0], 0)
 	if err != nil {
@@ -160,8 +160,8 @@ func TestSuggestRobust(t *testing.T) {
 	}
 }
 
-// TestSuggestShared checks that, with a graph, settings follow from public numbers alone, and that the ratio of signal
-// to noise determines the clip.
+// TestSuggestShared checks that if members share noise on a graph, all settings follow from public numbers alone, and
+// that the ratio of signal to noise determines the clip.
 func TestSuggestShared(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind                  string

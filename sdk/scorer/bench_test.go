@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// BenchmarkStream measures the cost of a query without the computation of its loss. The program, which is this test
+// BenchmarkStream measures the cost of a query apart from the computation of its loss. The program, which is this test
 // binary, only reads 1,000 parameters and adds them up.
 func BenchmarkStream(b *testing.B) {
 	for _, format := range []scorer.Format{scorer.CBOR, scorer.JSON} {

@@ -39,8 +39,8 @@ type Program struct {
 	// Backoff is the longest pause before the restart of a program that fails repeatedly; 0 means 30 s.
 	Backoff time.Duration
 	// Apart is for runs that protect each record. If Apart is set, only a process that fails before its hello counts as
-	// a failure of the program, and a failed process leaves a query without a loss only if the process had no other
-	// open query. A program that fails on every query then costs up to one Timeout per query.
+	// a failure of the program. If a process fails with several open queries, all of them are sent again; a query fails
+	// only if it was the only open query. A program that fails on every query then costs up to one Timeout per query.
 	Apart bool
 }
 

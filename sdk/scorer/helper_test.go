@@ -66,7 +66,8 @@ func children() string {
 	return string(all)
 }
 
-// The numbers of parameters and samples of the program, and the value of x[0] that triggers misbehavior.
+// Constants of the program: the number of parameters, the number of samples, and the value of x[0] that triggers
+// misbehavior.
 const (
 	dim     = 3
 	samples = 5

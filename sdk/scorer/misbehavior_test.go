@@ -43,8 +43,8 @@ func TestOneQueryKillsTheProgram(t *testing.T) {
 	}
 }
 
-// TestQueriesAreKeptApart checks that, if one query always kills the program, all other queries soon fail, too, but
-// that with Program.Apart the other queries keep their losses.
+// TestQueriesAreKeptApart checks a program that one query always kills. Without Program.Apart, all other queries soon
+// fail, too; with it, they keep their losses.
 func TestQueriesAreKeptApart(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -134,8 +134,8 @@ func TestMisbehavior(t *testing.T) {
 	}
 }
 
-// TestLateMisbehavior checks that, if a program fails right after a correct answer, the error is reported no later than
-// with the next query.
+// TestLateMisbehavior checks a program that fails right after a correct answer: the error must be reported with the
+// next query at the latest.
 func TestLateMisbehavior(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{

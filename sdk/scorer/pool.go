@@ -174,7 +174,7 @@ func (o *Oracle) share(n int) int {
 }
 
 // LastFailure returns the reason for the latest failure, of a query or of a process, or nil if there was no failure.
-// The error may name a sample and quote the program, so it must stay on the device.
+// The error may name a sample and quote the program's output, so it must stay on the device.
 func (o *Oracle) LastFailure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -205,8 +205,8 @@ func (o *Oracle) answered(err error) {
 	}
 }
 
-// patience is the number of consecutive failures after which a program is considered broken. A single query that kills
-// the program causes fewer failures, so it cannot make the program count as broken.
+// patience is the number of consecutive failures after which a program is considered broken. It is larger than the
+// number of failures that a single query can cause by killing the program.
 const patience = 8
 
 // broken returns the error for new queries while the program is considered broken, and nil if it is not or if it is
@@ -221,8 +221,8 @@ func (o *Oracle) broken() error {
 		"error: %w", o.failures, o.last)
 }
 
-// pause returns the length of the pause after the given number of failures in a row: 0 after the first failure, then
-// doubling up to Backoff.
+// pause returns the length of the pause after the given number of failures in a row: none after the first failure, then
+// 10 ms, doubling with each further failure up to Backoff.
 func (o *Oracle) pause(failures int) time.Duration {
 	if failures < 2 {
 		return 0

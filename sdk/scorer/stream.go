@@ -131,7 +131,7 @@ func (w *worker) rest() {
 	}
 }
 
-// live runs a process until it ends, and returns the reason for its end. When live returns, the process and its
+// live runs a process until it ends, and returns the reason why it ended. When live returns, the process and its
 // descendants are gone.
 func (w *worker) live() error {
 	w.asked, w.served = 0, false

@@ -177,8 +177,8 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestContext checks that the caller may change the points as soon as a call returns, and that later answers have no
-// effect.
+// TestContext checks calls whose context ends early: as soon as a call returns, the caller may change the points, and
+// later answers have no effect.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.CBOR, "hangs"))

@@ -32,9 +32,9 @@ func (h Head) Ledger() dpmech.Head {
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
 }
 
-// SealCertificate adds a member's last release, the countersignatures of this release and the member's signature to a
+// SealCertificate adds a member's last release, the countersignatures on this release and the member's signature to a
 // certificate. The certificate must not change afterwards. head is nil if there is no release; held maps neighbors'
-// names to their countersignatures of head.
+// names to their countersignatures on head.
 func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statement, held map[string][]byte) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)

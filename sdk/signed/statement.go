@@ -194,14 +194,15 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 	return fmt.Errorf("signed: "+format+": %w (%d keys known)", append(args, ErrSignature, len(keys))...)
 }
 
-// verified holds hashes of valid signatures with their keys and messages. A new hash replaces the one at its index.
+// verified holds hashes of valid signatures with their keys and messages. A new hash replaces the old hash at the same
+// index.
 var verified struct {
 	sync.Mutex
 	hashes [1024][sha256.Size]byte
 }
 
-// matches is like [ed25519.Verify], but keys of any length are allowed, and a recent valid signature that is repeated
-// with the same key and message, byte for byte, costs only a hash.
+// matches is like [ed25519.Verify], but returns false if the key has the wrong length. If it recently found the same
+// key, message and signature valid, it only computes a hash.
 func matches(key ed25519.PublicKey, message, signature []byte) bool {
 	if len(key) != ed25519.PublicKeySize || len(signature) != ed25519.SignatureSize { // the hash needs fixed lengths
 		return false

@@ -71,8 +71,8 @@ func TestEveryByteIsSigned(t *testing.T) {
 	}
 }
 
-// TestRepeatsAreVerified checks that a repeated signature is valid, and that the hash that recognizes a repeat covers
-// every byte of the key, the message and the signature, and the borders between them.
+// TestRepeatsAreVerified checks that a repeated signature is valid. The hash that recognizes a repeat must cover every
+// byte of the key, the message and the signature, and the boundaries between the three.
 func TestRepeatsAreVerified(t *testing.T) {
 	key := testKey(1)
 	message := []byte("a message")

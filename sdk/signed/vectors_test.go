@@ -9,8 +9,8 @@ import (
 )
 
 // TestVectorsOfEd25519 checks the verification of releases, offers and ledger states against Wycheproof's edge cases
-// for Ed25519, such as a signature that was modified without the key, has a wrong length, or has an S that exceeds the
-// order of the group.
+// for Ed25519. Examples are a signature of the wrong length, a signature that was modified without the key, and an S
+// that exceeds the order of the group.
 func TestVectorsOfEd25519(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/vectors/wycheproof_ed25519.json")
 	if err != nil {

@@ -65,9 +65,9 @@ func scale() func(m *admm.Message) (int, error) {
 	}
 }
 
-// TestBothWaysOfMessages checks that it makes no difference whether receivers read messages from the sender's memory or
-// receive copies: the transcript, the messages, their order and their measured size are the same, on one core and on
-// several.
+// TestBothWaysOfMessages checks that results do not depend on whether receivers read messages from the sender's memory
+// or receive copies. The transcript and the messages, with their order and measured size, must be the same, on one core
+// and on several.
 func TestBothWaysOfMessages(t *testing.T) {
 	for name, change := range kinds {
 		type result struct {

@@ -19,10 +19,10 @@ type Client struct {
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns the delay, in ticks, of each copy of a message that arrives: {0} if the message arrives on
-// time, {0, 0} if it arrives twice, an empty list if it is lost. seq numbers the messages from one client to another,
-// from 0. A FaultSchedule must be a pure function, because it is called in any order and from any goroutine. The caller
-// must not change the list.
+// FaultSchedule returns the delays, in ticks, of all copies of a message that arrive: {0} if the message arrives once
+// and on time, {0, 0} if it arrives twice, an empty list if it is lost. seq numbers the messages from one client to
+// another, starting at 0. A FaultSchedule must be a pure function, because it is called in any order and from any
+// goroutine. The caller must not change the list.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has

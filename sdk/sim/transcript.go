@@ -34,8 +34,8 @@ func NewTranscript(clients int, complete func(round int, models [][]float32)) *T
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }
 
-// Add adds the release of a client and takes ownership of x. It ignores a second release with the same number and
-// client.
+// Add adds the release of a client in the round with the given number, from 1, and takes ownership of x. It ignores a
+// second release of the same client and round.
 func (t *Transcript) Add(number, client int, x []float32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

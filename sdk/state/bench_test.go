@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkRound measures the disk writes of a private round: a ledger line, a state and a mark.
+// BenchmarkRound measures the disk writes of a private round: a ledger line, a state and a high-water mark.
 func BenchmarkRound(b *testing.B) {
 	dir, err := sized(Open(filepath.Join(b.TempDir(), "state")))(1 << 12)
 	if err != nil {

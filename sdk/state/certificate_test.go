@@ -85,7 +85,7 @@ func TestCertificateAgainstLedger(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}
-	// A ledger that was rolled back together with its mark contradicts the certificate, which is newer.
+	// A ledger that was rolled back together with its high-water mark contradicts the certificate, which is newer.
 	file, err := os.ReadFile(l.path)
 	if err != nil {
 		t.Fatal(err)
@@ -118,9 +118,8 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, even if its
-// lifetime was rewritten to agree with the understated cost. Verify also detects a certificate that contradicts its own
-// lifetime.
+// TestRewrittenCertificate checks that Ledger.Verify detects a certificate that understates the cost, whether its
+// lifetime was rewritten to agree with that cost or contradicts it.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}

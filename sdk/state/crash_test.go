@@ -114,8 +114,8 @@ func TestPowerCutTwice(t *testing.T) {
 	}
 }
 
-// TestLoadedIsDurable checks that a state survives a power cut once a process has loaded it. A process that is killed
-// between write and sync leaves a slot that the next process can read although the slot is not on the disk.
+// TestLoadedIsDurable checks that a state survives a power cut once a process has loaded it. If a process is killed
+// between write and sync, the next process can read the slot although it is not yet on the disk.
 func TestLoadedIsDurable(t *testing.T) {
 	h := record(t, nil, 3)
 	for n := range h.steps {

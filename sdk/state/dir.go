@@ -90,8 +90,8 @@ func (d *Dir) prepare(s *scan) error {
 		}
 		err = allocate(d.slots[i], slotOverhead)
 		if err == nil && d.newest < 0 && s.slots[i].torn() {
-			// If the next attempt at a first save uses the other slot and is torn, too, both slots are damaged, and
-			// Open rejects them. The slot of the torn save is therefore cleared now.
+			// If the next attempt at a first save used the other slot and was torn, too, both slots would be damaged,
+			// and Open would reject them. The slot of the torn save is therefore cleared now.
 			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
 		}
 		if err != nil {

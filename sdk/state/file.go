@@ -113,8 +113,8 @@ func makeDir(dir string) error {
 func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
 // Replace durably replaces the content of a file: after a crash the file has the old or the new content. A new file
-// gets mode without the bits of the umask. An existing file gets exactly mode and keeps its owner, because root may
-// edit the files of another user's node.
+// gets the permissions in mode that the umask allows. An existing file gets all permissions in mode, whatever the
+// umask, and keeps its owner, because root may edit the files of another user's node.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"
 	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // a temporary file left by a crash
@@ -169,7 +169,7 @@ func readIfThere(path string) ([]byte, error) {
 	return text, named(err)
 }
 
-// named adds the name of this package to an error of the operating system, which already names the file.
+// named adds the name of this package to an operating-system error. The error already names the file.
 func named(err error) error {
 	if err == nil {
 		return nil

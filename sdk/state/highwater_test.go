@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// marks returns the content of a ledger's mark file without the ledger's id and hash.
+// marks returns the content of a ledger's high-water mark file without the ledger's id and hash.
 func marks(t *testing.T, path string) string {
 	t.Helper()
 	m, err := readMark(path)
@@ -21,9 +21,9 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// TestLedgerMarks simulates several runs on one ledger, each of which crashes after writing a line and before writing
-// its mark. The ledger tells each run which of its releases may have been sent. Opening the ledger again does not
-// change the answer. A release that is marked later is removed from the list of unsent releases.
+// TestLedgerMarks simulates several runs on one ledger; two of them crash after writing a line and before marking it.
+// For each run, the ledger must report the last reserved and the last marked release, also after it has been closed and
+// opened again. A release that is marked later must disappear from the list of unmarked releases.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {
@@ -78,8 +78,8 @@ func TestLedgerMarks(t *testing.T) {
 	check("all of them", "7 []", map[string][2]int{"one": {2, 2}, "two": {4, 4}, "three": {1, 1}})
 }
 
-// markFile returns the content of a mark file with one mark: a head, the additional JSON fields in more, and a valid
-// SHA-256.
+// markFile returns the content of a high-water mark file with one mark: a head, the additional JSON fields in more, and
+// a valid SHA-256.
 func markFile(t *testing.T, head dpmech.Head, more string) []byte {
 	t.Helper()
 	text, err := json.Marshal(highWater{Head: head})
@@ -133,7 +133,8 @@ func TestLedgerMarkRefuses(t *testing.T) {
 }
 
 // TestLedgerLinesBehindMark checks that only the last reservation may be torn, however many reservations follow the
-// mark. A ledger that ends before its mark is rejected, even if the releases of the missing lines were never sent.
+// high-water mark. A ledger that ends before its mark is rejected, even if the releases of the missing lines were never
+// sent.
 func TestLedgerLinesBehindMark(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)

@@ -12,7 +12,8 @@ import (
 
 var lostID = strings.Repeat("a", 32)
 
-// certified returns a certificate for three releases of a run, with the ledger's lifetime modified by change.
+// certified returns a certificate for three releases of a run. The lifetime in the certificate is the ledger's lifetime
+// as modified by change.
 func certified(t *testing.T, l *Ledger, change func(life *dpmech.Lifetime)) (*dpmech.Certificate, error) {
 	t.Helper()
 	f, err := dpmech.NewFilter(nil)
@@ -79,7 +80,7 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 }
 
 // TestTornInheritance checks that a cost is inherited exactly once even if a crash tears its line at any byte, whether
-// the disk has the old or the new mark.
+// the disk has the old or the new high-water mark.
 func TestTornInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before, _ := os.ReadFile(markPath(path))

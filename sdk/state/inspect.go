@@ -117,8 +117,8 @@ func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	return s, err
 }
 
-// withFile opens a file, syncs it if settle is set, and closes it after use. It returns errMissing if the file does not
-// exist.
+// withFile opens a file, syncs it if settle is set, calls use with the file and its size, and closes the file. It
+// returns errMissing if the file does not exist.
 func withFile(on disk, name string, settle bool, use func(f file, size int64) error) error {
 	flag := os.O_RDONLY
 	if settle {

@@ -22,8 +22,8 @@ const (
 	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
 )
 
-// Journal holds what a node stores about other members in a run, as text with one JSON object per line. The first line
-// identifies the owner; each further line has a piece of evidence, an early-stop request or a quarantine.
+// Journal holds what a node stores about the other members of a run. Its text form has one JSON object per line: the
+// first line identifies the owner, and each further line holds one element of Evidence, Stops or Quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
@@ -120,7 +120,7 @@ func ReadJournal(dir string) (*Journal, error) {
 	return j, nil
 }
 
-// Quarantine records why a node stopped working with a neighbor, and the proof.
+// Quarantine records why a node stopped working with a neighbor, together with the proof.
 type Quarantine struct {
 	Neighbor string  `json:"neighbor"`
 	Release  int     `json:"release"` // the member's first release without the neighbor
@@ -149,8 +149,8 @@ func NewFrame(b []byte) Frame {
 // Kept implements [Store].
 func (d *Dir) Kept(name string) ([]byte, error) { return readIfThere(filepath.Join(d.dir, name)) }
 
-// Keep implements [Store]: it replaces the file of that name. If data is nil, it removes the file and any temporary
-// file that an interrupted Keep left.
+// Keep implements [Store]: it replaces the file with the given name. If data is nil, it removes the file and any
+// temporary file that an interrupted Keep left.
 func (d *Dir) Keep(name string, data []byte) error {
 	switch {
 	case d.err != nil:
@@ -173,8 +173,8 @@ func removeKept(dir, name string) error {
 	return named(errors.Join(append(errs, syncDir(dir))...))
 }
 
-// ForgetSecrets durably removes the secrets of the fleet with the given SHA-256, if there are any, from the directory
-// of a [Dir]. Call it after the run is over. No process may have the store open.
+// ForgetSecrets durably removes any secrets of a fleet from the directory of a [Dir]. The argument fleet is the SHA-256
+// of the fleet file. Call ForgetSecrets after the run is over. No process may have the store open.
 func ForgetSecrets(dir string, fleet [32]byte) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil

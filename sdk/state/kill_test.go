@@ -26,8 +26,8 @@ func killedState(round int, b []byte) []byte {
 
 const killedLength = 2 << 20
 
-// saveUntilKilled is the process that TestKill kills: it saves round after round in a directory, and prints the round
-// of each completed save.
+// saveUntilKilled runs in the process that TestKill kills. It saves round after round in a directory, and prints the
+// round of each completed save.
 func saveUntilKilled(dir string) error {
 	d, err := sized(Open(dir))(killedLength)
 	if err != nil {
@@ -51,9 +51,9 @@ func saveUntilKilled(dir string) error {
 	}
 }
 
-// TestKill kills a real process on a real disk at random moments: SPADE_KILLS times if that variable is set, 20 times
-// with SPADE_LONG, and otherwise 8 times. The newest state is then complete, and its round is the last printed round or
-// the round after it.
+// TestKill kills a real process on a real disk at random moments: SPADE_KILLS times if that variable is set, otherwise
+// 3 times with -short, 20 times with SPADE_LONG, and 8 times by default. After each kill, the newest state must be
+// complete, and its round must be the last printed round or the round after it.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("SPADE_KILL_DIR"); dir != "" {
 		t.Fatal(saveUntilKilled(dir))
@@ -113,8 +113,9 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d rounds: %d left a torn slot, %d a state that was not reported", kills, newest, torn, ahead)
 }
 
-// runAndKill runs the process until it has printed a few rounds, waits for a random part of the duration of the last
-// round, and kills the process. runAndKill returns the last printed round, or 0 if no round was printed.
+// runAndKill starts a process that runs saveUntilKilled, waits until a few rounds are printed and then for a random
+// part of the duration of the last round, and kills the process. It returns the last printed round, or 0 if no round
+// was printed.
 func runAndKill(t *testing.T, dir string, chance *rng.Stream) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")

@@ -56,7 +56,8 @@ func (l *Ledger) append(e entry) error {
 	return l.broken
 }
 
-// runID returns the RunID of a member in the run with the given name and SHA-256 of the fleet file.
+// runID returns the RunID of a member's run. The arguments are the run's name, the SHA-256 of the fleet file, and the
+// member's name.
 func runID(run string, fleet [32]byte, member string) dpmech.RunID {
 	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }
@@ -77,10 +78,10 @@ func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g
 	return l.fault(l.log.spent.CheckRun(runID(run, fleet, member), rounds, g))
 }
 
-// Reserve counts the release of a round before its noise is drawn, for a member's run in a fleet given by the SHA-256
-// of the fleet file. The reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] apply to
-// each run; for example, a repeated reservation costs nothing. An error that wraps [dpmech.ErrBudget] means that the
-// lifetime limit does not cover the release. After any error nothing may be released.
+// Reserve counts the release of a round before its noise is drawn. fleet is the SHA-256 of the fleet file. The
+// reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] apply to each run; for example, a
+// repeated reservation costs nothing. An error that wraps [dpmech.ErrBudget] means that the lifetime limit does not
+// cover the release. After any error nothing may be released.
 //
 // A node calls [dpmech.Filter.Check], Reserve and [dpmech.Filter.Reserve] in this order, so that a refused release is
 // counted neither in the filter nor in the ledger, and a crash can only make the ledger count too much.
@@ -157,8 +158,8 @@ func (l *Ledger) Contains(h dpmech.Head) error {
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is [Ledger.Contains] for a [dpmech.Head] that a node stored as text with its state. The parameter stored is
-// this text, or empty if the node had no ledger. If stored is not empty, a nil l is an error.
+// CheckHead is [Ledger.Contains] for a [dpmech.Head] in text form, as a node stores it with its state. Empty text means
+// that the node had no ledger, and is valid. For any other text, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil
@@ -236,8 +237,8 @@ func (l *Ledger) Inherits(lost string) bool {
 }
 
 // Inherit durably counts the cost of a lost ledger on the same data, except for the part that this ledger already
-// counts. The total may exceed the limit, because those releases were made; the limit then refuses further releases.
-// member is the neighbor that proved the cost.
+// counts. The total may exceed the limit, because the lost ledger's releases were already made; the limit then refuses
+// further releases. The argument member is the neighbor that proved the cost.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +250,7 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 		return nil
 	}
 	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
-	err := l.log.spent.CheckInherit(in) // rejects a cost that makes the total too large
+	err := l.log.spent.CheckInherit(in) // rejects a total above the bound of dpmech, whatever the limit
 	if err == nil {
 		err = l.append(entry{Inherited: &in})
 	}

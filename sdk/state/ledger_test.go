@@ -88,8 +88,8 @@ func refused(t *testing.T, path string, want ...string) {
 	}
 }
 
-// TestLedgerSumsRuns checks that the cost of a data set is the sum over all of its runs, whatever their names. A
-// repeated reservation costs nothing.
+// TestLedgerSumsRuns checks that the cost of a data set is the sum over all of its runs, whatever their names, and that
+// a repeated reservation costs nothing.
 func TestLedgerSumsRuns(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)

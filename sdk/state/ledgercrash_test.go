@@ -43,8 +43,8 @@ func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes release k as a node does: it reserves, saves and marks the release, and then calls sent, because from
-// then on neighbors may see the release.
+// round makes release k as a node does: it reserves, saves and marks the release. It then calls sent, because neighbors
+// may see the release from then on.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
@@ -72,8 +72,8 @@ func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	return files
 }
 
-// runNode opens a node on files and makes its releases up to the round last. It returns the disk's steps and, for each
-// release, the number of steps after which neighbors may see the release.
+// runNode opens a node on files and makes its releases up to and including round number last. It returns the disk's
+// steps and, for each release, the number of steps after which neighbors may see the release.
 func runNode(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
@@ -93,10 +93,10 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
-// resumes opens the files after a crash and checks that all rounds up to seen, whose releases neighbors may have seen,
-// are saved, reserved and marked, and that two more rounds succeed. resumes returns the last saved, reserved and marked
-// rounds that it found. A power cut leaves many disks with the same bytes: resumes opens these once for each value of
-// seen.
+// resumes opens the files after a crash. The round "seen" is the last one whose release neighbors may have seen: all
+// rounds up to and including it must be saved, reserved and marked, and two more rounds must succeed. It returns the
+// last rounds saved, reserved and marked in the given files. Many power cuts leave the same bytes, so resumes caches
+// its results.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	key := resumedKey{diskHash(files), seen}
@@ -221,8 +221,8 @@ func TestLedgerPowerCut(t *testing.T) {
 	}
 }
 
-// TestLedgerPowerCutTwice cuts the power again during recovery from the first power cut. A round that a process found
-// marked, and whose release that process may therefore have sent, must remain marked.
+// TestLedgerPowerCutTwice cuts the power again during recovery from the first power cut. A process that finds a round
+// marked may send its release, so that round must then remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")
@@ -313,8 +313,9 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 	}
 }
 
-// TestLedgerMarkRots changes each single byte of a mark's file. readMark must then return the newest or the previous
-// mark. If the same byte of both marks is changed, readMark must fail, unless the byte is after the end of a mark.
+// TestLedgerMarkRots changes the bytes of a mark file, one at a time. readMark must then return the newest or the
+// previous mark. If the byte at the same position is changed in both marks, readMark must fail, unless the position is
+// after the end of a mark.
 func TestLedgerMarkRots(t *testing.T) {
 	h := runNode(t, ledgerFiles(t, 2), 3)
 	files := h.after(len(h.steps))

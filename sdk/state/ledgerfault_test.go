@@ -202,9 +202,9 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 }
 
-// TestLedgerWritesUnmarkedLinesAgain checks that OpenLedger writes and syncs the lines after the mark again, because a
-// line whose sync failed may be in the page cache but not on the disk. OpenLedger fails if it cannot do this. The lines
-// stay unmarked.
+// TestLedgerWritesUnmarkedLinesAgain checks that OpenLedger rewrites and syncs the lines after the mark, because a line
+// whose sync failed may be in the page cache but not on the disk. OpenLedger fails if it cannot do this. The lines stay
+// unmarked.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine is the maximum length of a line with its newline: two names of 200 bytes, each byte escaped as up to six
-// bytes, and all other fields.
+// maxLine is the maximum length, in bytes, of a line with its newline. It leaves room for two names of 200 bytes, each
+// byte escaped as up to six bytes, and for all other fields.
 const maxLine = 4096
 
 // header is the first line of a ledger.
@@ -98,7 +98,7 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 	return nil
 }
 
-// line returns e as line seq after the header, including the newline.
+// line returns e as line number seq after the header, including the newline.
 func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
 	e.Seq, e.Prev = seq, l.head(seq-1).Hash
 	line, err := json.Marshal(e)
@@ -164,8 +164,8 @@ func (l *ledgerLog) inheritsFrom(lost string) bool {
 	return slices.ContainsFunc(l.lines, func(line ledgerLine) bool { return line.inherited != nil && line.inherited.Ledger == lost })
 }
 
-// settle sets l.unsent to the reservations that the high-water mark m lists as unsent and all reservations after the
-// mark. The ledger must contain the head of m.
+// settle sets l.unsent to all reservations that the high-water mark m lists as unsent, followed by all reservations
+// after the mark. The ledger must contain the head of m.
 func (l *ledgerLog) settle(m highWater) {
 	l.unsent = slices.Clone(m.Unsent)
 	for seq := m.Seq + 1; seq <= l.seq(); seq++ {

@@ -183,8 +183,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
 	l.room = size
 	if err == nil && m != nil {
-		// The previous process may have been killed before the mark's sync, or the sync may have failed. Syncing again
-		// would then do nothing unless the mark is written again.
+		// The previous process may have been killed before the mark's sync, or the sync may have failed. Another sync
+		// would do nothing, so the mark is first written again.
 		l.place, l.markRoom = 1-m.place, m.room
 		err = l.fault(l.writeMark(m))
 	}
@@ -195,8 +195,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 		l.room = l.log.size()
 		err = l.file.truncate(l.room)
 	}
-	// Lines after the mark may be readable although their sync failed. Syncing again would then do nothing unless the
-	// lines are written again. The releases of these lines were never sent, so the mark stays unchanged.
+	// Lines after the mark may be readable although their sync failed. Another sync would do nothing, so the lines are
+	// first written again. Their releases were never sent, so the mark stays unchanged.
 	from := int64(0)
 	if m != nil {
 		from = l.log.lines[m.Seq].end

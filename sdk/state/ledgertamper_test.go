@@ -115,8 +115,8 @@ func TestLedgerRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, path, "mark", "is missing")
-	// The function sound returns a mark with a valid SHA-256. The tests below give it lists of unsent reservations that
-	// no ledger writes.
+	// sound returns a mark that has a valid SHA-256 and the given list of unsent reservations. The tests below pass
+	// lists that no ledger writes.
 	sound := func(unsent string) []byte { return markFile(t, newest, unsent) }
 	put(mark, sound(""))
 	if l := reopen(t, path); l.Head() != newest {
@@ -208,8 +208,8 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 }
 
-// TestLedgerLines checks that a line is accepted only if Reserve would write exactly these bytes at this place, even if
-// the line is after the mark.
+// TestLedgerLines checks that a line, even one after the mark, is accepted only if Reserve would write exactly these
+// bytes at this place.
 func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)

@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// TestLostMark checks that a used ledger that lost its mark, or all its files, is not created again, and that the error
-// states what is missing, what this means, and what to do. The file of neighbors' statements shows that a ledger
-// existed.
+// TestLostMark checks that a used ledger that lost its mark, its main file or both cannot be opened and gets no new
+// mark, and that the error states what is missing, what this means, and what to do. If both files are lost, the file of
+// neighbors' statements still shows that the ledger existed.
 func TestLostMark(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines int

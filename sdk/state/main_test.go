@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The simulated disks are small and short-lived, so the collector would run after every few of them.
+// TestMain makes garbage collection less frequent: the simulated disks are small and short-lived, so by default the
+// collector would run after every few of them.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(800)

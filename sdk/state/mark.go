@@ -128,7 +128,8 @@ func (l *Ledger) writeMark(m *highWater) error {
 	return writeSync(l.marks, record, int64(l.place)*l.markRoom)
 }
 
-// newMark replaces the mark file and writes the mark to the first of two places with enough room.
+// newMark replaces the mark file with a file of two places, each with enough room for the mark, and writes the mark to
+// the first place.
 func (l *Ledger) newMark(record []byte) error {
 	err := closeAll(l.marks) // some systems do not replace an open file
 	l.marks, l.place, l.markRoom = nil, 0, blocks(int64(len(record)))

@@ -13,8 +13,8 @@ import (
 )
 
 // simDisk is an in-memory disk that records every step, so that a test can reconstruct the files after a failure of the
-// process or the power at any step. The field files holds what programs see. What the physical disk holds is decided
-// only when a test simulates a crash.
+// process or the power at any step. Programs see the content of its files; what the physical disk holds is decided only
+// when a test simulates a crash.
 type simDisk struct {
 	files map[string][]byte
 	steps []step

@@ -96,7 +96,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	return s, nil
 }
 
-// readAt fills b from off. It fails if the file ends before b is full.
+// readAt fills b with the bytes of r from offset off on. It fails if r ends before b is full.
 func readAt(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {
 		return fmt.Errorf("cannot be read: %w", err)

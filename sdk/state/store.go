@@ -14,7 +14,7 @@ import (
 type Store interface {
 	// Load returns the last two complete saves, newest first. It returns one save if the other save was torn by a crash
 	// or never made, and none in a fresh store. The caller owns the slices. After an error the stored state cannot be
-	// trusted, and the node must not start without a state.
+	// trusted, and the node must not start, even from an empty state.
 	Load() ([]Record, error)
 
 	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. Save

@@ -155,7 +155,7 @@ func (r *csvFile) column(name string, missing error) *column {
 // r.person and r.rule.
 type layout func(r *csvFile) (columns []*column)
 
-// marked returns a layout like l that also treats cells with one of the texts in na as missing.
+// marked returns a layout like l, except that a cell is also missing if its text is in the list na.
 func (l layout) marked(na []string) layout {
 	return func(r *csvFile) []*column {
 		r.na = na

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. If the data has targets, each
-// sample also has a number, its target. The two classes, "low" and "high", then indicate whether the target is below
-// the middle of the range of targets.
+// Data is a labeled data set: Len samples, each with Dim numbers and one of Classes classes. If the data has targets,
+// each sample also has a number to predict, its target. The two classes, "low" and "high", then indicate whether the
+// target is below the middle of the range of targets.
 type Data struct {
 	X       []float32 // the samples one after the other, Len x Dim
 	Y       []int     // the class of each sample, in [0, Classes)
@@ -71,8 +71,8 @@ func (d *Data) WithBias() *Data {
 	return b
 }
 
-// mapped returns a copy with rows of dim numbers. For each row, f computes the new row (to, which starts as zeros) from
-// the old row.
+// mapped returns a copy with rows of dim numbers. For each row, f fills the new row, which starts as zeros, from the
+// old row.
 func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
 	out := d.blank(dim)
 	for i := range d.Y {
@@ -95,7 +95,7 @@ func (d *Data) check() error {
 	return d.checkColumns(d.Dim)
 }
 
-// checkColumns is like check, but the data set may be empty and must have exactly want columns.
+// checkColumns is like check, but the data set may be empty, and its number of columns must equal want.
 func (d *Data) checkColumns(want int) error {
 	if d.Dim != want {
 		return fmt.Errorf("task: data set has %d columns, want %d as in the training set", d.Dim, want)
@@ -224,7 +224,7 @@ func sortValues(values []string) {
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
-// short quotes s, a text from a file, for an error. It cuts s to at most 80 characters.
+// short returns s, which was read from a file, cut to 80 characters and quoted for use in an error message.
 func short(s string) string {
 	const most = 80
 	if cut := fmt.Sprintf("%.*s", most, s); len(cut) < len(s) {

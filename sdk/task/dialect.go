@@ -56,7 +56,7 @@ func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, bel
 
 const byteOrderMark = "\ufeff" // some programs write this mark at the start of UTF-8 files
 
-// headerLength returns the length of a file's text up to the end of the header. The parameter start is the beginning of
+// headerLength returns the length of a file's text up to the end of the header. Its argument holds the first bytes of
 // the file. The header is the first line that is not empty or, if that line names the separator, the line after it.
 func headerLength(start []byte) (length int) {
 	for named := false; ; {

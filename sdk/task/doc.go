@@ -12,9 +12,9 @@
 //  5. Standardize, then project on principal components; both are fitted on the training split.
 //  6. Append a column of ones.
 //
-// The privacy guarantee of a run on the result does not cover what these steps take from the data: means, components,
-// and the categories of a column. [Set].Fitted lists them for a certificate. A [Recipe] avoids the problem: [Fit]
-// takes everything from public data, and [Recipe.Apply] prepares the data of every device with the recipe.
+// The privacy guarantee of a run that uses the set does not cover what these steps take from the data: means,
+// components, and the categories of a column. [Set].Fitted lists them for a certificate. A [Recipe] avoids the problem:
+// [Fit] takes everything from public data, and [Recipe.Apply] prepares the data of every device with the recipe.
 //
 // A [Partition] divides samples among clients: iid, or with the label skew common in studies of federated learning. A
 // [ModelSpec] names a built-in model; a [Model] is the oracle of one client.

@@ -131,8 +131,8 @@ func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	return readCSV(f, path, rule, l)
 }
 
-// like adapts l to one of several files. Each file must have the columns of the first file. The parameter first is nil
-// if this file is the first one. The layout may be called several times for one file.
+// like adapts l to one of several files. Each file must have the columns of the first file. For the first file itself,
+// the argument is nil. The layout may be called several times for one file.
 func (l layout) like(first *csvFile) layout {
 	return func(r *csvFile) []*column {
 		columns := l(r)

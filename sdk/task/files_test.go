@@ -22,7 +22,7 @@ func hospitals(t *testing.T, texts ...string) (files []string) {
 	return files
 }
 
-// lines returns n rows, each formatted with its number and a label; the labels take turns.
+// lines returns n rows, each formatted with its number and, in rotation, one of the labels.
 func lines(n int, format string, label ...string) string {
 	var b strings.Builder
 	for i := range n {

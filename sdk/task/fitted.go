@@ -37,8 +37,8 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell makes Apply leave a constant column unchanged if its index is at least first. The columns from this index on
-// mark missing cells; they are constant if no cell was missing in the training set.
+// tell makes Apply leave constant marker columns unchanged. Marker columns (from index "first" on) mark missing cells;
+// they are constant if no cell was missing in the training set.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
 		if s.Std[j] == 0 {
@@ -133,7 +133,7 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	return out, nil
 }
 
-// orient flips a vector so that its entry of largest magnitude (the first of several) is positive.
+// orient flips a vector so that its first entry of largest magnitude is positive.
 func orient(v []float64) {
 	at := 0
 	for j, x := range v {

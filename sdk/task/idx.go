@@ -15,9 +15,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// The two file types of the IDX format (LeCun, Cortes and Burges, "The MNIST database of handwritten digits"). A file
-// has a magic number (two zero bytes, the element type, the number of dimensions), a big-endian 32-bit size for each
-// dimension, and the elements. Both types hold unsigned bytes (type 8).
+// The magic numbers of the IDX files for images and for labels (LeCun, Cortes and Burges, "The MNIST database of
+// handwritten digits"). An IDX file has a magic number (two zero bytes, the element type, the number of dimensions), a
+// big-endian 32-bit size for each dimension, and the elements, which are unsigned bytes (type 8) here.
 const (
 	imagesMagic = 0x00000803
 	labelsMagic = 0x00000801

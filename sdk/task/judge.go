@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Judge measures the quality of parameters on all samples, which must have classes. It fails if Loss would fail
-// or a probability is NaN.
+// Judge measures the quality of parameters on all samples. The samples must have classes. Judge fails if Loss would
+// fail or a probability is NaN.
 func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	said, ones, err := m.said(x)
 	if err != nil {
@@ -64,8 +64,8 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 
 // Accuracy returns the share of samples, in [0, 1], whose most probable class is the true class. If several classes are
-// equally probable, the first of them is the prediction; a sample whose output is NaN is wrong. Accuracy returns NaN if
-// Loss would fail or the model has a target.
+// equally probable, the first of them is the prediction; a sample whose output is NaN counts as wrong. Accuracy returns
+// NaN if Loss would fail or the model has a target.
 func (m *Model) Accuracy(x []float32) float64 {
 	if m.goal != nil {
 		return math.NaN()

@@ -14,8 +14,8 @@ type Spec struct {
 	// Source is "idx:DIR", "csv:FILE" or "synthetic:clinical".
 	//
 	// DIR holds train-images-idx3-ubyte and train-labels-idx1-ubyte, and the test set with t10k- or test- in place of
-	// train-; or only images-idx3-ubyte and labels-idx1-ubyte. Each may be gzipped and may then end in .gz. Pixels are
-	// scaled to [0, 1].
+	// train-; or only images-idx3-ubyte and labels-idx1-ubyte. These files may be gzipped, with or without .gz at the
+	// end of the name. Pixels are scaled to [0, 1].
 	//
 	// FILE has a header line. Its columns are public, and so are its categories, which come from the whole file.
 	Source string `json:"data"`
@@ -31,13 +31,13 @@ type Spec struct {
 	// outside the range are clipped to it.
 	Target string `json:"target"`
 
-	// Person is the column that identifies the person of a row, if persons have several rows; otherwise it is empty. It
-	// is not a feature. All rows of a person go to the same part of a test split.
+	// Person names the column that identifies the person of each row, if persons have several rows; this column is not
+	// a feature. Otherwise Person is empty. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
 
 	// Missing is the rule for missing cells, as in the field Rule of type [Missing]; if it is empty, missing cells are
-	// errors. "indicator:a,b" marks missing cells of a and b in additional columns even if this data has none there
-	// (the data of other sites may have some). "indicator:*" marks the missing cells of all columns in this way.
+	// errors. "indicator:a,b" adds columns that mark missing cells of a and b, even if this data has no missing cells
+	// there (the data of other sites may have some). "indicator:*" adds such columns for all columns.
 	Missing string `json:"missing"`
 
 	// NA lists further texts that mark a missing cell, such as -9 or 999; the number -9 also matches -9.0. Unlike

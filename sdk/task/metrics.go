@@ -43,16 +43,16 @@ type BinaryMetrics struct {
 	Specificity *Estimate `json:"specificity"` // the recall of class 0
 	PPV         *Estimate `json:"ppv"`         // the precision of class 1
 	NPV         *Estimate `json:"npv"`         // the precision of class 0
-	// AUC is the share of pairs of a sample of class 1 and a sample of class 0 in which the sample of class 1 has the
-	// higher probability; ties count half. The interval follows DeLong et al. (1988) on the logit scale or, if their
-	// variance estimate is 0, is the Wilson interval with the size of the rarer class as the number of trials.
+	// AUC is the share of pairs (a sample of class 0, a sample of class 1) in which the second sample has the higher
+	// probability of class 1; ties count half. The interval follows DeLong et al. (1988) on the logit scale. If their
+	// estimate of the variance is 0, the interval is Wilson's, with as many trials as the rarer class has samples.
 	AUC         *Estimate `json:"auc"`
 	Brier       Estimate  `json:"brier"` // the mean of (p - y)²; its interval is that of a mean on the log scale
 	Calibration []Tenth   `json:"calibration"`
 }
 
-// Tenth covers the samples with a predicted probability of class 1 in [k/10, (k+1)/10); the last Tenth also includes
-// probability 1.
+// Tenth is element k of [BinaryMetrics].Calibration: the samples for which the predicted probability of class 1 is in
+// [k/10, (k+1)/10). The last element also includes probability 1.
 type Tenth struct {
 	Samples int       `json:"samples"`
 	Said    float64   `json:"said"`     // the mean predicted probability of class 1; 0 without samples
@@ -60,7 +60,7 @@ type Tenth struct {
 }
 
 // NumberMetrics measures predicted numbers. MeanRMSE and MeanMAE are the errors of a prediction that is always the mean
-// of the true numbers; its R2 is 0. Each interval is computed on the log scale, for a mean or a ratio of means.
+// of the true numbers; its R2 is 0. Each interval is computed on the log scale, for R2 on the log scale of 1 - R2.
 type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`
@@ -171,7 +171,7 @@ func auc(zeros, ones []float64) *Estimate {
 
 // placements compares each score in a with each score in b; both slices are sorted. wins is twice the number of pairs
 // in which the score from a is larger (a tie counts half). variance is the sample variance, over the scores in a, of
-// the share of such pairs, or 0 if a has a single score.
+// each score's share of such pairs, or 0 if a has a single score.
 func placements(a, b []float64) (wins uint64, variance float64) {
 	count := make([]float64, len(a))
 	below, upTo := 0, 0

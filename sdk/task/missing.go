@@ -27,8 +27,8 @@ type Missing struct {
 	// missing cells of the column. Fill is nil with "drop".
 	Fill []float64 `json:"fill,omitempty"`
 
-	// Columns lists the columns of the file whose missing cells "indicator" marks: all columns with a missing cell in
-	// the data that the rule was fitted on, and all columns that the Spec names.
+	// Columns lists the columns of the file whose missing cells are marked by the rule "indicator": all columns with a
+	// missing cell in the data that the rule was fitted on, and all columns that the Spec names.
 	Columns []string `json:"columns,omitempty"`
 }
 

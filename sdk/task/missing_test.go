@@ -153,8 +153,8 @@ func plainFill(t *testing.T, s Spec, rule string) []float64 {
 	return fill
 }
 
-// TestMissingAtAMember checks that a member's file may have missing cells in columns in which the public data had none.
-// Rows without a label are dropped.
+// TestMissingAtAMember checks that a member's file may have missing cells in columns in which the public data had none,
+// and that rows without a label are dropped.
 func TestMissingAtAMember(t *testing.T) {
 	r := handmade()
 	r.Missing = &Missing{Rule: indicate, Fill: []float64{7, 0.25, 0.75, -1}, Columns: []string{"ward"}}

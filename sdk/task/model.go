@@ -98,8 +98,8 @@ func (m ModelSpec) head(columns, classes int) linear {
 // Start returns the start vector of a run, which depends only on the model's sizes and the seed. It returns nil, which
 // means zeros, unless the model is a valid perceptron. A perceptron cannot start at zeros, where no single weight
 // changes the loss. Its start weights are normal. On columns with a mean square of 1, the input of a hidden unit has
-// variance 1 and the logit of a class has a variance of about 2 (twice the value of He et al., "Delving deep into
-// rectifiers", 2015: single-point queries learned faster from that start). Constant terms are 0.
+// variance 1. The logit of a class has a variance of about 2, twice the value of He et al., "Delving deep into
+// rectifiers", 2015, because single-point queries then learned faster. Constant terms are 0.
 func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	if m.Name != PerceptronModel || m.Validate() != nil {
 		return nil
@@ -286,8 +286,8 @@ func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	return x[m.inner():], u[:m.spec.Hidden+1]
 }
 
-// linear is the last layer of every built-in model, a classifier. It has one row of dim weights for each class or, for
-// two classes, a single row: the weights of class 1 minus the weights of class 0.
+// linear is a linear classifier, the last layer of every built-in model. It has one row of dim weights for each class
+// or, for two classes, a single row: the weights of class 1 minus the weights of class 0.
 type linear struct{ classes, dim int }
 
 func (l linear) parameters() int {

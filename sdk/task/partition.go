@@ -164,7 +164,7 @@ func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int 
 	return parts
 }
 
-// unbalanced divides each class among the clients, then gives each empty client a random sample of the largest client.
+// unbalanced divides each class among the clients. Each empty client then gets one random sample of the largest client.
 func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]int {
 	parts := make([][]int, clients)
 	for c, m := range shuffledClasses(y, classes, seed) {
@@ -268,7 +268,7 @@ func cut(v []int, pieces int) [][]int {
 }
 
 // dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution, by normalizing Gamma draws. A
-// Gamma draw of shape alpha is a draw of shape 1+alpha times U^(1/alpha), with U uniform. Each Gamma draw is computed
+// Gamma draw of shape alpha is U^(1/alpha) times a draw of shape 1+alpha, with U uniform. Each Gamma draw is computed
 // as its logarithm, which cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
@@ -279,9 +279,9 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	return shares
 }
 
-// fitMargins alternately scales the rows and columns of a table until its row sums equal sizes and its column sums
-// equal totals (iterative proportional fitting; Deming and Stephan 1940). sizes and totals must have the same sum. The
-// table is overwritten. Row sums are exact up to rounding; so are column sums, unless 2000 iterations are not enough.
+// fitMargins alternately scales the rows and columns of a table until the row sums match sizes and the column sums
+// match totals (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals must be equal.
+// It overwrites the table. Row sums are exact up to rounding; so are column sums, unless 2000 iterations are too few.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 	const floor, rounds, enough = 1e-9, 2000, 1e-9 // floor replaces zeros, which scaling would never change
 	for _, row := range table {

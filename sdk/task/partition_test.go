@@ -274,7 +274,7 @@ func TestWholeTable(t *testing.T) {
 			t.Fatalf("columns sum to %v, want %v", columnSums, totals)
 		}
 	}
-	// In a table whose sums already equal the margins, every entry changes by less than one.
+	// Rounding a table whose sums already equal the margins changes every entry by less than one.
 	fitted := [][]float64{{1.5, 2.5}, {0.75, 3.25}, {2.75, 1.25}}
 	for i, row := range wholeTable(fitted, []int{4, 4, 4}, []int{5, 7}) {
 		for c, n := range row {

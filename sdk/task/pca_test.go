@@ -32,8 +32,8 @@ func times(m [][]float64, v []float64) []float64 {
 	return out
 }
 
-// checkEigen fails the test unless the vectors are orthonormal and solve Cv = λv, with λ from values in decreasing
-// order.
+// checkEigen fails the test unless the vectors are orthonormal eigenvectors of c whose eigenvalues are the given
+// values, in decreasing order.
 func checkEigen(t *testing.T, c, vectors [][]float64, values []float64, tolerance float64) {
 	t.Helper()
 	for i, v := range vectors {
@@ -81,8 +81,8 @@ func TestJacobi(t *testing.T) {
 }
 
 func TestPCAAgainstBruteForce(t *testing.T) {
-	// The cases cover fewer columns than a Krylov basis has vectors, about as many, and more columns. They also cover
-	// more columns than rows, and many zeros.
+	// Compared with the number of vectors in a Krylov basis, the cases have fewer columns, about as many, or more. One
+	// case has more columns than rows. Many entries are zero.
 	for _, c := range []struct{ rows, dim, n int }{{50, 3, 3}, {200, 30, 5}, {150, 100, 4}, {40, 90, 7}, {60, 20, 20}} {
 		d := random(c.rows, c.dim, 2, 7)
 		for i := range d.X {
@@ -165,7 +165,7 @@ func TestPCAProjection(t *testing.T) {
 	}
 }
 
-// TestPCAApplyBits compares projections with directly computed sums, including the sign of zeros.
+// TestPCAApplyBits checks that projections equal directly computed sums bit for bit, including the sign of zeros.
 func TestPCAApplyBits(t *testing.T) {
 	s := testStream(9)
 	for _, n := range []int{1, 6, 13} {

@@ -110,9 +110,8 @@ func TestPerceptronSlope(t *testing.T) {
 	}
 }
 
-// TestPerceptronInit checks that at the zero vector only the constant terms, whose effect is the same for all samples,
-// change the loss, and that all weights change the loss at the vector that Start returns. That vector depends only on
-// sizes and seed, and has the same bits on every processor.
+// TestPerceptronInit checks that, at the zero vector, no weight alone changes the loss, and that the vector that Start
+// returns has no zero weight. That vector depends only on sizes and seed, and has the same bits on every processor.
 func TestPerceptronInit(t *testing.T) {
 	d := random(50, 6, 2, 3)
 	p := perceptron(d, 8)

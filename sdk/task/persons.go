@@ -22,7 +22,7 @@ func (d *Data) persons() (each [][]int, first []int) {
 	return each, first
 }
 
-// Places returns the largest number of samples of one person. It returns 1 without Person and 0 without samples.
+// Places returns the largest number of samples that any person has. It returns 1 without Person and 0 without samples.
 func (d *Data) Places() (most int) {
 	each, _ := d.persons()
 	for _, samples := range each {

@@ -24,7 +24,7 @@ type Predictor struct {
 	NA  []string // markers of missing cells, as in [Spec]
 
 	// Threshold, if not nil, returns the lowest probability of class 1 at which Evaluate, for two classes, predicts
-	// class 1. Its arguments are the true class and the probability of class 1 of each sample.
+	// class 1. Its arguments are, for each sample, the true class and the probability of class 1.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ward returns a CSV file with two columns of numbers, a column of categories and three classes.
+// ward returns a CSV file with two columns of numbers, a column of categories, and a label column with three classes.
 func ward(rows int) string {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class,b\n")
@@ -20,7 +20,7 @@ func ward(rows int) string {
 	return b.String()
 }
 
-// predictor is a Predictor with arbitrary weights, and the source of the data that its recipe was fitted on.
+// predictor holds a Predictor, its arbitrary weights, and the source of the data that its recipe was fitted on.
 type predictor struct {
 	*Predictor
 	source string

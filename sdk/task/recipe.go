@@ -109,7 +109,7 @@ func (r *Recipe) width() int {
 // Dim returns the number of the model's parameters.
 func (r *Recipe) Dim() int { return r.Model.Dim(r.width(), r.classes()) }
 
-// Start returns the common start of a run with the recipe's model, see [ModelSpec.Start].
+// Start returns the start vector that all members of a run with the recipe's model share; see [ModelSpec.Start].
 func (r *Recipe) Start(seed uint64) []float32 {
 	return r.Model.Start(r.width(), r.classes(), seed)
 }
@@ -246,7 +246,7 @@ func (r *Recipe) checkTable(t *table) error {
 	return nil
 }
 
-// layout finds the columns of the recipe anywhere in the file. The method value r.layout is a layout.
+// layout finds the columns of the recipe anywhere in the file. The method value r.layout has the type layout.
 func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	find := func(name, as string) *column {
 		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
@@ -274,7 +274,7 @@ func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	return append(columns, label)
 }
 
-// CheckFittedOn validates a text for Recipe.FittedOn.
+// CheckFittedOn returns an error if s is not a valid value for Recipe.FittedOn.
 func CheckFittedOn(s string) error {
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	if s == "" || len(s) > maxFittedOn || !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
@@ -370,8 +370,8 @@ func trimmed(texts ...string) bool {
 // leastDivisor is the smallest normal float32, and the lower limit for deviations and scales in a recipe.
 const leastDivisor = 0x1p-126
 
-// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls the function
-// want with true or, for the first number that is too large, with false and an error.
+// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls want with
+// true, or with false and an error that names the first number that is too large.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
 	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
 	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)

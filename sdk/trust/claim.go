@@ -31,8 +31,8 @@ func (p *Peer) First(what Once) bool {
 // Again allows the given messages to be sent once more.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
-// Notice returns a message of kind Conflict: this member continues without the neighbor from the given release on. The
-// argument why states the reason. Notice cuts it to 200 bytes, and the signature does not cover it.
+// Notice returns a message of kind Conflict. It tells the neighbor that this member continues without the neighbor from
+// the given release on, and why. Notice cuts the reason to 200 bytes, and the signature does not cover the reason.
 func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
 	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
 	if l.Signing() {

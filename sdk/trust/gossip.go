@@ -116,7 +116,7 @@ type Question struct {
 	Statement *signed.Statement
 }
 
-// duties returns what must still be sent to all neighbors about a slot in question: first the question without a
+// duties returns the questions about a slot that must still be sent to all neighbors: first the question without a
 // statement, then the question with the statement, each only once. The order in which the question and the statement
 // arrive affects only when they are passed on.
 func (c *claim) duties(s Slot) (list []Question) {
@@ -289,8 +289,8 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	return f
 }
 
-// list returns the digests to send with a release: for each member and epoch the newest digests, at most mostOf, until
-// the total size reaches signed.MaxDigests. Only invented digests can exceed these limits.
+// list returns the digests to send with a release: for each member and epoch, at most mostOf of the newest digests. It
+// stops when the total size reaches signed.MaxDigests. Only invented digests can exceed these limits.
 func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	slices.SortFunc(slots, func(a, b Slot) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(b.Round, a.Round))
@@ -328,7 +328,7 @@ func (g *Gossip) Convict(member int, epoch uint16) bool {
 	return true
 }
 
-// Knows reports whether a message is evidence against a member's epoch that is already convicted.
+// Knows reports whether m is evidence against a member that has already been convicted for the same epoch.
 func (g *Gossip) Knows(m *admm.Message) bool {
 	s, _, err := g.parseDigest(m.Signed.Digests, max(1, m.Round))
 	return err == nil && g.bad[s.Member] > s.Epoch

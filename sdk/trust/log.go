@@ -68,8 +68,8 @@ func (l *Lost) Includes(id string) bool {
 	return err == nil && slices.Contains(c.From, id)
 }
 
-// Loses records a verified checkpoint of another ledger, and the name of the neighbor that showed it. It keeps the
-// largest cost and the weakest unit of each ledger.
+// Loses records a verified checkpoint of another ledger, and the name of the neighbor that showed it. For each ledger
+// it keeps the largest cost and the weakest unit of protection.
 func (l *Log) Loses(e signed.Earlier, by string) {
 	cost, _ := e.Spent(l.Scope)
 	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
@@ -83,7 +83,8 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 	l.Lost[e.LedgerID()] = one
 }
 
-// NewLog returns an empty log for a node that starts. names maps the neighbors' numbers to their names.
+// NewLog returns an empty log for a node that starts. Each key of names is a neighbor's number, and each value its
+// name.
 func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
 	l := &Log{Name: name, Run: run, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
 		Peers: map[int]*Peer{}}

@@ -184,9 +184,9 @@ func TestPlacesAreSigned(t *testing.T) {
 	}
 }
 
-// The model in the Start message of a replacement device must be signed, on the grid too. The exception is a Start that
-// answers this node's own Start, after the release at which this node itself took over: for that release the neighbor
-// has signed only the change.
+// The model in the Start message of a replacement device must be signed, on the grid too. Only a Start that answers
+// this node's own Start may have an unsigned model, if it follows the release at which this node itself took over: for
+// that release the neighbor has signed only the change.
 func TestStartOnTheGridIsSigned(t *testing.T) {
 	a, b := members()
 	s := signed.Statement{Kind: signed.Release, Epoch: 1, Round: 4, Value: signed.Digest(nil, []int32{5, 6})}

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets holds a member's key pair and the offers of other members. Both members of a pair derive the same noise from
-// the keys and the offers. Store Secrets whenever Changed is set.
+// Secrets holds a member's key pair and the offers of other members, which contain their public keys. Both members of a
+// pair derive the same noise from the keys and the offers. Store Secrets whenever Changed is set.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
 	Offer   []byte     // the member's own offer, encoded; nil exactly if Kept is nil

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// world is a fleet that makes releases in step. A random set of members is malicious (bad).
+// world is a fleet whose members make their releases in lockstep. A random set of members is malicious (bad).
 type world struct {
 	t       testing.TB
 	rnd     *rand.Rand
@@ -205,7 +205,7 @@ func (w *world) release(i, to, round int, x []float32) *admm.Message {
 	return m
 }
 
-// lies changes digests and adds invented digests: for future slots, for other epochs, and random ones.
+// lies changes some digests and adds invented digests for random members, epochs and rounds.
 func (w *world) lies(i, round int, list []byte) []byte {
 	list = bytes.Clone(list)
 	for b := range slices.Chunk(list, trust.DigestSize) {

@@ -250,9 +250,9 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	return f, nil
 }
 
-// Decode decodes one frame into m and sets its From and To to 0. Decode reuses the storage of m's vector and grid,
-// empties fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value found
-// and the value wanted; m is then undefined.
+// Decode decodes one frame into m and sets m.From and m.To to 0. It reuses the storage of m's vector and grid, empties
+// fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value found and the
+// value wanted; m is then undefined.
 func (c *Codec) Decode(b []byte, m *admm.Message) error {
 	if err := c.decode(b, m); err != nil {
 		return fmt.Errorf("wire: frame: %w", err)

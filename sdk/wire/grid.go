@@ -96,8 +96,8 @@ func riceParameter(g []int32) (k uint, least int) {
 	return k, least
 }
 
-// riceBits returns the length in bits of the Rice code of g with parameter k. If that length exceeds the limit most,
-// the result is an arbitrary number above the limit.
+// riceBits returns the length in bits of the Rice code of g with parameter k. If the length is greater than the limit
+// "most", the result is an arbitrary number above the limit.
 func riceBits(g []int32, k uint, most int) int {
 	n := len(g) * int(k+1)
 	for i := 0; i < len(g) && n <= most; i++ {
@@ -178,7 +178,7 @@ func (w *bitWriter) bytes() []byte {
 	return w.dst
 }
 
-// bitReader reads bits from b. Beyond the end of b it returns zeros, and the method rest then returns an error.
+// bitReader reads bits from b. Beyond the end of b it returns zeros, and a later call of its method rest fails.
 type bitReader struct {
 	b   []byte
 	at  int // bytes read, including zeros beyond the end of b

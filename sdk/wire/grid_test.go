@@ -39,7 +39,7 @@ func anyInts(n int, seed uint64) []int32 {
 
 var extremes = []int32{0, -1, 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1, math.MinInt32 + 1, 1 << 30}
 
-// withOutliers returns n small numbers, n >= 20, some of which are replaced by the large values in the list extremes.
+// withOutliers returns n small numbers, n >= 20, some of which are replaced by the large values in "extremes".
 func withOutliers(n int) []int32 {
 	g := gridNormals(n, 16, 5)
 	for i, x := range extremes[3:] {
@@ -193,8 +193,8 @@ func TestGridSize(t *testing.T) {
 				h = source
 			}
 			// From dimension 10,000 on, a grid takes at most 3 % more than its entropy, not counting the frame's own 12
-			// bytes, which matter only for small numbers. The limit is 6 % for numbers around 1, which occur only on a
-			// grid as coarse as the noise, because no parameter of the Rice code fits them well.
+			// bytes, which matter only if the numbers are small. For numbers around 1 the limit is 6 %, because no
+			// parameter of the Rice code fits them well; they occur only on a grid as coarse as the noise.
 			most := 1.03
 			if sd == 1 {
 				most = 1.06
@@ -222,7 +222,7 @@ func TestGridSize(t *testing.T) {
 	}
 }
 
-// Decode refuses a packed grid of dimension 100 with any of these errors.
+// Decode fails for each of these errors in a packed grid of dimension 100.
 func TestDecodeRefusesPacked(t *testing.T) {
 	const dim = 100
 	ones := bytes.Repeat([]byte{0xff}, 300)

@@ -90,8 +90,8 @@ func checkName(field, s string) error {
 	return nil
 }
 
-// DecodeHello decodes a hello as strictly as a frame and keeps no reference to b. [Hello.Check] compares the decoded
-// hello with the expected hello.
+// DecodeHello decodes a hello as strictly as [Codec.Decode] decodes a frame, and keeps no reference to b. [Hello.Check]
+// compares the decoded hello with the expected hello.
 func DecodeHello(b []byte) (Hello, error) {
 	h, err := decodeHello(b)
 	if err != nil {
@@ -122,8 +122,8 @@ func decodeHello(b []byte) (h Hello, err error) {
 }
 
 // Check compares a received hello with the expected hello. The error lists every differing field with both values. A
-// fleet hash is shown by its first eight bytes and, if both hellos have sections, with the names of the sections that
-// differ.
+// fleet hash is shown as its first eight bytes. If both hellos have sections, the names of the sections that differ
+// follow the two hashes.
 func (h Hello) Check(want Hello) error {
 	var errs []error
 	differ := func(field, format string, found, wanted any, more string) {

@@ -331,8 +331,8 @@ func TestFieldsOfKinds(t *testing.T) {
 		{admm.Start, 9, []int{7, 10}, []int{12, 17, 18}},
 		{admm.Question, 10, []int{19}, []int{13}},
 	} {
-		// The function try decodes and encodes a frame of the fields with these keys. The error must contain want; an
-		// empty want means no error.
+		// try decodes a frame that has the fields with the given keys and, unless decodeOnly is set, encodes the same
+		// message. The error must contain want; an empty want means no error.
 		try := func(keys []int, want string, decodeOnly bool) {
 			t.Helper()
 			name := fmt.Sprintf("%s with %v", kind.kind, keys)

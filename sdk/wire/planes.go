@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// blockSize is the maximum number of bytes or numbers compressed together. It is part of the format. It keeps the work
-// space small, a block's compressed length within two bytes, and the block far below huff0's limit.
+// blockSize is the maximum number of bytes or numbers compressed together. It is part of the format. This size keeps
+// the work space small and the block far below huff0's limit, and lets a block's compressed length fit into two bytes.
 const blockSize = 1 << 16
 
 // Forms of a block of bytes; see FORMAT.md.

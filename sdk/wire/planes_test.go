@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Decode refuses planes of dimension 100 with any of these errors.
+// Decode fails for each of these errors in planes of dimension 100.
 func TestDecodeRefusesPlanes(t *testing.T) {
 	const dim = 100
 	repeat := func(b ...byte) (p []byte) {
@@ -46,7 +46,7 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 	}
 }
 
-// Decode refuses blocks of the wrong length, such as valid huff0 for a plane of a smaller or larger vector.
+// Decode refuses blocks of the wrong length, such as a valid huff0 block for a plane of a smaller or larger vector.
 func TestDecodeRefusesPlanesOfOtherDimension(t *testing.T) {
 	frame := mustAppend(t, newCodec(t, 1000), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(1000, 1)})
 	for _, dim := range []int{900, 996, 999, 1001, 1004, 1100} {

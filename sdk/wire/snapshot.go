@@ -86,7 +86,7 @@ type neighbor struct {
 	Flow       floats   `cbor:"13,keyasint"`
 }
 
-// maxCut is the bit pattern of the largest float32. The bit patterns of non-negative numbers increase with the numbers.
+// maxCut is the bit pattern of the largest float32. Non-negative floats have the same order as their bit patterns.
 const maxCut = 0x7f7fffff
 
 // Bounds on the size of a snapshot in bytes, without the numbers in its vectors.
@@ -100,9 +100,9 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound on the length, in bytes, of every snapshot with dim coordinates, the given number
-// of edges, and samples numbers in Last, for dim and samples in 0..MaxDim. MaxSnapshot returns the largest int if the
-// bound overflows.
+// MaxSnapshot returns an upper bound on the length, in bytes, of a snapshot with dim coordinates, the given number of
+// edges, and a vector Last for the given number of samples. dim and samples must be in 0..MaxDim. MaxSnapshot returns
+// the largest int if the bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))

@@ -95,8 +95,8 @@ type node struct {
 	room map[string]chan struct{} // per sender, one token for each of its frames in inbox
 }
 
-// roomFor returns a channel that contains one token for each frame of the sender in the inbox. The channel's capacity
-// is window.
+// roomFor returns a channel that contains one token for each frame in the inbox that came from the sender. The
+// channel's capacity is window.
 func (e *node) roomFor(sender string) chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -175,8 +175,8 @@ func TestCloseEndsWaiting(t *testing.T) {
 	})
 }
 
-// TestMemberReturns checks that when a member closes, the frames that it has not received are lost, and a Send that
-// waits for the member returns.
+// TestMemberReturns checks that when a member closes, the frames that it has not received are lost, and that a pending
+// call of Send to that member returns.
 func TestMemberReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New("a", "b")

@@ -14,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// defaultMaxAge is the default of [Config.MaxAge].
 const defaultMaxAge = 7 * 24 * time.Hour
 
 // Config describes a node, its neighbors and its broker.

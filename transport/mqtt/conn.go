@@ -104,7 +104,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	r := bufio.NewReader(in)
 	_ = c.SetWriteDeadline(time.Now().Add(t.connect))
 	// In TLS 1.3, a broker refuses a certificate only after this end has finished its handshake, and then closes the
-	// connection. So this write may fail even though the reason is already waiting to be read.
+	// connection. So this write may fail even though the reason for the refusal can still be read.
 	_, wrong := c.Write(h.packet(t.keepAlive))
 	p, err := readPacket(r, h.maxPacket)
 	var a reply
@@ -283,8 +283,8 @@ func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Durati
 	return n.last, answer, n.timing.answer + time.Duration(n.bytes/slowest)*time.Second
 }
 
-// result waits for an answer until the time limit. If no answer arrives, it ends the connection, because MQTT allows a
-// message to be sent again only on a new connection.
+// result waits for an answer until the time limit expires. If no answer arrives, it ends the connection, because MQTT
+// allows a message to be sent again only on a new connection.
 func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duration) (reply, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()

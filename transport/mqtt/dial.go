@@ -30,7 +30,7 @@ type dialer struct {
 func newDialer(cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, cfg.direct), cfg: cfg}
 	if u, _, _ := sealed.Split(cfg.URL); u.Scheme != "wss" {
-		// Ignore HTTPS_PROXY unless the scheme is wss: an HTTPS proxy rarely allows connections to other ports.
+		// Ignore HTTPS_PROXY unless the scheme is wss: an HTTPS proxy rarely allows ports other than 443.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d

@@ -81,8 +81,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestProbe checks that Probe distinguishes a broker with a small packet limit, a broker with invalid answers, and a
-// broker that does not answer.
+// TestProbe checks that Probe distinguishes a broker with a small packet limit, a broker that sends invalid answers,
+// and a broker that does not answer.
 func TestProbe(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}, MaxFrame: 1 << 20}
 	ask := func(b *toy) *Answer {
@@ -131,7 +131,7 @@ func TestProbe(t *testing.T) {
 }
 
 // replay starts a broker and returns its URL. The broker reads the CONNECT packet of a node and then sends the bytes in
-// the parameter after.
+// the parameter "after".
 func replay(t *testing.T, after ...[]byte) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -261,8 +261,8 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// TestPackets checks that the package can read the packets that it writes, including lengths at the limits of the
-// encoding.
+// TestPackets checks that the package can read the packets that it writes, including packets whose lengths are at the
+// limits of the encoding.
 func TestPackets(t *testing.T) {
 	for _, n := range []int{0, 1, 127 - 20, 127, 128, 16383, 16384, 2097151 - 30} {
 		payload := bytes.Repeat([]byte{1}, n)

@@ -102,8 +102,8 @@ func (n *line) carry(to, from net.Conn) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// TestMosquittoBytes checks that a frame takes as many bytes on the network as spade-edge plan estimates, except for
-// TCP and IP headers, which the test cannot see.
+// TestMosquittoBytes checks that a frame takes as many bytes on the network as the command "spade-edge plan" estimates.
+// TCP and IP headers are excluded, because the test cannot see them.
 func TestMosquittoBytes(t *testing.T) {
 	b := newMosquitto(t, "tls")
 	l := newLine(t, strings.TrimPrefix(b.url(), "tls://"), 0, 0)
@@ -133,10 +133,10 @@ func TestMosquittoBytes(t *testing.T) {
 	}
 }
 
-// TestRoundsOverBadLine measures the rounds per minute over bad links, with a broker and with websockets. It runs only
-// if the environment variable SPADE_LINE is set. Every device has a link with a round-trip time of 500 ms that loses 1%
-// of the segments. A direct connection between two devices crosses two such links; a connection to the broker crosses
-// one.
+// TestRoundsOverBadLine measures the rounds per minute over bad links, once through a broker and once over direct
+// websockets. It runs only if the environment variable SPADE_LINE is set. Every device has a link with a round-trip
+// time of 500 ms that loses 1% of the segments. A direct connection between two devices crosses two such links; a
+// connection to the broker crosses one.
 func TestRoundsOverBadLine(t *testing.T) {
 	if os.Getenv("SPADE_LINE") == "" {
 		t.Skip("takes two minutes: SPADE_LINE=1")

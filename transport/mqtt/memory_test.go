@@ -30,9 +30,9 @@ const maxResident = 12 << 20
 const guest = 0x10000000000
 
 // TestMosquittoIdleMemory checks that an idle node on linux/arm/6 uses at most maxResident bytes of memory. It runs a
-// program with one node in an emulator, over TLS, with four neighbors and models of 1,000 numbers. Three neighbors keep
-// up; the fourth never finishes its first query, so the node waits. The test measures only the program's memory, not
-// the emulator's.
+// program with one node in an emulator. The node connects over TLS and has four neighbors and a model of 1,000 numbers.
+// Three neighbors keep up; the fourth never finishes its first query, so the node waits. The test measures only the
+// program's memory, not the emulator's.
 func TestMosquittoIdleMemory(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-arm")
 	if err != nil || testing.Short() {

@@ -161,7 +161,7 @@ func (b *mosquitto) Stop() {
 
 func (b *mosquitto) restart() { b.Stop(); b.Start() }
 
-// HangUp does nothing, because there are no connections through a tunnel to close.
+// HangUp does nothing, because there are no tunneled connections to close.
 func (b *mosquitto) HangUp() {}
 
 func (b *mosquitto) url() string {
@@ -268,8 +268,8 @@ func TestMosquittoKills(t *testing.T) {
 	}
 }
 
-// TestMosquittoBehindProxy checks that the members compute the correct models if they connect to the broker by
-// websockets over TLS, through a proxy that sometimes closes all connections.
+// TestMosquittoBehindProxy checks that the members compute the correct models if they connect to the broker over
+// websockets with TLS, through a proxy that sometimes closes all connections.
 func TestMosquittoBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 6),
 		func(run string) *brokertest.Network { return brokertest.Ring(run, 5, true, 16) },
@@ -291,8 +291,8 @@ func (b behind) HangUp() { b.tunnel.HangUp() }
 // TestMosquittoLongCut cuts members off from the broker for a second each.
 func TestMosquittoLongCut(t *testing.T) { brokertest.LongCut(t, time.Second, newMosquitto(t)) }
 
-// same runs five private members over ends that it opens with the parameter open, and checks that their releases equal
-// those of a fault-free run.
+// same opens the transports of five private members with the function open, runs the members, and checks that their
+// releases equal those of a fault-free run.
 func same(t *testing.T, name string, open brokertest.Opener, released func(member, round int)) {
 	t.Helper()
 	n := brokertest.Ring(name, 5, true, 16)
@@ -306,8 +306,8 @@ func same(t *testing.T, name string, open brokertest.Opener, released func(membe
 	}
 }
 
-// TestMosquittoFullQueue checks that a sender repeats the frames that the broker drops if more than two messages wait
-// for an absent member.
+// TestMosquittoFullQueue uses a broker that queues at most two messages for an absent member and drops all others. It
+// checks that the sender repeats the dropped frames.
 func TestMosquittoFullQueue(t *testing.T) {
 	b := newMosquitto(t, "max_queued_messages 2", "max_inflight_messages 1")
 	var way brokertest.Way

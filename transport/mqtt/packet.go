@@ -35,7 +35,7 @@ const (
 	propMaxPacket     = 0x27
 )
 
-// These are the reason codes (section 2.4) with special handling.
+// The client handles these reason codes (section 2.4) specially.
 const (
 	reasonNobody        = 0x10 // no session subscribes to the topic
 	reasonProtocol      = 0x82
@@ -161,8 +161,8 @@ type properties struct {
 	reason string
 }
 
-// get returns the property with the given identifier. If the packet does not have that property, get returns the
-// parameter absent.
+// get returns the property with the given identifier, or the value of the parameter absent if the packet does not have
+// that property.
 func (p *properties) get(id byte, absent uint32) uint32 {
 	if p.has>>id&1 == 0 {
 		return absent

@@ -29,7 +29,7 @@ func TestMosquittoWakes(t *testing.T) {
 }
 
 // TestMosquittoRepeats checks that each repeat of a frame for a sleeping member expires when the next repeat may be
-// sent. The broker must keep only the first copy, until MaxAge, and the latest repeat.
+// sent. The broker must keep only the first copy (until MaxAge) and the latest repeat.
 func TestMosquittoRepeats(t *testing.T) {
 	b := newMosquitto(t)
 	setup := brokertest.Setup{Run: "run", Name: "c", Peers: []string{"a"}}
@@ -55,8 +55,8 @@ func TestMosquittoRepeats(t *testing.T) {
 	}
 }
 
-// TestMosquittoSessionEnds checks that if the broker ends a member's session, the member creates a new session, and
-// Opened notifies the member's peer.
+// TestMosquittoSessionEnds checks that if the broker ends a member's session, the member creates a new session, and the
+// member's peer is notified through Opened.
 func TestMosquittoSessionEnds(t *testing.T) {
 	b := newMosquitto(t, "log_type all")
 	b.before = func(cfg *Config) { cfg.MaxAge = time.Second }

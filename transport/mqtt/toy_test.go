@@ -21,7 +21,7 @@ var quick = timing{
 }
 
 // toy is a broker that the test controls. It confirms each message that a member publishes and passes the message to
-// the function do.
+// the function in its field "do".
 type toy struct {
 	t        testing.TB
 	listener net.Listener
@@ -260,7 +260,7 @@ func configure(s brokertest.Setup, url string) Config {
 
 type hostile struct{ *toy }
 
-// End opens an end that repeats frames often, because the hostile broker drops many of them.
+// End opens a transport that repeats frames often, because the hostile broker drops many of them.
 func (h hostile) End(s brokertest.Setup) (brokertest.End, error) {
 	cfg := h.of(s)
 	cfg.timing.repeatMax = 200 * time.Millisecond

@@ -56,9 +56,9 @@ func build(cfg Config) (*Transport, error) {
 // client connects with the same id.
 func ClientID(run, member string) string { _, self := sealed.Tags(run, member); return self }
 
-// Topics returns the two topic filters that a broker's access list needs for a member of a run. The filter publish
-// matches the topics on which this member, and no other member, publishes. The filter read matches the topics to which
-// this member subscribes.
+// Topics returns the two topic filters that a broker's access list needs for a member of a run. The first result
+// matches the topics on which this member, and no other member, publishes. The second result matches the topics to
+// which this member subscribes.
 func Topics(run, member string) (publish, read string) {
 	ofRun, self := sealed.Tags(run, member)
 	return topic(ofRun, self, "+"), topic(ofRun, "+", self)

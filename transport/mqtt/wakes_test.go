@@ -17,8 +17,8 @@ import (
 // wakes simulates, in compressed time, a device that wakes, executes a round and sleeps. The device is member "a" of
 // five private members. Once the broker has the device's messages for a round, the device is cut off from the broker
 // for a while. If restart is true, the device's process also ends, and a new process starts. The device waits only two
-// seconds for final messages, because the old process may have already received them. The models must equal those of a
-// fault-free run.
+// seconds for final messages, because messages that an old process has received do not arrive again. The models must
+// equal those of a fault-free run.
 //
 // wakes returns how many times the device woke, and the maximum number of bytes that it received in one waking period.
 func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Opener) (woken int, most int64) {
@@ -118,8 +118,8 @@ func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Open
 	return woken, most
 }
 
-// dozing is an end that delivers no frames while the mutex mu is locked, which simulates a device that sleeps after its
-// round.
+// dozing is a transport that delivers no frames while the mutex mu is locked, which simulates a device that sleeps
+// after its round.
 type dozing struct {
 	brokertest.End
 	mu sync.Mutex

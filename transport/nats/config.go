@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	// defaultMaxAge is the default of [Config.MaxAge].
 	defaultMaxAge = 7 * 24 * time.Hour
 
 	// maxPiece is the maximum length, in bytes, of the piece of a frame that one message carries.

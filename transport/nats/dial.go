@@ -28,7 +28,7 @@ func newDialer(ctx context.Context, cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, nil), ctx: ctx, timeout: cfg.timing.connect}
 	d.via.Store("")
 	if u, web, _ := sealed.Split(cfg.URLs[0]); !web || u.Scheme != "wss" {
-		// Ignore HTTPS_PROXY unless the scheme is wss: an HTTPS proxy rarely allows connections to other ports.
+		// Ignore HTTPS_PROXY unless the scheme is wss: an HTTPS proxy rarely allows ports other than 443.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d
@@ -66,7 +66,8 @@ func (c *doorstep) Write(b []byte) (int, error) {
 	return len(b), nil // the next read reports the end of the connection, or the deadline of Dial
 }
 
-// SetDeadline records that the broker has admitted the client. The client signals this by setting a zero deadline.
+// SetDeadline sets the deadlines of the connection. The client sets a zero deadline once the broker has admitted it, so
+// SetDeadline also records whether t is zero.
 func (c *doorstep) SetDeadline(t time.Time) error {
 	c.in.Store(t.IsZero())
 	return c.Conn.SetDeadline(t)

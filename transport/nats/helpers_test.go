@@ -105,7 +105,7 @@ func (b *broker) of(s brokertest.Setup) Config {
 	return cfg
 }
 
-// way dials the broker for a client, through a proxy if there is one. A test can cut the network in between.
+// way dials the broker for a client, through a proxy if there is one. A test can interrupt the connections.
 type way struct {
 	*brokertest.Way
 	dialer *dialer

@@ -26,7 +26,7 @@ type hostile struct {
 	do  func(m brokertest.Message)
 }
 
-// newHostile prepares a server for a run. The broker forwards no messages until the field do is set.
+// newHostile prepares a server for a run. It forwards no messages until the test sets the field "do".
 func newHostile(t *testing.T, run string) *hostile {
 	t.Helper()
 	h := &hostile{broker: newBroker(t)}

@@ -60,9 +60,9 @@ func ports(t *testing.T, n int) (all []string) {
 	return all
 }
 
-// TestLeaf connects half of a fleet to the hub and half to a leaf node, a server that dials the hub through a proxy. It
-// uses the server configurations in the README. The link between the leaf node and the hub is cut twice, and the models
-// must equal those of a fault-free run.
+// TestLeaf connects half of a fleet to one server (the hub) and half to another (the leaf node), which dials the hub
+// through a proxy. Both servers have the configurations in the README. The link between them is cut twice, and the
+// models must equal those of a fault-free run.
 func TestLeaf(t *testing.T) {
 	e := newEstate(t)
 	e.Stop() // the test needs only its certificate

@@ -186,9 +186,9 @@ func serve(dir string, port int) {
 	os.Exit(0)
 }
 
-// TestKilledServer checks that a broker that is set up as in production does not admit a client that presents no
-// credentials or trusts another certificate authority. It then kills nodes and the server process, which has unwritten
-// data; the models must equal those of a fault-free run.
+// TestKilledServer uses a broker that is set up as in production. A client must not be able to connect if it presents
+// no credentials or does not trust the broker's certificate authority. The test then kills nodes, and kills the server
+// process while it has unwritten data. The models must equal those of a fault-free run.
 func TestKilledServer(t *testing.T) {
 	b := newEstate(t)
 	for what, options := range map[string][]client.Option{

@@ -70,8 +70,8 @@ func TestStoreAndForward(t *testing.T) {
 	}
 }
 
-// TestRepeats checks that a frame that is repeated while the peer sleeps displaces no other frame, and that some
-// repeats are not sent to the broker.
+// TestRepeats checks repeats of a frame for a sleeping peer: they must not displace any other frame, and repeats that
+// are not due yet must not be sent to the broker.
 func TestRepeats(t *testing.T) {
 	b := newBroker(t)
 	a := open(t, b.config("run", "a", "b"))

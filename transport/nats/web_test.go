@@ -31,7 +31,7 @@ const (
 	excepted = "direct.invalid" // host that NO_PROXY excludes from the environment's proxy
 )
 
-// newFar creates an estate whose members use websockets and reach it only through a proxy.
+// newFar creates a broker as newEstate does, but its members use websockets and reach it only through a proxy.
 func newFar(t *testing.T) *broker {
 	t.Helper()
 	b := newEstate(t)
@@ -69,8 +69,8 @@ func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
 
-// TestBrokenProxy checks that, for each failure at a proxy, the node reports one clear error without credentials and
-// retries until the proxy works.
+// TestBrokenProxy checks that, for each failure at a proxy, the node reports one clear error that contains no
+// credentials, and retries until the proxy works.
 func TestBrokenProxy(t *testing.T) {
 	b := newFar(t)
 	p := b.tunnel
@@ -218,7 +218,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestProbe checks that a probe reports what the broker stores for the peers and changes nothing.
+// TestProbe checks that a probe reports which peers have a hello at the broker, that it is invisible to the peers, and
+// that it reports an error if the broker is down.
 func TestProbe(t *testing.T) {
 	b := newBroker(t)
 	n := brokertest.Ring("run", 8, false, 2)

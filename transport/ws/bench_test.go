@@ -21,7 +21,8 @@ var ways = []struct {
 	mesh func(b *testing.B, size int) mesh
 }{{"ws", wsMesh}, {"tls", rawMesh(true)}, {"tcp", rawMesh(false)}}
 
-// cpuTime returns the process's user and system time. It is nil on platforms without this information.
+// cpuTime returns the sum of the process's user and system time. The variable is nil on platforms without this
+// information.
 var cpuTime func() time.Duration
 
 // BenchmarkRound measures the network cost of a round. Each of five nodes sends a frame of d float32 values to its four

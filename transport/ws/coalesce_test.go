@@ -30,8 +30,9 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestCoalescerKeepsEverything checks that a coalescer, held or not, passes on all data in order, whatever the sizes of
-// the writes. A held coalescer must pass data on in blocks that are full, except for the last block.
+// TestCoalescerKeepsEverything checks that a coalescer passes on all data in order, whatever the sizes of the writes
+// and whether or not it collects them. A coalescer that collects writes must pass data on in full blocks, except for
+// the last block.
 func TestCoalescerKeepsEverything(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink
@@ -111,8 +112,8 @@ func TestCoalescerReportsErrors(t *testing.T) {
 	}
 }
 
-// TestPingsBetweenFrames checks that frames stay intact when the library answers pings from the reading goroutine while
-// another goroutine sends a frame in several writes.
+// TestPingsBetweenFrames checks that frames stay intact when one goroutine sends a frame in several writes while the
+// websocket library, in the reading goroutine, answers pings.
 func TestPingsBetweenFrames(t *testing.T) {
 	const frames = 30
 	b := start(t, "b", nil, peerOf("a"))

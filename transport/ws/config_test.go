@@ -95,7 +95,7 @@ func TestConfigFaultsOfTheNode(t *testing.T) {
 	}
 }
 
-// two is a fleet with the members a and b. Only a has an address.
+// two is a fleet with the members "a" and "b". Only member "a" has an address.
 type two struct{ at string }
 
 func (f two) Peers(member string) []Peer {

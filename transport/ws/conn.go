@@ -78,9 +78,9 @@ type conn struct {
 	dialed   string // the address that this end dialed; empty if the other end dialed
 	maxFrame int
 
-	// in holds the first bytes of the message being read, and rest is the part of these bytes that readBody has not
-	// returned yet. One call into the library takes as long as reading a small message, so each call reads the header
-	// together with the start of the body.
+	// The buffer "in" contains the first bytes of the message being read. The slice rest is the part of these bytes
+	// that readBody has not returned yet. One call into the library takes as long as reading a small message, so each
+	// call reads the header together with the start of the body.
 	in   [512]byte
 	rest []byte
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// connectProxy starts an HTTP proxy and returns its URL. If a function is stored in the parameter does, the proxy calls
-// this function for each connection instead of answering correctly.
+// connectProxy starts an HTTP proxy and returns its URL. If the pointer "does" is not nil, the proxy calls the function
+// that it points to for each connection instead of answering correctly.
 func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *url.URL {
 	t.Helper()
 	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// many returns how often a test repeats its steps: the parameter few, unless the named environment variable sets
-// another number.
+// many returns how often a test repeats its steps: the number in the named environment variable if it is set, and
+// otherwise the parameter few.
 func many(t *testing.T, variable string, few int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -80,8 +80,9 @@ func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport,
 	return New(cfg)
 }
 
-// couple returns the names of two members. The names, and thus the keys, are different for each i and each process,
-// because another process may take a port that is briefly free and must not be mistaken for the peer.
+// couple returns the names of two members. The names, and thus the keys, are different for each i and each process.
+// This prevents a node from mistaking another process for the peer if that process takes over a port that was briefly
+// free.
 func couple(i int) []string {
 	id := fmt.Sprint(os.Getpid(), "-", i)
 	return []string{"a" + id, "b" + id}
@@ -320,7 +321,7 @@ func TestRestartReplacesDeadConnection(t *testing.T) {
 	}
 }
 
-// deaf is a connection that reports its end only after release is closed.
+// deaf is a connection that reports its end only after the channel release has been closed.
 type deaf struct {
 	net.Conn
 	release chan struct{}

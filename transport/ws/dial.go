@@ -105,8 +105,8 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	return t.serve(p, c, address, func() { stop() })
 }
 
-// connect returns a connection to a peer on which both ends have proved their keys. If connect fails, the returned link
-// contains only the name of the proxy, if any.
+// connect opens a connection to a peer and returns it after both ends have proved their keys. If connect fails, the
+// returned link contains only the name of the proxy, if any.
 func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
 	host, hostPort, err := transport.ParseAddress(address)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestReconnectAfterCut(t *testing.T) {
 		a.send(t, "b", []byte{i})
 		b.expect(t, "a", []byte{i})
 		between.cut()
-		// Wait until both ends have detected the cut: a frame sent before that may be lost.
+		// Wait until both ends have detected the cut, because a frame that is sent earlier may be lost.
 		a.awaitCount(t, "msg=disconnected", int(i)+1)
 		b.awaitCount(t, "msg=disconnected", int(i)+1)
 	}
@@ -70,8 +70,8 @@ func TestBrokenFrameIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestTruncatedMessageIsNoFrame checks that a node does not deliver a message if the connection ends between two of its
-// websocket frames. In this case the library reports a regular end of the message.
+// TestTruncatedMessageIsNoFrame checks that a node does not deliver an incomplete message if the connection ends
+// between two websocket frames of that message. In this case the library reports a regular end of the message.
 func TestTruncatedMessageIsNoFrame(t *testing.T) {
 	const announced = 1000
 	b := start(t, "b", nil, peerOf("a"))

@@ -110,7 +110,7 @@ func (l *logbook) count(word string) int {
 	return strings.Count(l.text.String(), word)
 }
 
-// running is the number of open nodes. The tests in this package do not run in parallel.
+// running is the number of open nodes. It needs no lock, because the tests in this package do not run in parallel.
 var running int
 
 type node struct {
@@ -150,7 +150,8 @@ func start(t *testing.T, name string, change func(*Config), peers ...Peer) node 
 	return node{tr, book}
 }
 
-// pair starts two nodes: "a" dials and "b" listens. If changeA and changeB are not nil, they change the configurations.
+// pair starts two nodes: "a" dials and "b" listens. The functions changeA and changeB may change the configurations of
+// "a" and "b"; either function may be nil.
 func pair(t *testing.T, changeA, changeB func(*Config)) (a, b node) {
 	t.Helper()
 	b = start(t, "b", changeB, peerOf("a"))
@@ -247,7 +248,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	return secure, link{secure: &coalescer{Conn: secure}, tcp: tcp}, secure.Handshake()
 }
 
-// dialRaw opens a websocket to a node with the key of the member keyName. The caller must send the hello.
+// dialRaw uses the key of the member keyName to open a websocket to a node. The caller must send the hello.
 func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	t.Helper()
 	secure, l, err := dialTLS(t, to, keyName, nil)

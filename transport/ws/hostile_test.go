@@ -353,7 +353,7 @@ func TestFloodOfStrangers(t *testing.T) {
 			conns[0].Close()
 			conns = conns[1:]
 		}
-		// Ignore errors: the node closes callers that exceed its limit.
+		// Ignore errors: the node closes the connections of callers beyond its limit.
 		switch i % 5 {
 		case 0:
 		case 1:
@@ -399,8 +399,8 @@ func TestFloodOfStrangers(t *testing.T) {
 	}
 }
 
-// wrongKeys makes callers with wrong keys connect, at most 1,000 per second, until strangers/2 calls have been made.
-// The function stop ends the calls and returns the number of calls made.
+// wrongKeys simulates callers with wrong keys. They make at most 1,000 calls per second and about strangers/2 calls in
+// total. The function stop ends the calls and returns the number of calls made.
 func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	const callers = 4
 	var over atomic.Bool

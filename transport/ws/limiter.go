@@ -11,7 +11,7 @@ import (
 const (
 	// handshakeLimit is the maximum number of unauthenticated callers at any time.
 	handshakeLimit = 64
-	// peerLimit is the maximum number of connections from one peer whose hellos have not been accepted yet.
+	// peerLimit is the maximum number of connections from one peer that still wait for their hellos to be accepted.
 	peerLimit = 4
 	// keptPlaces is the number of places that the limiter keeps for a source from which a peer has connected before, or
 	// in which a peer has an address. While at most this many callers from that source are pending, the limiter closes
@@ -143,7 +143,6 @@ func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 	return true
 }
 
-// remove removes a caller from the pending callers.
 func (d *handshakeLimiter) remove(c *caller) {
 	d.pending[c.peer] = slices.DeleteFunc(d.pending[c.peer], func(o *caller) bool { return o == c })
 }

@@ -84,7 +84,8 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 }
 
 // flood opens bare TCP connections from the given loopback address to a node, at the given rate per second, until stop
-// is called. It sends the bytes in say on each connection. The function stop returns the number of connections made.
+// is called. On each connection it sends the bytes in the parameter "say". The function stop returns the number of
+// connections made.
 func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func() (made int64)) {
 	t.Helper()
 	var made atomic.Int64
@@ -199,8 +200,8 @@ func TestLimiterUnderFlood(t *testing.T) {
 	}
 }
 
-// TestTokenSecret checks that both ends of an edge derive the same secret, which relies on converting Ed25519 keys to
-// X25519 keys.
+// TestTokenSecret checks that both ends of an edge derive the same secret from their Ed25519 keys, which are converted
+// to X25519 keys.
 func TestTokenSecret(t *testing.T) {
 	a, b := keyOf("a"), keyOf("b")
 	one, other := tokenSecret(a, publicOf("b")), tokenSecret(b, publicOf("a"))

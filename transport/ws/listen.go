@@ -120,7 +120,7 @@ func drain(raw net.Conn) {
 }
 
 // answer reads the only HTTP request on a connection. It answers a probe, or upgrades the connection to a websocket. It
-// does not use an [http.Server], which would set its own deadlines and keep other connections open.
+// does not use an [http.Server], because that would set its own deadlines.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	// The websocket keeps both buffers. They are small because longer reads and writes bypass them.
 	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)

@@ -128,7 +128,8 @@ func TestUselessTraffic(t *testing.T) {
 	}
 }
 
-// TestUselessTrafficIsForgotten checks that a peer's allowance recovers with time, but not by opening a new connection.
+// TestUselessTrafficIsForgotten checks that a peer's allowance recovers over time, and that a new connection does not
+// raise the allowance above its limit.
 func TestUselessTrafficIsForgotten(t *testing.T) {
 	if !strings.Contains(errUseless.Error(), fmt.Sprint(uselessLimit)) {
 		t.Errorf("%v, with a limit of %d", errUseless, uselessLimit)

@@ -157,8 +157,8 @@ func (b brief) Error() string { return shorten(b.error.Error(), 1000) }
 
 func (b brief) Unwrap() error { return b.error }
 
-// failed records a failed attempt to connect, unless another connection exists by now. It logs each reason as a warning
-// only once until the next successful connection.
+// failed records a failed attempt to connect, unless another connection exists by now. Between two successful
+// connections, it logs each reason as a warning only once.
 func (t *Transport) failed(p *peer, where string, err error) {
 	if t.ctx.Err() != nil {
 		return

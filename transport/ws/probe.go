@@ -35,7 +35,7 @@ type Answer struct {
 // this node, even if another process of the node has that connection. If a peer does not answer within 15 s, or before
 // ctx ends, its Answer.Err is not nil. Probe does not listen. It returns an error only if cfg is invalid.
 //
-// A probe is an HTTP POST request with the hello as its body, in place of the request for a websocket. The answer has
+// A probe is an HTTP POST request that contains the hello and is sent instead of a websocket request. The answer has
 // status 200 and contains the peer's hello, or status 409 and the reason why the peer refuses the hello.
 func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	t, err := build(cfg)
@@ -112,10 +112,11 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	return nil
 }
 
-// errProbed is the error of a connection that was only a probe, now answered.
+// errProbed is the error with which a connection ends after a probe on it has been answered.
 var errProbed = errors.New("a probe")
 
-// answerProbe answers whether this node would accept a connection from p. It changes no state except the byte counts.
+// answerProbe answers a probe: it reports whether this node would accept a connection from p. It changes no state
+// except the byte counts.
 func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, endpoint.MaxHello+1))
 	if err != nil || len(body) > endpoint.MaxHello {

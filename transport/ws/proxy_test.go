@@ -49,8 +49,9 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// forward starts a TCP proxy and returns its address. For each connection it calls open and copies data between near
-// and far, the connections that open returns. The function open may read from in; near must be in or a wrapper of in.
+// forward starts a TCP proxy and returns its address. For each incoming connection, the proxy calls open and copies
+// data between the returned connections near and far. The function open may read from the incoming connection; near
+// must be that connection or wrap it.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	return serve(t, func(in net.Conn) {

@@ -137,7 +137,7 @@ func TestNoSessionIsResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// If the listener sent a session ticket, it would arrive before the answer to this request.
+		// A session ticket from the listener, if any, would arrive before the answer to this request.
 		fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\n\r\n")
 		if _, err := io.ReadAll(secure); err != nil {
 			t.Fatal(err)
@@ -165,8 +165,8 @@ func TestNoWebsocketAsked(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "does not contain Upgrade")
 }
 
-// TestOtherSubprotocol checks that two ends without a common subprotocol both report this. Incompatible framings have
-// different subprotocols.
+// TestOtherSubprotocol checks that two ends with incompatible framings, and thus different subprotocols, both report
+// that they have no common subprotocol.
 func TestOtherSubprotocol(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	secure, _, err := dialTLS(t, b, "a", nil)
@@ -320,7 +320,8 @@ func TestSecondAddress(t *testing.T) {
 	a.log.await(t, "WARN", nowhere, "refused")
 }
 
-// TestLongHeads checks that a member cannot fill the log or its status by sending a long invalid HTTP header.
+// TestLongHeads checks that a peer cannot fill the node's log, or its own status at the node, by sending a long invalid
+// HTTP header.
 func TestLongHeads(t *testing.T) {
 	long := strings.Repeat("long", 10_000)
 	short := func(t *testing.T, n node) {

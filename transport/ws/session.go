@@ -19,8 +19,8 @@ var (
 	errUnpinned = errors.New("the key of this connection is no longer pinned")
 	errMoved    = errors.New("the peer has another address now")
 
-	// errCrossed is the error for closing one of two connections that were made at the same time. As with errHello, the
-	// other end recognizes it by its text.
+	// errCrossed is the error for closing one of two connections that were made at the same time. The other end
+	// recognizes this error by its text.
 	errCrossed = errors.New("another connection between the two exists")
 )
 
@@ -212,8 +212,7 @@ func (s *session) expect(which string, want kind) (number int, body io.Reader, e
 	return number, body, err
 }
 
-// sendCredit tells the peer how many more frames it may send. If there is no new room, it sends 0, which serves as a
-// keepalive.
+// sendCredit grants the peer as many further frames as there is new room for. A grant of 0 serves as a keepalive.
 func (s *session) sendCredit() error {
 	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
 }

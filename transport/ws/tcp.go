@@ -15,7 +15,7 @@ import (
 // traffic counts the bytes that TCP carries, including the overhead of encryption and TLS handshakes.
 type traffic struct{ sent, received atomic.Int64 }
 
-// tcpConn is the TCP connection below TLS. It counts bytes, and it fails if no bytes are transferred for the idle
+// tcpConn is the TCP connection below TLS. It counts bytes, and it fails if no bytes are transferred during the idle
 // timeout.
 type tcpConn struct {
 	net.Conn
@@ -31,7 +31,7 @@ const unknownLimit = 16 << 10
 
 func newTCP(raw net.Conn) *tcpConn { return &tcpConn{Conn: raw, traffic: new(traffic)} }
 
-// countFor adds the bytes counted so far to t, the traffic of a known peer, and counts all further bytes in t. The
+// countFor adds the bytes counted so far to t (the traffic of a known peer), and counts all further bytes there. The
 // connection must not be used by others during the call.
 func (c *tcpConn) countFor(t *traffic) {
 	t.sent.Add(c.traffic.sent.Load())

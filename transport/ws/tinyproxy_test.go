@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestThroughTinyproxy connects two nodes on the loopback interface through tinyproxy, if it is installed. The script
-// examples/fleet/hosts.sh connects nodes on different hosts through tinyproxy.
+// TestThroughTinyproxy connects two nodes on the loopback interface through tinyproxy, if it is installed. To connect
+// nodes on different hosts through tinyproxy, use the script examples/fleet/hosts.sh.
 func TestThroughTinyproxy(t *testing.T) {
 	program, err := exec.LookPath("tinyproxy")
 	if err != nil {

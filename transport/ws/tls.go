@@ -55,7 +55,7 @@ const brokerHint = "if TLS must end on the way, use a broker: see the topic netw
 const proxyHint = "either a pin is out of date, or the address leads elsewhere, " +
 	"or a proxy in between terminates TLS (it must pass TLS through)"
 
-// caller returns the peer whose pinned key the caller proved.
+// caller returns the peer for which the caller's key is pinned. If there is none, the error lists the pinned keys.
 func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
 	key, err := presentedKey(cs)
 	if err == nil {

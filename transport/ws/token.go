@@ -14,7 +14,7 @@ import (
 
 // A caller sends a pre-authentication token as one of the protocols that it offers in its first TLS message (RFC 7301).
 // A token consists of a nonce and its HMAC under a secret that only the two ends know: the X25519 shared secret of
-// their Ed25519 keys. The token shows that the caller has a pinned key before the expensive part of the handshake, and
+// their Ed25519 keys. Before the expensive part of the handshake, the token shows that the caller has a pinned key, and
 // reserves one of the peer's places. TLS must still prove the key. Without a token, a caller is treated as a stranger
 // until TLS has proved its key.
 const (
@@ -45,8 +45,8 @@ func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
 	return secret
 }
 
-// tokenOf returns a caller's token: the nonce followed by its HMAC. The HMAC also covers the keys of both ends, the
-// caller's first, so the end that receives a token cannot use it to call.
+// tokenOf returns a caller's token: the nonce followed by its HMAC. The HMAC also covers the public keys of the caller
+// and the other end, in this order. So the other end cannot reuse the token for its own calls.
 func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte("spade-edge token"), from, to, nonce} {

@@ -209,8 +209,8 @@ func (t *Transport) Close() error {
 	if t.listener != nil {
 		t.listener.Close()
 	}
-	// A session that is sending a frame can close properly only after that frame, so force it to end after the time
-	// linger.
+	// A session that is sending a frame can close properly only after that frame. Force such sessions to end after the
+	// linger timeout.
 	timer := time.AfterFunc(t.cfg.timing.linger, func() {
 		for _, p := range t.sorted {
 			if s := p.current(); s != nil {

@@ -128,7 +128,7 @@ func TestSendErrors(t *testing.T) {
 }
 
 // TestBackPressureIsPerPeer checks that if a receiver does not call Recv, only the members that send to it wait, and
-// its connections stay open.
+// the receiver's connections stay open.
 func TestBackPressureIsPerPeer(t *testing.T) {
 	slow := start(t, "b", nil, peerOf("a"))
 	c := start(t, "c", nil, peerOf("a"))
@@ -153,8 +153,7 @@ func TestBackPressureIsPerPeer(t *testing.T) {
 		c.send(t, "a", nil)
 		a.expect(t, "c", nil)
 	}
-	// This works only if the slow receiver still reads the credits that node a grants: without credits, the receiver
-	// could not send so many frames.
+	// The slow receiver can send so many frames only if it still reads the credits that member "a" grants.
 	for i := range 5 * window {
 		slow.send(t, "a", fmt.Append(nil, i))
 		a.expect(t, "b", fmt.Append(nil, i))

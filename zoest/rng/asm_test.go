@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// TestPhiloxAsm checks that the assembly stores the same words as the Go code and nothing beyond them. It tries every
-// number of groups, counters whose first word wraps around, and values with all bits in use.
+// TestPhiloxAsm checks that the assembly stores the same words as the Go code and nothing beyond them. It tries one to
+// nine groups, counters whose first word wraps around, and values with all bits in use.
 func TestPhiloxAsm(t *testing.T) {
 	if !vector {
 		t.Skip("this processor runs the Go")
@@ -55,8 +55,8 @@ func paths() (all []path) {
 
 type path struct{ vector, wide bool }
 
-// TestPhiloxEveryPath checks that run and rows write exactly the words of the Go code for any number of blocks, with
-// and without assembly.
+// TestPhiloxEveryPath checks that run and rows produce exactly the same words as the pure Go implementation, for any
+// number of blocks, with and without assembly.
 func TestPhiloxEveryPath(t *testing.T) {
 	defer func(v, w bool) { vector, wide = v, w }(vector, wide)
 	for _, path := range paths() {

@@ -69,7 +69,7 @@ func TestIntNBounds(t *testing.T) {
 
 // TestIntNUnbiased checks that all results are equally frequent for small n. It also checks large n for which a method
 // without rejection has a large bias: 3/8 of 2^32, where the remainders mod 3 would have the ratio 3:3:2, and 3/4 of
-// 2^32, where the ratio would be 2:1:1. The last check shows that the test detects such a method.
+// 2^32, where the ratio would be 2:1:1. For these n, it also shows that a method without rejection would not pass.
 func TestIntNUnbiased(t *testing.T) {
 	const draws = 1000000
 	for _, n := range []int{2, 3, 7, 10, 100} {
@@ -176,7 +176,7 @@ func TestNormalChiSquare(t *testing.T) {
 			t.Errorf("scale %v passes with chi-square %.1f: the test has no power", scale, got)
 		}
 	}
-	// On each side, the expected number of draws beyond 4 is 3e6 * 6.334e-5 = 190. The limits are five standard
+	// The expected number of draws above 4 or below -4 is 3e6 * 6.334e-5 = 190. The limits are five standard
 	// deviations.
 	var above, below float64
 	for _, x := range draws {
@@ -191,8 +191,9 @@ func TestNormalChiSquare(t *testing.T) {
 	}
 }
 
-// TestNormalMoments checks the first four moments, and that the two draws of a pair, and successive pairs, are
-// independent. Each mean over n draws may deviate by five of its standard deviations.
+// TestNormalMoments checks the first four moments, and that successive draws are independent, both within and across
+// the pairs that the polar method generates. Each mean over n draws may deviate by at most five of its standard
+// deviations.
 func TestNormalMoments(t *testing.T) {
 	const n = 400000
 	s := at(16)
@@ -249,7 +250,7 @@ func lgamma(x float64) float64 {
 
 // TestGamma checks that the mean and the variance both equal the shape. It also compares the number of draws in each of
 // 30 intervals of equal probability, and the number of draws in the far tail, with the expected numbers. Draws with a
-// shape that is 5% too large must fail.
+// shape that is 5% too large must not pass these checks.
 func TestGamma(t *testing.T) {
 	n := 200000
 	if testing.Short() {
@@ -336,8 +337,8 @@ func TestGammaTinyShape(t *testing.T) {
 	}
 }
 
-// TestShuffleUniform checks that each of the 24 orders of four items is equally frequent. The common mistake of
-// swapping each item with any other item must fail.
+// TestShuffleUniform checks that each of the 24 orders of four items is equally frequent. A shuffle with the common
+// mistake of swapping each item with an arbitrary item must not pass this test.
 func TestShuffleUniform(t *testing.T) {
 	const draws = 240000
 	code := func(p [4]int) int { return p[0] + 4*p[1] + 16*p[2] + 64*p[3] }

@@ -21,8 +21,8 @@ func philox(c0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3 uint32) {
 	return c0, c1, c2, c3
 }
 
-// philox2 returns the blocks for two counters that differ only in the first word, a0 and b0. Interleaving the two
-// computations hides the latency of the multiplications.
+// philox2 returns the blocks for two counters, whose first words are a0 and b0 and whose other words are the same.
+// Interleaving the two computations hides the latency of the multiplications.
 func philox2(a0, b0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3, v0, v1, v2, v3 uint32) {
 	a1, a2, a3, b1, b2, b3 := c1, c2, c3, c1, c2, c3
 	for range 10 {

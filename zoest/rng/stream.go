@@ -114,7 +114,7 @@ func (s *Stream) Fill(dst []uint64) {
 }
 
 // Read fills p with uniform bytes and never fails. The bytes are the words in little-endian order. Read consumes the
-// final word completely even if it needs only some of its bytes, so two short reads may return other bytes than one
+// final word completely even if it needs only some of its bytes, so two short reads may return different bytes than one
 // long read.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
@@ -140,9 +140,9 @@ func (s *Stream) IntN(n int) int {
 // Float64 returns a uniform number in [0, 1) with 53 random bits.
 func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 
-// Normal returns a draw from the standard normal distribution (Marsaglia's polar method). It has the same bits on every
-// processor. Its values have the granularity of float64 arithmetic: they are suitable for directions and data, but not
-// for privacy.
+// Normal returns a draw from the standard normal distribution (Marsaglia's polar method). The result has the same bits
+// on every processor. The values have the granularity of float64 arithmetic: they are suitable for directions and data,
+// but not for privacy.
 func (s *Stream) Normal() float64 {
 	if s.hasSpare {
 		s.hasSpare = false

@@ -51,7 +51,7 @@ func Exp(x float64) float64 {
 	return p * pow2(half) * pow2(int(k)-half)
 }
 
-// Sigmoid returns 1/(1 + e^-z), computed with [Exp] and without loss of precision for positive or negative z.
+// Sigmoid returns 1/(1 + e**-z), computed with [Exp] and without loss of precision for positive or negative z.
 func Sigmoid(z float64) float64 {
 	e := Exp(-math.Abs(z))
 	if z >= 0 {
@@ -85,8 +85,8 @@ func Log(x float64) float64 {
 	if m < math.Sqrt2/2 {
 		m, k = 2*m, k-1
 	}
-	// Use ln m = 2 atanh(f) with f = (m-1)/(m+1) and |f| < 0.172. The series is truncated at the term where f^2n/(2n+1)
-	// < 2e-18.
+	// Use ln m = 2 atanh(f) with f = (m-1)/(m+1) and |f| < 0.172. The series stops before the first term where
+	// f^(2n)/(2n+1) < 2e-18.
 	f := (m - 1) / (m + 1)
 	f2 := float64(f * f)
 	s := 0.0

@@ -47,9 +47,9 @@ func bigExp(x *big.Float) *big.Float {
 	return p.SetMantExp(p, int(k))
 }
 
-// bigLog returns ln x. It starts from a float64 approximation y, accurate to about 1e-13, and adds ln(1+e) = e - e^2/2
-// with 1+e = x*e**-y. The omitted term e^3/3 is below 1e-39. (The approximation splits x, because math.Log of a
-// subnormal number is wrong on amd64.)
+// bigLog returns ln x. It starts from a float64 approximation y, accurate to about 1e-13, and adds t - t**2/2, which
+// approximates ln(1+t) for t = x*exp(-y) - 1. The omitted term t**3/3 is below 1e-39. (y is computed from the mantissa
+// and the exponent of x, because math.Log of a subnormal number is wrong on amd64.)
 func bigLog(x float64) *big.Float {
 	m, k := math.Frexp(x)
 	y := math.Log(m) + float64(k)*math.Ln2

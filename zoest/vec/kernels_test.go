@@ -112,8 +112,8 @@ func lengths() []int {
 	return ns
 }
 
-// guard is the number of elements before and after a slice under test. They are NaN, so that reading one corrupts the
-// result, and a kernel must not write them.
+// guard is the number of guard elements before and after a slice under test. Each guard element is NaN, so that reading
+// it corrupts the result. A kernel must not write to it.
 const guard = 9
 
 var canary = math.Float32frombits(0x7fc0ca9a)
@@ -137,8 +137,8 @@ func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// check runs a variant of a kernel once, with its vector j in slot[j]. It checks that the kernel writes the correct
-// numbers and changes no other numbers.
+// check runs a variant of a kernel once, on vectors with n elements. Two arguments i and j of the kernel are the same
+// slice if slot[i] = slot[j]. The kernel must write the correct numbers and change no other numbers.
 func (k kernel) check(t *testing.T, f *vec.Kernels, r *rand.Rand, n int, slot []int, next func(*rand.Rand) float32) {
 	t.Helper()
 	a, b := next(r), next(r)
@@ -202,7 +202,7 @@ func TestKernelsElementByElement(t *testing.T) {
 	}
 }
 
-// TestKernelsOnSpecialPairs checks all 13 x 13 pairs of special values, of which random values may miss some.
+// TestKernelsOnSpecialPairs checks all 13 x 13 pairs of special values, some of which random values may miss.
 func TestKernelsOnSpecialPairs(t *testing.T) {
 	for _, variant := range vec.Variants() {
 		for _, k := range kernels {

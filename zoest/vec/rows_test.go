@@ -9,9 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// TestRowsAreRowAfterRow checks that in every variant the rows kernels have the same results as the definitions applied
-// to one row after another, with or without padding words of signs and for any alignment of rows. They must write
-// nothing outside the rows.
+// TestRowsAreRowAfterRow checks that, in every variant, each rows kernel gives the same results as its definition
+// applied to one row after another. This must hold with or without padding words of signs and for any alignment of
+// rows. The kernels must write nothing outside the rows.
 func TestRowsAreRowAfterRow(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	r := rand.New(rand.NewPCG(3, 4))

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// TestSigmoids checks that every variant has the same bits as Sigmoid for all numbers and writes nothing outside the
-// slice.
+// TestSigmoids checks that the results of every variant equal those of Sigmoid, bit for bit, and that the variant
+// writes nothing outside the slice.
 func TestSigmoids(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	special := []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64,

@@ -9,8 +9,8 @@ import (
 )
 
 // TestSignDot checks that in every variant SignDot equals Dot with the signs as numbers, bit for bit. It tests lengths
-// around the ends of words, blocks and vectors, bits set beyond the last element, and numbers of all magnitudes, so
-// that any other order would round differently.
+// around the ends of words, blocks and vectors, and sets bits beyond the last element. The numbers vary so much in
+// magnitude that any other order of summation would round differently.
 func TestSignDot(t *testing.T) {
 	chosen := vec.Chosen()
 	defer vec.Choose(chosen)

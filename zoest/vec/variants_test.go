@@ -32,9 +32,9 @@ func aligned(n, off int) (buf, v []float32) {
 	return buf, buf[first : first+n : first+n]
 }
 
-// TestVariantsAtEveryOffset checks that every variant has the same bits as the reference at every length and every
-// alignment of the first vector. The other vectors have different alignments. The test compares whole buffers,
-// including the memory around the vectors, and alternates between the kinds of numbers.
+// TestVariantsAtEveryOffset checks that the results of every variant equal those of the reference, bit for bit, at
+// every length and every alignment of the first vector. The other vectors have different alignments. The test compares
+// whole buffers, including the memory around the vectors, and alternates between the kinds of numbers.
 func TestVariantsAtEveryOffset(t *testing.T) {
 	lens := lengths()
 	if testing.Short() {
@@ -64,7 +64,7 @@ func TestVariantsAtEveryOffset(t *testing.T) {
 	}
 }
 
-// compare runs every kernel of a variant and of the reference once on the same numbers from pool.
+// compare runs every kernel of a variant and of the reference on the same numbers from pool, and compares the results.
 func compare(t *testing.T, variant *vec.Kernels, r *rand.Rand, pool []float32, n, off int) {
 	t.Helper()
 	a, b := pool[r.IntN(len(pool))], pool[r.IntN(len(pool))]
@@ -146,8 +146,8 @@ func whoFaults(f func()) (names []string) {
 	return nil
 }
 
-// TestExportedRunTheChosenVariant checks that the exported functions run the variant that they report, at short and at
-// long lengths. To find out, it makes them access unmapped memory: the function that does the work is then on the
+// TestExportedRunTheChosenVariant checks that the exported functions run the variant that Chosen returns, at short and
+// at long lengths. To find out, it makes them access unmapped memory: the function that does the work is then on the
 // stack.
 func TestExportedRunTheChosenVariant(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
@@ -198,8 +198,8 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 	}
 }
 
-// TestKernelsOnAGrowingStack checks kernels on slices on a goroutine's stack. Such a slice moves when the stack grows,
-// which can happen between the entry of a kernel and the Go code to which the kernel jumps.
+// TestKernelsOnAGrowingStack runs kernels on slices that are on a goroutine's stack. Such a slice moves when the stack
+// grows, which can happen between the entry of a kernel and the Go code to which the kernel jumps.
 func TestKernelsOnAGrowingStack(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Each function below slices its other arguments to the length of the first, so that a shorter slice panics. A function
-// that writes also checks for overlaps. The Go code or assembly that it calls checks nothing.
+// Each function below slices its other arguments to the length of the first, which panics if an argument is shorter. A
+// function that writes also checks for overlaps. The Go code or assembly that it calls checks nothing.
 
 // Dot returns the sum of x[i]*y[i], with each product rounded to float32, in the order described in the package
 // comment.
@@ -116,7 +116,7 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 }
 
 // SignReplaceRows applies [SignReplace] to rows of a table. The rows of the table are adjacent and have the length of
-// v. For each i in order, it replaces the row with the index rows[i], using the factor c[i] and part i of signs.
+// v. For each i in order, it replaces row rows[i], using the factor c[i] and part i of signs.
 func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32) {
 	d, words := len(v), SignWords(len(v))
 	abar, c = abar[:d:d], c[:len(rows)]
@@ -140,8 +140,8 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 }
 
 // SignFillRows sets rows of a table and adds each of them to sum. The rows of the table are adjacent and have the
-// length of sum. For each i in order, it sets the row with the index rows[i] to c[i]*s, where s is part i of signs, as
-// in [SignScale], and adds c[i]*s to sum, as in [SignAxpy].
+// length of sum. For each i in order, it sets row rows[i] to c[i]*s, where s is part i of signs, as in [SignScale], and
+// adds c[i]*s to sum, as in [SignAxpy].
 func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64) {
 	d, words := len(sum), SignWords(len(sum))
 	c = c[:len(rows)]
@@ -166,9 +166,9 @@ func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64)
 	}
 }
 
-// DotRows sets z[i] to the dot product of x[i] and the row with the index rows[i] of a table, in the same order as
-// [Dot]. The rows of the table are adjacent and have the length of x[0]. If a row does not exist, or if any x[i] has a
-// different length, DotRows returns false and does nothing.
+// DotRows sets z[i] to the dot product of x[i] and row rows[i] of a table, in the same order as [Dot]. The rows of the
+// table are adjacent and have the length of x[0]. If a row does not exist, or if any x[i] has a different length,
+// DotRows returns false and does nothing.
 func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	x, rows = x[:len(z)], rows[:len(z)]
 	if len(z) == 0 {

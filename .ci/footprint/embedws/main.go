@@ -1,4 +1,4 @@
-// Command embedws is a small program that embeds a node like one on a real device: it uses websockets with TLS and
+// Command embedws is a small program that embeds a node. As on a real device, the node uses websockets with TLS and
 // keeps its state on disk.
 package main
 

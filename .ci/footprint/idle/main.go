@@ -1,5 +1,5 @@
-// Command idle is a program that embeds a node like one on a real device: with a fleet file, a node file, websockets,
-// and a state and a ledger on disk. It prints "asked" when the node first queries its model.
+// Command idle is a program that embeds a node. As on a real device, the node has a fleet file, a node file,
+// websockets, and a state and a ledger on disk. The program prints "asked" when the node first queries its model.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Command image packs a program into a container image that contains nothing else. The image is one file for "docker
-// load", "podman load" or "skopeo copy docker-archive:". It is equivalent to the result of examples/fleet/Dockerfile.
-// The same input results in the same bytes.
+// load", "podman load" or "skopeo copy docker-archive:". It is equivalent to the image that examples/fleet/Dockerfile
+// builds, and is reproducible: the same input results in the same bytes.
 //
 //	go run . -version v1.2.0 -commit 0123456789ab -date 1767225600 -arch arm -variant v6 -program FILE -out FILE
 package main

@@ -29,8 +29,8 @@ func needsData(t *testing.T) {
 	}
 }
 
-// arithmetic skips a test without concurrency if the race detector is on: there are no races to find, and the test
-// would take ten times as long.
+// arithmetic skips the test if the race detector is on. It is for tests without concurrency: they have no races to
+// find, and would take ten times as long.
 func arithmetic(t *testing.T) {
 	t.Helper()
 	if raceDetector {
@@ -66,8 +66,8 @@ var alzheimers = []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzh
 
 // TestAccuracyOnRealData checks the accuracy on real data with the program's default settings, as the mean over seeds.
 // When the test was written, the accuracy was 98.9 to 99.0 % on MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's.
-// The runs on Fashion-MNIST with record-level privacy have only 176 test images, and their accuracies differ by two
-// points, so the test performs ten such runs.
+// The runs on Fashion-MNIST with record-level privacy have only 176 test images, so their accuracies differ by two
+// points between seeds; the test therefore uses ten seeds.
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -117,8 +117,9 @@ func TestAccuracyOnRealData(t *testing.T) {
 
 // TestCenteredBearsLargerSteps checks that the centered estimator tolerates step sizes at which the variance of the
 // paper's estimator dominates. With mini-batches of 8 and steps far larger than the default, the centered estimator
-// must be at least five points better than the paper's estimator, as the mean over five seeds. With the default steps,
-// the accuracies of both estimators are within a point of each other and of a run with full batches.
+// must be at least five points better than the paper's estimator, as the mean over five seeds. (With the default steps,
+// which this test does not use, the accuracies of both estimators are within a point of each other and of a run with
+// full batches.)
 func TestCenteredBearsLargerSteps(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()

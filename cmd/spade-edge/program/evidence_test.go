@@ -29,8 +29,8 @@ func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, sign
 	return key, signed.NewScope(tr.file.Fleet.Run, tr.file.Fleet.Hash(), member)
 }
 
-// double returns a line of evidence for equivocation by member: two releases in the same round, signed with the key of
-// the member in the parameter by.
+// double returns a line of evidence for equivocation by a member: two releases in the same round. The parameter by
+// names the member whose key signs both releases, possibly another member.
 func (tr *trial) double(t *testing.T, member, by string, round int) string {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
@@ -71,7 +71,7 @@ const doubleOfB = `evidence       "b" has signed two different releases of round
 
 // TestEvidenceIsShown checks that evidence against a neighbor appears in the node's metrics and in its status, both
 // while the node runs and after it has stopped. Anyone must be able to verify this evidence with privacy -verify, and
-// it must not end the node. Evidence that the neighbor did not sign must have no effect.
+// it must not make the node exit. Evidence that the neighbor did not sign must have no effect.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -102,7 +102,7 @@ func TestEvidenceIsShown(t *testing.T) {
 }
 
 // TestEvidenceAgainstOneself checks that evidence against the node itself makes the node exit, and that damaged
-// evidence prevents the node from starting. The command status must report either problem before the node starts.
+// evidence prevents the node from starting. The status command must report either problem before the node starts.
 func TestEvidenceAgainstOneself(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
 	good := tr.double(t, "b", "b", 3)
@@ -127,8 +127,8 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 }
 
 // TestImpossibleReleaseIsEvidence checks that an impossible release in a node's journal is evidence for anyone with the
-// fleet file, no matter who wrote the journal. A release that an honest member may make must not be accepted as
-// evidence, nor a release that another member signed.
+// fleet file, no matter who wrote the journal. Neither a release that an honest member could make nor a release that
+// another member signed may be accepted as evidence.
 func TestImpossibleReleaseIsEvidence(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease })
 	codec, err := wire.NewCodec(tr.file.Fleet.Dim)

@@ -11,8 +11,8 @@ import (
 )
 
 // falseClaim is an attack: it returns the model that a malicious member claims to have released. It must be
-// deterministic, and must neither retain nor modify its argument. An attack with false data does not need a falseClaim:
-// it replaces the malicious member's oracle.
+// deterministic, and must neither retain nor modify its argument. Attacks with false data do not need a falseClaim:
+// they replace the malicious member's oracle.
 type falseClaim func(v attackView) []float32
 
 // attackView is the information available to a malicious member. Attackers are assumed to know the state of every

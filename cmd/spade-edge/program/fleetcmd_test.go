@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// plant uses init to create a trial of three members. It returns the folder of the trial, and the line that keygen
-// prints for a fourth member.
+// plant uses the init command to create a trial of three members. It returns the folder of the trial, and the line that
+// the keygen command prints for a fourth member.
 func plant(t *testing.T, more ...string) (dir, line string) {
 	t.Helper()
 	top := t.TempDir()

@@ -28,12 +28,15 @@ func count(t *testing.T, variable string, few int) int {
 }
 
 // killed runs one fleet of clinics after another and kills their processes at random moments: at most 100 times per
-// fleet, and at intervals of at most pause. The functions in change modify a fleet before its files are written. The
-// function prepare, if not nil, modifies the files before the fleet starts. The function check examines the fleet after
-// all nodes have ended normally. env has additional environment variables for the processes.
+// fleet, and at intervals of at most pause. The processes also get the environment variables in env.
 //
-// The total number of kills is want if SPADE_LONG is set; otherwise it is want/20, but at least eight. In short mode
-// and under the race detector, it is at most 20. SPADE_KILLS overrides it.
+// Before a fleet's files are written, killed modifies the fleet with the functions in change. Before the fleet starts,
+// it calls prepare, if not nil, to modify the files. After all nodes have ended normally, it calls check to examine the
+// fleet.
+//
+// The parameter want is the total number of kills if SPADE_LONG is set; otherwise the total is want/20, but at least
+// eight. In short mode and under the race detector, the total is at most 20. SPADE_KILLS overrides all of these
+// numbers.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()

@@ -164,7 +164,7 @@ func TestInterruptWhileLoading(t *testing.T) {
 	}
 }
 
-// TestWords checks that the command init splits a scorer's command line at spaces, except inside double quotes.
+// TestWords checks that the init command splits a scorer's command line at spaces, except inside double quotes.
 func TestWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": nil, "  ": nil, "./scorer": {"./scorer"}, " run  -fast ": {"run", "-fast"},

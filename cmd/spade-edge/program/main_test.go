@@ -28,7 +28,7 @@ func call(args ...string) (code int, out, log string) {
 	return code, o.String(), l.String()
 }
 
-// toy adds the flag -anyway to the arguments of the command run, so that a run starts despite a bad forecast. In tests,
+// toy adds the flag -anyway to the arguments of the run command, so that a run starts despite a bad forecast. In tests,
 // forecasts are usually bad because fleets are small and runs are short. toy returns the arguments of other commands
 // unchanged.
 func toy(args []string) []string {
@@ -141,7 +141,8 @@ func TestDemoDefault(t *testing.T) {
 }
 
 // TestCooldownAndAverage checks that the cool-down reduces the disagreement between the clients' models, that the
-// average of the releases is at least as accurate as the last release, and that neither increases the privacy cost.
+// average of the releases is at least as accurate as the last release, and that neither the cool-down nor the average
+// increases the privacy cost.
 func TestCooldownAndAverage(t *testing.T) {
 	base := []string{"simulate", "-nodes", "20", "-graph", "er:0.3", "-rounds", "30", "-average"}
 	short, long := outcome(t, with(base, "-cooldown", "0")...), outcome(t, base...)

@@ -48,7 +48,7 @@ func newServiceManager(t *testing.T) serviceManager {
 	return serviceManager{c}
 }
 
-// await reads messages until one contains word. It returns all earlier messages.
+// await reads messages until one contains the given word. It returns all earlier messages.
 func (m serviceManager) await(t *testing.T, word string) (before []string) {
 	t.Helper()
 	b := make([]byte, 4096)

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// object runs the command privacy with args and decodes its JSON output.
+// object runs the privacy command with args and decodes its JSON output.
 func object[T any](t *testing.T, args ...string) (v T) {
 	t.Helper()
 	into(t, &v, cli.ExitDone, with([]string{"privacy"}, args...)...)
@@ -66,7 +66,7 @@ func TestPrivacyPlan(t *testing.T) {
 	}
 }
 
-// TestPrivacyEpsilonIsNeverRoundedDown checks that an epsilon is always formatted rounded up.
+// TestPrivacyEpsilonIsNeverRoundedDown checks that every formatted epsilon is rounded up.
 func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 	var printed [3]float64
 	for _, sigma := range []string{"3", "7.7", "12345", "900000"} {

@@ -71,7 +71,7 @@ func (p *process) outcome(t *testing.T) (r node.RunResult) {
 	return r
 }
 
-// read waits for the process to exit and decodes the JSON object that it printed into v.
+// read waits for the process to exit, and decodes the JSON object that it printed. It stores the result in v.
 func (p *process) read(t *testing.T, v any) {
 	t.Helper()
 	p.wait(t, cli.ExitDone)

@@ -104,7 +104,8 @@ func recoverOne(t *testing.T, chance *rng.Stream) (after int, ok bool) {
 	if _, err := fmt.Sscanf(cert.ConditionalOn[from], said+"%d", &after); err != nil {
 		t.Fatal(err)
 	}
-	// The replacement takes over within one release of the last release in the log of the lost device.
+	// The release after which the replacement took over is at most one away from the last release in the log of the
+	// lost device.
 	all := tr.releasedIn(t, "spare.state")
 	if after > made+1 || after < made-1 || len(all) == 0 || all[0].Round != after || all[len(all)-1].Round != w.rounds() {
 		t.Errorf("it took over after release %d, %d were made, and the log has %+v", after, made, all)

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// following returns the attack with the given name, or nil if no attack that depends on the method has this name:
+// following returns the method-dependent attack with the given name, or nil if there is none. The names are:
 //
 //	patient, noisy patient, contrary    see deliberate
 //	rider [angle [share]]               see rider: each victim receives a different point
@@ -40,11 +40,12 @@ func following(cfg admm.Config, name string, noise float64) func(away []float32)
 }
 
 // deliberate returns an attack that follows the method on a complete graph but chooses the member's contribution: a
-// vector in the direction of away, plus noise with the given standard deviation. If data is false (the attack
-// "patient"), the norm of this vector after k releases with data is that of an honest member's noise, sqrt(k*d)*sigma,
-// so no rule about norms detects the attack. If data is true (the attack "contrary"), the norm of each update is the
-// clip, as for an honest member with the worst possible data, so no rule at all detects the attack (sdk/ROBUST.md,
-// Lemma 3).
+// vector in the direction of away, plus noise with the given standard deviation.
+//
+// If data is false (the attack "patient"), the norm of the total contribution to the first k releases with data is
+// sqrt(k*d)*sigma. An honest member's noise has the same norm, so no rule about norms detects the attack. If data is
+// true (the attack "contrary"), the norm of each update is the clip. The updates of an honest member with the worst
+// possible data have the same norm, so no rule at all detects the attack (sdk/ROBUST.md, Lemma 3).
 func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) falseClaim {
 	rho, at := cfg.Rho, 0
 	x := make([]float64, len(away))
@@ -147,8 +148,9 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 	}
 }
 
-// search returns the name of the most harmful rider attack on four separate seeds. It searches greedily over three
-// parameters: the angle between the rider's direction and away, the share of the radius, and the parameter same.
+// search returns the name of the rider attack that is most harmful on average over the seeds 1001 to 1004. It searches
+// greedily over three parameters: the angle between the rider's direction and away, the share of the radius, and the
+// parameter same.
 func search(t *testing.T, flags []string, bad int) (worst string) {
 	least := math.Inf(1)
 	try := func(angle, share float64, same bool) bool {
@@ -195,9 +197,10 @@ func search(t *testing.T, flags []string, bad int) (worst string) {
 	return worst
 }
 
-// TestBoundProtectsRecords trains five hospitals, one of them malicious, with record-level privacy at epsilon 1. With a
-// bound, the strongest known attacks must cost the honest hospitals at most 1.5 points of accuracy, compared with a run
-// without the malicious hospital. Without a bound, the attack "drag" must cost them at least 30 points.
+// TestBoundProtectsRecords trains five hospitals, one of them malicious, with record-level privacy at epsilon 1. If
+// every hospital bounds the influence of its neighbors (-robust), the strongest known attacks must cost the honest
+// hospitals at most 1.5 points of accuracy, compared with a run without the malicious hospital. Without a bound, the
+// attack "drag" must cost them at least 30 points.
 func TestBoundProtectsRecords(t *testing.T) {
 	t.Parallel()
 	seeds := 2

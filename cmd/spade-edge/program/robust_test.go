@@ -175,7 +175,7 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 //
 // and the same command with other flags of simulate in SPADE_ROBUST. Accuracies are means over consecutive seeds from
 // FIRST on, or from 1 if FIRST is not set; the lowest accuracy is in brackets. ATTACKS is a comma-separated list of
-// attacks: names in the variable attacks, and names that the function following accepts. The prefix "dithered " adds
+// attacks: the keys of the map attacks, and the names listed in the comment on following. The prefix "dithered " adds
 // fresh noise to the claims. The name "search" selects the rider attack that is most harmful on four other seeds.
 func TestAttackedFleet(t *testing.T) {
 	t.Parallel()
@@ -240,7 +240,7 @@ func TestAttackedFleet(t *testing.T) {
 	}
 }
 
-// clinicProblem returns the problem for the tables: generated clinics, by default on a complete graph.
+// clinicProblem returns the problem for the tables in sdk/ROBUST.md: generated clinics, by default on a complete graph.
 func clinicProblem(t *testing.T, flags []string) *setup.Problem {
 	t.Helper()
 	c := cli.NewCmdline(node.Websockets, "simulate", flags, io.Discard, io.Discard)

@@ -17,8 +17,8 @@ import (
 // long reports whether SPADE_LONG is set. Tests then use more kills, seeds and rounds, as in the full check .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// onlyLong skips a slow test outside the full check if a shorter test covers its main case. The test also runs if one
-// of the given environment variables, which specify numbers of trials, is set.
+// onlyLong skips the test unless SPADE_LONG or one of the given environment variables, which specify numbers of trials,
+// is set. It is for slow tests whose main case a shorter test covers.
 func onlyLong(t *testing.T, variables ...string) {
 	t.Helper()
 	if !long && !slices.ContainsFunc(variables, func(v string) bool { return os.Getenv(v) != "" }) {

@@ -62,8 +62,9 @@ func get(t *testing.T, url string) (code int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// TestStopInTheMiddle stops a node in the middle of the run, first with the command stop and then with SIGTERM. The
-// node scores every round for its status page. The final model must be bit-identical to that of an undisturbed run.
+// TestStopInTheMiddle stops a node in the middle of the run, first with the stop command and then with an interrupt.
+// Although the node also scores every round for its status page, the final model must be bit-identical to that of an
+// undisturbed run.
 func TestStopInTheMiddle(t *testing.T) {
 	t.Parallel()
 	noWindows(t)

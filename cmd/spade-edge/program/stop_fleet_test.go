@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// TestStopFleetOfARunThatEnds checks that an early-stop request succeeds if a short run ends between this request and
-// the query for the node's status. The command must then read the status from the state folder.
+// TestStopFleetOfARunThatEnds checks that an early-stop request succeeds even if a short run ends between this request
+// and the query for the node's status. The command must then read the status from the state folder.
 func TestStopFleetOfARunThatEnds(t *testing.T) {
 	t.Parallel()
 	noWindows(t)

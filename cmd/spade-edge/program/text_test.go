@@ -73,7 +73,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestTopicIsComplete checks that the help topic explains every metric and every field of a status.
+// TestTopicIsComplete checks that "spade-edge help page" explains every metric and every field of a status.
 func TestTopicIsComplete(t *testing.T) {
 	_, topic, _ := call("help", "page")
 	link := &monitor.Link{Fault: "f", Refusal: "r"}

@@ -45,8 +45,8 @@ type trial struct {
 }
 
 // newTrial writes the files of a fleet. edges lists the edges as pairs of members, such as "ab bc". Each member has a
-// part of the generated patients, a key and a port. The function change, if not nil, modifies the fleet before it is
-// written.
+// part of the generated patients, a key and a port. Before the files are written, newTrial calls change, if not nil, to
+// modify the fleet.
 func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	fleet := &sdk.Fleet{

@@ -66,9 +66,9 @@ var (
 	troubleLine = regexp.MustCompile(`(?m)^(?:\[\w+\] )?trouble '((?:[^']|'')+)' `)
 )
 
-// TestTroubleshooting checks that every entry of the help topic has a cause and a remedy, and that a command or a test
-// provokes its message: either the command "trouble" in the transcripts, which checks the message and the exit code, or
-// a test in this file.
+// TestTroubleshooting checks that every entry of "spade-edge help troubleshooting" has a cause and a remedy, and that
+// its message is provoked in one of two ways: by a test in this file, or by a "trouble" line in the transcripts, which
+// checks the message and the exit code.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")
@@ -124,7 +124,7 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
-// entryOf returns the longest key of entries that matches a message, or "" if no key matches.
+// entryOf returns the longest key in the map entries that matches a message, or "" if no key matches.
 func entryOf(message string, entries map[string]int) (title string) {
 	longest := 0
 	for _, e := range slices.Sorted(maps.Keys(entries)) {
@@ -172,7 +172,8 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	return a
 }
 
-// releaseOf returns the release r in the name of member, signed with the key of the member in the parameter by.
+// releaseOf returns the encoded release r of a member. The parameter by names the member whose key signs it, possibly
+// another member.
 func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)

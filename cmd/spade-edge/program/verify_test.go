@@ -62,8 +62,8 @@ func newNotary(t *testing.T, unit dpmech.Unit) *notary {
 
 func (n *notary) path(name string) string { return filepath.Join(n.dir, name) }
 
-// certify records the run of member b in the ledger and writes b's certificate after the function change has modified
-// it. The certificate has b's signature of the last release, and countersignatures by the given neighbors.
+// certify records the run of member b in the ledger, applies change to b's certificate, and writes it. The certificate
+// has b's signature on the last release and countersignatures by the given neighbors.
 func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ...string) string {
 	t.Helper()
 	f, hash := n.file.Fleet, n.file.Fleet.Hash()
@@ -146,8 +146,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 			t.Errorf("%s: exit code %d, want 1 with %q\n%s%s", name, code, want, out, log)
 		}
 	}
-	// The function named one returns a function that replaces all releases of the run in a certificate with a single
-	// release with noise sigma. If whole is true, the returned function also changes the lifetime.
+	// one(sigma, whole) returns a function that changes a certificate: it replaces all releases of the run with a
+	// single release with noise sigma and, if whole is true, makes the same change to the lifetime.
 	one := func(sigma float64, whole bool) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
 			c.Spends, c.Rounds = []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: sigma}}, 1

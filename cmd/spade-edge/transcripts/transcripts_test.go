@@ -219,7 +219,7 @@ func TestExamplesRun(t *testing.T) {
 		return all
 	}
 	var ran []string
-	// Command lines that fail do not count, except those with the command run, which also fails if the script stops the
+	// Command lines that fail do not count, except those with the run command, which also fails if the script stops the
 	// node. One more command line is added below, because no script has a journal with evidence: only the tests in
 	// package program create one.
 	for _, found := range regexp.MustCompile(`(?m)^(?:exec |! exec spade-edge run ).*`).FindAllString(read("testdata/*.txtar"), -1) {

@@ -12,9 +12,9 @@ import (
 var entryLine = regexp.MustCompile(`(?m)^  (\S.*)  \[(\d+|-)\]$`)
 
 // trouble runs a command that must print a message explained in "spade-edge help troubleshooting": "trouble MESSAGE
-// COMMAND ARG...". Three dots in MESSAGE match any text. The expected exit code is that of the longest entry of the
-// help topic that is part of MESSAGE. If this exit code is "-", the node prints the message and continues; then trouble
-// repeats the command, such as "cat log", for up to a minute.
+// COMMAND ARG...". Three dots in MESSAGE match any text. Among the entries of the help topic whose text occurs in
+// MESSAGE, the longest one specifies the expected exit code. If this code is "-", the node prints the message and
+// continues; then trouble repeats the command, such as "cat log", for up to a minute.
 func trouble(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: trouble MESSAGE COMMAND ARG...")

@@ -14,7 +14,7 @@ import (
 // Clean is the number of MNIST digits reserved for training the network. No member gets any of these digits.
 const Clean = 20_000
 
-// Source holds the MNIST digits and a network that was trained on the first digits.
+// Source holds the MNIST digits and a network that was trained on the first digits of the training set.
 type Source struct {
 	Network
 	Base        []float32 // the network's parameters
@@ -35,10 +35,10 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 	return &Source{Network: n, Base: n.pretrain(train[:clean], 1), train: train[clean:], test: test}, nil
 }
 
-// Deal returns noisy digits, for training in own and for evaluation in eval. count is the number of digits in own; held
-// is the number of digits in eval, at most half the size of the test set. Different seeds give different training
-// digits, as long as the training set is large enough. If validate is true, eval holds the first digits of the test
-// set, otherwise the last digits.
+// Deal returns noisy digits: the result own is for training, and the result eval is for evaluation. count is the number
+// of digits in own; held is the number of digits in eval, at most half the size of the test set. Different seeds give
+// different training digits, as long as the training set is large enough. If validate is true, eval holds the first
+// digits of the test set, otherwise the last digits.
 func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
 	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
 		return nil, nil, fmt.Errorf("frozen: found %d digits for training and %d for evaluation, want 1..%d and 1..%d",

@@ -59,8 +59,8 @@ type OneByOne struct {
 	End func()
 }
 
-// Losses calls OracleFunc for each query in turn and stores NaN for each call that fails. It returns an error if ctx
-// ends.
+// Losses calls OracleFunc for each query in turn and stores NaN for each call that fails. It returns an error if ctx is
+// done.
 func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	for i, q := range queries {
 		if err := ctx.Err(); err != nil {
@@ -155,9 +155,9 @@ func (n *Node) Run(o Options) error {
 	return err
 }
 
-// Warnings returns a function that prints only the lines about neighbors that the node is waiting for, and discards all
-// other lines. It prints the first line at once, the second after at least 5 seconds, and further lines at intervals
-// that double up to an hour.
+// Warnings returns a function that discards all lines except those about neighbors that the node is waiting for. Of
+// these lines, it prints the first at once and then at most one per interval. The interval is 5 seconds at first and
+// doubles after each printed line, up to an hour.
 func Warnings(to io.Writer) func(line string) {
 	var mu sync.Mutex
 	next, every := time.Time{}, 5*time.Second

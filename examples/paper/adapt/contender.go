@@ -52,8 +52,8 @@ func (c contender) numbers(t task) int {
 	return t.numbers
 }
 
-// mu is the smoothing radius of two-point differences, and the smallest smoothing radius in the search for SPADE-DFL.
-// Each point of a two-point difference differs from the model by mu in every parameter of the network.
+// mu is the smoothing radius of two-point differences. It is also the smallest radius that the search tries for
+// SPADE-DFL. Each point of a two-point difference differs from the model by mu in every parameter of the network.
 const mu = 0.01
 
 // space lists the parameters that a search varies: the number of rounds, the sum of all step sizes, and the method's
@@ -78,8 +78,8 @@ func (c contender) space(t task) []method.Param {
 	return list
 }
 
-// setting converts a trial, which has a value for each parameter in space, to the number of rounds, the number of
-// forward passes per digit and round, and the method's setting.
+// setting converts a trial to the number of rounds, the number of forward passes per digit and round, and the method's
+// setting. The trial has a value for each parameter that the method space lists.
 func (c contender) setting(t task, trial method.Setting) (rounds int, passes float64, s method.Setting) {
 	rounds = int(trial["rounds"])
 	passes = float64(t.passes) / float64(rounds)

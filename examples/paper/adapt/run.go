@@ -20,9 +20,9 @@ type study struct {
 	runs, tries *sweep.Table
 }
 
-// Run searches for settings, performs the runs for seeds 1 to seeds, and writes README.md to the folder out. dir is the
-// folder with the MNIST files; if it is empty, MNIST comes from the module GoMNIST. Run does not repeat runs whose
-// results are in out.
+// Run searches for settings, performs the runs for every seed from 1 to the value of seeds, and writes README.md to the
+// folder out. dir is the folder with the MNIST files; if it is empty, MNIST comes from the module GoMNIST. Run does not
+// repeat runs whose results are in out.
 func Run(ctx context.Context, dir, out string, seeds int, log io.Writer) error {
 	t := complete
 	t.seeds = seeds

@@ -76,7 +76,7 @@ func alone(ctx context.Context, s *stage) ([][]float32, error) {
 	return all, nil
 }
 
-// pooled trains with the exact gradient on all data in one place. Its accuracy is an upper reference for all methods.
+// pooled trains with the exact gradient on all data in one place. Its accuracy serves as a ceiling for all methods.
 func pooled(_ context.Context, s *stage) ([][]float32, error) {
 	return [][]float32{data.CeilingModel(s.train, true)}, nil
 }

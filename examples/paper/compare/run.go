@@ -63,8 +63,8 @@ type result struct {
 	losses  float64 // mean number of losses asked for, per sample and round
 }
 
-// run runs the contender on the stage given as last. If the contender's settings come from a search, run first searches
-// on the stages given as search, with the given number of trials.
+// run trains and scores the contender on one stage (the parameter last). If the contender's settings come from a
+// search, this search first tries the given number of trials on other stages (the parameter search).
 func (c contender) run(ctx context.Context, last *stage, search []stage, trials int) (r result, err error) {
 	if c.searched {
 		if r.setting, err = c.search(ctx, search, trials); err != nil {
@@ -97,7 +97,8 @@ func (c contender) models(ctx context.Context, s *stage, setting method.Setting)
 }
 
 // search returns the setting with the best mean accuracy. It tries points of a Latin hypercube on the first validation
-// set, then the best five points on the other validation sets. trials is the number of points.
+// set, then the best five points on the other validation sets. The parameter trials is the number of points in the
+// hypercube.
 func (c contender) search(ctx context.Context, on []stage, trials int) (method.Setting, error) {
 	type trial struct {
 		setting method.Setting

@@ -9,7 +9,7 @@ import (
 // ceilingSteps is the number of gradient steps of [CeilingModel]. Loss and accuracy converge long before the last step.
 const ceilingSteps = 3000
 
-// Ceiling returns the test accuracy of [CeilingModel]. This accuracy is an upper reference for methods that see only
+// Ceiling returns the test accuracy of [CeilingModel]. This accuracy serves as a ceiling for methods that see only
 // losses and learn from distributed data.
 func Ceiling(s Split, logistic bool) float64 {
 	return task.NewSoftmax(s.Test).Accuracy(CeilingModel(s.Train, logistic))

@@ -28,8 +28,8 @@ type Job struct {
 	Rounds    int     `json:"rounds"`  // at most; 50 in all tables but [Longer]
 	Queries   float64 `json:"queries"` // losses per sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
-	// Accounting is the dpmech name of the accounting method in which Epsilon is stated; empty means exact accounting
-	// (gdp). With looser accounting, the same Epsilon requires more noise.
+	// Accounting is dpmech's name for the accounting method that defines Epsilon; empty means exact accounting (gdp).
+	// With looser accounting, the same Epsilon requires more noise.
 	Accounting string `json:"accounting,omitempty"`
 	Method     string `json:"method"`
 	Seed       uint64 `json:"seed"`
@@ -45,9 +45,9 @@ type Result struct {
 
 	Accuracy float64 `json:"accuracy"` // mean over the clients, each with its model after the last round
 	Network  float64 `json:"network"`  // of the clients' average model, which no device has
-	// The following scores exist only for SPADE-DFL. They belong to further models that a client gets at no cost in
-	// queries or privacy: the mean of its releases and, after [Cooldown] rounds of pure consensus, both the last
-	// release and the mean of the releases.
+	// The following scores exist only for SPADE-DFL. They are the accuracies of further models that a client gets
+	// without additional queries or privacy cost: the mean of its releases and, after [Cooldown] rounds of pure
+	// consensus, both the last release and the mean of the releases.
 	Averaged       float64 `json:"averaged,omitempty"`
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
@@ -207,11 +207,10 @@ func Methods() []method.Method {
 		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
 }
 
-// Variants of SPADE-DFL. A variable's name says what the variant adds to the paper's form. The variant centeredCooled
-// and all variants after it have a cool-down. In addition, the variant together averages releases, the variant shared
-// has pairwise noise, and sharedMomentum has pairwise noise, momentum and twice the mixing. The last two variables are
-// rivals: DP-FedAvg as published, with a server that sees every update and adds the noise, and a form of DP-FedAvg
-// without a server.
+// The paper's form of SPADE-DFL, its variants, and two references. The references are trustedServer, which is DP-FedAvg
+// as published, with a server that sees every update and adds the noise, and gossip, a form of DP-FedAvg without a
+// server. After each release, the variant sharedMomentum makes at least twice as many mixing rounds as the variant
+// named shared.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}

@@ -12,8 +12,9 @@ import (
 // dataDir is the folder of the data sets on the project's machines.
 const dataDir = "../../../../shared/data"
 
-// TestRunAgain repeats, on the smallest data set, one run of each table for SPADE-DFL and one run for a rival. Each
-// result must equal the committed result to the last digit. testdata holds only these runs, in the format of the store.
+// TestRunAgain repeats stored runs on the smallest data set: for each table, one run of each method that has stored
+// runs. Each result must equal the stored result to the last digit. The folder testdata holds only the runs for this
+// test, in the format of the store.
 func TestRunAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "fashion-0-1")); err != nil {
 		t.Skipf("no data sets in %s: %v", dataDir, err)

@@ -75,7 +75,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestDoDropsOtherSettings checks that Do drops a run with an outdated setting, even if another run of its cell is
+// TestDoDropsOtherSettings checks that Do drops a run with an outdated setting, even if only other runs of its cell are
 // requested.
 func TestDoDropsOtherSettings(t *testing.T) {
 	s, err := NewStore(t.TempDir(), Session{})

@@ -49,7 +49,7 @@ func MostSeeds(table string) int {
 	return math.MaxInt
 }
 
-// The number of clients in Table II, and the number of rounds in all comparisons except Longer.
+// The number of clients in Table II, and the maximum number of rounds in all comparisons except Longer.
 const (
 	clients = 31
 	rounds  = 50
@@ -153,10 +153,10 @@ var Served = []string{Pooled, "DP-FedAvg"}
 // block is the number of seeds that every table completes before any table starts further seeds.
 const block = 5
 
-// Plan lists the jobs for the given tables and data sets with seeds 1 to seeds, in execution order. First come the jobs
-// of all tables for the first block of seeds, then the remaining jobs, table by table. On the Alzheimer's data, each
-// seed uses one of the five folds. For most methods, Table II at equal queries also needs the other folds, whose jobs
-// come last.
+// Plan lists the jobs for the given tables and data sets, for every seed from 1 to the value of seeds, in execution
+// order. First come the jobs of all tables for the first block of seeds, then the remaining jobs, table by table. On
+// the Alzheimer's data, each seed uses one of the five folds. For most methods, Table II at equal queries also needs
+// the other folds, whose jobs come last.
 func Plan(tables, sets []string, seeds int) []Job {
 	var out []Job
 	add := func(j Job, from, to int, fold func(seed int) int) {

@@ -89,7 +89,8 @@ type key struct {
 // group holds all curves of one data set, by key.
 type group struct {
 	dataset string
-	// in the order of a figure; methods that are not in the paper come first, in order of first appearance
+	// both in the order in which a figure shows them; methods that are not in the paper come first, in order of first
+	// appearance
 	partitions, methods []string
 	rounds              []int                   // ascending
 	at                  map[key]map[int]float64 // accuracies by seed
@@ -134,7 +135,7 @@ func newGroup(curves []Curve) (*group, error) {
 	return g, nil
 }
 
-// values returns the accuracies for a key in percent, in ascending order of seed.
+// values returns the accuracies, in percent, for a key, in ascending order of seed.
 func (g *group) values(k key) []float64 {
 	at := g.at[k]
 	var out []float64
@@ -144,8 +145,8 @@ func (g *group) values(k key) []float64 {
 	return out
 }
 
-// paired returns the accuracies for two keys in percent, restricted to the seeds that both keys have, in ascending
-// order of seed.
+// paired returns the accuracies, in percent, for two keys, in ascending order of seed. It includes only seeds that both
+// keys have.
 func (g *group) paired(a, b key) (x, y []float64) {
 	for _, seed := range seeds(g.at[a]) {
 		if v, ok := g.at[b][seed]; ok {

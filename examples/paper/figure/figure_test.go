@@ -191,7 +191,7 @@ func ink(at func(x, y int) color.Color, width, height int) (n int) {
 	return n
 }
 
-// TestOrderOfInput checks that the order of the input does not change a figure.
+// TestOrderOfInput checks that the order of the input does not affect any figure.
 func TestOrderOfInput(t *testing.T) {
 	dir := t.TempDir()
 	curves := made(four, paperMethods(), 3, 5)

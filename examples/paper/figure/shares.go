@@ -16,9 +16,9 @@ type Share struct {
 	Share     float64 // in [0, 1]
 }
 
-// Shares draws how unevenly a class is spread over clients. For each partition, it plots the clients' shares in
-// ascending order against the fraction of clients with at most this share. A horizontal line means that all clients
-// have the same share. class is the class name in the figure, such as "digit 7".
+// Shares draws how unevenly a class is spread over clients. For each partition, it plots each client's share against
+// the fraction of clients whose share is at most as large. A horizontal line means that all clients have the same
+// share. class is the class name in the figure, such as "digit 7".
 func Shares(shares []Share, class, path string) error {
 	if len(shares) == 0 {
 		return errors.New("figure: no shares")

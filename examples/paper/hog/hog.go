@@ -20,8 +20,8 @@ func Dim(side int) int {
 	return blocks * blocks * Block * Block * Orientations
 }
 
-// Describe returns a data set with the descriptors of the images in d. Each row of d is an image of side x side pixels,
-// stored row by row. side must be a multiple of Cell, and at least Cell*Block.
+// Describe returns a data set with the descriptors of the images in d. Each sample of d is an image of side x side
+// pixels in row-major order. side must be a multiple of Cell, and at least Cell*Block.
 func Describe(d *task.Data, side int) (*task.Data, error) {
 	if side < Cell*Block || side%Cell != 0 || d.Dim != side*side {
 		return nil, fmt.Errorf("hog: found rows of %d numbers for images of %d by %d pixels, want one number per "+
@@ -50,8 +50,9 @@ func newHistograms(side int) *histograms {
 	return &histograms{side: side, cells: cells, bins: make([]float64, cells*cells*Orientations)}
 }
 
-// fill computes the histograms of an image. Each pixel adds the length of its gradient to its cell's histogram, divided
-// between the two nearest orientations. Pixels outside the image have the value of the nearest border pixel.
+// fill computes the histograms of an image. Each pixel adds the length of its gradient to its cell's histogram, where
+// the amount is divided between the two nearest orientations. Pixels outside the image have the value of the nearest
+// border pixel.
 func (h *histograms) fill(pixels []float32) {
 	clear(h.bins)
 	at := func(r, c int) float64 {

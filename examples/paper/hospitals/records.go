@@ -33,8 +33,8 @@ func recordCells() []cell {
 }
 
 // Records performs the runs that protect each patient and, for comparison, the runs that protect each hospital's whole
-// data set, for seeds 1 to seeds. It writes records.md to the folder out. The arguments are the same as in [Run]. No
-// search is needed.
+// data set, for every seed from 1 to the value of seeds. It writes records.md to the folder out. The arguments are the
+// same as in [Run]. No search is needed.
 func Records(ctx context.Context, data, table, out string, seeds int, log io.Writer) error {
 	return prepare(data, table, out, seeds, func(from *clinic, runs *sweep.Table) error {
 		if err := from.runs(ctx, recordCells(), nil, runs, seeds, log); err != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Run performs the searches, and the runs for seeds 1 to seeds (at least 2), whose results are not yet in the folder
-// out. It writes these files to out, which should hold nothing else:
+// Run performs the searches whose results are not yet in the folder out. For every seed from 1 to the value of seeds
+// (at least 2), it then performs the runs whose results are not yet there. It writes these files to out, which should
+// hold nothing else:
 //
 //	settings.csv   the settings that the search chose
 //	runs.csv       every run, with a line for each hospital
@@ -46,7 +47,7 @@ func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer)
 	})
 }
 
-// prepare opens the data and the table of runs in the folder out, and passes both to do.
+// prepare opens the data, and the table of runs in the folder out, and passes both to the function do.
 func prepare(data, table, out string, seeds int, do func(*clinic, *sweep.Table) error) error {
 	if seeds < 2 {
 		return fmt.Errorf("hospitals: %d seeds, want at least 2: one seed has no spread", seeds)

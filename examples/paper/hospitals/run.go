@@ -194,8 +194,8 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 		known.Graph, known.Privacy.Colluders = g, n
 	}
 	// Some defaults of the program have changed since the committed results were computed. Keep the old settings: no
-	// partners; for record-level privacy, plan.RecordRounds rounds; for client-level privacy, the method's own steps in
-	// consensus rounds; and, further below, shorter steps in runs without noise.
+	// partners; for record-level privacy, plan.RecordRounds rounds; for client-level privacy, consensus by ADMM steps;
+	// and, further below, shorter steps in runs without noise.
 	known.Fixed = []string{"privacy.partners"}
 	if c.each() {
 		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
@@ -280,14 +280,13 @@ func regress(d *task.Data) []float32 {
 	return model
 }
 
-// mark holds the scores of a model at one hospital, in the order of metrics.
+// mark holds the scores of a model at one hospital, in the order of the variable metrics.
 type mark [6]float64
 
 var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificity", "Brier"}
 
 // judge scores models on the held-out patients of each hospital. There is either one model per hospital or one model
-// for all. If shift is positive, each hospital is scored with the model of the hospital that is shift places further on
-// in the list, cyclically.
+// for all. If shift is positive, hospital i is scored with the model of hospital i+shift, modulo the number of models.
 func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 	var out []mark
 	for i, w := range sites {

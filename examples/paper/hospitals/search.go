@@ -20,8 +20,9 @@ const trials = 30
 var tuning = []uint64{1001, 1002, 1003}
 
 // search tries points that are evenly distributed over the method's space. It returns the point with the best accuracy,
-// averaged over hospitals and seeds, together with the accuracy itself. The search splits the same patients as the
-// reported table, but with other seeds, so it has seen some of the patients on which the table scores the method.
+// averaged over hospitals and seeds, together with the accuracy itself. The search and the reported table use the same
+// patients, split with different seeds, so the search has seen some of the patients on which the table scores the
+// method.
 func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, score float64, err error) {
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(c.key(), " ")))

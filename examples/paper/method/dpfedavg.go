@@ -13,9 +13,9 @@ import (
 //
 //	phi <- theta;  tau times:  phi <- phi - eta g_i(phi);  phi <- theta + clip_R(phi - theta)
 //
-// and returns phi - theta. The server adds the mean of these differences to theta. g_i is the mean of two-point
-// estimates over a mini-batch, as many as the budget allows. All clients take part in every round with the same weight:
-// the objective is the mean of the clients' own objectives, and there is no amplification by sampling of clients.
+// and returns phi - theta. The server adds the mean of these differences to theta. g_i is the mean of as many two-point
+// estimates over a mini-batch as the budget allows. All clients take part in every round with the same weight: the
+// objective is the mean of the clients' own objectives, and there is no amplification by sampling of clients.
 //
 // Where the noise is added determines whom a client must trust:
 //

@@ -50,8 +50,8 @@ func (e *estimator) begin(p rng.Purpose, client, round, step int) error {
 	return e.ctx.Err()
 }
 
-// batch draws n samples of the selected client: every sample occurs passes times, and the samples in rest, a random
-// subset, occur one more time. The draw depends on the round and the step.
+// batch draws n samples of the selected client, depending on the round and the step. The result passes is the number of
+// times that every sample occurs in the batch. The samples in the result rest, a random subset, occur once more.
 func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	m := e.w.Clients[e.client].Samples
 	if n%m == 0 {
@@ -105,8 +105,8 @@ func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step 
 	return e.add(g, x, mu, n, 1, n, release{}, client, round, step)
 }
 
-// add adds to g the gradient estimates of n samples drawn by batch, each divided by whole. A sample's estimate is the
-// mean of two-point estimates along dirs fresh directions, clipped by r.
+// add adds to g the gradient estimates of the n samples that the method batch draws. Each of these is the mean of dirs
+// two-point estimates along fresh directions, clipped by r and then divided by the number whole.
 func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
 	if err := e.begin(rng.Step, client, round, step); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (e *estimator) onePoint(g, x []float32, mu float32, n int, client, round in
 	})
 }
 
-// each calls f for each of n samples of the selected client, drawn by batch.
+// each calls f for each of the n samples of the selected client that the method batch draws.
 func (e *estimator) each(n, round, step int, f func(sample int) error) error {
 	passes, rest := e.batch(n, round, step)
 	for range passes {

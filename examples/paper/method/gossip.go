@@ -13,9 +13,9 @@ import (
 //	phi <- x_i;  tau times:  phi <- phi - eta g_i(phi);  phi <- x_i + clip_R(phi - x_i)
 //	sends phi plus noise, and sets x_i to the mean of its own and its neighbors' noisy phi, by Metropolis weights
 //
-// with two-point estimates g_i over a mini-batch, as many as the budget allows. Gossip is not one of the paper's
-// methods. It shows what a rival without a server achieves if it spends its queries on two-point estimates and local
-// steps. There are K releases of sensitivity 2R for each client.
+// where g_i is the mean of as many two-point estimates over a mini-batch as the budget allows. Gossip is not one of the
+// paper's methods. It shows what a rival without a server achieves if it spends its queries on two-point estimates and
+// local steps. There are K releases of sensitivity 2R for each client.
 type Gossip struct{}
 
 // Name returns "2P-DSG".

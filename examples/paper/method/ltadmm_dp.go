@@ -11,9 +11,10 @@ import (
 //
 //	g_i(phi^t) = clip_C(stochastic gradient of f_i at phi^t) + N(0, sigma^2 I),   clip_C(v) = v min(1, C/|v|)
 //
-// in every local step and one exchange per round, which makes K*tau releases, as published. The stochastic gradient is
-// the mean of two-point estimates over a mini-batch, as many as the budget allows. The free parameters are the same as
-// the authors': tau, the step size gamma, the gain (which fixes beta and rho; see type ltadmm) and the clipping norm C.
+// in every local step, and with one exchange per round. As published, this makes K*tau releases. The stochastic
+// gradient is the mean of as many two-point estimates over a mini-batch as the budget allows. The free parameters are
+// the same as the authors': tau, the step size gamma, the gain (which fixes beta and rho; see type ltadmm) and the
+// clipping norm C.
 //
 // Only the abstract and summaries of the text were available. According to these, the authors measure privacy between
 // mini-batches that differ in one sample, with sensitivity 2C/|B|, which suggests that each sample's gradient is

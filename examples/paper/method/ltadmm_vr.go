@@ -89,9 +89,9 @@ func (m LTADMMVR) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// memoryBatches returns two batch sizes for a client: first, for rounds that fill the memory, in which the first step
-// needs no batch, and later, for all other rounds. If the memory is kept over rounds, first may be 0: in the only round
-// that fills the memory, all steps after the first step then follow the mean of the memory.
+// memoryBatches returns two batch sizes for a client. The result named first is for rounds that fill the memory, in
+// which the first step needs no batch. The result named later is for all other rounds. Without reset, only one round
+// fills the memory, and the size for it may be 0: the other steps of this round then follow the mean of the memory.
 func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later int, err error) {
 	m := w.Clients[client].Samples
 	if w.Queries == 0 {

@@ -86,8 +86,8 @@ func TestNoiseOfDPZero(t *testing.T) {
 	}
 }
 
-// TestOneRecord checks, with almost no noise, how far one record moves the models in one round: at most by the record's
-// clipped share, however steep its loss.
+// TestOneRecord checks, with almost no noise, that one record moves the models in one round by at most its clipped
+// share, however steep its loss is.
 func TestOneRecord(t *testing.T) {
 	const clip, eta = 0.1, 2.0
 	for _, c := range []struct {

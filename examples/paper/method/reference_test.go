@@ -282,7 +282,7 @@ func trials() []trial {
 	}
 }
 
-// forWorld removes the parameters that a method lacks in a world without privacy.
+// forWorld returns a copy of s. If w has no privacy, the copy omits "clip" and "dirs", which no method then has.
 func (s Setting) forWorld(w *World) Setting {
 	out := Setting{}
 	for name, v := range s {

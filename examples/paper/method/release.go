@@ -17,7 +17,7 @@ type release struct {
 }
 
 // newRelease returns the mechanism for the given number of releases, which together cost at most p. Vectors are clipped
-// to the length clip. radius is the sensitivity bound: replacing one client's data moves the mean of a release by at
+// to the length clip. radius is half the sensitivity: replacing one client's data moves the mean of a release by at
 // most twice radius. Usually a release is a clipped vector, and radius equals clip. The accounting is Gaussian
 // differential privacy (Dong, Roth and Su 2022), as in the rest of SPADE-Edge.
 //

@@ -1,8 +1,8 @@
 package method
 
 // Rivals returns the six methods that the paper compares with SPADE-DFL, in the order of the paper's tables. Each
-// method has the form shown in the main column. Fields of their types select other forms of DP-SGD, DP-FedAvg and
-// LT-ADMM-DP.
+// method has the form shown in the main column of these tables. Fields of their types select other forms of DP-SGD,
+// DP-FedAvg and LT-ADMM-DP.
 //
 // All methods are extended beyond their publications in the same way: they replace gradients with the estimates in
 // section V-B of the paper, they use the whole query budget, and their noise protects a client's whole data set. In a

@@ -72,8 +72,8 @@ func (DeComFL) Space(w *World) []Param {
 // Space lists eta and mu.
 func (SeedFlood) Space(*World) []Param { return along }
 
-// batches returns, for each client, the number of samples that it can use in each local step, if a round has the given
-// number of steps and each step needs the given number of losses per sample.
+// batches returns, for each client, the number of samples that the client can afford in each local step. The arguments
+// are the number of steps in a round, and the number of losses per sample in a step.
 func (w *World) batches(steps, losses int) ([]int, error) {
 	n := make([]int, len(w.Clients))
 	for i, c := range w.Clients {
@@ -97,8 +97,8 @@ func (w *World) checkOpen(network bool) error {
 	return err
 }
 
-// mean returns the mean loss at x + mu*u of the n samples that batch draws for a step, where u is the last direction
-// drawn.
+// mean returns the mean loss at x + mu*u over the n samples that the method batch draws for a step. Here, u is the last
+// direction drawn.
 func (e *estimator) mean(x []float32, mu float32, n, round, step int) (float64, error) {
 	vec.SignPerturb(e.point, x, mu, e.signs)
 	sum := 0.0
@@ -257,9 +257,9 @@ func (m SeedFlood) Run(ctx context.Context, w *World, s Setting, each func(int, 
 	return spent, nil
 }
 
-// floods returns the number of messages sent when each client floods one message through the graph. The author sends
-// the message to all its neighbors, and so does every client that receives it, except the clients farthest from the
-// author.
+// floods returns the number of messages sent when each client floods one message through the graph. The author and
+// every client that receives the message, except the clients farthest from the author, send it once to each of their
+// neighbors.
 func (w *World) floods() (sends int64) {
 	for i := range w.Clients {
 		distance, queue := map[int]int{i: 0}, []int{i} // reaches all clients, as the graph is connected

@@ -11,8 +11,8 @@ import (
 )
 
 // check checks a setting against the space of its method: every parameter must have a value, and no other value may be
-// set. Low and High only limit a search and are not checked. A value must be positive on a logarithmic scale and at
-// least 0 otherwise. The value of a whole parameter must be an integer, and 0 or 1 if Low and High are 0 and 1.
+// set. Low and High only limit a search and are not checked. A value must be positive if Log is set, otherwise at least
+// 0. If Whole is set, the value must be an integer; if, in addition, Low and High are 0 and 1, it must be 0 or 1.
 func (s Setting) check(method string, space []Param) error {
 	var errs []error
 	fault := func(format string, args ...any) {

@@ -22,11 +22,11 @@ import (
 // machines that a device would run, in a simulated network. The zero value is the paper's form; each field is an option
 // that is not in the paper.
 //
-// mu is the smoothing radius. gain is tau*beta*eta*mu as a share of the stability limit, and fixes beta (rho only
-// scales z, and is 1). Without noise, rate is the step size along the estimated gradient: eta*mu in the first round,
-// which decays as (k+1)^-decay. With noise, two nearly independent parameters fix the clipping norm R and eta: reach =
-// K*R is how far all releases together can move a model, and slope is the length of the estimated gradient above which
-// updates are clipped, R = tau*eta*mu*slope.
+// The parameter mu is the smoothing radius. gain is tau*beta*eta*mu as a share of the stability limit, and fixes beta
+// (rho only scales z, and is 1). Without noise, rate is the step size along the estimated gradient in the first round,
+// eta*mu; the step size decays as (k+1)^-decay. With noise, two nearly independent parameters fix the clipping norm R
+// and eta: reach = K*R is how far all releases together can move a model, and slope is the length of the estimated
+// gradient above which updates are clipped, so that R = tau*eta*mu*slope.
 //
 // If queries are limited, tau is the number of steps on all samples that the limit allows. Otherwise, the search also
 // varies tau and batch, the share of its samples that a client uses in a step.
@@ -108,7 +108,7 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting,
 }
 
 // network returns a simulated fleet whose members are the world's clients. The noise is derived from the world's seed.
-// change may alter the configuration of each client.
+// The function change may alter the configuration of each client.
 func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *admm.Config)) (*sim.Sim, error) {
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {
 		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})

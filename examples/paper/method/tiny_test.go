@@ -157,7 +157,8 @@ func (w tinyWorld) noise(i, k, t int, sigma float64) vector {
 	return v
 }
 
-// sigma returns the noise that dpmech requires for releases of sensitivity 2*radius, or 0 in a world without privacy.
+// sigma returns the standard deviation of the noise that dpmech requires for releases of sensitivity 2*radius, or 0 in
+// a world without privacy.
 func (w tinyWorld) sigma(t *testing.T, radius float64, releases int) float64 {
 	if w.Privacy == nil {
 		return 0

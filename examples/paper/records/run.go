@@ -83,9 +83,9 @@ func open(dir, out string) (*study, error) {
 	return s, err
 }
 
-// Run performs the runs for seeds 1 to seeds on the given data sets, which must be in [data.Names] and in the folder
-// dir. It searches for missing settings, and writes README.md and cells.csv to the folder out. It does not repeat runs
-// whose results are in out.
+// Run performs the runs on the given data sets, for every seed from 1 to the value of seeds (at least 2). The data sets
+// must be in [data.Names] and in the folder dir. Run searches for missing settings, and writes README.md and cells.csv
+// to the folder out. It does not repeat runs whose results are in out.
 func Run(ctx context.Context, dir, out string, sets []string, seeds int, log io.Writer) error {
 	if seeds < 2 {
 		return fmt.Errorf("records: %d seeds, want at least 2: one seed has no standard error", seeds)

@@ -17,8 +17,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// ceilings holds the model's best accuracy on each split, in percent; see data.Ceiling.
-type ceilings map[string][2]float64 // by data set, seed and fold: squared probability loss, logarithmic loss
+// ceilings maps a data set, seed and fold to the model's best accuracies in percent, first with squared probability
+// loss and then with logarithmic loss; see data.Ceiling.
+type ceilings map[string][2]float64
 
 const ceilingFile = "ceilings.csv"
 

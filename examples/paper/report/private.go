@@ -40,7 +40,8 @@ const (
 	curator, trustedServer, seeingServer, others = 0, 1, 2, 3
 )
 
-// goals maps each data set to the mean accuracy that pairwise noise should reach at epsilon 8 and equal queries.
+// goals maps each data set to the mean accuracy that SPADE-DFL with pairwise noise should reach at epsilon 8 and equal
+// queries.
 var goals = map[string]float64{"mnist": 98.3, "fashion": 95, "alzheimers": 67, "brain": 58}
 
 // best returns the most accurate cell, by mean accuracy, among the methods of the column.
@@ -194,7 +195,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	return nil
 }
 
-// counted is like text, but appends the number of runs if it differs from seeds.
+// counted is like text, but appends the number of runs if this number differs from seeds.
 func (c *cell) counted(f value, seeds int) string {
 	text := c.text(f)
 	if c != nil && len(c.runs) != seeds {

@@ -143,7 +143,8 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 	return r.options(out, table)
 }
 
-// options writes the results, in the same comparison, of the SPADE-DFL options that are not in the paper.
+// options writes a table for the SPADE-DFL options that are not in the paper. The parameter table is the comparison
+// from which the results come.
 func (r *reporter) options(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The "+
 		"first four columns are one run in the paper's form and with its setting; "+

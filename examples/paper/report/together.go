@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// together returns the epsilon of a run with pairwise noise against all other clients together. These know all pairwise
-// noise, so only the client's own local noise protects its data. The graph is the random graph for seed 1. The result
-// depends neither on the clipping norm nor on the number of rounds.
+// together returns the epsilon that holds against all other clients together in a run with pairwise noise. They know
+// all pairwise noise, so only the client's own local noise protects its data. The graph is the random graph for seed 1.
+// The result depends neither on the clipping norm nor on the number of rounds.
 func together(clients int, epsilon float64) (string, error) {
 	g, err := graph.Parse("er:0.3", clients, 1)
 	if err != nil {

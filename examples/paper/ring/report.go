@@ -16,8 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Run performs the runs for seeds 1 to seeds (at least 2) whose results are not yet in the folder out. It writes these
-// files to out, which should hold nothing else:
+// Run performs, for every seed from 1 to the value of seeds (at least 2), the runs whose results are not yet in the
+// folder out. It writes these files to out, which should hold nothing else:
 //
 //	runs.csv        the accuracies of every run, one line for each way to score it
 //	README.md       the results

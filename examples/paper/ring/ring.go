@@ -36,8 +36,8 @@ const (
 	Network  = "Average of all models" // score of the average of all models, which no client holds
 )
 
-// Step size, smoothing radius and clipping norm, as the program chooses them for a private run from public numbers:
-// dimension, number of clients, samples and steps. Nothing was tuned. The gain is also the program's default.
+// Step size, smoothing radius and clipping norm. For a private run, the program chooses these values from public
+// numbers: dimension, number of clients, samples and steps. Nothing was tuned. The gain is also the program's default.
 const (
 	eta, mu, clip, gain = 1.05, 0.474, 0.045, 0.75
 )

@@ -16,7 +16,7 @@ func Mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// SD returns the population standard deviation of x, sqrt(mean (x - Mean)^2), or NaN if x is empty. It measures the
+// SD returns the population standard deviation of x, which divides by len(x), or NaN if x is empty. It measures the
 // spread of the values in x, as in the paper's tables and bands.
 func SD(x []float64) float64 {
 	return math.Sqrt(squares(x) / float64(len(x)))

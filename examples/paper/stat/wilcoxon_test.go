@@ -26,7 +26,7 @@ func TestWilcoxonOnPublishedData(t *testing.T) {
 	if want := (Test{Pairs: 15, Plus: 96, P: 0.041259765625, Exact: true}); got != want {
 		t.Errorf("maize: %+v, want %+v", got, want)
 	}
-	// Hollander and Wolfe: values of the Hamilton depression scale before and after treatment. V = 40, p = 0.03906.
+	// Hollander and Wolfe: values of the Hamilton depression scale before and after treatment. W+ = 40, p = 0.03906.
 	x = []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
 	y = []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
 	if got, err = Wilcoxon(x, y, DropZeros); err != nil {
@@ -86,8 +86,9 @@ func sumOfRanks(set int) (sum int) {
 	return sum
 }
 
-// TestWilcoxonWithTiesAndZeros checks the normal approximation for data with ties and zeros. It computes the mean and
-// variance of W+ by enumerating all signs of the differences, and from them the p value that Wilcoxon must return.
+// TestWilcoxonWithTiesAndZeros checks the normal approximation for data with ties and zeros. It enumerates all signs of
+// the differences to compute the mean and variance of W+. These two values determine the p value that Wilcoxon must
+// return.
 func TestWilcoxonWithTiesAndZeros(t *testing.T) {
 	for _, size := range [][]float64{{1, 1, 2, 3, 3, 3, 4, 5}, {0, 0, 1, 2, 2, 3, 5}, {0, 1, 2, 3, 4, 5, 6},
 		{2, 2, 2, 2, 2}} {

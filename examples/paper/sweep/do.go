@@ -10,8 +10,8 @@ import (
 )
 
 // Do calls f for 0 to n-1 in parallel, with one goroutine per processor. Every few seconds it prints the progress and
-// the estimated remaining time to log. cost estimates the work of each call, in any unit. f returns a note about its
-// result, for the log. After an error, Do starts no further calls and returns the first error.
+// the estimated remaining time to log. The function cost returns an estimate of the work of each call, in any unit. f
+// returns a note about its result, for the log. After an error, Do starts no further calls and returns the first error.
 func Do(ctx context.Context, log io.Writer, what string, n int, cost func(i int) float64,
 	f func(ctx context.Context, i int) (note string, err error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)

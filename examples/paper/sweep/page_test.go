@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// TestWritePage checks that a page's origin is the execution that computed the results, not an execution that only
-// rewrote the page.
+// TestWritePage checks that a page names, as the origin of the results, the execution that computed them, not an
+// execution that only rewrote the page.
 func TestWritePage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "README.md")

@@ -34,10 +34,10 @@ type Instance struct {
 }
 
 // NewInstance draws the problem instance for a seed, from the generator in package zoest/rng with the purpose Generate.
-// A common direction c with normal coordinates separates two classes. Each client has a mean: c plus half a normal
-// vector. For each sample, a fair coin selects this mean or its negative, to which half a normal vector is added; the
-// sum is scaled to length 1. The label is the outcome of the coin, flipped with probability 0.1. x_0 is a random
-// direction scaled to length 3.
+// A common direction c with standard normal coordinates separates two classes. The mean of each client is c + v/2,
+// where v is a standard normal vector. For each sample, a fair coin selects this mean or its negative; the features are
+// the selected vector plus w/2, scaled to length 1, where w is another standard normal vector. The label is the outcome
+// of the coin, flipped with probability 0.1. x_0 is a random direction scaled to length 3.
 func NewInstance(seed uint64) *Instance {
 	p := new(Instance)
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Round: 1})
@@ -167,13 +167,13 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 	return w.p.Loss(w.client, h, x), nil
 }
 
-// errFar means that the steps of a run are too long to derive its iterates from its queries.
+// errFar means that the steps of a run are too long to derive the iterates from the queries.
 var errFar = errors.New("too far to derive its iterate from the queries")
 
 // read processes query number n of a step. In each coordinate, if two directions of the step differ, phi is the
-// midpoint of the query points. If all directions agree, phi is mu away from the query points, on the same side as phi
-// in the previous step; this is correct as long as phi moves by less than mu per step. To be safe, a move of more than
-// mu/2 is an error.
+// midpoint of the query points. If all directions agree, all query points have the same coordinate, and phi is mu away
+// from it, on the side where phi was in the previous step. This is correct as long as phi moves by less than mu per
+// step. To be safe, a move of more than mu/2 is an error.
 func (w *watch) read(step, n int, x []float32) error {
 	for c, v := range x {
 		v := float64(v)

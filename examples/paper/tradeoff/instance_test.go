@@ -33,8 +33,8 @@ func TestInstance(t *testing.T) {
 				t.Fatalf("|a|^2 = %v, want 1", n)
 			}
 			ones += p.y[i][h]
-			// Up to the sign of their classes, samples of the same client are more similar than samples of different
-			// clients.
+			// Apart from their signs, which depend on the class, samples of the same client are more similar than
+			// samples of different clients.
 			within += math.Abs(dot(a, &p.a[i][(h+1)%Samples]))
 			between += math.Abs(dot(a, &p.a[(i+1)%Clients][h]))
 			if f := p.Loss(i, h, p.X0); !(f >= 0 && f <= 1) {

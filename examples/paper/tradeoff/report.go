@@ -49,8 +49,8 @@ func open(out string) (*sweep.Table, error) {
 		"tau", "eta0", "mu0", "gain", "batch", "scalars", "queries", "stationarity", "consensus", "start")
 }
 
-// Run chooses the constants of each schedule, and performs the runs for seeds 1 to seeds whose results are not yet in
-// the folder out. It writes these files to out, which should hold nothing else:
+// Run chooses the constants of each schedule. For every seed from 1 to the value of seeds, it then performs the runs
+// whose results are not yet in the folder out. It writes these files to out, which should hold nothing else:
 //
 //	trials.csv      every setting that was tried, on the instance for TuningSeed
 //	runs.csv        every run: both parts of S_K, and |grad F(x_0)|^2

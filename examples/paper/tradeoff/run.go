@@ -37,7 +37,8 @@ var Budgets = [2][]Budget{
 // Scalars returns 2|E|dK, the count of numbers that all clients together send in all rounds.
 func (b Budget) Scalars() int64 { return 2 * Clients * Dim * int64(b.Steps/b.Tau) }
 
-// Queries returns the number of losses that all clients together query if a local step uses batch samples.
+// Queries returns the number of losses that all clients together query if the batch of each local step has the given
+// number of samples.
 func (b Budget) Queries(batch int) int64 {
 	return Clients * (int64(b.Steps/b.Tau)*Samples + int64(b.Steps)*int64(batch))
 }

@@ -53,7 +53,7 @@ func (t trial) key() []string {
 	return []string{t.estimator, t.schedule, format(t.Eta0), format(t.Mu0), format(t.Gain), strconv.Itoa(t.Batch)}
 }
 
-// tune runs the trials that are not yet in the file, and returns the best setting for each series.
+// tune runs the trials that are not yet in trials.csv, and returns the best setting for each series.
 func tune(ctx context.Context, out string, log io.Writer) ([]Setting, error) {
 	table, err := sweep.Open(filepath.Join(out, "trials.csv"), 6, "estimator", "tau", "eta0", "mu0", "gain", "batch",
 		"ratio_1000", "ratio_10648", "score")

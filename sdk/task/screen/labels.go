@@ -18,8 +18,8 @@ const (
 // Relation is the result of a permutation test: are the columns more strongly related to the true labels than to
 // shuffled labels? The labels say whether a row belongs to the most frequent class or, for a target, to the half of its
 // range with more samples. The statistic is the sum of squared correlations (Goeman et al., "A global test for groups
-// of genes", 2004). The test detects shuffled labels in 97 of 100 cases, whatever the data. It also reports correct
-// labels that are almost unrelated to the columns.
+// of genes", 2004). The test detects shuffled labels in 97 of 100 cases, whatever the data. It also raises a suspicion
+// about correct labels that are almost unrelated to the columns.
 type Relation struct {
 	Class    string `json:"class"`
 	Rare     int    `json:"rare"`     // number of rows in Class or outside Class, whichever is smaller

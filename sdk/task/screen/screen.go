@@ -37,7 +37,7 @@ type Report struct {
 	Suspicions []Suspicion `json:"suspicious"`
 }
 
-// Count is the number of rows with a value.
+// Count is a value and the number of rows that have it.
 type Count struct {
 	Value string `json:"value"`
 	Rows  int    `json:"rows"`
@@ -66,8 +66,8 @@ type Suspicion struct {
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
-// Table checks samples as [task.Recipe.Raw] returns them. own reports whether the recipe was fitted on these samples,
-// so that there are no other expected values to compare with. unknown maps a column and a value that is not one of its
+// Table checks samples as [task.Recipe.Raw] returns them. If own is true, the recipe was fitted on these samples, and
+// Table does not compare them with the recipe's values. unknown maps a column and a value that is not one of its
 // categories to the number of times that the value occurs; it may be nil. Table does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
@@ -126,8 +126,8 @@ func Among(all []*Report) {
 	}
 }
 
-// column describes the column c of the file. The argument at is the index in d of the column's numbers or, for a column
-// of categories, of the zeros and ones of its first category.
+// column describes column c of the file. Its numbers or, for a column of categories, the zeros and ones of its first
+// category are at index "at" of each row of d.
 func column(c task.Column, d *task.Data, at int) Column {
 	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
 	for i := range d.Len() {
@@ -193,9 +193,9 @@ func (p *Report) alone(c *Column) {
 	}
 }
 
-// isSentinel reports whether the parameter at, the smallest or largest number of a column, is a sentinel. The number
-// occurs count times. The slice rest has the other values of the column, sorted. The gap between the number and the
-// other values must be wider than all gaps within rest, except the gaps next to a few outliers.
+// isSentinel reports whether a number ("at"), the smallest or largest of a column, is a sentinel. The number occurs
+// count times; "rest" has the other values of the column, sorted. The gap between the number and the other values must
+// be wider than all gaps within "rest", except the gaps next to a few outliers.
 func isSentinel(at float64, count int, rest []float64) bool {
 	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
 		return false
@@ -250,8 +250,8 @@ func (p *Report) compare() {
 	}
 }
 
-// partner returns the column that may be swapped with c, whose median is m: the median of each of the two columns is
-// near the expected mean of the other column. It returns nil if there is no such column.
+// partner returns the column that may be swapped with c, or nil if there is none: the median of each of the two columns
+// is near the expected mean of the other column. m is the median of c.
 func (p *Report) partner(c *Column, m float64) (best *Column) {
 	least := float64(far)
 	for i := range p.Columns {

@@ -34,8 +34,8 @@ func Conformance(t *testing.T, open Opener) {
 	}
 }
 
-// CutOff checks what happens when a member is cut off from the broker. Send must wait until its context ends, and the
-// broker must keep the frames for the member.
+// CutOff checks a member that is cut off from the broker: its Send waits until its context ends, and the broker keeps
+// the frames that others send to the member.
 func CutOff(t *testing.T, open Opener) {
 	var way Way
 	a := open.Open(t, Setup{Run: "run", Name: "a", Peers: []string{"c"}, Way: &way})

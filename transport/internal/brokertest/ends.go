@@ -20,7 +20,7 @@ import (
 // Soon is how long a test waits for a condition to become true.
 const Soon = time.Minute
 
-// End is the transport of one member over a broker.
+// End is one member's transport over a broker.
 type End interface {
 	transport.Transport
 	transport.Notifier
@@ -73,7 +73,7 @@ func (o Opener) Open(t testing.TB, s Setup) End {
 	return e
 }
 
-// Pair opens the ends of two members of a run, a and b, that are each other's only peer.
+// Pair opens the ends of the members a and b of a run. Each is the other's only peer.
 func (o Opener) Pair(t testing.TB, run, a, b string) (End, End) {
 	t.Helper()
 	return o.Open(t, Setup{Run: run, Name: a, Peers: []string{b}}), o.Open(t, Setup{Run: run, Name: b, Peers: []string{a}})
@@ -123,7 +123,7 @@ func Receive(t testing.TB, tr End, from string, frame []byte) {
 	}
 }
 
-// Nothing fails the test if a frame arrives within a short time.
+// Nothing is the check that no frame arrives within a short time. If a frame arrives, the test fails.
 func Nothing(t testing.TB, tr End) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -133,7 +133,7 @@ func Nothing(t testing.TB, tr End) {
 	}
 }
 
-// Eventually waits until good returns true. It fails the test if that takes longer than [Soon]. The text in what
+// Eventually waits until good returns true. It fails the test if that takes longer than [Soon]. The text in "what"
 // describes the condition.
 func Eventually(t testing.TB, what string, good func() bool) {
 	t.Helper()
@@ -144,8 +144,8 @@ func Eventually(t testing.TB, what string, good func() bool) {
 	}
 }
 
-// Scale returns the number of faults that a test should inject: the parameter few, unless the named environment
-// variable sets another number.
+// Scale returns the number of faults that a test should inject: the value of the named environment variable or, if the
+// variable is not set, the argument "few".
 func Scale(t testing.TB, variable string, few int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -180,7 +180,7 @@ func (s *Buffer) String() string {
 
 // Way is the network path between a member and its broker. A test can cut it.
 type Way struct {
-	// Base dials the broker. If Base is nil, a net.Dialer dials.
+	// Base dials the broker. If Base is nil, a net.Dialer is used.
 	Base func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex

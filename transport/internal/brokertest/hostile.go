@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Message is a message at the broker. From and To are the tags of its sender and its receiver.
+// Message is a message at the broker. From and To are the tags of its sender and its receiver: hashes that the broker
+// sees in place of names.
 type Message struct {
 	From, To, Place string
 	Data            []byte

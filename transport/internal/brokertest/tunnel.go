@@ -75,7 +75,7 @@ func (p *Tunnel) HangUp() {
 	}
 }
 
-// Breaks closes all connections and makes the proxy call fault for each new request. If fault returns true, the proxy
+// Breaks closes all connections. The proxy then calls fault for each new request. If the result is true, the proxy
 // closes the connection; otherwise it answers correctly. A nil fault ends the faulty behavior.
 func (p *Tunnel) Breaks(fault func(c net.Conn, head *http.Request) bool) {
 	p.mu.Lock()

@@ -107,8 +107,8 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame records an error for each difference between the names of peers and known, the names of the peers with
-// which the node was created. name is the node's own name.
+// CheckSame records an error for each name that is in peers but not in known, or vice versa. The names in "known" are
+// those of the peers with which the node was created. name is the node's own name, which is ignored in peers.
 func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
 	for _, p := range peers {
 		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {

@@ -48,7 +48,7 @@ type Dialer struct {
 }
 
 // New returns a dialer that uses the given proxy. If proxy is nil, the environment variables choose the proxy. The
-// function direct dials the proxy, or the destination if there is no proxy. If direct is nil, a net.Dialer dials.
+// dialer calls direct to dial the proxy or, without a proxy, the destination. If direct is nil, it uses a net.Dialer.
 func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) (net.Conn, error)) *Dialer {
 	if direct == nil {
 		direct = new(net.Dialer).DialContext

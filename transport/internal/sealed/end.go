@@ -184,8 +184,9 @@ func Logger(l *slog.Logger) *slog.Logger {
 	return slog.New(transport.Limited(l.Handler()))
 }
 
-// Start starts sending hellos to all peers. If there are peers, it runs receive in a new goroutine. The function
-// receive must return when the context from [End.Context] ends. [End.Close] waits for receive and then calls finish.
+// Start sends a hello to every peer in the background. If there are any peers, it also runs receive in a new goroutine.
+// The function receive must return when the context from [End.Context] ends. [End.Close] waits for it to return and
+// then calls finish.
 func (e *End) Start(receive func(), finish func()) {
 	e.finish = finish
 	if len(e.sorted) > 0 {
@@ -276,7 +277,7 @@ func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
 	})
 }
 
-// inTurn calls do, but never runs two calls for the same peer at once.
+// inTurn calls do and returns its error. Calls for the same peer run one at a time.
 func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -290,8 +291,8 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	}
 }
 
-// Pieces returns the number of pieces, each with at most size bytes, that a frame of the given length needs. It fails
-// if the number does not fit into the two bytes that an envelope has for it.
+// Pieces returns the number of pieces, each of at most size bytes, that a frame of the given length needs. It fails if
+// this number is too large for the two-byte field in an envelope.
 func Pieces(length, size int) (int, error) {
 	if size < 1 || max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
 		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, because the longest message that the "+
@@ -300,7 +301,7 @@ func Pieces(length, size int) (int, error) {
 	return max(1, (length+size-1)/size), nil
 }
 
-// post splits a frame into pieces, and seals and publishes each piece. The caller must hold the peer's turn.
+// post splits a frame into pieces, and seals and publishes each piece. It must be called through inTurn.
 func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []byte) error {
 	size, err := e.line.Ready(ctx)
 	if err != nil && ctx.Err() != nil {

@@ -18,12 +18,12 @@ import (
 // The fields of an envelope, with offset and length in bytes. All numbers are big-endian.
 //
 //	0    1  version, 1
-//	1    1  kind: 1 a hello, 2 a frame
+//	1    1  kind: 1 for a hello, 2 for a frame
 //	2   16  tag of the run
 //	18   8  tag of the sender
 //	26   8  tag of the receiver
 //	34  32  hash of the sender's fleet
-//	66   8  process: drawn when the sender's process started
+//	66   8  random number that identifies the sender's process
 //	74   8  number of the frame from this process to this receiver
 //	82   2  index of the piece in its frame
 //	84   2  number of pieces
@@ -50,8 +50,8 @@ const (
 	kindFrame = 2
 )
 
-// The data of each kind of hash or signature begins with its own prefix. So a hash or signature made by this package is
-// not valid for any other use of the same keys.
+// These are the prefixes of the data that this package hashes or signs. Each purpose has its own prefix, so that a hash
+// or signature for one purpose is not valid for any other.
 const (
 	domainTag  = "spade-edge broker 1 tag"
 	domainEdge = "spade-edge broker 1 envelope"
@@ -59,8 +59,8 @@ const (
 	domainWrap = "spade-edge broker 1 content key"
 )
 
-// These are the reasons to refuse an envelope. The broker can cause all of them except the last two, which only the
-// sender can cause.
+// These are the reasons for refusing an envelope. Only the sender can cause a refusal for one of the last two reasons;
+// the broker can cause all other refusals.
 var (
 	ErrForm      = errors.New("it is not an envelope")
 	ErrRun       = errors.New("it belongs to another run")
@@ -124,8 +124,8 @@ func (h *header) piece() (from, to int) {
 	return h.index * size, min((h.index+1)*size, h.length)
 }
 
-// seal encrypts and signs one piece of a frame. The slice to contains the receiver's public keys: the owner of any of
-// these keys can decrypt the result.
+// seal encrypts and signs one piece of a frame. The parameter "to" lists the receiver's public keys; the owner of any
+// of these keys can decrypt the result.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
 	b := make([]byte, 0, len(piece)+overhead)
 	b = append(b, version, h.kind)
@@ -175,8 +175,8 @@ func gcm(key []byte) (cipher.AEAD, error) {
 }
 
 // wrapping returns the cipher that encrypts the content key for one of the receiver's keys. HKDF (RFC 5869) derives the
-// key of this cipher from the shared secret, the receiver's key, and head, the beginning of the envelope, which
-// includes the ephemeral public key.
+// key of this cipher from the shared secret, the receiver's key, and the beginning of the envelope (the parameter
+// head), which includes the ephemeral public key.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
@@ -198,7 +198,7 @@ func digest(head, body []byte) []byte {
 	return h.Sum([]byte(domainSign))
 }
 
-// envelope is a parsed envelope with a valid form. Its signature has not been verified yet.
+// envelope is a parsed, well-formed envelope, whose signature has not been verified yet.
 type envelope struct {
 	header
 	run, from, to        []byte

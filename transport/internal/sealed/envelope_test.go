@@ -30,7 +30,7 @@ func TestExchangeKeys(t *testing.T) {
 	}
 }
 
-// TestBadKeys checks that invalid keys, and keys under which anyone could sign, are refused.
+// TestBadKeys checks that invalid keys are refused, including keys for which anyone can forge signatures.
 func TestBadKeys(t *testing.T) {
 	for _, text := range []string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
@@ -51,7 +51,8 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// sealed returns an envelope from member a to member b with the given piece, and the edge from a to b.
+// sealed returns an envelope from member a to member b with the given piece, and the edge from a to b. The envelope is
+// sealed for the members named in keys.
 func sealed(t testing.TB, piece []byte, keys ...string) ([]byte, edge) {
 	t.Helper()
 	e := newEdge("run", "a", "b")

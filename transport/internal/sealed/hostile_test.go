@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// toy is an in-process broker for one run. It confirms each published message and passes the message to the function
-// do.
+// toy is an in-process broker for one run. It confirms each published message and passes the message to the function in
+// its field "do".
 type toy struct {
 	run string
 
@@ -55,8 +55,8 @@ func (b *toy) set(do func(m brokertest.Message)) {
 	b.do = do
 }
 
-// frames returns the messages published since the given index, without hellos, and the total number of published
-// messages.
+// frames returns the published messages from the given index on, excluding hellos, and the number of all messages
+// published so far, including hellos.
 func (b *toy) frames(from int) ([]brokertest.Message, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *toy) Publish(_ context.Context, m sealed.Message) error {
 	return nil
 }
 
-// End opens an end of a transport over the broker. It is a [brokertest.Opener].
+// End opens a member's transport over the broker. The method is a [brokertest.Opener].
 func (b *toy) End(s brokertest.Setup) (brokertest.End, error) {
 	e, err := sealed.NewEnd(sealed.Config{Prefix: "toy", Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run,
 		Fleet: s.Fleet, Hello: s.Hello, CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger,
@@ -112,8 +112,8 @@ const (
 )
 
 // TestHostileBroker checks that a receiver refuses each message that the broker altered, misdirected or took from
-// another run, and reports the reason. Late, reordered and repeated messages must deliver each frame exactly once. Once
-// the broker is honest again, everything must work again.
+// another run, and reports the reason. If messages are late, reordered or repeated, each frame must be received exactly
+// once. Once the broker is honest again, new frames must arrive.
 func TestHostileBroker(t *testing.T) {
 	h, other := newToy("run"), newToy("other run")
 	other.set(other.deliver)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ring tracks which frames for a peer the broker stores. The broker has a few places for each edge, each of which holds
-// one frame. A repeated frame goes into its old place, so repeats for a sleeping peer do not displace other frames that
-// the peer needs. The time between repeats grows while no message arrives from the peer.
+// ring tracks which frames for a peer the broker stores. For each edge, the broker has a few places, and each place
+// holds one frame. A repeated frame goes into its old place, so repeats for a sleeping peer do not displace other
+// frames that the peer needs. The time between repeats grows while no message arrives from the peer.
 type ring struct {
 	places [window]place
 	uses   uint64

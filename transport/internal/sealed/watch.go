@@ -59,7 +59,8 @@ func (w *Watch) Disconnected(err error) {
 	w.log.Info("disconnected from the broker", "reason", err)
 }
 
-// Failed records and logs an error. If the last recorded error is the same, Failed logs it below the level Warn.
+// Failed records and logs an error. It logs the error at level Debug if the last recorded error is the same, and
+// otherwise at level Warn.
 func (w *Watch) Failed(err error) {
 	w.mu.Lock()
 	old := w.state.Err

@@ -23,8 +23,8 @@ type Cmdline struct {
 	file string // set by ParseFile
 }
 
-// NewCmdline returns an invocation of the command name with args. Its flag set prints nothing itself:
-// [Cmdline.ParseArgs] returns all errors.
+// NewCmdline returns an invocation of the command with the given name and arguments. Its flag set prints nothing
+// itself: [Cmdline.ParseArgs] returns all errors.
 func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmdline {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	c := &Cmdline{FlagSet: fs, Program: p, Argv: args, Out: out, Log: log}
@@ -33,12 +33,13 @@ func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmd
 	return c
 }
 
-// JSONFlag adds the flag -json. It appends the text in the parameter more to the flag's help text.
+// JSONFlag adds the flag -json. The flag's help text ends with the value of the parameter more.
 func (c *Cmdline) JSONFlag(more string) {
 	c.BoolVar(&c.JSON, "json", c.JSON, "print one JSON object to standard output"+more)
 }
 
-// ParseArgs parses the command line. On -h it prints the help. It returns each mistake of the user as a usageError.
+// ParseArgs parses the command line. If -h is given, ParseArgs prints the help and returns [flag.ErrHelp]. Any other
+// error is a usageError.
 func (c *Cmdline) ParseArgs() error {
 	err := c.Parse(c.Argv)
 	switch {
@@ -107,7 +108,7 @@ func (c *Cmdline) ParseFile() (file string, err error) {
 	return file, nil
 }
 
-// Print prints a result to standard output: as JSON if -json is given, otherwise with the function text.
+// Print prints a result to standard output: as JSON if -json is given, otherwise by calling text.
 func (c *Cmdline) Print(result any, text func(t Table)) error {
 	if c.JSON {
 		return WriteObject(c.Out, result)
@@ -134,8 +135,8 @@ func (f Faults) Usage() error {
 	return AsUsageError(errors.Join(f...))
 }
 
-// Empty adds an error for each flag that was given with an empty or blank value. The parameter named lists the flags:
-// each name is followed by the flag's value.
+// Empty adds an error for each flag that was given with an empty or blank value. The parameter named alternates between
+// flag names and flag values.
 func (f *Faults) Empty(given map[string]bool, named ...string) {
 	for pair := range slices.Chunk(named, 2) {
 		f.When(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])

@@ -167,7 +167,8 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// AsUsageError marks err as an error in how the program was called. If err is nil, it returns nil.
+// AsUsageError marks err as a usage error: an error caused by how the program was called. If err is nil, it returns
+// nil.
 func AsUsageError(err error) error {
 	if err == nil {
 		return nil
@@ -175,7 +176,7 @@ func AsUsageError(err error) error {
 	return usageError{err}
 }
 
-// Usage returns an error in how the program was called. The arguments are as in [fmt.Errorf].
+// Usage returns a usage error: an error caused by how the program was called. The arguments are as in [fmt.Errorf].
 func Usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // exitError is the error of a command that printed its result but found a problem. It has the exit code for this
@@ -187,8 +188,8 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// AsExit returns an error like err with the given exit code. It is for a command that completed its work but found a
-// problem.
+// AsExit wraps err so that [ExitCode] returns the given code for it. It is for a command that completed its work but
+// found a problem.
 func AsExit(err error, code int) error { return exitError{err, code} }
 
 // ExitCode prints err to log and returns the exit code for it.

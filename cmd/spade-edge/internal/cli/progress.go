@@ -25,7 +25,7 @@ type Progress struct {
 	said time.Time // time of the last line
 }
 
-// NewProgress returns a Progress that writes to w. The number of rounds is that of the method m.
+// NewProgress returns a Progress that writes to w, for a run of the method m.
 func NewProgress(w io.Writer, m sdk.Method) *Progress {
 	return &Progress{w: w, Method: m, started: time.Now()}
 }

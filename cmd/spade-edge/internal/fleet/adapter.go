@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// readAdapter returns the adapter that -adapter describes, without a base, for a model with the given number of
-// parameters.
+// readAdapter returns the adapter that -adapter describes, for a model with the given number of parameters. The
+// adapter's base is not set yet; see adapt.
 func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	form, path, _ := strings.Cut(o.adapter, ":")
 	spec = &adapter.Spec{Form: form, Of: of}

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Fitted is the result of the command fit and its JSON form.
+// Fitted is the result of the fit command, printed as text or, with -json, as JSON.
 type Fitted struct {
 	Task     string   `json:"task"`
 	Model    string   `json:"model"`

@@ -24,7 +24,7 @@ type fleetAction struct {
 	run   func(e *fleetEdit) error
 }
 
-// fleetActions are the actions of the command fleet, each with its flags apart from -dry-run and -json.
+// fleetActions lists the actions of the fleet command, each with its flags except -dry-run and -json.
 var fleetActions = []fleetAction{
 	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"},
 		(*fleetEdit).add},
@@ -56,7 +56,7 @@ type fleetEdit struct {
 	r FleetResult
 }
 
-// FleetResult describes a change to a fleet. The command fleet prints it as text or, with -json, as JSON.
+// FleetResult describes a change to a fleet. The fleet command prints it as text or, with -json, as JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
 	Fleet   string       `json:"fleet"`

@@ -23,7 +23,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// initOptions are the flags of the command init.
+// initOptions has the flags of the init command.
 type initOptions struct {
 	setup.Options
 	dir, runID, nodeNames, membersFile, x0 string
@@ -238,8 +238,8 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	}
 }
 
-// build creates the fleet. With -deal, it uses the data that init distributes to the nodes; otherwise it uses no data,
-// as in the command plan.
+// build creates the fleet. With -deal, it uses the data that init distributes to the nodes; otherwise, like the plan
+// command, it uses no data.
 func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// InitResult is the result of the command init and its JSON form.
+// InitResult is the result of the init command, printed as text or, with -json, as JSON.
 type InitResult struct {
 	Dir       string         `json:"dir"`
 	Fleet     string         `json:"fleet"`

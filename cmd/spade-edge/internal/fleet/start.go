@@ -50,7 +50,7 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 	return nil
 }
 
-// readStart reads a model in either format that export writes.
+// readStart reads a model in either of the formats that the export command writes.
 func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ...any)) ([]float32, error) {
 	if strings.EqualFold(filepath.Ext(path), ".npy") {
 		data, err := fleetfile.ReadFile(path, 4*wire.MaxDim+math.MaxUint16, "a start of numbers")

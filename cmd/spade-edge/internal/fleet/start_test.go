@@ -17,8 +17,8 @@ import (
 )
 
 // TestStart checks that a random initial model has the same bits on every processor and depends on the seed. It also
-// checks that an initial model is rejected if the file, written by numpy.save or export, is incomplete or has numbers
-// that are not finite.
+// checks that an initial model is rejected if its file, written by numpy.save or by the export command, is incomplete
+// or has numbers that are not finite.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string, content []byte) string {

@@ -12,7 +12,7 @@ import (
 )
 
 // Grid has forecasts of private runs: one for each combination of a number of members, a unit of privacy and an
-// epsilon. It is the result of plan -grid and its JSON form.
+// epsilon. It is the result of "plan -grid", printed as text or, with -json, as JSON.
 type Grid struct {
 	Dim      int        `json:"dim"`
 	Samples  int        `json:"samples"`

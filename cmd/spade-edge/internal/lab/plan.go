@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// PlanOptions are the flags of the command plan.
+// PlanOptions has the flags of the plan command.
 type PlanOptions struct {
 	setup.Options
 	dim, samples int

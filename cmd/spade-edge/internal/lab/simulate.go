@@ -99,8 +99,9 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// simulateNetwork trains the problem on all processors. It returns the result and the final models. After each round k,
-// it calls the function each with the models of this round, while round k+1 is already running.
+// simulateNetwork trains the models of the problem's fleet on all processors. It returns the result and the final
+// models. After each round k, it calls each(k, models) with the models of this round, while round k+1 is already
+// running.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -226,8 +227,8 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 	return results, saved, context.Cause(ctx)
 }
 
-// modelFile returns a member's final model in the format of export. The model is marked as not private, because its
-// noise is derived from the seed and its preprocessing from the data of all clients.
+// modelFile returns a member's final model in the format that the export command writes. The model is marked as not
+// private, because its noise is derived from the seed and its preprocessing from the data of all clients.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	recipe, err := p.Recipe("the training part of the data of a simulation")
 	if err != nil {
@@ -240,8 +241,8 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	}, nil
 }
 
-// Sweep summarizes runs over seeds and epsilons. It is the result of the command simulate for several runs, and its
-// JSON form.
+// Sweep summarizes runs over seeds and epsilons. If there are several runs, it is the result of the simulate command,
+// printed as text or, with -json, as JSON.
 type Sweep struct {
 	Score   string          `json:"score"` // the score in Table: its key in each run's result
 	Table   []sweepGroup    `json:"table"`

@@ -24,14 +24,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// finding is one line of the output of the command check.
+// finding is one line of the check command's output.
 type finding struct {
 	Item    string `json:"item"`
 	Verdict string `json:"verdict"` // ok, warn or fail
 	Text    string `json:"text"`
 }
 
-// Checkup is the result of the command check, printed as text or, with -json, as JSON.
+// Checkup is the result of the check command, printed as text or, with -json, as JSON.
 type Checkup struct {
 	Node  string    `json:"node"` // path of the node file
 	OK    bool      `json:"ok"`
@@ -218,8 +218,8 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	return errOracle
 }
 
-// stateFolder inspects a state folder, which may be missing. The result used reports whether a running node uses the
-// folder.
+// stateFolder inspects a state folder, which may be missing. It reports whether a running node uses the folder (used),
+// and returns remarks about the folder.
 func stateFolder(path string) (used bool, remarks []string, err error) {
 	if used, err = state.InUse(path); err != nil {
 		return false, nil, err

@@ -16,7 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Evaluation has a model's scores on some data. It is the result of the command evaluate and its JSON form.
+// Evaluation has a model's scores on some data. It is the result of the evaluate command, printed as text or, with
+// -json, as JSON.
 type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`

@@ -21,7 +21,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Exported describes the file that the command export wrote. It is the result of the command and its JSON form.
+// Exported describes the file that the export command wrote. It is the result of this command, printed as text or, with
+// -json, as JSON.
 type Exported struct {
 	Run         string `json:"run"`
 	Name        string `json:"name"`
@@ -37,8 +38,8 @@ type Exported struct {
 	Sum         string `json:"sha256_file"`
 	Certificate string `json:"certificate,omitempty"` // path of the copy; empty if no certificate covers the model
 	NonPrivate  bool   `json:"non_private"`
-	// Predicts reports whether the file is a model file that includes the preprocessing. The commands predict and
-	// evaluate need the preprocessing.
+	// Predicts reports whether the file is a model file that includes the preprocessing, which the predict and evaluate
+	// commands need.
 	Predicts bool `json:"predicts"`
 	// Compared has the scores of the shared, the local and the personal model on this site's samples. It is set only
 	// with -personal.
@@ -144,7 +145,7 @@ func checkExport(c *cli.Cmdline, to, format string) error {
 	return nil
 }
 
-// write prints the result. why is the reason why there is no certificate.
+// write prints the result. If there is no certificate, the parameter why is the reason.
 func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	what := "model"
 	if r.Averaged {
@@ -190,8 +191,8 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 	return err
 }
 
-// certificate returns the text of the node's certificate if it is valid and covers the model. Otherwise it returns the
-// reason in why.
+// certificate returns the text of the node's certificate if it is valid and covers the model. Otherwise it returns nil
+// and the reason.
 func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE: what the node has sent may reveal its data"

@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Applied describes the model file that the command predict or evaluate applies. The JSON output of both commands
+// Applied describes the model file that the predict or evaluate command applies. The JSON output of both commands
 // begins with the fields of Applied.
 type Applied struct {
 	Model      string `json:"model_sha256"`
@@ -46,7 +46,7 @@ type Applied struct {
 	seed      uint64
 }
 
-// Predictions is the result of the command predict and its JSON form.
+// Predictions is the result of the predict command, printed as text or, with -json, as JSON.
 type Predictions struct {
 	*Applied
 	Columns []string    `json:"columns,omitempty"` // the columns of contributions

@@ -152,7 +152,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	return text
 }
 
-// RunResult is the result of a node's run and its JSON form.
+// RunResult is the result of a node's run, printed as text or, with -json, as JSON.
 type RunResult struct {
 	device.Outcome
 	Privacy *setup.Privacy `json:"privacy"`

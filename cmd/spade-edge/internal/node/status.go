@@ -237,8 +237,8 @@ func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	return node, fleet, cli.AsUsageError(err)
 }
 
-// Stopped has the number of releases that a node had made when it stopped. It is the result of the command stop and its
-// JSON form.
+// Stopped is the result of the stop command, printed as text or, with -json, as JSON. It has the number of releases
+// that the node had made when it stopped.
 type Stopped struct {
 	WasRunning bool `json:"was_running"`
 	Round      int  `json:"round"`
@@ -246,7 +246,8 @@ type Stopped struct {
 	Cooldown   int  `json:"cooldown"`
 }
 
-// StopAsked is a node's early-stop request. It is the result of the command stop with -fleet, and its JSON form.
+// StopAsked describes a node's early-stop request. It is the result of "stop -fleet", printed as text or, with -json,
+// as JSON.
 type StopAsked struct {
 	Asked int           `json:"asked"` // the last round with data
 	Stop  *monitor.Stop `json:"stop"`

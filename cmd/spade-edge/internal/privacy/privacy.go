@@ -109,8 +109,8 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	return f.Usage()
 }
 
-// Plan has the number of rounds, the noise and the privacy cost of a planned run. It is the result of planning and its
-// JSON form.
+// Plan has the number of rounds, the noise and the privacy cost of a planned run. The privacy command prints it as text
+// or, with -json, as JSON.
 type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`
@@ -190,7 +190,7 @@ func (o *privacyOptions) showLedger() error {
 	return o.Print(LifetimeLeft{life, left}, func(t cli.Table) { Ledger(t, o.ledger, life, left) })
 }
 
-// LifetimeLeft is the JSON that the command privacy prints for a ledger.
+// LifetimeLeft is the JSON output of the privacy command for a ledger.
 type LifetimeLeft struct {
 	*dpmech.Lifetime
 	Left *LedgerLeft `json:"left"`
@@ -235,7 +235,7 @@ func curveOf(t dpmech.Total, delta float64) dpmech.Curve {
 	return dpmech.CurveOf(t, dpmech.Shared{}, nil, delta, dpmech.GDP)
 }
 
-// LedgerLeft is the remaining budget of a ledger, and its JSON form. Figures is empty if the ledger has no limit.
+// LedgerLeft is the remaining budget of a ledger. Figures is empty if the ledger has no limit.
 type LedgerLeft struct {
 	Figures []FigureLeft `json:"figures,omitempty"`
 	Rounds  *int         `json:"rounds,omitempty"` // learning rounds left at a fleet's settings

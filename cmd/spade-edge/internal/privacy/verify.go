@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Verification is the result of verifying a certificate, and its JSON form.
+// Verification is the result of verifying a certificate, printed as text or, with -json, as JSON.
 type Verification struct {
 	Verified      bool `json:"verified"`
 	LedgerChecked bool `json:"ledger_checked"`
@@ -138,7 +138,7 @@ func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
 }
 
-// Evidence is the result of verifying the evidence in a journal, and its JSON form.
+// Evidence is the result of verifying the evidence in a journal, printed as text or, with -json, as JSON.
 type Evidence struct {
 	Evidence []Double `json:"evidence"`
 }

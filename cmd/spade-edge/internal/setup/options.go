@@ -32,7 +32,7 @@ type Options struct {
 	// Adapter, if not nil, returns the fleet's adapter for a model with the given number of parameters.
 	Adapter func(of int) (*adapter.Spec, error)
 	// These fields describe the data and the model.
-	Spec      task.Spec // in fit, with Whole and a test fraction of 0, no samples are held back
+	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
 	Partition string
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
@@ -375,7 +375,7 @@ var Preparation = []string{
 	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
 }
 
-// Gap is the placeholder in a new node file that the user must replace with the name of a program.
+// Gap is a placeholder in a new node file. The user must replace it with the name of a program.
 const Gap = "FILL-IN-THE-ORACLE"
 
 // ErrGap is the error for a node file that still contains the placeholder [Gap].

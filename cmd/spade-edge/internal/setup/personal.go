@@ -42,9 +42,10 @@ type Judged struct {
 }
 
 // Personalize compares the fleet's model (shared) with models that it trains on the site's own records (train). start
-// is the initial model of the fleet's run. No model was trained on the samples in test: Personalize uses one half of
-// them to choose the starting point and the number of rounds, and the other half to score the models. lopsided reports
-// whether the columns are principal components or pixels. Everything runs locally, without noise and with seed 1, and
+// is the initial model of the fleet's run. lopsided reports whether the columns are principal components or pixels.
+//
+// No model was trained on the samples in test. Personalize uses one half of them to choose the starting point and the
+// number of rounds, and the other half to score the models. Everything runs locally, without noise and with seed 1;
 // nothing is sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
 	if test.Len() < personalLeast {
@@ -130,8 +131,8 @@ func less(a, b []float64) bool {
 	return len(a) > 1 && mean > 1.96*math.Sqrt(square/(n-1)/n)
 }
 
-// learn trains on all records, with start as the initial model. It calls the function each with the model after each
-// round.
+// learn trains on all records, with start as the initial model. After each round, it calls each(round, x) with the
+// model x.
 func learn(ctx context.Context, spec task.ModelSpec, lopsided bool, d *task.Data, start []float32, each func(round int, x []float32)) error {
 	oracle := spec.New(d)
 	fleet := &sdk.Fleet{Run: "local", Dim: oracle.Dim(), Members: []string{"own"}, X0: start}

@@ -159,9 +159,9 @@ func TestPersonalFigures(t *testing.T) {
 	compare := func(name string, sites func(seed uint64) (train, test []*task.Data)) {
 		for suffix, privacy := range map[string]sdk.Privacy{"no noise": {NonPrivate: true},
 			"epsilon 1 for each patient": {Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}} {
-			// right, loss and square have the mean accuracy, the mean loss, and the sum of the squared differences
-			// between the personal model's loss and this model's loss. Index 0 is the shared model, 1 the local and 2
-			// the personal model.
+			// right and loss hold each model's mean accuracy and mean loss; square holds the sum of the squared
+			// differences between each model's loss and the personal model's loss. The models are the shared (0), the
+			// local (1) and the personal model (2).
 			var right, loss, square [3]float64
 			best, n := map[string]int{}, 0.0
 			for seed := uint64(1); seed <= seeds; seed++ {

@@ -27,8 +27,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Problem is a fleet to train, together with the data of its clients. In the commands plan and init there may be no
-// data; then Set, Train, Test, Oracles and Labels are nil.
+// Problem is a fleet to train, together with the data of its clients. The plan and init commands may have no data; then
+// Set, Train, Test, Oracles and Labels are nil.
 type Problem struct {
 	Opt     Options
 	Fleet   *sdk.Fleet

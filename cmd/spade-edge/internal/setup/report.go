@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Report is the result of the command plan and its JSON form. The frame sizes and the effect of the cool-down are
-// estimates, accurate to a few percent.
+// Report is the result of the plan command, printed as text or, with -json, as JSON. The frame sizes and the effect of
+// the cool-down are estimates, accurate to a few percent.
 type Report struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`

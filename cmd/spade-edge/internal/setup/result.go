@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Result is the result of a run and its JSON form. Accuracies are in percent, on the test data.
+// Result is the result of a run, printed as text or, with -json, as JSON. Accuracies are in percent, on the test data.
 type Result struct {
 	Nodes      int    `json:"nodes"`
 	Rounds     int    `json:"rounds"`
@@ -43,8 +43,8 @@ type Result struct {
 	Forecast *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// Accuracies has the scores on the test data, in percent, and their JSON form. Unless noted otherwise, a score covers
-// all clients, and each client is scored with its own final model.
+// Accuracies has the scores on the test data, in percent. Unless noted otherwise, a score covers all clients, and each
+// client is scored with its own final model.
 type Accuracies struct {
 	Mean     float64  `json:"accuracy_mean"`
 	Worst    float64  `json:"accuracy_min"`
@@ -66,7 +66,7 @@ type regression struct {
 	Constant float64  `json:"rmse_of_mean"` // of predicting the mean of the test data
 }
 
-// clientFile is the score of a client's model on the held-out samples from the client's own file, and its JSON form.
+// clientFile has the score of a client's model on the held-out samples from the client's own file.
 type clientFile struct {
 	File     string   `json:"file"`
 	Train    int      `json:"train"`
@@ -191,8 +191,8 @@ func (r *Result) Scores() *Accuracies {
 	return r.Accuracies
 }
 
-// Words returns the names in the output for the score, the worst score, and the model that always predicts the same
-// value.
+// Words returns the names that the output uses for the score, the worst score, and the model that always predicts the
+// same value.
 func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
 		return "RMSE", "highest", "the mean of the test data"

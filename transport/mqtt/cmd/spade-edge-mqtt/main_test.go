@@ -58,8 +58,8 @@ func newBroker(t *testing.T, conf string) string {
 	return "mqtt://" + at
 }
 
-// newFleet creates a fleet of three private nodes with spade-edge init and writes the broker's URL into their node
-// files.
+// newFleet creates a fleet of three private nodes with the command "spade-edge init" and writes the broker's URL into
+// their node files.
 func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "pumps")
@@ -70,7 +70,7 @@ func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	return dir, func(i int) string { return filepath.Join(dir, "node-"+strconv.Itoa(i), "node.json") }
 }
 
-// TestInit checks that the private fleet created by spade-edge init -mqtt runs unchanged with a broker that has users
+// TestInit checks that a private fleet created by "spade-edge init -mqtt" runs unchanged with a broker that has users
 // and the access list from the README.
 func TestInit(t *testing.T) {
 	dir := t.TempDir()
@@ -130,8 +130,8 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// TestWrong checks that spade-edge-mqtt run and spade-edge-mqtt check report errors in the command line, in files and
-// from the broker, and have no other effect.
+// TestWrong checks that the commands "run" and "check" of spade-edge-mqtt report errors in the command line, errors in
+// files and errors that the broker returns, and have no other effect.
 func TestWrong(t *testing.T) {
 	dir, node := newFleet(t, newBroker(t, "allow_anonymous false"))
 	text, err := os.ReadFile(node(0))

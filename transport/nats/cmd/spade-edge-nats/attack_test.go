@@ -194,8 +194,8 @@ func TestAttackMemory(t *testing.T) {
 	c.kill()
 }
 
-// TestAttackKills repeatedly kills private nodes with signed releases. The models must equal those of a fault-free run
-// bit for bit, and each ledger must count every release exactly once.
+// TestAttackKills repeatedly kills private nodes that sign their releases. The models must equal those of a fault-free
+// run bit for bit, and each ledger must count every release exactly once.
 func TestAttackKills(t *testing.T) {
 	f := newPrivate(t)
 	f.edit(t, "fleet.json", `"rounds": 8`, `"rounds": 60`)

@@ -31,7 +31,8 @@ func call(t *testing.T, args ...string) (code int, said string) {
 	return code, out.String()
 }
 
-// TestCommands checks that the commands for a device work with a node over a broker before, during and after its run.
+// TestCommands checks that the commands for a device work before, during and after the run of a node that uses a
+// broker.
 func TestCommands(t *testing.T) {
 	f := newFleet(t)
 	has := func(want string, args ...string) {
@@ -71,7 +72,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// authority creates a self-signed certificate that a broker on this machine and its users share.
+// authority creates a self-signed certificate that the broker and its users share. The certificate is valid for
+// 127.0.0.1.
 func authority(t *testing.T, dir string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -62,7 +62,7 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 	return options, errors.Join(errs...)
 }
 
-// load applies an option, which reads its files, and returns any error.
+// load applies an option and lets it read its files. It returns the error, if any.
 func load(option client.Option) error {
 	var o client.Options
 	if err := option(&o); err != nil {

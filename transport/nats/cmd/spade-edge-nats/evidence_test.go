@@ -39,8 +39,8 @@ func (l *logged) String() string {
 }
 
 // TestEvidence checks that a node with evidence against a neighbor shows the evidence on its page and in its metrics,
-// and sends the evidence to the neighbor over the broker. The neighbor must then exit with the same code as under
-// spade-edge.
+// and sends the evidence to the neighbor over the broker. The neighbor must then exit with the same code as spade-edge
+// would.
 func TestEvidence(t *testing.T) {
 	f := newFleet(t)
 	key, err := fleetfile.ReadKey(filepath.Join(f.dir, "b.key"))

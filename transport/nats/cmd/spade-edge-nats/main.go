@@ -60,7 +60,7 @@ func config(d *device.Device) (nats.Config, error) {
 	}, err
 }
 
-// ask reports the answer of the broker and which neighbors have connected to it.
+// ask reports the broker's answer, and which neighbors have connected to the broker.
 func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) (all []program.Answer) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

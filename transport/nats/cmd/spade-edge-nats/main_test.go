@@ -212,7 +212,7 @@ func (w onFirstWrite) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// TestInit checks that the private fleet created by spade-edge init -nats runs unchanged.
+// TestInit checks that a private fleet created by "spade-edge init -nats" runs unchanged.
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pumps")
 	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3",
@@ -239,8 +239,8 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// TestUsage checks that spade-edge-nats run reports errors in the command line and in files before it does anything
-// else.
+// TestUsage checks that the command "spade-edge-nats run" reports errors in the command line and in files before it
+// does anything else.
 func TestUsage(t *testing.T) {
 	f := newFleet(t)
 	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))
