@@ -190,7 +190,8 @@ func (c *Certificate) charged() Total {
 func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
-		err = fmt.Errorf("the ledger has %d releases of this run, but the certificate has %d releases and %d reserved_unmade",
+		err = fmt.Errorf("the ledger has %d releases of this run, want %d (the releases in the certificate) plus %d "+
+			"(reserved_unmade)",
 			countRounds(reserved), countRounds(c.Spends), c.ReservedUnmade)
 	}
 	return err
@@ -205,8 +206,8 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 		case i == 0 && len(made) == 0:
 			unmade = r.Rounds
 		case i >= len(made):
-			return 0, fmt.Errorf("the certificate lacks the ledger's releases from round %d on, which follow a gap "+
-				"or have other parameters", r.First)
+			return 0, fmt.Errorf("the certificate lacks the releases that the ledger has from round %d on, after a "+
+				"gap or with other parameters", r.First)
 		default:
 			m := made[i]
 			unmade = r.Rounds - m.Rounds

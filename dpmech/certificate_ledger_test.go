@@ -52,14 +52,14 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		want   string
 	}{
 		"one release": {func(c *Certificate) { c.Spends[0].Rounds = 1 },
-			"the ledger has 10 releases of this run, but the certificate has 1 releases and 0 reserved_unmade"},
+			"the ledger has 10 releases of this run, want 1 (the releases in the certificate) plus 0 (reserved_unmade)"},
 		"one, of more noise": {func(c *Certificate) { c.Spends[0].Rounds, c.Spends[0].Sigma = 1, 800 },
 			"releases[0]: found 1 rounds from 1 on with clip 1 and sigma 800, want 10 rounds from 1 on with clip 1 and sigma " +
 				"8 as in the ledger"},
 		"more noise":         {func(c *Certificate) { c.Spends[0].Sigma = 800 }, "sigma 800, want"},
 		"less noise":         {func(c *Certificate) { c.Spends[0].Sigma = 4 }, "sigma 4, want"},
 		"another clip":       {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
-		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "but the certificate has 0 releases and 0 reserved_unmade"},
+		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "want 0 (the releases in the certificate) plus 0 (reserved_unmade)"},
 		"more than reserved": {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from 1 on"},
 		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{First: 2, Rounds: 9, Clip: 1, Sigma: 8} }, "found 9 rounds from 2 on"},
 		"a gap": {func(c *Certificate) {
@@ -71,11 +71,11 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"a gap in the ledger": {func(c *Certificate) {
 			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 12, Rounds: 1, Clip: 1, Sigma: 8}}
 		},
-			"which follow a gap"},
+			"after a gap"},
 		"other noise behind": {func(c *Certificate) {
 			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 11, Rounds: 1, Clip: 1, Sigma: 80}}
 		},
-			"have other parameters"},
+			"with other parameters"},
 	} {
 		c := clone(t, good)
 		x.change(c)

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrBudget is wrapped by the error for a release that the budget does not cover.
-var ErrBudget = errors.New("refused, because it would exceed the privacy budget")
+var ErrBudget = errors.New("refused, because the privacy budget would be exceeded")
 
 // Limit is a privacy budget: epsilon at delta, computed with Accounting. In a limit for a run, Epsilon bounds the cost
 // against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), Epsilon
@@ -104,15 +104,15 @@ func (l *Limit) Left(spent Total) Total {
 }
 
 // ErrUnit is wrapped by the error for a release that protects only records under a limit that protects clients.
-var ErrUnit = errors.New("the limit protects each client")
+var ErrUnit = errors.New("the limit is for each client, but the release protects only records")
 
 // bounds returns an error if a release of unit u protects only records but the limit protects clients.
 func (l *Limit) bounds(u Unit, what string) error {
 	if l == nil || u <= l.Unit {
 		return nil
 	}
-	return fmt.Errorf("dpmech: %s: %w: %w (%v), but the release protects only each %v; set a limit for each record",
-		what, ErrBudget, ErrUnit, l, u)
+	return fmt.Errorf("dpmech: %s: %w: %w: set a limit for each record (the limit is %v)",
+		what, ErrBudget, ErrUnit, l)
 }
 
 // allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend. The
@@ -143,7 +143,7 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 	most, _ := l.Accounting.MaxRho(limit, l.Delta)
 	epsilon := func(rho float64) string { return FormatEpsilon(l.Accounting.Epsilon(rho, l.Delta), 4) }
 	return fmt.Errorf("dpmech: %s: %w: the total cost would rise from rho %.6g (epsilon %s) to rho %.6g (epsilon "+
-		"%s), above the limit of rho %.6g (epsilon %v, %v, at delta %v)",
+		"%s); the limit is rho %.6g (epsilon %v with %v accounting at delta %v)",
 		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, limit, l.Accounting, l.Delta)
 }
 
@@ -276,8 +276,8 @@ func LoadFilter(state []byte) (*Filter, error) {
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: the %d bytes were changed after they were saved, or are not "+
-			"the result of State", len(state))
+		return nil, fmt.Errorf("dpmech: filter state: the %d bytes are damaged, or were not written by State",
+			len(state))
 	}
 	return f, nil
 }

@@ -114,7 +114,7 @@ func TestFilterRefuses(t *testing.T) {
 				t.Fatalf("%v: round 51: %v, want a refusal", acc, err)
 			}
 		}
-		for _, want := range []string{"round 51", fmt.Sprintf("rho %.6g", f.Total().Rho), "limit", "epsilon 8,", acc.String(),
+		for _, want := range []string{"round 51", fmt.Sprintf("rho %.6g", f.Total().Rho), "limit", "epsilon 8 with ", acc.String(),
 			"1e-05"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("no %q in %q", want, err)
@@ -258,12 +258,12 @@ var badStates = []struct{ state, want string }{
 	{`null`, "version is 0"},
 	{`{"version":1,"limit":null,"releases":[]}x`, "after top-level value"},
 	{`{"version":2,"limit":null,"releases":[]}`, "version is 2, want 1"},
-	{`{"version":1,"limit":null,"releases":null}`, "changed after they were saved"},
+	{`{"version":1,"limit":null,"releases":null}`, "bytes are damaged"},
 	{`{"version":1,"limit":null,"releases":[], "spent":0}`, "unknown field"},
-	{`{"version":1,"releases":[]}`, "changed after they were saved"},
+	{`{"version":1,"releases":[]}`, "bytes are damaged"},
 	{`{"Version":1,"limit":null,"releases":[]}`, `unknown field "Version"`},
 	{`{"version":1,"version":1,"limit":null,"releases":[]}`, "given twice"},
-	{` {"version":1,"limit":null,"releases":[]}`, "changed after they were saved"},
+	{` {"version":1,"limit":null,"releases":[]}`, "bytes are damaged"},
 	{`{"version":1,"limit":{"epsilon":-1,"delta":2,"accounting":"gdp"},"releases":[]}`, "delta is 2"},
 	{`{"version":1,"limit":{"epsilon":1,"delta":1e-5,"accounting":"moments"},"releases":[]}`, "moments"},
 	{`{"version":1,"limit":null,"releases":[{"first":0,"rounds":1,"clip":1,"sigma":8}]}`, "first round is 0"},
@@ -274,8 +274,8 @@ var badStates = []struct{ state, want string }{
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},` +
 		`{"first":2,"rounds":1,"clip":1,"sigma":9}]}`, "want a round after 2"},
 	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8},` +
-		`{"first":3,"rounds":1,"clip":1,"sigma":8}]}`, "one entry"},
-	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2000000000,"clip":1,"sigma":1}]}`, "nothing is protected"},
+		`{"first":3,"rounds":1,"clip":1,"sigma":8}]}`, "single entry"},
+	{`{"version":1,"limit":null,"releases":[{"first":1,"rounds":2000000000,"clip":1,"sigma":1}]}`, "a larger cost gives no protection"},
 }
 
 func TestLoadFilterRefuses(t *testing.T) {

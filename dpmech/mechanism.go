@@ -54,8 +54,8 @@ func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {
-		err = errors.Join(err, fmt.Errorf("dpmech: privacy is %v, want for each client: an update as a whole cannot "+
-			"protect each record, but Rows can", g.Unit.Each()))
+		err = errors.Join(err, fmt.Errorf("dpmech: the privacy guarantee is %v, want a guarantee for each client: to "+
+			"protect each record, use Rows", g.Unit.Each()))
 	}
 	if err == nil {
 		gamma, err = m.draw(g, pairs)

@@ -61,7 +61,7 @@ func (s Shared) exponent(sigma float64) (n int, ok bool) {
 func (s Shared) validate(g Gaussian) error {
 	var errs []error
 	if n, ok := s.exponent(g.Sigma); !ok || n < leastShared || n > mostShared {
-		errs = append(errs, fmt.Errorf("dpmech: shared sigma is %v, want sigma (%v) times a power of two, 2^%d..2^%d",
+		errs = append(errs, fmt.Errorf("dpmech: shared sigma is %v, want sigma (%v) times a power of two in 2^%d..2^%d",
 			s.Sigma, g.Sigma, leastShared, mostShared))
 	}
 	if !(s.Effective >= g.Sigma && s.Effective <= maxRatio*g.Clip) {
@@ -70,7 +70,8 @@ func (s Shared) validate(g Gaussian) error {
 			s.Effective, g.Sigma))
 	}
 	if s.Colluders < 0 || s.Absent < 0 || s.Partners < 0 {
-		errs = append(errs, fmt.Errorf("dpmech: %d colluders, %d absent members and %d partners, want 0 or more of each",
+		errs = append(errs, fmt.Errorf("dpmech: colluders is %d, absent is %d and partners is %d, want 0 or more for "+
+			"each",
 			s.Colluders, s.Absent, s.Partners))
 	}
 	return errors.Join(errs...)

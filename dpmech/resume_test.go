@@ -46,9 +46,9 @@ func TestCheckResume(t *testing.T) {
 		disk
 		want string
 	}{
-		{disk{0, 1, 1}, "release 1 is marked and may have been sent, but the newest state is of release 0"},
-		{disk{1, 3, 1}, "release 3 is reserved"},
-		{disk{0, 2, 0}, "release 2 is reserved"},
+		{disk{0, 1, 1}, "the ledger marks release 1 as possibly sent, but the newest saved state is that of release 0"},
+		{disk{1, 3, 1}, "has reserved release 3"},
+		{disk{0, 2, 0}, "has reserved release 2"},
 	} {
 		if err := CheckResume(c.saved, c.reserved, c.marked); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.disk, err, c.want)

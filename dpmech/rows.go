@@ -33,16 +33,17 @@ func CheckRows(g Gaussian, dim, most int) error {
 		return err
 	}
 	if g.Unit != Record {
-		return fmt.Errorf("dpmech: privacy is %v, want for each record, because the update consists of rows",
+		return fmt.Errorf("dpmech: the privacy guarantee is %v, want a guarantee for each record, because the update "+
+			"consists of rows",
 			g.Unit.Each())
 	}
 	if dim < 1 || most < 1 {
-		return fmt.Errorf("dpmech: %d units of %d numbers, want at least 1 of each", most, dim)
+		return fmt.Errorf("dpmech: found %d units of %d numbers each, want at least 1 unit and 1 number", most, dim)
 	}
 	radius := newBall(g.Clip, math.Ldexp(g.Sigma, -gridBits(g, dim))).radius + 1
 	if hi, lo := bits.Mul64(radius, uint64(most)); hi > 0 || lo > mostSum {
-		return fmt.Errorf("dpmech: %d units of up to %d steps of the fine grid each (clip %v, sigma %v), want at "+
-			"most 2^61 steps in total: use a larger sigma", most, radius, g.Clip, g.Sigma)
+		return fmt.Errorf("dpmech: found %d units, each with up to %d grid steps (clip %v, sigma %v), want at most "+
+			"2^61 grid steps in total: use a larger sigma", most, radius, g.Clip, g.Sigma)
 	}
 	return nil
 }
@@ -83,9 +84,10 @@ func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 	d, places, most := len(m.noise), max(1, rows.Places), math.MaxInt32/len(m.noise)
 	switch size := math.Abs(rows.Factor); {
 	case rows.Places < 0 || places > most:
-		return fmt.Errorf("dpmech: Places is %d, want 1..%d", rows.Places, most)
+		return fmt.Errorf("dpmech: Places is %d, want 0 (the same as 1) or 1..%d", rows.Places, most)
 	case len(rows.Values)%(places*d) != 0:
-		return fmt.Errorf("dpmech: Values has %d numbers, want a multiple of %d rows of %d numbers", len(rows.Values), places, d)
+		return fmt.Errorf("dpmech: Values has %d numbers, want a multiple of %d x %d (Places x dimension)",
+			len(rows.Values), places, d)
 	case len(rows.Values)/d/places > rows.Most:
 		return fmt.Errorf("dpmech: Values has %d units, want at most %d, the value of Most",
 			len(rows.Values)/d/places, rows.Most)

@@ -161,10 +161,10 @@ func TestRowsErrors(t *testing.T) {
 		g    Gaussian
 		want string
 	}{
-		{Rows{Values: make([]float32, 4), Factor: 1}, g, "0 units of 2 numbers, want at least 1"},
+		{Rows{Values: make([]float32, 4), Factor: 1}, g, "0 units of 2 numbers each, want at least 1"},
 		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1}, g, "2 units, want at most 1, the value of Most"},
-		{Rows{Values: make([]float32, 3), Factor: 1, Most: 9}, g, "3 numbers, want a multiple of 1 rows of 2"},
-		{Rows{Values: make([]float32, 6), Factor: 1, Most: 9, Places: 2}, g, "6 numbers, want a multiple of 2 rows"},
+		{Rows{Values: make([]float32, 3), Factor: 1, Most: 9}, g, "3 numbers, want a multiple of 1 x 2"},
+		{Rows{Values: make([]float32, 6), Factor: 1, Most: 9, Places: 2}, g, "6 numbers, want a multiple of 2 x 2"},
 		{Rows{Values: make([]float32, 4), Most: 2}, g, "Factor is 0"},
 		{Rows{Values: make([]float32, 4), Factor: math.NaN(), Most: 2}, g, "Factor is NaN"},
 		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2, Places: -1}, g, "Places is -1"},

@@ -54,7 +54,8 @@ func bounded(rho float64) error {
 	if rho <= maxSpend {
 		return nil
 	}
-	return fmt.Errorf("dpmech: releases cost rho %v in total, want at most %v: above that, nothing is protected",
+	return fmt.Errorf("dpmech: the total cost of the releases is rho %v, want at most %v: a larger cost gives no "+
+		"protection",
 		rho, float64(maxSpend))
 }
 
@@ -69,8 +70,8 @@ func validateSpends(list []Spend) error {
 			case s.First <= before.last():
 				err = fmt.Errorf("dpmech: first round is %d, want a round after %d", s.First, before.last())
 			case s.First == before.last()+1 && s.gaussian() == before.gaussian():
-				err = errors.New("dpmech: has the same parameters as the rounds just before it, want one entry for " +
-					"both")
+				err = errors.New("dpmech: the entry has the same parameters as the entry just before it, want a " +
+					"single entry for both")
 			}
 		}
 		if err != nil {

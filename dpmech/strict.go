@@ -101,7 +101,8 @@ func uniqueNames(data []byte) error {
 			}
 			name, known := string(data[start+1:i]), open[len(open)-1]
 			if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-				return fmt.Errorf("unknown field %.64q, want a name in lower case", name)
+				return fmt.Errorf("unknown field %.64q, want a name of lower-case letters, digits and underscores",
+					name)
 			}
 			if known[name] {
 				return fmt.Errorf("field %s is given twice", name)

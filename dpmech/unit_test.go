@@ -36,7 +36,7 @@ func TestLimitsOfUnits(t *testing.T) {
 		t.Error("a release of unit 7 is valid")
 	}
 	err := newMechanism(t, 1, 1).Release([]float32{1}, record)
-	if err == nil || !strings.Contains(err.Error(), "privacy is for each record, want for each client") {
+	if err == nil || !strings.Contains(err.Error(), "the privacy guarantee is for each record, want a guarantee for each client") {
 		t.Errorf("a whole update as a record: %v", err)
 	}
 	dst := []float32{1}

@@ -63,7 +63,8 @@ func (a *account) load(filter []byte, head string) (err error) {
 	}
 	for round := 1; round <= a.filter.Last(); round++ {
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
-			return fmt.Errorf("sdk: release %d was made without a ledger, and this ledger refuses it: %w", round, err)
+			return fmt.Errorf("sdk: release %d was made before the run had a ledger, and the ledger now refuses to "+
+				"charge the release: %w", round, err)
 		}
 	}
 	return nil
@@ -81,7 +82,8 @@ func (a *account) check(stored bool, round int) error {
 	case a == nil || a.whole:
 		return nil
 	case !stored && a.marked > 0:
-		return fmt.Errorf("sdk: the ledger has release %d of this run, but without a Store its state is lost: %w; %s",
+		return fmt.Errorf("sdk: the ledger has release %d of this run, but the state of this release is lost, "+
+			"because the node has no Store: %w; %s",
 			a.marked, state.ErrLost, advice)
 	}
 	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
@@ -104,8 +106,8 @@ func (a *account) reserve(round int) error {
 		// The ledger charges each round only once. If another node with this name has charged this round since
 		// newAccount ran, this node's release would cost nothing, so it must be refused.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
-			return fmt.Errorf("sdk: release %d was not made: another node of this name has already charged it to the "+
-				"ledger: %w",
+			return fmt.Errorf("sdk: release %d was not made: another node with the same name has already charged the "+
+				"release to the ledger: %w",
 				round, state.ErrRollback)
 		}
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
@@ -124,7 +126,7 @@ func (a *account) mark(round int) error {
 		return nil
 	}
 	if err := a.ledger.Mark(a.run, a.fleet, a.member, round); err != nil {
-		return fmt.Errorf("sdk: release %d was not sent: it could not be marked: %w", round, err)
+		return fmt.Errorf("sdk: release %d was not sent, because it could not be marked in the ledger: %w", round, err)
 	}
 	return nil
 }

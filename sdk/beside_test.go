@@ -229,7 +229,7 @@ func (w *wreck) another(h *host) *host {
 }
 
 func (h *host) took() bool {
-	return strings.Contains(h.log.String(), "has replaced the lost one")
+	return strings.Contains(h.log.String(), "has replaced the lost device")
 }
 
 // alone reports whether a device has dropped all its neighbors. Such a device sends notices for a while and then stops.

@@ -14,7 +14,8 @@ import (
 // The certificate is signed if Config.Key is set. Certificate fails if the run is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
-		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so its members' messages may reveal their data")
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so the messages of its members may " +
+			"reveal private data")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -70,7 +71,7 @@ func (n *Node) certified() error {
 		return nil
 	}
 	if _, err := n.Certificate(); err != nil {
-		return fmt.Errorf("sdk: this run could not issue a certificate: %w", err)
+		return fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func TestLiesCostNothing(t *testing.T) {
 	}{
 		{"a Done in the middle",
 			beside(2, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Done, Round: 12} }),
-			"the sender says that it holds release 12 of this node, but shows no signature for it"},
+			"the sender claims to hold release 12 of this node, but shows no signature of that release"},
 		{"a Done with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Done, Round: 12,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
@@ -108,24 +108,24 @@ func TestLiesCostNothing(t *testing.T) {
 					Signed: admm.Signed{Proof: forge(f, "a", "a", 1), Countersign: make([]byte, 64)}}}
 			}
 			return nil
-		}), "shows the signature of another"},
+		}), "shows no signature of that release"},
 		{"a probe from the future at the start", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
 				return []admm.Message{{Kind: admm.ProbeReply, Round: 3, Held: 3, Epoch: frame.Epoch,
 					Incarnation: frame.Incarnation}}
 			}
 			return nil
-		}), "the sender says that it holds release 3 of this node, but shows no signature for it"},
+		}), "the sender claims to hold release 3 of this node, but shows no signature of that release"},
 		{"a probe with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Probe, Held: 7, Incarnation: 1, Signed: admm.Signed{Proof: forge(f, "b", "b", 7)}}
-		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature matches none of the " +
+		}), "the sender claims to hold release 7 of this node, but the proof is not valid: signed: release 7: the signature matches none of the " +
 			"member's keys"},
 		{"a claim to have made releases",
 			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
-			"says that it is at epoch 0 and has made release 2, but shows no signature for it"},
+			"claims to be at epoch 0 and to have made release 2, but shows no signature of that release"},
 		{"a later epoch", beside(1,
 			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Epoch: 9} }),
-			"says that it is at epoch 9 and has made release 0, but shows no signature for it"},
+			"claims to be at epoch 9 and to have made release 0, but shows no signature of that release"},
 		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				bare := *frame
@@ -144,7 +144,7 @@ func TestLiesCostNothing(t *testing.T) {
 				return []admm.Message{honest}
 			}
 			return nil
-		}), "release 4 differs from the release that the sender has signed"},
+		}), "the content of release 4 differs from the content that the sender has signed"},
 		{"the signature of another round", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				honest := *frame
@@ -172,7 +172,7 @@ func TestLiesCostNothing(t *testing.T) {
 				frame.Signed.Other = append(scope[:], forge(f, "a", "b", 9)...)
 			}
 			return nil
-		}), "has no valid signature"},
+		}), "about another run of this node: the signature is not valid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := newLedgers(t, privateRing())

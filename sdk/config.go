@@ -135,19 +135,19 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 					!near && !(f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j))
 			}
 			refuse(len(c.Without) > 0 && (left == 0 || wrong),
-				"%w: Without is %q, want distinct neighbors or noise partners of %q, and not all of its neighbors",
+				"%w: Without is %q, want distinct neighbors or noise partners of %q, with at least one neighbor left",
 				ErrWithout, c.Without,
 				c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, but the fleet has partners: want a key, because a member that relays unsigned offers "+
-					"could replace them")
+				"Key is nil, but the fleet has noise partners: want a key, because a member could replace unsigned "+
+					"offers when it relays them")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}
 		}
 		tracking := f.Method.Estimator == EstimatorTracking
-		refuse(tracking && c.SeededTable, "SeededTable is set, but the fleet's estimator is %q, whose table cannot "+
-			"be computed from a seed", EstimatorTracking)
+		refuse(tracking && c.SeededTable, "SeededTable is set, but the table of the fleet's estimator %q cannot be "+
+			"computed from a seed", EstimatorTracking)
 		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+1)
 		refuse(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+1) "+
 			"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
@@ -157,7 +157,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set, but the members of the fleet share no "+
 			"noise")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
-			"Ledger is set, but the fleet is not private, so its cost has no bound")
+			"Ledger is set, but the fleet is not private: the cost of a run without noise has no bound")
 	}
 	switch {
 	case c.Key == nil || c.Keys == nil:
@@ -172,7 +172,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait indefinitely) or at least %v", c.Patience,
 		minPatience)
 	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
-	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more", c.ResendAfter,
+	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each",
+		c.ResendAfter,
 		c.Linger)
 	refuse(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
 	refuse(complete && c.Oracle == nil, "Oracle is nil")

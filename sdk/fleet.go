@@ -178,11 +178,11 @@ func (f *Fleet) plan() (*plan, error) {
 	if f.Method.Consensus == ConsensusChebyshev {
 		const want = "admm, because %s"
 		name := f.Method.Consensus.String()
-		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "the payload is not release")
+		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "wire.payload is not release")
 		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "method.robust bounds only the steps of admm")
 	}
 	errs.refuse(f.Method.Robust > 0 && f.wire().Payload != PayloadRelease, "wire.payload", f.wire().Payload.String(),
-		"release, because method.robust is %v: only a release shows the noise and the model of its sender",
+		"release, because method.robust is %v: only a release shows the sender's noise and model",
 		f.Method.Robust)
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
@@ -249,7 +249,7 @@ func (f *Fleet) checkRecords(errs *faults) {
 	const want = "%v, because privacy.unit is record: %s"
 	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "each step queries all records")
 	errs.refuse(f.Method.Momentum != 0, "method.momentum", f.Method.Momentum, want, 0,
-		"a sum of unreleased updates would count a record in many releases")
+		"momentum would carry the effect of one record into many releases")
 }
 
 func (f *Fleet) network(errs *faults) *plan {
@@ -261,7 +261,7 @@ func (f *Fleet) network(errs *faults) *plan {
 		if !validName(name) || taken { // format the field only on error, because a fleet may be large
 			field := fmt.Sprintf("members[%d]", i)
 			errs.refuse(!validName(name), field, name, "1..%d bytes of printable UTF-8", wire.MaxName)
-			errs.refuse(taken, field, name, "a name that members[%d] does not have", j)
+			errs.refuse(taken, field, name, "a unique name: members[%d] has the same name", j)
 		}
 		p.number[name] = i
 	}

@@ -73,7 +73,7 @@ func (r *run) checkEarlier(by string, b []byte) error {
 		err = e.Verify(e.Scope, r.claims.Keys(r.cfg.Name))
 	}
 	if err != nil {
-		r.log.Warn("a neighbor's claim about this node's ledger in another run has no valid signature", "neighbor",
+		r.log.Warn("ignoring a neighbor's claim about another run of this node: the signature is not valid", "neighbor",
 			by, "err", err)
 		return nil
 	}
@@ -117,13 +117,16 @@ func (r *run) inherit() error {
 		cost, limit := lost.Spent(but)
 		cost.Unit = max(cost.Unit, lost.Unit)
 		if err := l.Inherit(lost.LedgerID(), lost.By, cost, limit); err != nil {
-			return fmt.Errorf("sdk: %q proves what a lost ledger of this member had spent, but it cannot be charged: %w", lost.By, err)
+			return fmt.Errorf("sdk: %q proves the cost in a lost ledger of this member, but this cost cannot be "+
+				"charged: %w", lost.By, err)
 		}
-		r.log.Warn("this ledger now includes what a lost ledger of this member had spent", "lost_ledger", lost.LedgerID(), "proved_by",
+		r.log.Warn("the ledger now includes the cost in a lost ledger of this member",
+			"lost_ledger", lost.LedgerID(), "proved_by",
 			lost.By, "rho", cost.Rho, "rho_all", cost.All)
 	}
 	if err := r.account.covers(); err != nil {
-		return fmt.Errorf("sdk: the ledger now includes what lost ledgers of this member had spent, such as %s, as %q proves: %w", list[0].LedgerID(),
+		return fmt.Errorf("sdk: the ledger now includes the cost in lost ledgers of this member, such as ledger %s, "+
+			"proved by %q: %w", list[0].LedgerID(),
 			list[0].By, err)
 	}
 	if err := r.checkpoint(); err != nil {

@@ -27,7 +27,8 @@ func (n *Node) loadJournal() error {
 	}
 	if text != nil {
 		if kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name {
-			return fmt.Errorf("sdk: the stored journal belongs to member %q, run %q, fleet %x, want member %q, run %q, fleet %x",
+			return fmt.Errorf("sdk: the stored journal belongs to member %q, run %q, fleet hash %x, want member %q, "+
+				"run %q, fleet hash %x",
 				kept.Member, kept.Run, kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
 		}
 		n.journal = *kept
@@ -89,7 +90,7 @@ func (n *Node) loadEvidence() error {
 	for _, e := range n.journal.Evidence {
 		if n.claims.Signing() {
 			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
-				n.log.Warn("stored evidence is ignored, because it does not verify", "err", err)
+				n.log.Warn("ignoring stored evidence: verification failed", "err", err)
 				continue
 			}
 		}

@@ -124,7 +124,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := n.Run(ctx); err == nil ||
-		!strings.Contains(err.Error(), "release 1 was not sent: it could not be marked") {
+		!strings.Contains(err.Error(), "release 1 was not sent, because it could not be marked") {
 		t.Errorf("no mark: %v", err)
 	}
 	saved, err := cfg.Store.Load()
@@ -196,7 +196,7 @@ func TestReservationWithoutStore(t *testing.T) {
 		ledger.Marked(f.Run, f.Hash(), "a"); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
 		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "without a Store its state is lost") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the state of this release is lost") {
 		t.Errorf("once more: %v", err)
 	}
 }

@@ -160,7 +160,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 		if errors.As(wrong, new(trust.Fork)) { // the member that made two offers is to blame, not the sender
 			if !r.relays.doubles[o.Member] {
 				r.relays.doubles[o.Member] = true
-				r.log.Error("one device offered two keys", "member", members[o.Member], "err", wrong)
+				r.log.Error("a device offered two different keys", "member", members[o.Member], "err", wrong)
 			}
 			continue
 		}

@@ -205,7 +205,7 @@ func TestLiesOfARelay(t *testing.T) {
 			m.Signed.Known = make([]byte, len(m.Signed.Known))
 			return []admm.Message{m}
 		}, ""},
-		"more held": {func(m admm.Message) []admm.Message { m.Signed.Known = []byte{0, 0x10}; return []admm.Message{m} }, "names more than 6 members"},
+		"more held": {func(m admm.Message) []admm.Message { m.Signed.Known = []byte{0, 0x10}; return []admm.Message{m} }, "refers to more than 6 members"},
 		"too long": {func(m admm.Message) []admm.Message {
 			m.Signed.Known = append(m.Signed.Known, 0)
 			return []admm.Message{m}
@@ -389,7 +389,7 @@ func TestRelaysNeedPartnersAndKeys(t *testing.T) {
 	}
 	p := partnered(t, 4, 3, 1)
 	cfg := sdk.Config{Fleet: p, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, p)[0]}
-	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Key is nil, but the fleet has partners") {
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Key is nil, but the fleet has noise partners") {
 		t.Errorf("without keys: %v", err)
 	}
 }

@@ -104,7 +104,8 @@ func (r *run) logSilent(now time.Time) {
 		}
 	}
 	if len(names) > 0 && r.cfg.Observer.Waiting == nil {
-		r.log.Warn("waiting for neighbors: nothing received", "for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
+		r.log.Warn("waiting for neighbors that have sent nothing",
+			"for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
 	}
 }
 

@@ -120,7 +120,7 @@ func (f *Fleet) wrongRecords(member, samples int) error {
 func (f *Fleet) checkPrivacy(errs *faults) {
 	pr, w := f.Privacy, f.wire()
 	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
-		"false, or no other privacy setting; found %+v", pr)
+		"false, or no other privacy setting (the settings are %+v)", pr)
 	errs.refuse(pr == Privacy{}, "privacy", struct{}{}, "clip, sigma and delta, or non_private")
 	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
 		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which must be set too", pr.EpsilonLimit)
@@ -176,13 +176,13 @@ func (f *Fleet) affordable() error {
 		return nil
 	}
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
-		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: epsilon limit %v (%v at delta %v) covers only "+
-			"%d",
+		return errors.Join(err, fmt.Errorf("sdk: fleet: %d rounds: %w: the epsilon limit of %v (%v accounting at "+
+			"delta %v) covers only %d rounds",
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
 	}
 	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
 		return fmt.Errorf("sdk: fleet: %d rounds: %w: the epsilon of these rounds against all other members together "+
-			"is %s (%v at delta %v), want at most %v",
+			"is %s (%v accounting at delta %v), want at most %v",
 			f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
 			l.EpsilonAll)
 	}

@@ -73,12 +73,14 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 		return err
 	}
 	if shown.Round < m.Held {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, but shows the signature of release %d",
+		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows the signature of "+
+			"release %d",
 			m.Held, shown.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
-		return fmt.Errorf("sdk: the sender holds release %d of a device that this device has replaced", m.Held)
+		return fmt.Errorf("sdk: the sender holds release %d from the lost device, which this device has replaced",
+			m.Held)
 	}
 	return nil
 }
@@ -92,7 +94,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			r.dropSecrets()
 		}
 		return ending{fmt.Errorf("sdk: %q holds a release that this member signed in epoch %d, but this device is at "+
-			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
+			"epoch %d: %w, because another device has replaced this device",
+			by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
 	}
 	for i := range r.claims.Own {
 		if own := &r.claims.Own[i]; own.Contradicts(shown) {
@@ -119,8 +122,8 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 		return nil
 	}
 	if err := l.Contains(then); err != nil {
-		return fmt.Errorf("sdk: %q shows a later state of the ledger, which this node's key has signed: %w: %w; if "+
-			"there is no newer copy, create a new ledger, which starts with the costs that neighbors prove",
+		return fmt.Errorf("sdk: %q shows a later state of the ledger, signed with this node's key: %w: %w; if no "+
+			"newer copy exists, create a new ledger, to which the node adds the costs that neighbors prove",
 			by, state.ErrRollback, err)
 	}
 	return nil
@@ -133,12 +136,13 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 		return err
 	}
 	if shown == nil || shown.Round < m.Round {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, but shows the signature of another release",
+		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows no signature of that "+
+			"release",
 			m.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
-		return fmt.Errorf("sdk: the sender says that it is done after release %d of a device that this device has "+
-			"replaced", m.Round)
+		return fmt.Errorf("sdk: the sender reports completion after release %d, which was made by the lost device "+
+			"that this device has replaced", m.Round)
 	}
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err
@@ -168,7 +172,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		r.expose(e)
 		return nil
 	case e.First.Epoch < r.claims.Epoch:
-		return errors.New("sdk: evidence of equivocation by a device that this device has replaced")
+		return errors.New("sdk: the evidence of equivocation is about the lost device that this device has replaced")
 	}
 	return r.exposed(e, by)
 }
@@ -179,7 +183,8 @@ const findOther = "find the other device, then start the fleet again under a new
 func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
 	r.convict(e)
-	return ending{fmt.Errorf("sdk: %q shows two releases of round %d that this node's key has signed: %w; %s", by, e.Round,
+	return ending{fmt.Errorf("sdk: %q shows two different releases of round %d signed with this node's key: %w; %s",
+		by, e.Round,
 		ErrClone, findOther)}
 }
 

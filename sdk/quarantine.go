@@ -75,18 +75,18 @@ func (r *run) sendNotice(j int) {
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	if peer == nil {
-		return errors.New("sdk: the sender of a notice of quarantine is not a neighbor")
+		return errors.New("sdk: the sender of the quarantine notice is not a neighbor")
 	}
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
 		r.correct(m.From, peer)
-		err = errors.New("sdk: the notice of quarantine comes from a replaced device")
+		err = errors.New("sdk: the quarantine notice comes from a replaced device")
 	}
 	if err != nil {
 		return err
 	}
 	q := state.Quarantine{Told: true, Frames: []state.Frame{state.NewFrame(frame)},
-		Why: fmt.Sprintf("%q goes on without this node from its release %d on, and says: %s", peer.Name, notice.Round,
+		Why: fmt.Sprintf("%q continues without this node from release %d on, because: %s", peer.Name, notice.Round,
 			strconv.QuoteToASCII(string(m.Signed.Other)))}
 	if r.joining != nil {
 		r.joining.absent[m.From] = q
@@ -232,7 +232,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 		return err
 	}
 	if own.Round != m.Round || own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("sdk: the numbers of the frame differ from the numbers of release %d that %q signed",
+		return fmt.Errorf("sdk: the numbers in the frame differ from release %d as signed by %q",
 			own.Round, member)
 	}
 	cfg := f.machine(p, i, f.units(i, 1), nil)

@@ -259,7 +259,7 @@ func TestFalseAccusation(t *testing.T) {
 				return []admm.Message{m}
 			}, nil)
 			if signer == "c" {
-				agree(t, f, all, errs, `goes on without this node from its release 4 on, and says: "a \x1b lie"`, 1, others...)
+				agree(t, f, all, errs, `continues without this node from release 4 on, because: "a \x1b lie"`, 1, others...)
 			} else {
 				agree(t, f, all, errs, "", 1)
 			}

@@ -135,8 +135,8 @@ func (r *run) takeOver() error {
 	n, cfg := r.Node, *r.toRecover
 	cfg.Epoch = r.joining.epoch + 1
 	if r.joining.epoch >= admm.MaxTakeovers {
-		return fmt.Errorf("sdk: %w: %d devices of %q were already replaced in this run, the maximum; its data can take part in "+
-			"the next run", ErrRecovery, r.joining.epoch, n.cfg.Name)
+		return fmt.Errorf("sdk: %w: %d devices of %q were already replaced in this run (the maximum); the member can "+
+			"take part in the next run", ErrRecovery, r.joining.epoch, n.cfg.Name)
 	}
 	var list []admm.Message
 	for _, j := range r.neighbors {
@@ -176,7 +176,7 @@ func (r *run) takeOver() error {
 	n.mu.Lock()
 	n.stops.blind, n.stops.fresh = false, true // the new machine does not know the stops
 	n.mu.Unlock()
-	n.log.Warn("this device has replaced the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
+	n.log.Warn("this device has replaced the lost device", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
 	return nil
 }
@@ -185,7 +185,7 @@ func (r *run) takeOver() error {
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
 	case r.outbox[request.From] == nil:
-		return errors.New("sdk: the sender asks to replace a device, but it is not a neighbor")
+		return errors.New("sdk: the sender asks to replace a device, but the sender is not a neighbor")
 	case !r.releases:
 		return fmt.Errorf("sdk: the sender asks to replace a device, but the fleet's payload is not %q", PayloadRelease)
 	case r.joining != nil:

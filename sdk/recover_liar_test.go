@@ -165,21 +165,21 @@ func TestTakeoverFromLiars(t *testing.T) {
 				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
 				f.Signed.Proof = r.Append(nil)
 			}
-		}, `"b" sent an invalid answer: trust: the sender says that it holds release 3 of this node: ` +
+		}, `"b" sent an invalid answer: trust: the sender claims to hold release 3 of this node, but the proof is not valid: ` +
 			`signed: release 3: the signature matches none`, works, 4},
 		{"devices that never were", func(f *admm.Message) { f.Epoch = 65535 },
 			`claims release 3 and epoch 65535 of this member, but shows the signature of release 3 and epoch 0`,
 			`65535 devices of "a" were already replaced`, 0},
 		{"a device that it cannot show", func(f *admm.Message) { f.Held, f.Epoch, f.Signed.Proof = 0, 1, nil },
-			`"b" says that this device was replaced 1 times, but shows no signature for it`, works, 4},
+			`"b" claims that this device was replaced 1 times, but shows no signature that proves it`, works, 4},
 		{"a release that it cannot show", func(f *admm.Message) { f.Held = 6 },
 			`"b" claims release 6 and epoch 0 of this member, but shows the signature of release 3`, works, 7},
 		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil },
-			`"b" sent an invalid answer: trust: the sender says that it holds release 3 of this node, but shows no signature`,
+			`"b" sent an invalid answer: trust: the sender claims to hold release 3 of this node, but shows no signature`,
 			works, 4},
 		{"it is far ahead itself", func(f *admm.Message) { f.Round = 7 },
-			`"b" says that it has made release 7, but has signed release 4`, works, 7},
-		{"it is beyond the end", func(f *admm.Message) { f.Round = 99 }, "is at release 99", "is at release 99", 0},
+			`"b" claims to have made release 7, but has signed release 4`, works, 7},
+		{"it is beyond the end", func(f *admm.Message) { f.Round = 99 }, "its own release 99", "its own release 99", 0},
 		{"off the grid", func(f *admm.Message) { f.Grid[2] = 1<<31 - 1 },
 			`coordinate 2 of the model after release 4 is step 2147483647`, `coordinate 2 of the model after release 4`, 0},
 		{"too far", func(f *admm.Message) { f.Grid[0] = 1 << 28 }, "is step 268435456 of the grid, want -",

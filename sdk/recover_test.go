@@ -104,7 +104,7 @@ func (w *wreck) play() (out outcome) {
 		if spare.ended() {
 			return false
 		}
-		return !strings.Contains(spare.log.String(), "has replaced the lost one") && spare.node.Status().Round == 0
+		return !strings.Contains(spare.log.String(), "has replaced the lost device") && spare.node.Status().Round == 0
 	}
 	for range 20_000 {
 		if !recovering() {

@@ -89,10 +89,10 @@ func TestNoSecondLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := twin.Run(ctx); !errors.Is(err, state.ErrRollback) ||
-		!strings.Contains(err.Error(), "another node of this name") {
+		!strings.Contains(err.Error(), "another node with the same name") {
 		t.Errorf("a twin: %v", err)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "without a Store its state is lost") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the state of this release is lost") {
 		t.Errorf("the next incarnation: %v", err)
 	}
 	if n := ledger.Head().Seq; n != 1 {

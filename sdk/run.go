@@ -27,7 +27,7 @@ func (n *Node) Run(ctx context.Context) error {
 	over := false // stays false if a store or an observer panics, perhaps between a release and its record
 	defer func() {
 		if !over {
-			n.failed = errors.New("sdk: an earlier Run ended in a panic; make a new node from its store")
+			n.failed = errors.New("sdk: an earlier Run ended in a panic; create a new node from the same store")
 		}
 	}()
 	if n.toRecover != nil {
@@ -134,7 +134,8 @@ func (r *run) perform(duties admm.Ready) error {
 	}
 	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
 		r.outgrown = true
-		r.log.Warn("the model was clipped to the public bound around the start: the run diverges, or a neighbor drives the model away",
+		r.log.Warn("the model was clipped to the public bound around the start vector: the run diverges, or a "+
+			"neighbor pushes the model away",
 			"release", out)
 	}
 	r.publish()

@@ -25,7 +25,8 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 		s, ok = n.secrets.Kept.Secret(neighbor, release)
 	}
 	if !ok {
-		n.log.Warn("no secret with this member is valid for this release, so the two members share no noise in it",
+		n.log.Warn("no shared secret is valid for this member and release, so the release contains no noise shared "+
+			"with the member",
 			"release", release,
 			"member", neighbor)
 		return key, false
@@ -63,7 +64,7 @@ func (n *Node) loadSecrets() error {
 	case release == 0:
 		return n.newSecrets(1)
 	}
-	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are missing, and neighbors accept no "+
+	return fmt.Errorf("sdk: stored state of release %d: the secrets of the run are missing, and neighbors accept no "+
 		"new secrets from this device: restore the secrets, or start with an empty state folder to replace a lost "+
 		"device", release)
 }

@@ -96,7 +96,7 @@ func (n *Node) Stop(last int) (int, error) {
 	defer n.mu.Unlock()
 	switch {
 	case n.stops.Enough == 0:
-		return refuse("the fleet has no stop.members, the number of members that must request it")
+		return refuse("the fleet file lacks stop.members, the number of members that must request an early stop")
 	case !n.claims.Signing():
 		return refuse("the members of the fleet have no keys that could sign a request")
 	case n.stops.blind:
@@ -117,8 +117,8 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("round %d is too early: the request cannot reach all members in time, want %d or later", last, earliest)
 	}
 	if last >= m.Rounds {
-		return refuse("it ends with round %d anyway, and a request for a round before %d cannot reach all members in "+
-			"time", m.Rounds, earliest)
+		return refuse("the run ends with round %d anyway, and a request for a round before %d cannot reach all "+
+			"members in time", m.Rounds, earliest)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
@@ -196,7 +196,8 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a replacement may have missed messages
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
-		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d, which is too early: the request cannot reach all members in time",
+		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d: such a request is too late to "+
+			"reach all members in time",
 			name, m.Round, s.Round)
 	}
 	return &s, nil

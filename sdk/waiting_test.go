@@ -86,7 +86,7 @@ func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sd
 func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	var want []string
 	for _, silent := range []string{"5s", "30s", "1m0s", "2m0s", "4m0s", "8m0s"} {
-		want = append(want, fmt.Sprintf(`at=%s level=WARN msg="waiting for neighbors: nothing received" node=a run=test for=%[1]s `+
+		want = append(want, fmt.Sprintf(`at=%s level=WARN msg="waiting for neighbors that have sent nothing" node=a run=test for=%[1]s `+
 			`from="\"b\" (not connected: wss://b:1/: connection refused), \"c\" (connected)"`, silent))
 	}
 	got := whoIsSilent(t, 0, false, nil)

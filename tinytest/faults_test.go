@@ -89,7 +89,7 @@ func TestStandstill(t *testing.T) {
 	network := simOf(t, kite, 2, nil)
 	network.Faults = tinytest.Partition(0, math.MaxInt, 4)
 	err := network.Run(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "client 3 has made 1 of 8 and waits for [4]") {
+	if err == nil || !strings.Contains(err.Error(), "client 3 has made 1 of 8 releases and waits for the clients [4]") {
 		t.Errorf("error %v, want one that names a client and whom it waits for", err)
 	}
 }

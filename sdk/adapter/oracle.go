@@ -64,7 +64,7 @@ func (o *Oracle) expand(queries []zoest.Query) error {
 	o.queries = o.queries[:0]
 	for i, q := range queries {
 		if len(q.Point) != o.spec.Dim {
-			return fmt.Errorf("adapter: found a point of %d numbers, want %d", len(q.Point), o.spec.Dim)
+			return fmt.Errorf("adapter: the query point has %d numbers, want %d", len(q.Point), o.spec.Dim)
 		}
 		x := o.x[i*d : (i+1)*d : (i+1)*d]
 		o.Expand(x, q.Point)

@@ -160,7 +160,7 @@ func (c Config) Validate() error {
 	if i := beyond(c.X0, limit); i >= 0 {
 		refuse(true, "X0[%d] is %v, want at most %v in absolute value", i, c.X0[i], limit)
 	}
-	refuse(c.End < 0 || c.End > max(0, c.Rounds), "End is %d, want 0, or 1..%d", c.End, c.Rounds)
+	refuse(c.End < 0 || c.End > max(0, c.Rounds), "End is %d, want 0 (no early end) or 1..%d", c.End, c.Rounds)
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
 		"Rounds is %d, Mixing is %d and Cooldown is %d, want at most %d releases in total",
 		c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
@@ -170,19 +170,22 @@ func (c Config) Validate() error {
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes, or NonPrivate")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v, want 0 in a run without noise", c.GridStep)
 	shared := c.Privacy.Shared != dpmech.Shared{}
-	refuse(shared != (c.PairKey != nil), "PairKey is set: %v; Privacy has pairwise noise: %v; want both or neither",
+	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, Privacy.Shared is set: %v, want both or neither to be "+
+		"set",
 		c.PairKey != nil, shared)
 	c.checkRecords(refuse)
 	if g := c.Privacy; !c.NonPrivate {
 		err := g.Validate()
 		refuse(err != nil, "Privacy: %w; a run without noise needs NonPrivate", err)
 		refuse(err == nil && c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
-			"GridStep is %v, want at most sigma (%v) and at least 2^-12 times sigma without pairwise noise (%v)", c.GridStep,
+			"GridStep is %v, want at most sigma (%v) and at least 2^-12 times the sigma of the local noise (%v)",
+			c.GridStep,
 			g.Sigma, g.Alone().Sigma)
 	}
-	refuse(c.Consensus != nil && !c.Releases, "Consensus needs Releases: flows need the neighbors' models")
+	refuse(c.Consensus != nil && !c.Releases, "Consensus needs Releases, because only releases contain the "+
+		"neighbors' models")
 	refuse(c.Consensus != nil && c.Robust > 0, "Consensus cannot be combined with Robust (%v): Robust bounds only "+
-		"the method's own steps", c.Robust)
+		"ADMM steps", c.Robust)
 	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
 	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v, want 0 in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)

@@ -105,7 +105,7 @@ func TestReceiveRules(t *testing.T) {
 		{"another of this round", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: good},
 			"message of round 2 from client 3 contradicts"},
 		{"two rounds early", Message{Kind: EdgeMessage, From: 3, Round: 4, Vector: good},
-			"message of round 4 from client 3, want 1 to 3 (this client is in round 2)"},
+			"found a message of round 4 from client 3, want round 1 to 3 (this client is in round 2)"},
 		{"round 0", Message{Kind: EdgeMessage, From: 3, Round: 0, Vector: good}, "message of round 0 from client 3"},
 		{"a stranger", Message{Kind: EdgeMessage, From: 7, Round: 2, Vector: good},
 			"the sender is client 7, want one of the neighbors [0 1 3]"},
@@ -118,7 +118,7 @@ func TestReceiveRules(t *testing.T) {
 			"coordinate 3 of the message of round 3 from client 0 is -3e+38, want at most 1e+30 in absolute value"},
 		{"an infinity", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}},
 			"coordinate 4 of the message of round 3 from client 0 is -Inf"},
-		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 says that it is done after round 2, want round 9"},
+		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 reports completion after round 2, want round 9"},
 	} {
 		err := m.Receive(c.msg)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

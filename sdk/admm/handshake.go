@@ -13,8 +13,9 @@ type RollbackError struct {
 }
 
 func (e *RollbackError) Error() string {
-	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, whose own state ends with release %d: the state "+
-		"was rolled back, and continuing would release a round twice", e.Peer, e.Held, e.Client, e.Round)
+	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, but the state of that client ends with "+
+		"release %d: the state was rolled back, and continuing would release a round twice",
+		e.Peer, e.Held, e.Client, e.Round)
 }
 
 // Probe returns a message that asks a neighbor which release of this client the neighbor holds. The message also states
@@ -34,7 +35,8 @@ func (m *Machine) replyTo(probe Message, held int) {
 // receiveProbe handles the probe that a neighbor sends when it starts, and a neighbor's answer to this client's probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if last := m.farEnd(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
-		return fmt.Errorf("admm: the probe of neighbor %d names releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, last)
+		return fmt.Errorf("admm: the probe from neighbor %d reports release %d of the neighbor and release %d "+
+			"of this client, want 0..%d for each", msg.From, msg.Round, msg.Held, last)
 	}
 	reply := msg.Kind == ProbeReply
 	switch {
@@ -49,7 +51,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return nil
 	case msg.Epoch > e.epoch:
 		if msg.Epoch > MaxTakeovers {
-			return fmt.Errorf("admm: the probe of neighbor %d has epoch %d, want at most %d", msg.From,
+			return fmt.Errorf("admm: the probe from neighbor %d has epoch %d, want at most %d", msg.From,
 				msg.Epoch, MaxTakeovers)
 		}
 		// A replacement device may continue from an earlier release of the lost device, so e.heard may decrease.

@@ -251,7 +251,7 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 		{From: 3, Kind: Probe, Held: -1},
 		{From: 3, Kind: Probe, Held: 10},
 	} {
-		if err := m.Receive(msg); err == nil || !strings.Contains(err.Error(), "the probe of neighbor 3 names releases") {
+		if err := m.Receive(msg); err == nil || !strings.Contains(err.Error(), "the probe from neighbor 3 reports release") {
 			t.Errorf("%+v: %v", msg, err)
 		}
 	}

@@ -200,7 +200,8 @@ func (m *Machine) Receive(msg Message) error {
 	case m.payloadKind():
 		return m.receiveRelease(e, &msg)
 	}
-	return fmt.Errorf("admm: message of kind %v from client %d, want a %v", msg.Kind, msg.From, m.payloadKind())
+	return fmt.Errorf("admm: found a message of kind %v from client %d, want kind %v",
+		msg.Kind, msg.From, m.payloadKind())
 }
 
 func (m *Machine) payloadKind() Kind {
@@ -212,7 +213,7 @@ func (m *Machine) payloadKind() Kind {
 
 func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if first, last := m.ends(); msg.Round < first || msg.Round > last {
-		return fmt.Errorf("admm: neighbor %d says that it is done after round %d, want round %d",
+		return fmt.Errorf("admm: neighbor %d reports completion after round %d, want round %d",
 			msg.From, msg.Round, m.last())
 	}
 	if m.round < msg.Round { // j needs nothing more, so it holds this client's release of that round
@@ -229,7 +230,8 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	newest := min(m.round+1, m.last())
 	if msg.Round < 1 || msg.Round > newest {
-		return fmt.Errorf("admm: message of round %d from client %d, want 1 to %d (this client is in round %d)",
+		return fmt.Errorf("admm: found a message of round %d from client %d, want round 1 to %d (this client is in "+
+			"round %d)",
 			msg.Round, msg.From, newest, m.round)
 	}
 	if err := m.checkForm(msg.Round, msg.Payload(), msg.From); err != nil {

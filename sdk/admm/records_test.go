@@ -203,17 +203,17 @@ func TestRecordsConfig(t *testing.T) {
 		return configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, nil))[0]
 	}
 	for want, change := range map[string]func(c *Config){
-		"":                                 func(c *Config) {},
-		"set Estimator.Records exactly if": func(c *Config) { c.Estimator.Records = false },
-		"Records.Mean is 0, want 1":        func(c *Config) { c.Records.Mean = 0 },
-		"Records.Most is 3, want at":       func(c *Config) { c.Records.Most = 3 },
-		"Samples is 4, want a multiple":    func(c *Config) { c.Records.Places = 3 },
-		"Records.Places is -1":             func(c *Config) { c.Records.Places = -1 },
-		"want the zero value":              func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
-		"want at most 2^61 steps":          func(c *Config) { c.Privacy.Clip, c.Privacy.Sigma, c.Records.Most = 1000, 0.002, math.MaxInt32 },
-		"Records with a seeded table":      func(c *Config) { c.Estimator.Seeded = true },
-		"Records with Momentum":            func(c *Config) { c.Estimator.Momentum = 0.5 },
-		"Records with Batch 2":             func(c *Config) { c.Estimator.Batch = 2 },
+		"":                                     func(c *Config) {},
+		"set Estimator.Records if and only if": func(c *Config) { c.Estimator.Records = false },
+		"Records.Mean is 0, want 1":            func(c *Config) { c.Records.Mean = 0 },
+		"Records.Most is 3, want at":           func(c *Config) { c.Records.Most = 3 },
+		"Samples is 4, want a multiple":        func(c *Config) { c.Records.Places = 3 },
+		"Records.Places is -1":                 func(c *Config) { c.Records.Places = -1 },
+		"want the zero value":                  func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
+		"want at most 2^61 grid steps":         func(c *Config) { c.Privacy.Clip, c.Privacy.Sigma, c.Records.Most = 1000, 0.002, math.MaxInt32 },
+		"Records with a seeded table":          func(c *Config) { c.Estimator.Seeded = true },
+		"Records with Momentum":                func(c *Config) { c.Estimator.Momentum = 0.5 },
+		"Records with Batch 2":                 func(c *Config) { c.Estimator.Batch = 2 },
 	} {
 		cfg := valid()
 		cfg.GridStep = 0

@@ -88,7 +88,8 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 			return nil, err
 		}
 		if before.Round != lost {
-			return nil, fmt.Errorf("admm: the stored states are of releases %d and %d, want consecutive releases", before.Round,
+			return nil, fmt.Errorf("admm: the stored states belong to releases %d and %d, want consecutive releases",
+				before.Round,
 				newest.Round)
 		}
 		m.load(*before)

@@ -125,7 +125,8 @@ func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 // CheckStanding returns an error if a Stand message is invalid.
 func (m *Machine) CheckStanding(s *Message) error {
 	if last := m.farEnd(); s.Round < 0 || s.Round > last || s.Held < 0 || s.Held > last {
-		return fmt.Errorf("admm: a neighbor is at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
+		return fmt.Errorf("admm: a neighbor reports its own release %d and release %d of this client, want 0..%d for "+
+			"each", s.Round, s.Held, last)
 	}
 	return m.checkPlace(s.Round, s.Payload())
 }
@@ -217,8 +218,8 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	case msg.Round > since && msg.Epoch == 0: // the neighbor answers a device that replaced this one
 		return fmt.Errorf("admm: neighbor %d starts after release %d, but has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
-		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, but this client has begun release %d with another "+
-			"device of that name", e.peer, msg.Round, m.Begun())}
+		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, but this client has begun release "+
+			"%d with another device of that neighbor", e.peer, msg.Round, m.Begun())}
 	}
 	e.joining = 0
 	if msg.Epoch > e.epoch {
@@ -233,7 +234,8 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		}
 	}
 	if old, there := m.starts[e.index]; there && old.Epoch == msg.Epoch && since == msg.Round && !old.Payload().Equal(at) {
-		return fmt.Errorf("admm: start after release %d from client %d %w", msg.Round, msg.From, errConflict)
+		return fmt.Errorf("admm: the start message after release %d from client %d %w",
+			msg.Round, msg.From, errConflict)
 	}
 	m.starts[e.index] = Message{Epoch: msg.Epoch, Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)}
 	m.answerStart(e)

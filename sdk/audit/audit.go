@@ -170,7 +170,7 @@ func (x *auditor) curve() error {
 		found = append(found, point.Level)
 	}
 	if !slices.Equal(found, want) {
-		return fmt.Errorf("has the levels %v, want %v, which follow from the graph", found, want)
+		return fmt.Errorf("has the levels %v, want %v, as computed from the fleet's graph", found, want)
 	}
 	return nil
 }
@@ -245,11 +245,11 @@ func (x *auditor) ledger() error {
 	case named == nil:
 		return nil
 	case x.c.Lifetime == nil:
-		return fmt.Errorf("names ledger %s, but the certificate has no lifetime", named.ID)
+		return fmt.Errorf("refers to ledger %s, but the certificate has no lifetime", named.ID)
 	}
 	have := x.c.Lifetime.Ledger
 	if have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
-		return fmt.Errorf("names ledger %v, but the lifetime in the certificate names ledger %v", *named, have)
+		return fmt.Errorf("refers to ledger %v, but lifetime in the certificate refers to ledger %v", *named, have)
 	}
 	return nil
 }
@@ -283,7 +283,8 @@ func (x *auditor) stopped() error {
 		}
 	}
 	if len(asked) < f.Stop.Members {
-		errs = append(errs, fmt.Errorf("is %d, but only %d members requested this end or an earlier one, want %d",
+		errs = append(errs, fmt.Errorf("is %d, but only %d members requested an end at or before that round; at "+
+			"least %d must request it",
 			c.EndedAfter, len(asked),
 			f.Stop.Members))
 	}

@@ -202,11 +202,11 @@ func TestRefusesForgeries(t *testing.T) {
 		want  string
 	}{
 		"fewer releases": {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) },
-			"the ledger has 5 releases of this run, but the certificate has 1 releases and 0 reserved_unmade"},
+			"the ledger has 5 releases of this run, want 1 (the releases in the certificate) plus 0 (reserved_unmade)"},
 		"fewer, in the ledger too": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}),
 			"head: is release 7, the last of 5 releases, want the last of 1"},
 		"a shorter ledger": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}),
-			"head: names ledger {"},
+			"head: refers to ledger {"},
 		"one of more noise": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800}),
 			"releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8 from round 1 on"},
 		"more noise": {both(dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800}),
@@ -217,7 +217,7 @@ func TestRefusesForgeries(t *testing.T) {
 			"releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
 		"too many": {both(dpmech.Spend{First: 1, Rounds: 6, Clip: 1, Sigma: 8}),
 			"rounds: is 6 with reserved_unmade, want at most 5"},
-		"unmade":      {func(c *dpmech.Certificate) { c.ReservedUnmade = 3 }, "and 3 reserved_unmade"},
+		"unmade":      {func(c *dpmech.Certificate) { c.ReservedUnmade = 3 }, "plus 3 (reserved_unmade)"},
 		"another run": {func(c *dpmech.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
 		"another run's name": {func(c *dpmech.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" },
 			"run: is x, want ward-study"},
@@ -237,11 +237,11 @@ func TestRefusesForgeries(t *testing.T) {
 		"nothing taken as public": {func(c *dpmech.Certificate) { c.ConditionalOn = []string{} },
 			"conditional_on: is empty, want"},
 		"less not covered": {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
-		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: names ledger"},
+		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: refers to ledger"},
 		"another ledger": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
-			"but the lifetime in the certificate names ledger {0000"},
+			"but lifetime in the certificate refers to ledger {0000"},
 		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
-			"but the lifetime in the certificate names ledger {"},
+			"but lifetime in the certificate refers to ledger {"},
 		"a ledger that cannot be": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Ledger.Seq = 1 << 63

@@ -123,7 +123,8 @@ func Check(kind, address string) error {
 		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)", kind)
 	}
 	if u.User != nil {
-		return errors.New("contains a user name: put it into a file, and name that file in a field such as user_file")
+		return errors.New("contains a user name: put the user name and password into a file, and give its path in a " +
+			"field such as user_file")
 	}
 	return nil
 }

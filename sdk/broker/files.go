@@ -20,7 +20,7 @@ func ReadUser(path string) (user, password string, err error) {
 	}
 	user, password, found := strings.Cut(text, ":")
 	if !found || user == "" || strings.ContainsAny(text, "\r\n") {
-		return "", "", fmt.Errorf("%s: want one line user:password for the broker", path)
+		return "", "", fmt.Errorf("%s: want one line of the form user:password for the broker", path)
 	}
 	return user, password, nil
 }

@@ -129,7 +129,7 @@ func (m *Model) Validate() error {
 	}
 	errs.want(m.Round >= 1 && m.Round <= math.MaxInt32, "round is %d, want 1..%d", m.Round, math.MaxInt32)
 	errs.want(m.Rounds >= m.Round && m.Rounds <= math.MaxInt32, "rounds is %d, want at least %d, the round", m.Rounds, m.Round)
-	errs.want(m.Task == nil || m.NoTask == "", "no_task is %q, want it omitted: there is a task", m.NoTask)
+	errs.want(m.Task == nil || m.NoTask == "", "no_task is %q, want the field omitted: there is a task", m.NoTask)
 	errs.want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
 		OwnFit, Program)
 	errs.want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want an object", m.Certificate)
@@ -178,11 +178,12 @@ func (m *Model) Marshal() ([]byte, error) {
 func (m *Model) Predictor() (*task.Predictor, error) {
 	switch m.NoTask {
 	case Program:
-		return nil, fmt.Errorf("%w: the losses of run %q came from each member's own program (a scorer), "+
-			"and only that program knows what the %d numbers mean", ErrNoTask, m.Run, len(m.Weights))
+		return nil, fmt.Errorf("%w: the losses of run %q came from each member's own program (a scorer), and only "+
+			"that program can use the %d parameters of the model", ErrNoTask, m.Run, len(m.Weights))
 	case OwnFit:
 		return nil, fmt.Errorf("%w: each member of run %q fitted the preprocessing on its own data (\"fit\": \"own\" "+
-			"in the node file), and a model file contains such values only on request", ErrNoTask, m.Run)
+			"in the node file), and a model file contains values fitted on private data only on request",
+			ErrNoTask, m.Run)
 	}
 	return m.Task.Predictor(m.Weights)
 }

@@ -81,7 +81,7 @@ func TestModelFaults(t *testing.T) {
 		edit("01ab", "01AB"):                                                        {"fleet is", "lower case"},
 		edit("01ab", "1ab"):                                                         {"fleet is"},
 		edit(`"certificate": {"unit": "<all>", "limit": null}`, `"certificate": 7`): {"certificate is 7, want an object"},
-		edit(`"task": {`, `"no_task": "program", "task": {`):                        {"no_task is \"program\", want it omitted: there is a task"},
+		edit(`"task": {`, `"no_task": "program", "task": {`):                        {"no_task is \"program\", want the field omitted: there is a task"},
 		edit(`"value": 0.3333333333333333`, `"value": 1.5`):                         {"threshold.value is 1.5, want more than 0 and at most 1"},
 		edit(`"source": "csv"`, `"source": "sql"`):                                  {"task: task: recipe: source is \"sql\""},
 		edit(`"version": 1`, `"version": 2`):                                        {"version is 2, want 1"},

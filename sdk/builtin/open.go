@@ -27,12 +27,12 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 
 // ErrOwnFit is wrapped by the error for a node with "fit": "own" if the fit on the node's own data does not yield the
 // fleet's model. The error depends on the data, so it must occur before other members can observe the node.
-var ErrOwnFit = errors.New("the fit on this node's own data does not match the fleet's model")
+var ErrOwnFit = errors.New("preprocessing fitted on this node's own data does not match the fleet's model")
 
 // notOwn returns err with the explanation that fitting on the node's own data does not yield the fleet's model.
 func notOwn(err error) error {
-	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", but %w: %w; nothing was sent. A task in the fleet file `+
-		`would prepare the data of all members in the same way`, ErrOwnFit, err)
+	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", but %w: %w (nothing was sent); add a task to the fleet `+
+		`file, so that all members prepare data in the same way`, ErrOwnFit, err)
 }
 
 // Open loads and prepares the data. It returns early if ctx ends; loading then continues in the background, because it
@@ -88,7 +88,7 @@ func checkPlaces(places int, person string) error {
 	}
 	return fleetfile.Mismatchf("privacy.places is %d, and person in the task is %q, want both or neither: places is "+
 		"the number of records that count for each person (2 or more), and person is the column that identifies the "+
-		"person of a row", places, person)
+		"person", places, person)
 }
 
 // suits returns an error if the oracle cannot be used with recipe, the fleet's task (nil if the fleet has no task). If
@@ -97,18 +97,19 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	model := o.Model
 	switch {
 	case o.FitOwn && records:
-		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it omitted and a task in the fleet file: with record-level ` +
-			`privacy, preprocessing fitted on this node's records would let one record change all others`)
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want the field omitted and a task in the fleet ` +
+			`file: with record-level privacy, preprocessing fitted on this node's records would let one record ` +
+			`change all others`)
 	case records && o.Share != nil && o.Share.Partition != (task.Partition{}):
 		return fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid: with record-level privacy, the label of one "+
 			"record must not affect which other records this node has", o.Share.Partition)
 	case recipe == nil && !o.FitOwn:
-		return fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
-			`that says how to prepare data: "fit": "own" would fit the preprocessing on this node's own data, ` +
-			`which the certificate lists as uncharged`)
+		return fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task that says how to ` +
+			`prepare data: want such a task, or "fit": "own" to fit the preprocessing on this node's own data (the ` +
+			`certificate lists this fit as uncharged)`)
 	case recipe != nil && o.FitOwn:
-		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want only data, na, test_fraction, seed and share: ` +
-			`the task in the fleet file defines the preprocessing of all nodes`)
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", but the task in the fleet file defines the ` +
+			`preprocessing of all nodes: want only data, na, test_fraction, seed and share`)
 	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
 		return fleetfile.Mismatchf("oracle.builtin.data is %q, want %s data, as in the task of the fleet file",
 			o.Spec.Source, recipe.Source)
@@ -164,7 +165,8 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		}
 	}
 	if dim := fleet.Fleet.Params(); oracle.Dim() != dim {
-		err := fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but dim of the fleet is %d",
+		err := fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but the fleet's "+
+			"dim is %d",
 			oracle.Dim(), model, train.Classes, train.Dim, dim)
 		if o.FitOwn {
 			err = notOwn(err)

@@ -160,7 +160,7 @@ func TestTaskFaults(t *testing.T) {
 			`the file: found array, want an object`),
 		one("", "{", "unexpected end"),
 		one("", "{}",
-			`task: fitted_on is "", want 1 to 200 bytes of printable UTF-8 that name the data`).
+			`task: fitted_on is "", want 1 to 200 bytes of printable UTF-8 that describe the data`).
 			and(`task: model "", want softmax or perceptron, or linear for a target`).
 			and(`source is "", want csv, idx or synthetic`).
 			and(`classes has 0 labels, want 2 to 1000, distinct and not empty`),
@@ -170,14 +170,14 @@ func TestTaskFaults(t *testing.T) {
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
 		one(`"source": "csv"`, `"source": "CSV"`,
 			`source is "CSV", want csv, idx or synthetic`).
-			and(`label is "outcome", want it omitted: the source is CSV`),
+			and(`label is "outcome", want the field omitted: the source is CSV`),
 		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is given twice`),
 		one(`"source": "csv"`, `"Source": "csv"`,
-			`unknown field "Source", want a name in lower case`),
+			`unknown field "Source", want a name of lower-case letters, digits and underscores`),
 		one(`"source": "csv"`, `"source": "idx"`,
-			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it omitted`),
+			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want the field omitted`),
 		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,
-			`pixels is 4, want it omitted: the source is csv`).and("4 " +
+			`pixels is 4, want the field omitted: the source is csv`).and("4 " +
 			"means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
 		one(`{"name": "age"}`, `"age"`,
 			`columns: found string, want an object`),
@@ -232,7 +232,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"low": -0.1`, `"low": "x"`,
 			`target.low: found string, want a number`),
 		one(`"target"`, `"classes": ["a", "b"], "target"`, "classes has 2 labels, want none with a target"),
-		one(`"linear"`, `"softmax"`, "model softmax is for classes, want linear or perceptron for a target"),
+		one(`"linear"`, `"softmax"`, "model is softmax, want linear or perceptron for a numeric target"),
 		one(`"linear"`, `"linear", "hidden": 2`,
 			`task: model linear has 2 hidden units, want none: it is a linear model`),
 		one(`"indicator"`, `"guess"`,

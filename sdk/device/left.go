@@ -57,7 +57,8 @@ func LostLedger(err error, file *fleetfile.Node, released bool) error {
 	if !released || !errors.Is(err, state.ErrNoLedger) {
 		return err
 	}
-	return fmt.Errorf("device: ledger %s and its high-water mark are missing, but %s has releases, which the ledger counted: "+state.Restore,
+	return fmt.Errorf("device: ledger %s and its high-water mark are missing, but the state in %s has releases that "+
+		"were charged to the ledger: "+state.Restore,
 		file.Ledger, file.State)
 }
 

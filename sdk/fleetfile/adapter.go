@@ -69,13 +69,13 @@ func (f *File) ofProgram(s *Source, dim int, text string) error {
 	case text == "" && dim == fleet.Params():
 		return f.Adapt(s)
 	case a == nil && text == "":
-		return Mismatchf("oracle.stream has %d parameters, but dim of the fleet is %d", dim, fleet.Dim)
+		return Mismatchf("oracle.stream has %d parameters, but the fleet's dim is %d", dim, fleet.Dim)
 	case a != nil && dim == a.Dim && json.Unmarshal([]byte(text), &spec) == nil && spec.String() == a.String():
 		return nil
 	case a == nil:
 		return Mismatchf("oracle.stream expands %d numbers with the adapter %.300s, but the fleet has no adapter", dim, text)
 	default:
-		return Mismatchf("oracle.stream has %d parameters and the adapter %.300q, want %d parameters and no adapter, or %d and the "+
-			"adapter %.300s", dim, text, a.Of, a.Dim, a)
+		return Mismatchf("oracle.stream has %d parameters and the adapter %.300q, want %d parameters and no adapter, "+
+			"or %d parameters and the adapter %.300s", dim, text, a.Of, a.Dim, a)
 	}
 }

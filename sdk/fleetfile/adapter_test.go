@@ -95,13 +95,13 @@ func TestProgramMustFitTheAdapter(t *testing.T) {
 		{f, 20, "", 20, ""},
 		{f, 3, text, 3, ""},
 		{f, 3, spaced, 3, ""},
-		{f, 3, "", 0, "has 3 parameters and the adapter \"\", want 20 parameters and no adapter, or 3 and the adapter " + text},
+		{f, 3, "", 0, "has 3 parameters and the adapter \"\", want 20 parameters and no adapter, or 3 parameters and the adapter " + text},
 		{f, 20, text, 0, "has 20 parameters and the adapter"},
 		{f, 3, strings.Replace(text, `"seed":7`, `"seed":8`, 1), 0, `seed\":8`},
 		{f, 3, strings.Replace(text, `"of":20`, `"of":21`, 1), 0, `of\":21`},
 		{f, 3, "no JSON", 0, "no JSON"},
 		{sample(), 3, "", 3, ""},
-		{sample(), 4, "", 0, "has 4 parameters, but dim of the fleet is 3"},
+		{sample(), 4, "", 0, "has 4 parameters, but the fleet's dim is 3"},
 		{sample(), 3, text, 0, "but the fleet has no adapter"},
 	} {
 		s := &Source{Oracle: lengths{}}

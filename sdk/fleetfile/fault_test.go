@@ -106,7 +106,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"x0": {`, `"x1": {`,
 			`unknown field "x1"`),
 		one(`"file": "start/x0.bin"`, `"zeros": true`,
-			`x0 has zeros, want neither file nor sha256, because the start vector is zero`),
+			`x0.zeros is true, want neither x0.file nor x0.sha256: the start vector is zero`),
 		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`,
 			`x0.file is "/etc/passwd", want a file in the fleet file's folder or below`),
 		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),
@@ -156,7 +156,7 @@ func TestFleetFaults(t *testing.T) {
 		one(members, `"members": ["a", "b", "c"],`,
 			`members: found string, want an object`),
 		one(`{"name": "a"`, `{"name": "b"`,
-			`members[1] is "b", want a name that members[0] does not have`).
+			`members[1] is "b", want a unique name: members[0] has the same name`).
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a"`, `{"name": ""`,
 			`members[0] is "", want 1..64 bytes of printable UTF-8`).
@@ -203,7 +203,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"tau": 2`, `"tau": 2, "tau": 2`,
 			`field tau is given twice`),
 		one(`"tau": 2`, `"Tau": 2`,
-			`unknown field "Tau", want a name in lower case`),
+			`unknown field "Tau", want a name of lower-case letters, digits and underscores`),
 		one(`"tau": 2`, `"tau": 1e1`,
 			`method.tau: found number 1e1, want a whole number`),
 		one(`"batch": 8`, `"batch": null`,
@@ -257,7 +257,7 @@ func TestFleetFaults(t *testing.T) {
 		one(privacy, `"privacy": {},`,
 			`privacy is {}, want clip, sigma and delta, or non_private`),
 		one(privacy, `"privacy": {"non_private": true, "clip": 0.1},`,
-			`privacy.non_private is true, want false, or no other privacy setting; found {NonPrivate:true Clip:0`).
+			`privacy.non_private is true, want false, or no other privacy setting (the settings are {NonPrivate:true Clip:0`).
 			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(privacy, `"privacy": {"non_private": false},`,
 			`privacy is {}, want clip, sigma and delta, or non_private`),
@@ -305,9 +305,9 @@ func TestSharingFaults(t *testing.T) {
 		one(`"pair_sigma": 1.5`, `"pair_sigma": -1`,
 			`privacy.pair_sigma is -1, want 0 (no noise is shared), or more than 0`),
 		one(`"pair_sigma": 1.5`, `"pair_sigma": 1.6`,
-			"shared sigma is 1.6, want sigma (0.75) times a power of two, 2^-4..2^10"),
+			"shared sigma is 1.6, want sigma (0.75) times a power of two in 2^-4..2^10"),
 		one(`"pair_sigma": 1.5`, `"pair_sigma": 1536`,
-			"shared sigma is 1536, want sigma (0.75) times a power of two, 2^-4..2^10"),
+			"shared sigma is 1536, want sigma (0.75) times a power of two in 2^-4..2^10"),
 		one(shared, "",
 			`privacy.effective_sigma is 1, want 0, because pair_sigma is 0 and members share no noise`).
 			and(`privacy.colluders is 1, want 0, because pair_sigma is 0 and members share no noise`).
@@ -326,7 +326,7 @@ func TestSharingFaults(t *testing.T) {
 			"privacy.epsilon_limit_all is 7, want 0 (no limit), or at least epsilon_limit (8), which must be set too"),
 		one("    \"epsilon_limit\": 8,\n", "", "privacy.epsilon_limit_all is 40, want 0 (no limit), or at least epsilon_limit (0)"),
 		one(`"clip": 0.1`, `"clip": 0.1, "non_private": true`,
-			`privacy.non_private is true, want false, or no other privacy setting; found {NonPrivate:true Clip:0`).
+			`privacy.non_private is true, want false, or no other privacy setting (the settings are {NonPrivate:true Clip:0`).
 			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(`"sigma": 0.75`, `"sigma": 0`,
 			`privacy.sigma is 0, want more than 0`), // errors that follow from this error are not reported

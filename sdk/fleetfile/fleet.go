@@ -130,7 +130,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	if s.Zeros {
 		if s.File+s.SHA256 != "" {
-			return nil, errors.New("x0 has zeros, want neither file nor sha256, because the start vector is zero")
+			return nil, errors.New("x0.zeros is true, want neither x0.file nor x0.sha256: the start vector is zero")
 		}
 		return nil, nil
 	}
@@ -167,7 +167,7 @@ func (f *File) Marshal() ([]byte, error) {
 		return nil, fmt.Errorf("fleetfile: Members differs from Fleet.Members, want the names %q in this order", f.Fleet.Members)
 	}
 	if moves(f.Fleet.X0) && f.X0File == "" {
-		return nil, errors.New("fleetfile: X0File is empty, want a file name: the start is not zero")
+		return nil, errors.New("fleetfile: X0File is empty, want a file name, because the start vector is not zero")
 	}
 	if err := f.Fleet.Validate(); err != nil {
 		return nil, In("", err)

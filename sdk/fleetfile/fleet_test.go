@@ -178,7 +178,7 @@ func TestMarshalRefuses(t *testing.T) {
 		`x0.file is "../x0", want a file`:            func(f *File) { f.X0File = "../x0" },
 		"method.eta is a list of 0 values":           func(f *File) { f.Fleet.Method.Eta = nil },
 		`estimator is "7", want`:                     func(f *File) { f.Fleet.Method.Estimator = 7 },
-		"found {NonPrivate":                          func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
+		"the settings are {NonPrivate":               func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()
 		change(f)

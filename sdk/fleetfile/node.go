@@ -100,7 +100,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		var err error
 		n.Transport, err = transports.read(form.Transport, dir)
 		errs = append(errs, Each(err)...)
-		errs.when(n.Listen != "", "listen is %q, want it omitted: only nodes with websockets are dialed",
+		errs.when(n.Listen != "", "listen is %q, want the field omitted: only nodes with websockets are dialed",
 			n.Listen)
 	}
 	errs.when(n.Listen != "" && !hostPort(n.Listen), "listen is %q, want host:port", n.Listen)
@@ -113,8 +113,8 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		_, err := parseProxy(n.Proxy)
 		errs.when(err != nil, "proxy %w", err)
 	}
-	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want it omitted: there is no proxy",
-		n.ProxyCredentials)
+	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want the field omitted: there is "+
+		"no proxy", n.ProxyCredentials)
 	errs.when(!slices.Contains([]string{"", "dense", "seeded"}, form.Table), "table is %q, want dense or seeded", form.Table)
 	n.SeededTable = form.Table == "seeded"
 	if limit := form.MemoryLimit; limit != nil {
@@ -158,8 +158,8 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	case private && n.Ledger == "":
 		errs = append(errs, ErrNoLedger)
 	case !private && n.Ledger != "":
-		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it omitted: "+
-			"the fleet is not private, and a ledger cannot count a run without noise", n.Ledger))
+		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want no ledger: the fleet is not private, and the "+
+			"cost of a run without noise has no bound", n.Ledger))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
@@ -221,7 +221,8 @@ func parseProxy(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New("is not a URL, want http://host:port")
 	case u.User != nil:
-		return nil, errors.New("contains a user name: put it into the file that proxy_credentials names")
+		return nil, errors.New("contains a user name: put the user name and password into the file given in " +
+			"proxy_credentials")
 	}
 	if err := transport.CheckProxy(u); err != nil {
 		return nil, fmt.Errorf("is not the URL of a proxy: %w", err)
@@ -248,7 +249,8 @@ func (n *Node) OpenProxy() (*url.URL, error) {
 	}
 	user, password, found := strings.Cut(text, ":")
 	if !found || user == "" || strings.ContainsFunc(user+password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("fleetfile: proxy credentials %s: want one line user:password", n.ProxyCredentials)
+		return nil, fmt.Errorf("fleetfile: proxy credentials %s: want one line of the form user:password",
+			n.ProxyCredentials)
 	}
 	u.User = url.UserPassword(user, password)
 	return u, nil

@@ -69,7 +69,7 @@ func TestLoad(t *testing.T) {
 	}{
 		{node("c", "private.json", "c.key", `, "listen": ":0"`), []string{ErrNoLedger.Error()}},
 		{node("c", "open.json", "c.key", `, "listen": ":0", "ledger": "l"`),
-			[]string{"want it omitted: the fleet is not private"}},
+			[]string{"want no ledger: the fleet is not private"}},
 		{node("c", "private.json", "c.key", ``), []string{"listen is missing", "ledger is missing"}},
 		{node("b", "open.json", "c.key", `, "listen": ":0"`),
 			[]string{transport.FormatKey(pin) + ", but the fleet file has " + transport.FormatKey(pinOf("b"))}},

@@ -20,9 +20,9 @@ func TestOpenProxy(t *testing.T) {
 	}{
 		{"me:pass:w%rd\r\n", "", 0o600},
 		{"me:", "", 0o400},
-		{"me", "want one line user:password", 0o600},
-		{":secret", "want one line user:password", 0o600},
-		{"me:secret\nme:other\n", "want one line user:password", 0o600},
+		{"me", "want one line of the form user:password", 0o600},
+		{":secret", "want one line of the form user:password", 0o600},
+		{"me:secret\nme:other\n", "want one line of the form user:password", 0o600},
 		{"me:secret", "has mode 0644, want 0600, because other users can access it", 0o644},
 		{strings.Repeat("a", maxKeyFile+1), "want at most", 0o600},
 	} {

@@ -43,8 +43,8 @@ type weakestOf struct {
 // neighbors, the other is the conductance of a tree. sdk/DEFAULTS.md states how much privacy such a bound costs.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
-		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, %d] "+
-			"and 0 colluders or more", ratio, colluders, maxRatio)
+		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, "+
+			"%d] and 0 or more colluders", ratio, colluders, maxRatio)
 	}
 	g.keeping.Lock() // held during the computation, so that members in one process share its result
 	defer g.keeping.Unlock()

@@ -107,7 +107,7 @@ func grid(arg string, n int) (*Graph, error) {
 		return nil, fmt.Errorf("found size %.40q, wanted RxC with R and C at least 1, such as 3x4", arg)
 	}
 	if n%rows != 0 || n/rows != cols {
-		return nil, fmt.Errorf("found %d rows and %d columns for %d nodes, wanted rows times columns to be the "+
+		return nil, fmt.Errorf("found %d rows and %d columns for %d nodes, wanted rows times columns to equal the "+
 			"number of nodes",
 			rows, cols, n)
 	}

@@ -56,8 +56,8 @@ func (k *Kept) Add(neighbor string, o signed.Statement) {
 	k.Peers[neighbor] = list[max(0, len(list)-2):]
 }
 
-const lostSecrets = "if nothing was released yet, remove them; otherwise restore them, or empty the folder and let the " +
-	"device take the place of a lost one"
+const lostSecrets = "if nothing was released yet, remove the secrets; otherwise restore the secrets, or empty the folder and " +
+	"let the device take the place of a lost one"
 
 type keptFields struct {
 	Fleet   []byte                        `json:"fleet"`
@@ -102,7 +102,7 @@ func ParseKept(b []byte) (*Kept, error) {
 	if err == nil {
 		var again []byte
 		if again, err = k.Encode(); err == nil && !bytes.Equal(again, b) {
-			err = errors.New("they differ from what was written")
+			err = errors.New("the file was changed after it was written")
 		}
 	}
 	if err != nil {

@@ -82,8 +82,8 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
-		return m, p, fmt.Errorf("plan: suggest: Dim is %d and Samples is %v, want at least 1 and the number of "+
-			"samples of every member",
+		return m, p, fmt.Errorf("plan: suggest: Dim is %d and Samples is %v, want a Dim of 1 or more and 1 or more "+
+			"samples for every member",
 			k.Dim, k.Samples)
 	}
 	if k.Open {
@@ -310,8 +310,9 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		}
 		if m.Rounds == 0 {
 			one := dpmech.FormatEpsilon(p.Accounting.Epsilon(g.Rho(), p.Delta), 4)
-			return fmt.Errorf("plan: a single release: %w: it costs rho %.6g (epsilon %s), but the limit is epsilon "+
-				"%v (%v) at delta %v", dpmech.ErrBudget, g.Rho(), one, p.EpsilonLimit, p.Accounting, p.Delta)
+			return fmt.Errorf("plan: a single release: %w: the release costs rho %.6g (epsilon %s), but the limit is "+
+				"epsilon %v (%v accounting) at delta %v",
+				dpmech.ErrBudget, g.Rho(), one, p.EpsilonLimit, p.Accounting, p.Delta)
 		}
 	}
 	def(&m.Rounds, 50)

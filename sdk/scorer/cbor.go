@@ -52,8 +52,8 @@ func nextFrame(r *bufio.Reader) ([]byte, int, error) {
 	}
 	size := binary.LittleEndian.Uint32(head)
 	if size < 1 || size > maxMessage-4 {
-		return nil, 0, fmt.Errorf("announces a frame of %d bytes by writing %s, want 1..%d bytes, and only frames on "+
-			"standard output", size, shown(head), maxMessage-4)
+		return nil, 0, fmt.Errorf("has sent %d as the length of a frame (the bytes %s), want 1..%d; standard output "+
+			"may contain only frames", size, shown(head), maxMessage-4)
 	}
 	frame, err := r.Peek(4 + int(size))
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *loss) UnmarshalCBOR(item []byte) error {
 	}
 	l.given = true
 	if strict.Unmarshal(item, &l.value) != nil {
-		return fmt.Errorf("loss is %x, want a number", item)
+		return fmt.Errorf("cannot decode the loss: found the CBOR bytes %x, want a number", item)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (p Program) faults() (errs []error) {
 	}
 	for i, arg := range p.Command {
 		if strings.ContainsRune(arg, 0) {
-			errs = append(errs, fmt.Errorf("scorer: Command[%d] is %q, want no zero byte", i, arg))
+			errs = append(errs, fmt.Errorf("scorer: Command[%d] is %q, want an argument without a zero byte", i, arg))
 		}
 	}
 	for i, name := range p.Environment {

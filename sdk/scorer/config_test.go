@@ -12,7 +12,7 @@ func TestValidate(t *testing.T) {
 	bad := scorer.Program{Command: []string{"", "a\x00b"}, Workers: 1025, Timeout: -1, Backoff: -1}
 	common := []string{
 		`scorer: Command is ["" "a\x00b"], want a program and its arguments`,
-		`scorer: Command[1] is "a\x00b", want no zero byte`,
+		`scorer: Command[1] is "a\x00b", want an argument without a zero byte`,
 		"scorer: Workers is 1025, want 0..1024 (0 means 1)",
 		"scorer: Timeout is -1ns, want 0 (the default) or more",
 		"scorer: Backoff is -1ns, want 0 (the default) or more",

@@ -60,15 +60,15 @@ type loss struct {
 
 func (c *codec) readHello(message []byte) (h hello, err error) {
 	if err := c.unmarshal(message, &h); err != nil {
-		return h, fmt.Errorf("begins with %s, want %s: %w", c.show(message), c.wantHello, err)
+		return h, fmt.Errorf("has sent %s as the first message, want %s: %w", c.show(message), c.wantHello, err)
 	}
 	switch {
 	case h.Version != version:
-		return h, fmt.Errorf("begins with a hello of version %d, want %d", h.Version, version)
+		return h, fmt.Errorf("has sent a hello with version %d, want %d", h.Version, version)
 	case h.Dim < 1 || h.Dim > maxDim:
-		return h, fmt.Errorf("begins with a hello with dim %d, want 1..%d", h.Dim, maxDim)
+		return h, fmt.Errorf("has sent a hello with dim %d, want 1..%d", h.Dim, maxDim)
 	case h.Samples < 1 || h.Samples > maxSamples:
-		return h, fmt.Errorf("begins with a hello with samples %d, want 1..%d", h.Samples, maxSamples)
+		return h, fmt.Errorf("has sent a hello with samples %d, want 1..%d", h.Samples, maxSamples)
 	}
 	return h, nil
 }
@@ -86,7 +86,7 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	default:
 		return a, nil
 	}
-	return a, fmt.Errorf("wrote %s, want %s: %w", c.show(message), c.wantAnswer, err)
+	return a, fmt.Errorf("has sent %s, want %s: %w", c.show(message), c.wantAnswer, err)
 }
 
 // Said is the error for a query that a program answers with a reason instead of a loss. Text is the reason, such as a
@@ -124,7 +124,7 @@ func (l *loss) parse(text string) (err error) {
 	}
 	l.value, err = strconv.ParseFloat(text, 64)
 	if strings.ContainsAny(text, "xX_") || err != nil && !errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("loss is %s, want a number", shown([]byte(text)))
+		return fmt.Errorf("cannot decode the loss: found %s, want a number", shown([]byte(text)))
 	}
 	return nil
 }

@@ -86,20 +86,20 @@ func TestMisbehavior(t *testing.T) {
 		{"hangs", both, "has not answered query 1 within 2s", false},
 		{"answers a stranger", both, "answered query 999, which is not open", false},
 		{"answers query 0", both, "answered query 0, which is not open", false},
-		{"talks nonsense", both[:1], `wrote "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: column 1: invalid character`, false},
-		{"talks nonsense", both[1:], `wrote the frame 64656275670a, want an answer`, false},
+		{"talks nonsense", both[:1], `has sent "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: column 1: invalid character`, false},
+		{"talks nonsense", both[1:], `has sent the frame 64656275670a, want an answer`, false},
 		{"closes stdout", both, "has closed its standard output but is still running", false},
 		{"floods stdout", both[:1], `has written a line of more than 65536 bytes, beginning with "xxx`, false},
-		{"floods stdout", both[1:], `announces a frame of 2021161080 bytes by writing "xxxx", want 1..`, false},
+		{"floods stdout", both[1:], `has sent 2021161080 as the length of a frame (the bytes "xxxx"), want 1..`, false},
 		{"floods stderr", both, `the end"`, false},
 		{"stops half way and hangs", both, "query 1 within 2s; it wrote 7 bytes of an unfinished message", false},
 		{"stops half way", both, "has ended: exit status 0; it wrote 7 bytes of an unfinished message", false},
-		{"wrong length", both[1:], `announces a frame of 4294967295 bytes by writing "\xff\xff\xff\xff"`, false},
-		{"length 0", both[1:], `announces a frame of 0 bytes`, false},
-		{"empty line", both[:1], `wrote "", want an answer`, false},
+		{"wrong length", both[1:], `has sent 4294967295 as the length of a frame (the bytes "\xff\xff\xff\xff")`, false},
+		{"length 0", both[1:], `has sent 0 as the length of a frame`, false},
+		{"empty line", both[:1], `has sent "", want an answer`, false},
 		{"text behind the answer", both[:1], "invalid character '#' after top-level value", false},
-		{"text for a loss", both[:1], `loss is "\"0.5\"", want a number`, false},
-		{"text for a loss", both[1:], `loss is 63302e35, want a number`, false},
+		{"text for a loss", both[:1], `cannot decode the loss: found "\"0.5\"", want a number`, false},
+		{"text for a loss", both[1:], `cannot decode the loss: found the CBOR bytes 63302e35, want a number`, false},
 		{"error and loss", both, "the answer has both loss and error, or neither", false},
 		{"neither", both, "the answer has both loss and error, or neither", false},
 		{"no id", both, "the answer has no id", false},
@@ -160,8 +160,8 @@ func TestBadStart(t *testing.T) {
 	for how, want := range map[string]string{
 		"exit at once":          `has ended: exit status 1; standard error: "cannot read the data"`,
 		"no hello":              "has not sent its hello within 300ms",
-		"banner":                `begins with "Loading the model, please wait", want a hello such as {"hello":1,"dim":3,"samples":20}`,
-		"hello of version 2":    "begins with a hello of version 2, want 1",
+		"banner":                `has sent "Loading the model, please wait" as the first message, want a hello such as {"hello":1,"dim":3,"samples":20}`,
+		"hello of version 2":    "has sent a hello with version 2, want 1",
 		"hello without samples": "a hello with samples 0, want 1..",
 		"answer for a hello":    `unknown field "id"`,
 		"dim 0":                 "a hello with dim 0, want 1..",
@@ -172,7 +172,7 @@ func TestBadStart(t *testing.T) {
 			if format == scorer.CBOR {
 				switch how {
 				case "banner":
-					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 bytes, and only frames on standard output`
+					want = `has sent 1684107084 as the length of a frame (the bytes "Load"), want 1..65532; standard output may contain only frames`
 				case "answer for a hello":
 					want = "key 2: found primitives"
 				}
@@ -218,7 +218,7 @@ func TestOtherSamplesAfterRestart(t *testing.T) {
 		t.Fatal("no error")
 	}
 	works(t, s) // the third process answers
-	want := "sent a hello with dim 3 and samples 6, want dim 3 and samples 5 as in the first hello"
+	want := "has sent a hello with dim 3 and samples 6, want dim 3 and samples 5 as in the first hello"
 	awaitFailure(t, s, want)
 }
 

@@ -143,7 +143,7 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 
 func (o *Oracle) check(q zoest.Query) error {
 	if len(q.Point) != o.dim {
-		return fmt.Errorf("scorer: found a point of %d parameters, want %d", len(q.Point), o.dim)
+		return fmt.Errorf("scorer: the query point has %d parameters, want %d", len(q.Point), o.dim)
 	}
 	if q.Sample < 0 || q.Sample >= o.samples {
 		return fmt.Errorf("scorer: sample is %d, want 0..%d", q.Sample, o.samples-1)

@@ -243,7 +243,7 @@ func TestBadQueries(t *testing.T) {
 		q    zoest.Query
 		want string
 	}{
-		{zoest.Query{Point: make([]float32, 2)}, "scorer: found a point of 2 parameters, want 3"},
+		{zoest.Query{Point: make([]float32, 2)}, "scorer: the query point has 2 parameters, want 3"},
 		{zoest.Query{Point: make([]float32, 3), Sample: samples}, "scorer: sample is 5, want 0..4"},
 		{zoest.Query{Point: make([]float32, 3), Sample: -1}, "scorer: sample is -1, want 0..4"},
 		{zoest.Query{Point: []float32{0, nan, 0}}, "scorer: parameter 1 is NaN, want a finite number"},

@@ -64,7 +64,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 		return e, errors.New("signed: checkpoint: the ledger is missing")
 	}
 	if e.Text = append([]byte(nil), b[text:]...); sha256.Sum256(e.Text) != e.Value {
-		return e, errors.New("signed: checkpoint: its text differs from the text that was signed")
+		return e, errors.New("signed: checkpoint: the text differs from the signed text")
 	}
 	_, err = dpmech.ParseCheckpoint(e.Text)
 	return e, err

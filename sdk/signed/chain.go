@@ -80,7 +80,8 @@ func (e Evidence) String() string {
 // Check returns an error unless the evidence has two releases and the first of them belongs to Round.
 func (e *Evidence) Check() error {
 	if e.First.Kind != Release || e.Second.Kind != Release || e.First.Round != e.Round {
-		return fmt.Errorf("signed: evidence: found %v %d and %v %d, want two releases of round %d", e.First.Kind, e.First.Round,
+		return fmt.Errorf("signed: evidence: found %v of round %d and %v of round %d, want two releases of round %d",
+			e.First.Kind, e.First.Round,
 			e.Second.Kind, e.Second.Round, e.Round)
 	}
 	return nil

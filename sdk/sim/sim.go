@@ -91,9 +91,10 @@ func New(clients []Client) (*Sim, error) {
 	for i, c := range clients {
 		switch last := c.Config.Last(); {
 		case int(c.Config.Estimator.Client) != i:
-			return nil, fmt.Errorf("sim: client %d has number %d, want its index in the list", i, c.Config.Estimator.Client)
+			return nil, fmt.Errorf("sim: client %d has Estimator.Client %d, want the client's index in the list",
+				i, c.Config.Estimator.Client)
 		case last != s.last:
-			return nil, fmt.Errorf("sim: client %d makes %d rounds, but client 0 makes %d", i, last, s.last)
+			return nil, fmt.Errorf("sim: client %d makes %d releases, but client 0 makes %d releases", i, last, s.last)
 		case c.Oracle == nil:
 			return nil, fmt.Errorf("sim: client %d has no oracle", i)
 		}
@@ -104,7 +105,8 @@ func New(clients []Client) (*Sim, error) {
 			}
 			at, mutual := slices.BinarySearch(clients[j].Config.Neighbors, i)
 			if !mutual {
-				return nil, fmt.Errorf("sim: client %d has neighbor %d, but not the other way round", i, j)
+				return nil, fmt.Errorf("sim: client %d has neighbor %d, but that neighbor does not list the client",
+					i, j)
 			}
 			place = append(place, int32(at))
 		}

@@ -83,15 +83,15 @@ func TestSimRepeats(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for want, clients := range map[string][]sim.Client{
-		"no clients":             nil,
-		"has number 5":           pair(func(c *admm.Config) { c.Estimator.Client = 5 }),
-		"makes 9 rounds":         pair(func(c *admm.Config) { c.Rounds = 7 }),
-		"has neighbor 4":         pair(func(c *admm.Config) { c.Neighbors = []int{0, 4} }),
-		"not the other way":      pair(func(c *admm.Config) { c.Neighbors = nil }),
-		"client 1 has no oracle": {pair(nil)[0], {Config: pair(nil)[1].Config}},
-		"client 1: admm: Tau":    pair(func(c *admm.Config) { c.Tau = 0 }),
-		"client 1: admm: Rho":    pair(func(c *admm.Config) { c.Rho = math.NaN() }),
-		"client 1: zoest: Dim ":  pair(func(c *admm.Config) { c.Estimator.Dim = -1 }),
+		"no clients":               nil,
+		"has Estimator.Client 5":   pair(func(c *admm.Config) { c.Estimator.Client = 5 }),
+		"makes 9 releases":         pair(func(c *admm.Config) { c.Rounds = 7 }),
+		"has neighbor 4":           pair(func(c *admm.Config) { c.Neighbors = []int{0, 4} }),
+		"does not list the client": pair(func(c *admm.Config) { c.Neighbors = nil }),
+		"client 1 has no oracle":   {pair(nil)[0], {Config: pair(nil)[1].Config}},
+		"client 1: admm: Tau":      pair(func(c *admm.Config) { c.Tau = 0 }),
+		"client 1: admm: Rho":      pair(func(c *admm.Config) { c.Rho = math.NaN() }),
+		"client 1: zoest: Dim ":    pair(func(c *admm.Config) { c.Estimator.Dim = -1 }),
 	} {
 		if network, err := sim.New(clients); err == nil || !strings.Contains(err.Error(), want) || network != nil {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -291,6 +291,6 @@ func (s *Sim) standstill() error {
 		return cmp.Compare(a.machine.Status().Round, b.machine.Status().Round)
 	})
 	st := behind.machine.Status()
-	return fmt.Errorf("sim: no release for %d ticks: client %d has made %d of %d and waits for %v",
+	return fmt.Errorf("sim: no release for %d ticks: client %d has made %d of %d releases and waits for the clients %v",
 		idleLimit, slices.Index(s.members, behind), st.Round, s.last, st.Waiting)
 }

@@ -183,7 +183,7 @@ func exactJSON(line []byte, v any) error {
 		return err
 	}
 	if again, err := json.Marshal(v); err != nil || !bytes.Equal(again, line) {
-		return errors.New("the text differs from what was written")
+		return errors.New("the text was changed after it was written")
 	}
 	return nil
 }

@@ -52,7 +52,8 @@ func OpenHeads(path string) (*Heads, error) {
 	}
 	entries, err := parseLines(text, (*headEntry).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: %s, %w; restore it from a copy, or remove it and lose what neighbors signed",
+		return nil, fmt.Errorf("state: %s: %w; restore the file from a copy, or remove it and lose the neighbors' "+
+			"signed statements",
 			path, err)
 	}
 	return &Heads{path: path, entries: entries}, nil
@@ -60,7 +61,7 @@ func OpenHeads(path string) (*Heads, error) {
 
 func (e *headEntry) check() error {
 	if id := e.Signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
-		return fmt.Errorf("ledger is %x, want %x as signed", e.Ledger, id)
+		return fmt.Errorf("ledger id is %x, want %x as in the signed statement", e.Ledger, id)
 	}
 	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }

@@ -99,7 +99,7 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	reserve(t, l, "run", 3, 4)
 	for _, round := range []int{-1, 0, 5} {
 		if err := l.Mark("run", fleetA, "a", round); err == nil ||
-			!strings.Contains(err.Error(), "cannot be marked, want 1..4") {
+			!strings.Contains(err.Error(), "want 1..4 (the last reserved round)") {
 			t.Errorf("round %d: %v", round, err)
 		}
 	}

@@ -169,8 +169,8 @@ func (s *scan) validate() (contents, error) {
 				s.path(i), sl.Round, s.path(1-i))
 		}
 		if _, other := s.log.find(sl.slot); other {
-			return refuse("%s holds a state of round %d other than the one that %s lists: the file is from another run; "+
-				"restore the original file, or %s", s.path(i), sl.Round, s.logPath(), anew)
+			return refuse("%s holds a state of round %d that does not match the entry in %s: the file is from "+
+				"another run; restore the original file, or %s", s.path(i), sl.Round, s.logPath(), anew)
 		}
 		c.whole[i] = true
 		c.newest = max(c.newest, sl.Round)
@@ -181,8 +181,9 @@ func (s *scan) validate() (contents, error) {
 			"older one, or %s", s.path(0), a.fault, s.path(1), b.fault, anew)
 	}
 	if s.noLog && (c.newest >= 0 || a.torn() || b.torn()) {
-		return refuse("%s is missing, so nothing shows whether the slots beside it are the newest; restore it or, if you know "+
-			"that they are the newest, create an empty file of that name", s.logPath())
+		return refuse("%s is missing, so the program cannot tell whether the slot files are the newest; restore the "+
+			"missing file or, if you know that the slot files are the newest, create an empty file with that name",
+			s.logPath())
 	}
 	if c.newest < s.log.newest || c.newest < 0 && s.log.size > 0 {
 		last, left := "a release", "no slot holds a state"

@@ -62,12 +62,14 @@ func ParseJournal(text []byte) (*Journal, error) {
 	j := new(Journal)
 	lines, err := parseLines(text, (*journalLine).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: journal, %w; restore it from a copy, or remove it and lose its evidence", err)
+		return nil, fmt.Errorf("state: journal: %w; restore the journal from a copy, or remove it and lose the "+
+			"evidence in it", err)
 	}
 	for i, l := range lines {
 		switch {
 		case (i == 0) != (l.Fleet != nil):
-			return nil, fmt.Errorf("state: journal, line %d: want run, fleet and member in the first line, and only there", i+1)
+			return nil, fmt.Errorf("state: journal: line %d: want run, fleet and member in the first line, and only "+
+				"there", i+1)
 		case i == 0:
 			j.Run, j.Member = l.Run, l.Member
 			copy(j.Fleet[:], l.Fleet)
@@ -92,7 +94,7 @@ func (l *journalLine) check() error {
 	var err error
 	switch {
 	case has != 1:
-		return fmt.Errorf("found %d of the fields fleet, evidence, stop and quarantine, want one", has)
+		return fmt.Errorf("found %d of the fields fleet, evidence, stop and quarantine, want exactly one", has)
 	case l.Fleet != nil && len(l.Fleet) != sha256.Size:
 		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
 	case l.Evidence != nil:

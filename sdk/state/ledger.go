@@ -110,7 +110,7 @@ func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) erro
 	}
 	id := runID(run, fleet, member)
 	if last := l.log.spent.Last(id); round < 1 || round > last {
-		return l.fault(fmt.Errorf("run %q of member %q: round %d cannot be marked, want 1..%d, the last reserved round",
+		return l.fault(fmt.Errorf("run %q of member %q: cannot mark round %d, want 1..%d (the last reserved round)",
 			run, member, round, last))
 	}
 	if !l.log.mark(id, round) {
@@ -165,7 +165,7 @@ func (l *Ledger) CheckHead(stored string) error {
 		return nil
 	}
 	if l == nil {
-		return errors.New("state: this run began with a ledger and cannot continue without it")
+		return errors.New("state: this run began with a ledger and cannot continue without the ledger")
 	}
 	var h dpmech.Head
 	if err := json.Unmarshal([]byte(stored), &h); err != nil {
@@ -188,7 +188,7 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
 	if life == nil {
-		return errors.Join(err, errors.New("state: certificate: lifetime is missing: the run had no ledger"))
+		return errors.Join(err, errors.New("state: certificate: lifetime is missing, because the run had no ledger"))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

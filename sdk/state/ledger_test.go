@@ -151,7 +151,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 		{"run", "a", 2, gauss(1, 9), "cannot be reserved again"},
 		{"run", "a", 0, noisy, "round is 0"},
 		{"run", "a", 3, gauss(1, 0), "sigma is 0"},
-		{"run", "a", 3, gauss(1, 1e-6), "nothing is protected"},
+		{"run", "a", 3, gauss(1, 1e-6), "a larger cost gives no protection"},
 		{"", "a", 3, noisy, "run has 0 bytes"},
 		{"run", strings.Repeat("x", 201), 3, noisy, "201 bytes"},
 		{"a\nb", "a", 3, noisy, "printable"},

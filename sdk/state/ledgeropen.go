@@ -138,11 +138,12 @@ func missing(path string, err error) error {
 		return fmt.Errorf("state: ledger: %w", err)
 	}
 	if m, _ := readMark(path); m != nil {
-		return fmt.Errorf("state: ledger: %w: it was deleted: its mark %s counts %d reservations; "+Restore, err, markPath(path),
-			m.Seq)
+		return fmt.Errorf("state: ledger: %w: the ledger was deleted: its mark %s shows %d reservations; "+Restore, err,
+			markPath(path), m.Seq)
 	}
 	if used(path) {
-		return fmt.Errorf("state: ledger: %w: it was deleted with its mark: %s shows that runs have used it; "+Restore, err,
+		return fmt.Errorf("state: ledger: %w: the ledger and its mark were deleted: %s shows that runs have used the "+
+			"ledger; "+Restore, err,
 			headsPath(path))
 	}
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)

@@ -47,14 +47,15 @@ func readMark(ledger string) (*highWater, error) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("state: mark of a ledger: %w", err)
+			return nil, fmt.Errorf("state: high-water mark of a ledger: %w", err)
 		}
 		m, err := parseMark(data)
 		if err == nil {
 			return m, nil
 		}
 		if try == 3 {
-			return nil, fmt.Errorf("state: %s, the mark of a ledger, is damaged: %w; restore it from a copy",
+			return nil, fmt.Errorf("state: the high-water mark %s of a ledger is damaged: %w; restore the mark from "+
+				"a copy",
 				markPath(ledger), err)
 		}
 	}
@@ -62,7 +63,8 @@ func readMark(ledger string) (*highWater, error) {
 
 func parseMark(data []byte) (*highWater, error) {
 	if len(data) == 0 || len(data)%(2*block) != 0 {
-		return nil, fmt.Errorf("found %d bytes, want two equal parts of whole blocks of %d bytes", len(data), block)
+		return nil, fmt.Errorf("found %d bytes, want two halves of equal length, each a multiple of %d bytes",
+			len(data), block)
 	}
 	var newest *highWater
 	var faults [2]error
@@ -71,7 +73,7 @@ func parseMark(data []byte) (*highWater, error) {
 		line, _, _ := bytes.Cut(data[i*room:(i+1)*room], []byte{'\n'})
 		text, sum, _ := bytes.Cut(line, []byte{' '})
 		if want := sha256.Sum256(text); string(sum) != hex.EncodeToString(want[:]) {
-			faults[i] = errors.New("it does not match its SHA-256")
+			faults[i] = errors.New("the content does not match its SHA-256")
 			continue
 		}
 		m, err := parseHighWater(text)

@@ -69,7 +69,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 		return s, errEmpty
 	}
 	if len(head) < slotHeader || string(head[:8]) != slotMagic {
-		return s, errors.New("does not start with a slot's header")
+		return s, errors.New("does not start with a slot header")
 	}
 	s.version = binary.LittleEndian.Uint32(head[8:])
 	note := int64(binary.LittleEndian.Uint32(head[12:]))
@@ -80,7 +80,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 		return s, errors.New("is shorter than its header states")
 	}
 	if length+uint64(note) > math.MaxInt-slotOverhead || round > math.MaxInt {
-		return s, fmt.Errorf("states round %d and a length, one of which is too large for this machine", round)
+		return s, fmt.Errorf("has a round (%d) or a length in its header that is too large for this machine", round)
 	}
 	s.Round = int(round)
 	all := make([]byte, slotHeader+int(length)+int(note)+sha256.Size)

@@ -327,8 +327,8 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 		c.timed = wrong == timeFault
 	}
 	if len(c.Categories) > maxValues {
-		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot; if it is the "+
-			"label, "+asTarget, r.name, short(c.Name), maxValues)
+		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot "+
+			"encoding; for a label, "+asTarget, r.name, short(c.Name), maxValues)
 	}
 	return v
 }

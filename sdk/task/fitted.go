@@ -95,7 +95,7 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 		return nil, err
 	}
 	if n < 1 || n > train.Dim {
-		return nil, fmt.Errorf("task: PCA to %d components, want 1 to %d, the number of columns", n, train.Dim)
+		return nil, fmt.Errorf("task: PCA has %d components, want 1 to %d (the number of columns)", n, train.Dim)
 	}
 	p := &PCA{Mean: columnMeans(train)}
 	product := func(vectors [][]float64) [][]float64 { return covariance(train, p.Mean, vectors) }

@@ -172,7 +172,7 @@ func CheckSource(source string) error {
 	case kind != "idx" && kind != "csv" && kind != "synthetic":
 		return fieldError("data", "%q, want idx:DIR, csv:FILE or synthetic:clinical", source)
 	case arg == "":
-		return fieldError("data", "%q names nothing after the colon, want idx:DIR, csv:FILE or synthetic:clinical", source)
+		return fieldError("data", "%q has nothing after the colon, want idx:DIR, csv:FILE or synthetic:clinical", source)
 	case kind == "synthetic" && arg != "clinical":
 		return fieldError("data", "%q, want synthetic:clinical", source)
 	}

@@ -109,7 +109,7 @@ func TestSpecFaults(t *testing.T) {
 	}{
 		"nothing":  {Spec{}, []string{`data "", want idx:DIR, csv:FILE or synthetic:clinical`}},
 		"no colon": {Spec{Source: "file.csv"}, []string{`data "file.csv", want`}},
-		"no path":  {Spec{Source: "idx:"}, []string{`data "idx:" names nothing`}},
+		"no path":  {Spec{Source: "idx:"}, []string{`data "idx:" has nothing`}},
 		"unknown":  {Spec{Source: "synthetic:moons"}, []string{`data "synthetic:moons", want synthetic:clinical`}},
 		"CSV flags": {Spec{Source: "synthetic:clinical", Label: "y", Drop: []string{"a"}},
 			[]string{`label "y", drop ["a"]`, "only for data csv:FILE"}},

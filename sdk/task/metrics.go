@@ -76,7 +76,7 @@ type NumberMetrics struct {
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
-		return nil, fmt.Errorf("task: found %d predicted classes for %d samples, with %d probabilities and %d classes, want equal numbers, and probabilities only with 2 classes", len(said), n,
+		return nil, fmt.Errorf("task: found %d predicted classes for %d samples, with %d probabilities and %d classes, want one prediction per sample, and probabilities only with 2 classes", len(said), n,
 			len(probability), classes)
 	}
 	if err := checkLabels(is, classes); err != nil {

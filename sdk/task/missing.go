@@ -71,7 +71,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 		}
 		n := len(present)
 		if n == 0 {
-			return nil, fmt.Errorf("task: column %q is empty in all training rows: leave it out", train.Features[j])
+			return nil, fmt.Errorf("task: column %q is empty in all training rows: omit the column", train.Features[j])
 		}
 		if rule == fillMedian {
 			slices.Sort(present)

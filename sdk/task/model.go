@@ -67,9 +67,9 @@ func (m ModelSpec) Validate() error {
 // Fits returns an error if the model cannot learn this kind of data: a target if target is true, otherwise classes.
 func (m ModelSpec) Fits(target bool) error {
 	if target && m.Name == SoftmaxModel {
-		return fmt.Errorf("task: model softmax is for classes, want %s or %s for a target", LinearModel, PerceptronModel)
+		return fmt.Errorf("task: model is softmax, want %s or %s for a numeric target", LinearModel, PerceptronModel)
 	} else if !target && m.Name == LinearModel {
-		return fmt.Errorf("task: model linear is for a target, want %s or %s for classes", SoftmaxModel, PerceptronModel)
+		return fmt.Errorf("task: model is linear, want %s or %s for classes", SoftmaxModel, PerceptronModel)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	if clients < 1 {
 		fault = fmt.Errorf("task: partition over %d clients, want at least 1", clients)
 	} else if clients > len(y) {
-		fault = fmt.Errorf("task: partition of %d samples over %d clients, want at least one sample each", len(y), clients)
+		fault = fmt.Errorf("task: partition of %d samples over %d clients, want one or more for each", len(y), clients)
 	} else if shards := int64(clients) * int64(p.shards); shards > int64(len(y)) {
 		const format = "task: partition %s of %d samples over %d clients needs %d shards, want at least one sample in each"
 		fault = fmt.Errorf(format, p, len(y), clients, shards)
@@ -227,7 +227,7 @@ func Split(y []int, classes int, fraction float64, seed uint64) (train, test []i
 		train = append(train, members[n:]...)
 	}
 	if len(test) == 0 {
-		return nil, nil, fmt.Errorf("task: test fraction %v of %d samples in %d classes leaves no test sample",
+		return nil, nil, fmt.Errorf("task: a test fraction of %v with %d samples in %d classes leaves no test sample",
 			fraction, len(y), classes)
 	}
 	slices.Sort(train)

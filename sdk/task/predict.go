@@ -60,7 +60,7 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 		return nil, err
 	}
 	if len(model) != r.Dim() {
-		return nil, fmt.Errorf("task: model has %d parameters, want %d for the recipe's %v", len(model), r.Dim(), r.Model)
+		return nil, fmt.Errorf("task: found %d parameters, want %d for the model %v", len(model), r.Dim(), r.Model)
 	}
 	p := &Predictor{recipe: r, model: model, origin: make([]float64, r.full())}
 	for j, x := range model {

@@ -33,7 +33,7 @@ func rangeOf(targets []float32) (*Range, error) {
 	two := float64(2 * math.Sqrt(square/n))
 	r := &Range{Low: max(low, mean-two), High: min(high, mean+two)}
 	if low == high || r.check() != nil {
-		return nil, errors.New("all rows have nearly the same number: there is nothing to predict")
+		return nil, errors.New("all rows have nearly the same target: there is nothing to predict")
 	}
 	return r, nil
 }

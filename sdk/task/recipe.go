@@ -278,7 +278,7 @@ func (r *Recipe) layout(h *csvFile) (columns []*column) {
 func CheckFittedOn(s string) error {
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	if s == "" || len(s) > maxFittedOn || !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
-		return fmt.Errorf("task: fitted_on is %q, want 1 to %d bytes of printable UTF-8 that name the data",
+		return fmt.Errorf("task: fitted_on is %q, want 1 to %d bytes of printable UTF-8 that describe the data",
 			s, maxFittedOn)
 	}
 	return nil
@@ -299,12 +299,12 @@ func (r *Recipe) Validate() error {
 		want(r.Pixels >= 1 && r.Pixels <= maxParameters, "pixels is %d, want 1 to %d", r.Pixels, maxParameters)
 	case isCSV || r.Source == "synthetic":
 		want(len(r.Columns) > 0, "columns is empty, want the columns to learn from")
-		want(r.Pixels == 0, "pixels is %d, want it omitted: the source is %s", r.Pixels, r.Source)
+		want(r.Pixels == 0, "pixels is %d, want the field omitted: the source is %s", r.Pixels, r.Source)
 	default:
 		want(false, "source is %q, want csv, idx or synthetic", r.Source)
 	}
 	want(!isCSV || r.Label != "", "label is missing, want the column that holds the class")
-	want(isCSV || r.Label == "", "label is %q, want it omitted: the source is %s", r.Label, r.Source)
+	want(isCSV || r.Label == "", "label is %q, want the field omitted: the source is %s", r.Label, r.Source)
 	want(trimmed(r.Label), "label is %q, want the name without spaces around it", r.Label)
 	want(trimmed(r.Classes...), "classes are %q, want labels without spaces around them", r.Classes)
 	want(r.Person == "" || isCSV && trimmed(r.Person) && r.Person != r.Label, "person is %q, want the name of a column other than "+

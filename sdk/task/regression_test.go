@@ -146,8 +146,8 @@ func TestTargetFaults(t *testing.T) {
 	d, nan := targets(9, 2, 1), math.NaN()
 	classes := random(9, 2, 2, 1)
 	for want, m := range map[string]*Model{
-		"model softmax is for classes":        ModelSpec{Name: SoftmaxModel}.New(d),
-		"model linear is for a target":        ModelSpec{Name: LinearModel}.New(classes),
+		"model is softmax":                    ModelSpec{Name: SoftmaxModel}.New(d),
+		"model is linear":                     ModelSpec{Name: LinearModel}.New(classes),
 		"model linear has 3 hidden units":     ModelSpec{LinearModel, 3}.New(d),
 		"data set has 9 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
 		"data set has 8 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),

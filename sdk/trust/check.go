@@ -45,12 +45,12 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 		return r.Epoch != before.Epoch || r.Prev == before.ID(peer.Scope)
 	}
 	if before := peer.Held.Of(r.Round - 1); before != nil && !follows(&r, before) {
-		return nil, Fork{fmt.Errorf("trust: signed release %d does not continue release %d, which the sender has signed",
+		return nil, Fork{fmt.Errorf("trust: signed release %d does not continue the sender's signed release %d",
 			r.Round, before.Round)}
 	}
 	if after := peer.Held.Of(r.Round + 1); after != nil && !follows(after, &r) {
-		return nil, fmt.Errorf("trust: signed release %d is not the predecessor that is named in the sender's signed "+
-			"release %d",
+		return nil, fmt.Errorf("trust: signed release %d is not the predecessor to which the sender's signed release "+
+			"%d refers",
 			r.Round, after.Round)
 	}
 	peer.Held = peer.Held.Add(r)
@@ -71,7 +71,8 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 		return false, fmt.Errorf("trust: a frame of release %d carries the signature of release %d", m.Round, r.Round)
 	}
 	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
-		return false, fmt.Errorf("trust: release %d differs from the release that the sender has signed", m.Round)
+		return false, fmt.Errorf("trust: the content of release %d differs from the content that the sender has signed",
+			m.Round)
 	}
 	if err := l.Gossip.check(m); err != nil {
 		return false, err
@@ -81,7 +82,8 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 		return false, err
 	}
 	if before := peer.Taken(r.Round - 1); before != nil && before.Statement.Epoch == r.Epoch && r.Prev != before.Statement.ID(peer.Scope) {
-		return false, Fork{fmt.Errorf("trust: signed release %d does not continue the release %d that this node used", r.Round, r.Round-1)}
+		return false, Fork{fmt.Errorf("trust: signed release %d does not continue release %d, which this node has used",
+			r.Round, r.Round-1)}
 	}
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
@@ -94,8 +96,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 		if held == 0 {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, but shows no signature "+
-			"for it",
+		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but shows no signature of "+
+			"that release",
 			held)
 	}
 	r, err := signed.Parse(m.Signed.Proof, signed.Release)
@@ -103,7 +105,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 		err = r.Verify(l.Scope, l.Keys(l.Name))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node: %w", held, err)
+		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but the proof is not "+
+			"valid: %w", held, err)
 	}
 	return &r, nil
 }
@@ -113,20 +116,21 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 // not compared, because the sender signs only the change; see PROOF.md, "One story".
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
-		return nil, fmt.Errorf("trust: %q says that it is at epoch %d and has made release %d, but shows no "+
-			"signature for it", peer.Name,
+		return nil, fmt.Errorf("trust: %q claims to be at epoch %d and to have made release %d, but shows no "+
+			"signature of that release", peer.Name,
 			m.Epoch, m.Round)
 	}
 	own, err := l.theirs(peer, m.Signed.Own)
 	switch {
 	case err != nil:
 	case own.Round != m.Round:
-		err = fmt.Errorf("trust: %q says that it has made release %d, but has signed release %d", peer.Name, m.Round, own.Round)
+		err = fmt.Errorf("trust: %q claims to have made release %d, but has signed release %d",
+			peer.Name, m.Round, own.Round)
 	case len(m.Vector) > 0 && own.Value != signed.Digest(m.Vector, nil):
-		err = fmt.Errorf("trust: the model of %q after release %d differs from the model that it has signed",
+		err = fmt.Errorf("trust: the model of %q after release %d differs from the model that %[1]q has signed",
 			peer.Name, m.Round)
 	case epoch && own.Epoch != m.Epoch:
-		err = fmt.Errorf("trust: %q says that it is at epoch %d, but has signed release %d as epoch %d",
+		err = fmt.Errorf("trust: %q claims to be at epoch %d, but has signed release %d in epoch %d",
 			peer.Name, m.Epoch, own.Round,
 			own.Epoch)
 	}
@@ -145,7 +149,8 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	case err != nil:
 		return err
 	case shown == nil && m.Epoch > 0:
-		return fmt.Errorf("trust: %q says that this device was replaced %d times, but shows no signature for it",
+		return fmt.Errorf("trust: %q claims that this device was replaced %d times, but shows no signature that "+
+			"proves it",
 			peer.Name, m.Epoch)
 	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
 		return fmt.Errorf("trust: %q claims release %d and epoch %d of this member, but shows the signature of release %d and "+
@@ -162,7 +167,7 @@ func (l *Log) Start(peer *Peer, m *admm.Message, recovered int) error {
 		return err
 	}
 	if m.Epoch > 0 && recovered != m.Round && own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("trust: %q starts after release %d from a model that differs from the model it has signed",
+		return fmt.Errorf("trust: %q starts after release %d from a model that differs from the model signed by %[1]q",
 			peer.Name, m.Round)
 	}
 	return nil

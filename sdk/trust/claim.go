@@ -57,9 +57,10 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	switch {
 	case err != nil:
 	case n.Value != l.Scope:
-		err = errors.New("trust: the notice of quarantine is for another member")
+		err = errors.New("trust: the quarantine notice is for another member")
 	case n.Round > last+2:
-		err = fmt.Errorf("trust: the notice of quarantine is from release %d on, want at most %d", n.Round, last+2)
+		err = fmt.Errorf("trust: the quarantine notice applies from release %d on, want at most release %d",
+			n.Round, last+2)
 	case l.Signing():
 		err = n.Verify(peer.Scope, l.Keys(peer.Name))
 	}

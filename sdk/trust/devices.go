@@ -23,7 +23,7 @@ func ParseDevices(b []byte, members int) ([]uint8, error) {
 	}
 	for _, d := range devices[members:] {
 		if d != 0 {
-			return nil, fmt.Errorf("trust: the sender's list of offers names more than %d members", members)
+			return nil, fmt.Errorf("trust: the sender's list of offers refers to more than %d members", members)
 		}
 	}
 	return devices[:members], nil

@@ -342,7 +342,8 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	case err != nil:
 		return nil, nil, err
 	case s.Round != m.Round || s.Round > g.begun+len(g.members): // a member n edges away is at most n releases ahead
-		return nil, nil, fmt.Errorf("trust: found a question about release %d in a message of release %d, want the same release, at most %d", s.Round, m.Round,
+		return nil, nil, fmt.Errorf("trust: found a question about release %d in a message of release %d, want the "+
+			"same release in both, at most release %d", s.Round, m.Round,
 			g.begun+len(g.members))
 	case s.Member == g.self || s.Round < g.begun-g.window || !g.compared(s):
 		return nil, nil, nil
@@ -372,7 +373,8 @@ func (g *Gossip) shown(s Slot, b []byte) (*signed.Statement, error) {
 	}
 	st, err := signed.Parse(b, signed.Release)
 	if err == nil && (st.Round != s.Round || st.Epoch != s.Epoch) {
-		err = fmt.Errorf("trust: found release %d of epoch %d in a question about release %d of epoch %d", st.Round, st.Epoch, s.Round, s.Epoch)
+		err = fmt.Errorf("trust: found release %d of epoch %d in a question about release %d of epoch %d, want the "+
+			"same release and epoch", st.Round, st.Epoch, s.Round, s.Epoch)
 	}
 	if err == nil {
 		err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))

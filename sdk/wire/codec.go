@@ -124,7 +124,8 @@ func (f *frame) check(kind admm.Kind) error {
 	}
 	switch {
 	case has&^(must|may) != 0:
-		return fmt.Errorf("%s: found in a frame of kind %s, wanted it absent", (has &^ (must | may)).name(), kind)
+		return fmt.Errorf("%s: found in a frame of kind %s, wanted the field absent",
+			(has &^ (must | may)).name(), kind)
 	case must&^has != 0:
 		return fmt.Errorf("%s: missing, wanted in a frame of kind %s", (must &^ has).name(), kind)
 	case (kind == admm.Release || kind == admm.Stand || kind == admm.Start) && has&hasPayload == 0:
@@ -218,7 +219,7 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
 		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
 	case m.Kind == admm.ProbeReply && m.Resent:
-		return nil, fmt.Errorf("resent: found in a frame of kind %s, wanted it absent", m.Kind)
+		return nil, fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
 		return nil, fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
 	case len(m.Grid) != 0 && len(m.Grid) != c.dim:

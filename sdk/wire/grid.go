@@ -135,13 +135,15 @@ func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 		if q := uint(bits.TrailingZeros64(^r.acc)); q < riceEscape {
 			z = uint32(q)<<k | uint32(r.acc>>(q+1))&(1<<k-1)
 			if uint64(q)<<k > 1<<32-1 {
-				return nil, fmt.Errorf("number %d: found %d ones in a code of parameter %d, wanted a number of at most 32 bits", i, q, k)
+				return nil, fmt.Errorf("number %d: found %d leading ones in a Rice code with parameter %d, wanted a "+
+					"number of at most 32 bits", i, q, k)
 			}
 			r.skip(q + 1 + k)
 		} else {
 			z = uint32(r.acc >> riceEscape)
 			if z>>k < riceEscape {
-				return nil, fmt.Errorf("number %d: found the value %d in the escape code, wanted at least %d there", i, z, uint64(riceEscape)<<k)
+				return nil, fmt.Errorf("number %d: found the value %d in an escape code, wanted at least %d",
+					i, z, uint64(riceEscape)<<k)
 			}
 			r.skip(riceEscape + 32)
 		}

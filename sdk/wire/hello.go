@@ -70,7 +70,7 @@ func (h Hello) check() error {
 		adapter = checkName("adapter", h.Adapter)
 	}
 	if h.Codec == 0 {
-		codec = errors.New("codec: found 0, wanted a version of 1 or more")
+		codec = errors.New("codec: found version 0, wanted 1 or more")
 	}
 	if len(h.Sections) > maxSections {
 		sections = fmt.Errorf("sections: found %d, wanted at most %d", len(h.Sections), maxSections)

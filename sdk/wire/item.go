@@ -52,8 +52,8 @@ func decodeItem(b []byte, v any) error {
 		return err
 	}
 	if !bytes.Equal(again, b) {
-		return errors.New("found a missing, null or empty field, a head that is not in its shortest form, or keys " +
-			"out of order; wanted deterministic CBOR")
+		return errors.New("found a null or empty field, an item head that is not in its shortest form, or keys that " +
+			"are missing or out of order; wanted deterministic CBOR")
 	}
 	return nil
 }

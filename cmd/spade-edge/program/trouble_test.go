@@ -225,9 +225,9 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 	"frame refused ... from=... err=...": func(t *testing.T) (int, string) {
 		return told(t, newTrial(t, "ab", nil).hearing(t, "junk"), "frame refused")
 	},
-	"the sender says that ..., but shows no signature for it": func(t *testing.T) (int, string) {
+	"the sender claims to ..., but shows no signature of that release": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
-		return told(t, tr.hearing(t, tr.claim(t, 1, nil)), "frame refused", "shows no signature for it")
+		return told(t, tr.hearing(t, tr.claim(t, 1, nil)), "frame refused", "shows no signature of that release")
 	},
 	"the signature matches none of the member's keys (... known)": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
@@ -242,7 +242,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 		notice.Sign(key, scope)
 		a := tr.hearing(t, encoded(t, 6, admm.Message{Kind: admm.Conflict, Round: 1,
 			Signed: admm.Signed{Proof: notice.Append(nil), Other: []byte("x\x1b[2J")}}))
-		a.log.await(t, "the edge is in quarantine", "neighbor=b", "goes on without this node")
+		a.log.await(t, "the edge is in quarantine", "neighbor=b", "continues without this node")
 		tr.tells(t, "a", "IN QUARANTINE from release 2 on")
 		return goesOn, a.log.String()
 	},
@@ -258,17 +258,17 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 		tr.tells(t, "a", `evidence       "b" has signed two different releases of round 1`)
 		return goesOn, a.log.String()
 	},
-	"shows two releases of round ... that this node's key has signed: another device makes releases in this node's name; ...": func(t *testing.T) (int, string) {
+	"shows two different releases of round ... signed with this node's key: another device makes releases in this node's name; ...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		tr.give(t, "b", tr.double(t, "a", "a", 1)) // node a has not made this release itself
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
-	"holds a release that this member signed in epoch ..., ... another device has taken its place": func(t *testing.T) (int, string) {
+	"holds a release that this member signed in epoch ..., ... another device has replaced this device": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
 	},
-	"shows a later state of the ledger, which this node's key has signed: the state was rolled back: ...": func(t *testing.T) (int, string) {
+	"shows a later state of the ledger, signed with this node's key: the state was rolled back: ...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		ledger, err := state.ReadLedger(tr.path("a.ledger"))
 		if err != nil {

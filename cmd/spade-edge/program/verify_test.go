@@ -165,7 +165,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("one of more noise", cert, renoised, "-ledger", ledger)
 	refused("one of more noise", cert, renoised, "-fleet", fleet)
 	refused("one of more noise", cert, renoised, "-fleet", fleet, "-ledger", ledger)
-	refused("fewer", n.certify(t, one(8, false), "a"), "the ledger has 50 releases of this run, but the certificate has 1 releases")
+	refused("fewer", n.certify(t, one(8, false), "a"), "the ledger has 50 releases of this run, want 1 (the releases in the certificate)")
 	// If the lifetime is also forged, the certificate is consistent in itself, but agrees with neither the fleet file
 	// nor the ledger.
 	cert = n.certify(t, one(800, true), "a")
@@ -179,7 +179,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	other.file, other.keys = n.file, n.keys
 	second := other.certify(t, func(c *dpmech.Certificate) { c.Head = hex.EncodeToString(n.head.Append(nil)) })
 	refused("another ledger", good, "another ledger", "-ledger", other.path("ledger.json"))
-	refused("another ledger", second, "head: names ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
+	refused("another ledger", second, "head: refers to ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"run: is study, want trial": func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
 		"rounds: is 50 with reserved_unmade, want at most 49": func(f *sdk.Fleet) { f.Method.Rounds = 49 }, "fleet: is": func(f *sdk.Fleet) { f.Dim = 3 },

@@ -165,7 +165,7 @@ func TestWrong(t *testing.T) {
 		{"run", `"mqtt": "nats://x"`, "transport.mqtt is not of the form tls://host:port", 64},
 		{"run", `"mqtt": "mqtt://joe:` + secret + `@x"`, "contains a user name", 64},
 		{"run", place + `, "user_file": "none"`, "transport.user_file: ", 64},
-		{"check", place + `, "user_file": "one"`, "want one line user:password", 64},
+		{"check", place + `, "user_file": "one"`, "want one line of the form user:password", 64},
 		{"check", place + `, "user_file": "open"`, "chmod 600 ", 64},
 		{"check", `"mqtt": "tls://x", "ca_file": "one"`, "has no PEM certificate", 64},
 		{"check", `"mqtt": "tls://x", "certificate_file": "one", "certificate_key_file": "good"`, "transport.certificate_key_file: ", 64},

@@ -184,7 +184,7 @@ func TestAttackMemory(t *testing.T) {
 	a, c := f.start(t, "a"), f.start(t, "c")
 	for range 2 {
 		f.start(t, "b").ends(t, exitMismatch,
-			"shows a later state of the ledger, which this node's key has signed: the state was rolled back")
+			"shows a later state of the ledger, signed with this node's key: the state was rolled back")
 		if log, err := os.ReadFile(filepath.Join(f.path("b.state2"), "releases.log")); f.ledger(t, "b") != 0 ||
 			len(log) != 0 {
 			t.Errorf("%d lines in the ledger, and releases %s (%v)", f.ledger(t, "b"), log, err)

@@ -141,7 +141,7 @@ func TestCredentials(t *testing.T) {
 			server.Options{Nkeys: []*server.NkeyUser{{Nkey: public}}}},
 		{"user", `, "user_file": "user"`, `, "user_file": "wrong"`, "Authorization Violation",
 			server.Options{Username: "joe", Password: secret}},
-		{"one line", `, "user_file": "user"`, `, "user_file": "token"`, "want one line user:password",
+		{"one line", `, "user_file": "user"`, `, "user_file": "token"`, "want one line of the form user:password",
 			server.Options{Username: "joe", Password: secret}},
 		{"token", `, "token_file": "token"`, ``, "Authorization Violation", server.Options{Authorization: secret}},
 		{"a line", `, "token_file": "token"`, `, "token_file": "two"`, "want exactly one line", server.Options{Authorization: secret}},

@@ -102,7 +102,7 @@ func TestEvidence(t *testing.T) {
 	var said logged
 	code := run(ctx, []string{"run", "-anyway", filepath.Join(f.dir, "b.json")}, io.Discard, &said)
 	if code != exitMismatch || !strings.Contains(said.String(), sdk.ErrClone.Error()) ||
-		!strings.Contains(said.String(), `"a" shows two releases of round 2`) {
+		!strings.Contains(said.String(), `"a" shows two different releases of round 2`) {
 		t.Errorf("b: exit code %d\n%s", code, &said)
 	}
 }
