@@ -191,8 +191,7 @@ func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
 		err = fmt.Errorf("the ledger has %d releases of this run, want %d (the releases in the certificate) plus %d "+
-			"(reserved_unmade)",
-			countRounds(reserved), countRounds(c.Spends), c.ReservedUnmade)
+			"(reserved_unmade)", countRounds(reserved), countRounds(c.Spends), c.ReservedUnmade)
 	}
 	return err
 }

@@ -111,8 +111,7 @@ func (l *Limit) bounds(u Unit, what string) error {
 	if l == nil || u <= l.Unit {
 		return nil
 	}
-	return fmt.Errorf("dpmech: %s: %w: %w: set a limit for each record (the limit is %v)",
-		what, ErrBudget, ErrUnit, l)
+	return fmt.Errorf("dpmech: %s: %w: %w: set a limit for each record (the limit is %v)", what, ErrBudget, ErrUnit, l)
 }
 
 // allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend. The

@@ -66,13 +66,11 @@ func (s Shared) validate(g Gaussian) error {
 	}
 	if !(s.Effective >= g.Sigma && s.Effective <= maxRatio*g.Clip) {
 		errs = append(errs, fmt.Errorf("dpmech: effective sigma is %v, want at least sigma (%v) and at most 2^20 "+
-			"times clip",
-			s.Effective, g.Sigma))
+			"times clip", s.Effective, g.Sigma))
 	}
 	if s.Colluders < 0 || s.Absent < 0 || s.Partners < 0 {
 		errs = append(errs, fmt.Errorf("dpmech: colluders is %d, absent is %d and partners is %d, want 0 or more for "+
-			"each",
-			s.Colluders, s.Absent, s.Partners))
+			"each", s.Colluders, s.Absent, s.Partners))
 	}
 	return errors.Join(errs...)
 }

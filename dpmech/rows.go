@@ -34,8 +34,7 @@ func CheckRows(g Gaussian, dim, most int) error {
 	}
 	if g.Unit != Record {
 		return fmt.Errorf("dpmech: the privacy guarantee is %v, want a guarantee for each record, because the update "+
-			"consists of rows",
-			g.Unit.Each())
+			"consists of rows", g.Unit.Each())
 	}
 	if dim < 1 || most < 1 {
 		return fmt.Errorf("dpmech: found %d units of %d numbers each, want at least 1 unit and 1 number", most, dim)

@@ -55,8 +55,7 @@ func bounded(rho float64) error {
 		return nil
 	}
 	return fmt.Errorf("dpmech: the total cost of the releases is rho %v, want at most %v: a larger cost gives no "+
-		"protection",
-		rho, float64(maxSpend))
+		"protection", rho, float64(maxSpend))
 }
 
 // validateSpends returns an error unless the elements of list are in order of rounds, and a new element begins only

@@ -83,8 +83,7 @@ func (a *account) check(stored bool, round int) error {
 		return nil
 	case !stored && a.marked > 0:
 		return fmt.Errorf("sdk: the ledger has release %d of this run, but the state of this release is lost, "+
-			"because the node has no Store: %w; %s",
-			a.marked, state.ErrLost, advice)
+			"because the node has no Store: %w; %s", a.marked, state.ErrLost, advice)
 	}
 	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, but the stored state ends with release %d: %w; %s (%w)",
@@ -107,8 +106,7 @@ func (a *account) reserve(round int) error {
 		// newAccount ran, this node's release would cost nothing, so it must be refused.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
 			return fmt.Errorf("sdk: release %d was not made: another node with the same name has already charged the "+
-				"release to the ledger: %w",
-				round, state.ErrRollback)
+				"release to the ledger: %w", round, state.ErrRollback)
 		}
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
 			return fmt.Errorf("sdk: release %d was not made: %w", round, err)

@@ -111,13 +111,11 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		if c.Transport != nil {
 			most, want := c.Transport.MaxFrame(), wire.MaxFrame(f.Dim)
 			refuse(f.Dim > 0 && most < want, "the transport accepts frames of at most %d bytes, want at least %d for "+
-				"dimension %d", most,
-				want, f.Dim)
+				"dimension %d", most, want, f.Dim)
 		}
 		w := f.wire()
-		refuse(c.Recover && w.Payload != PayloadRelease,
-			"Recover is set, but the fleet's payload is %q: a device can be replaced only with payload %q", w.Payload,
-			PayloadRelease)
+		refuse(c.Recover && w.Payload != PayloadRelease, "Recover is set, but the fleet's payload is %q: a device "+
+			"can be replaced only with payload %q", w.Payload, PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
 			"Recover is set, but Store is nil: a replacement device must store its start state before it sends it")
 		if p != nil && self >= 0 {
@@ -134,10 +132,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 				wrong = wrong || slices.Contains(c.Without[:i], name) ||
 					!near && !(f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j))
 			}
-			refuse(len(c.Without) > 0 && (left == 0 || wrong),
-				"%w: Without is %q, want distinct neighbors or noise partners of %q, with at least one neighbor left",
-				ErrWithout, c.Without,
-				c.Name)
+			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors or noise "+
+				"partners of %q, with at least one neighbor left", ErrWithout, c.Without, c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
 				"Key is nil, but the fleet has noise partners: want a key, because a member could replace unsigned "+
 					"offers when it relays them")
@@ -151,11 +147,9 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+1)
 		refuse(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+1) "+
 			"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
-			"use estimator %q",
-			EstimatorTracking, limit, EstimatorCentered)
+			"use estimator %q", EstimatorTracking, limit, EstimatorCentered)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set, but the fleet is not private")
-		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set, but the members of the fleet share no "+
-			"noise")
+		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set, but the fleet's members share no noise")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
 			"Ledger is set, but the fleet is not private: the cost of a run without noise has no bound")
 	}
@@ -169,12 +163,11 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		known := slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(c.Key.Public()) })
 		refuse(!known, "Keys has %d keys for %q, but Key matches none of them", len(keys), c.Name)
 	}
-	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait indefinitely) or at least %v", c.Patience,
-		minPatience)
+	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait indefinitely) or at least %v",
+		c.Patience, minPatience)
 	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
 	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each",
-		c.ResendAfter,
-		c.Linger)
+		c.ResendAfter, c.Linger)
 	refuse(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
 	refuse(complete && c.Oracle == nil, "Oracle is nil")
 	refuse(complete && c.Transport == nil, "Transport is nil")

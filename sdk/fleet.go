@@ -182,8 +182,7 @@ func (f *Fleet) plan() (*plan, error) {
 		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "method.robust bounds only the steps of admm")
 	}
 	errs.refuse(f.Method.Robust > 0 && f.wire().Payload != PayloadRelease, "wire.payload", f.wire().Payload.String(),
-		"release, because method.robust is %v: only a release shows the sender's noise and model",
-		f.Method.Robust)
+		"release, because method.robust is %v: only a release shows the sender's noise and model", f.Method.Robust)
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,

@@ -213,7 +213,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"another of round 3", release(6, 3, 99), "message of round 3 from client 2 contradicts an earlier message"},
 		{"another of round 4, as of another run", release(6, 4, 99),
 			"message of round 4 from client 2 contradicts an earlier message"},
-		{"two rounds early", release(6, 5, 1), "found a message of round 5 from client 2, want round 1 to 4 (this client is in round 3)"},
+		{"two rounds early", release(6, 5, 1), "found a message of round 5 from client 2, want a round in 1..4 (the receiving client is in round 3)"},
 		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from client 2"},
 		{"beyond counting", handmade(kind, math.MaxInt32+1, keyVector, floats(zero...)), "round: found 2147483648"},
 		{"round 0", release(6, 0, 1), "message of round 0 from client 2"},

@@ -126,8 +126,7 @@ func (r *run) inherit() error {
 	}
 	if err := r.account.covers(); err != nil {
 		return fmt.Errorf("sdk: the ledger now includes the cost in lost ledgers of this member, such as ledger %s, "+
-			"proved by %q: %w", list[0].LedgerID(),
-			list[0].By, err)
+			"proved by %q: %w", list[0].LedgerID(), list[0].By, err)
 	}
 	if err := r.checkpoint(); err != nil {
 		return err

@@ -189,7 +189,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
 	sign(&cfg)
 	cfg.Fleet, cfg.Secret = privateRing(), simulatedSecret(f, 0) // secrets of the other fleet
-	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Secret is set, but the members of the fleet share") {
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Secret is set, but the fleet's members share") {
 		t.Error(err)
 	}
 }

@@ -183,8 +183,7 @@ func (f *Fleet) affordable() error {
 	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
 		return fmt.Errorf("sdk: fleet: %d rounds: %w: the epsilon of these rounds against all other members together "+
 			"is %s (%v accounting at delta %v), want at most %v",
-			f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
-			l.EpsilonAll)
+			f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta, l.EpsilonAll)
 	}
 	return nil
 }

@@ -74,8 +74,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	}
 	if shown.Round < m.Held {
 		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows the signature of "+
-			"release %d",
-			m.Held, shown.Round)
+			"release %d", m.Held, shown.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
@@ -137,8 +136,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	}
 	if shown == nil || shown.Round < m.Round {
 		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows no signature of that "+
-			"release",
-			m.Round)
+			"release", m.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
 		return fmt.Errorf("sdk: the sender reports completion after release %d, which was made by the lost device "+

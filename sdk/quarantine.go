@@ -232,8 +232,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 		return err
 	}
 	if own.Round != m.Round || own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("sdk: the numbers in the frame differ from release %d as signed by %q",
-			own.Round, member)
+		return fmt.Errorf("sdk: the numbers in the frame differ from release %d as signed by %q", own.Round, member)
 	}
 	cfg := f.machine(p, i, f.units(i, 1), nil)
 	if cfg.Impossible(m.Round, m.Payload()) == nil {

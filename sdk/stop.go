@@ -197,8 +197,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d: such a request is too late to "+
-			"reach all members in time",
-			name, m.Round, s.Round)
+			"reach all members in time", name, m.Round, s.Round)
 	}
 	return &s, nil
 }

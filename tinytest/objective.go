@@ -92,8 +92,7 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if len(x) != len(l.least) || sample < 0 || sample >= len(l.rows) {
 		return 0, fmt.Errorf("tinytest: the query is for sample %d at a point with %d coordinates, want a sample in "+
-			"0..%d and %d coordinates",
-			sample, len(x), len(l.rows)-1, len(l.least))
+			"0..%d and %d coordinates", sample, len(x), len(l.rows)-1, len(l.least))
 	}
 	return l.at(x, sample), nil
 }

@@ -149,8 +149,8 @@ func (s *Spec) Validate() error {
 	}
 	form := s.Form
 	want(form == Random || form == Coords || form == LoRA || form == Basis, "form is %.80q, want random, coords, lora or basis", form)
-	want(s.Of >= 1 && s.Of <= Most, "of is %d, want the number of the model's parameters, 1..%d", s.Of, Most)
-	want(s.Dim >= 1 && s.Dim <= s.Of, "dim is %d, want 1..%d, the number of the model's parameters", s.Dim, s.Of)
+	want(s.Of >= 1 && s.Of <= Most, "of is %d, want the model's parameter count, 1..%d", s.Of, Most)
+	want(s.Dim >= 1 && s.Dim <= s.Of, "dim is %d, want 1..%d (the model's parameter count)", s.Dim, s.Of)
 	want(form == Random || form == LoRA || s.Seed == 0, "seed is %d, want none for %s", s.Seed, form)
 	want(form == Coords || s.Ranges == nil, "ranges is present, want none for %s", form)
 	want(form == LoRA || s.Matrices == nil && s.Rank == 0, "matrices or rank is present, want none for %s", form)

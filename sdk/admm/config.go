@@ -179,8 +179,7 @@ func (c Config) Validate() error {
 		refuse(err != nil, "Privacy: %w; a run without noise needs NonPrivate", err)
 		refuse(err == nil && c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
 			"GridStep is %v, want at most sigma (%v) and at least 2^-12 times the sigma of the local noise (%v)",
-			c.GridStep,
-			g.Sigma, g.Alone().Sigma)
+			c.GridStep, g.Sigma, g.Alone().Sigma)
 	}
 	refuse(c.Consensus != nil && !c.Releases, "Consensus needs Releases, because only releases contain the "+
 		"neighbors' models")

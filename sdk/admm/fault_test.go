@@ -105,7 +105,7 @@ func TestReceiveRules(t *testing.T) {
 		{"another of this round", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: good},
 			"message of round 2 from client 3 contradicts"},
 		{"two rounds early", Message{Kind: EdgeMessage, From: 3, Round: 4, Vector: good},
-			"found a message of round 4 from client 3, want round 1 to 3 (this client is in round 2)"},
+			"found a message of round 4 from client 3, want a round in 1..3 (the receiving client is in round 2)"},
 		{"round 0", Message{Kind: EdgeMessage, From: 3, Round: 0, Vector: good}, "message of round 0 from client 3"},
 		{"a stranger", Message{Kind: EdgeMessage, From: 7, Round: 2, Vector: good},
 			"the sender is client 7, want one of the neighbors [0 1 3]"},

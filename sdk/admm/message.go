@@ -230,9 +230,8 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	newest := min(m.round+1, m.last())
 	if msg.Round < 1 || msg.Round > newest {
-		return fmt.Errorf("admm: found a message of round %d from client %d, want round 1 to %d (this client is in "+
-			"round %d)",
-			msg.Round, msg.From, newest, m.round)
+		return fmt.Errorf("admm: found a message of round %d from client %d, want a round in 1..%d (the receiving "+
+			"client is in round %d)", msg.Round, msg.From, newest, m.round)
 	}
 	if err := m.checkForm(msg.Round, msg.Payload(), msg.From); err != nil {
 		return err

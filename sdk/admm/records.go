@@ -40,8 +40,7 @@ func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Pla
 func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) {
 	each, r := c.Privacy.Unit == dpmech.Record, c.Records
 	refuse(c.Estimator.Records != each, "Estimator.Records is %v, but the privacy guarantee is %v: set "+
-		"Estimator.Records if and only if the guarantee is for each record",
-		c.Estimator.Records, c.Privacy.Unit.Each())
+		"Estimator.Records if and only if the guarantee is for each record", c.Estimator.Records, c.Privacy.Unit.Each())
 	if !each {
 		refuse(r != Records{}, "Records is %+v, want the zero value, because the privacy guarantee is %v",
 			r, c.Privacy.Unit.Each())

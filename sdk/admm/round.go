@@ -110,8 +110,7 @@ func (m *Machine) inRange(x []float32, onGrid bool) error {
 	for i, x := range x {
 		if !(math.Abs(m.quantize(x)) <= m.cfg.lastStep()) {
 			return fmt.Errorf("coordinate %d of the model has become too large (%v, with a grid step of %v): %s",
-				i, x, m.cfg.GridStep,
-				advice)
+				i, x, m.cfg.GridStep, advice)
 		}
 	}
 	return nil

@@ -89,8 +89,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 		}
 		if before.Round != lost {
 			return nil, fmt.Errorf("admm: the stored states belong to releases %d and %d, want consecutive releases",
-				before.Round,
-				newest.Round)
+				before.Round, newest.Round)
 		}
 		m.load(*before)
 		lost = 0

@@ -88,8 +88,7 @@ func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
 		return nil, fmt.Errorf("admm: takeover: Epoch is %d and Releases is %v, want Epoch in 1..%d and Releases true",
-			cfg.Epoch,
-			cfg.Releases, MaxTakeovers)
+			cfg.Epoch, cfg.Releases, MaxTakeovers)
 	case len(neighbors) == 0:
 		return nil, errors.New("admm: takeover: found no Stand message, want at least one")
 	}
@@ -196,8 +195,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: unexpected %v from client %d: in this run, messages carry no releases",
 			msg.Kind, msg.From)
 	case msg.Epoch > MaxTakeovers:
-		return impossible("admm: neighbor %d starts with epoch %d, want at most %d",
-			msg.From, msg.Epoch, MaxTakeovers)
+		return impossible("admm: neighbor %d starts with epoch %d, want at most %d", msg.From, msg.Epoch, MaxTakeovers)
 	case msg.Epoch < e.epoch:
 		return fmt.Errorf("admm: neighbor %d starts with epoch %d, but was already at epoch %d",
 			msg.From, msg.Epoch, e.epoch)

@@ -245,7 +245,7 @@ func (x *auditor) ledger() error {
 	case named == nil:
 		return nil
 	case x.c.Lifetime == nil:
-		return fmt.Errorf("refers to ledger %s, but the certificate has no lifetime", named.ID)
+		return fmt.Errorf("refers to ledger %s, but the certificate has no field lifetime", named.ID)
 	}
 	have := x.c.Lifetime.Ledger
 	if have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
@@ -284,9 +284,7 @@ func (x *auditor) stopped() error {
 	}
 	if len(asked) < f.Stop.Members {
 		errs = append(errs, fmt.Errorf("is %d, but only %d members requested an end at or before that round; at "+
-			"least %d must request it",
-			c.EndedAfter, len(asked),
-			f.Stop.Members))
+			"least %d must request it", c.EndedAfter, len(asked), f.Stop.Members))
 	}
 	return errors.Join(errs...)
 }

@@ -76,8 +76,7 @@ func parseNATS(section json.RawMessage, dir string) (any, error) {
 	var errs []error
 	if known > 1 {
 		errs = append(errs, fmt.Errorf("transport has %d of the fields credentials, nkey_file, user_file and "+
-			"token_file, want at most one",
-			known))
+			"token_file, want at most one", known))
 	}
 	return n, errors.Join(append(errs, n.check("nats", n.URL, dir))...)
 }
@@ -104,8 +103,7 @@ func (t *TLS) check(kind, address, dir string) error {
 		errs = append(errs, fmt.Errorf("transport.%s %w", kind, err))
 	} else if u, _ := url.Parse(address); t.Certificate+t.CA != "" && u.Scheme != "tls" && u.Scheme != "wss" {
 		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, because transport has "+
-			"certificates", kind,
-			u.Scheme))
+			"certificates", kind, u.Scheme))
 	}
 	return errors.Join(errs...)
 }

@@ -86,8 +86,8 @@ func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil
 	}
-	return fleetfile.Mismatchf("privacy.places is %d, and person in the task is %q, want both or neither: places is "+
-		"the number of records that count for each person (2 or more), and person is the column that identifies the "+
+	return fleetfile.Mismatchf("privacy.places is %d and the task's field person is %q: set both or neither; places is "+
+		"the maximum number of records used per person (2 or more), and person names the column that identifies a "+
 		"person", places, person)
 }
 
@@ -166,8 +166,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	}
 	if dim := fleet.Fleet.Params(); oracle.Dim() != dim {
 		err := fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but the fleet's "+
-			"dim is %d",
-			oracle.Dim(), model, train.Classes, train.Dim, dim)
+			"dim is %d", oracle.Dim(), model, train.Classes, train.Dim, dim)
 		if o.FitOwn {
 			err = notOwn(err)
 		}

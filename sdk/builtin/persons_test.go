@@ -23,7 +23,7 @@ func TestPersons(t *testing.T) {
 		places int
 		want   string
 	}{
-		{"who", 4, ""}, {"who", 0, `privacy.places is 0, and person in the task is "who"`}, {"", 4, `privacy.places is 4, and person in the task is ""`}, {"", 0, ""},
+		{"who", 4, ""}, {"who", 0, `privacy.places is 0 and the task's field person is "who"`}, {"", 4, `privacy.places is 4 and the task's field person is ""`}, {"", 0, ""},
 	} {
 		recipe, err := task.Fit(task.Spec{Source: "csv:" + path, Label: "y", Person: c.person, Drop: dropped(c.person), Whole: true},
 			task.ModelSpec{Name: task.SoftmaxModel}, "a test")

@@ -128,8 +128,7 @@ func Load(file *fleetfile.Node) (*Device, error) {
 
 // Run runs the node through all remaining rounds. Call it at most once.
 func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
-	// A SIGHUP that arrives while the data is being loaded is handled later and does not end the process. Windows has
-	// no SIGHUP.
+	// A SIGHUP that arrives while the data is being loaded is handled later. Windows has no SIGHUP.
 	hangup := make(chan os.Signal, 1)
 	d.manager = new(notifier)
 	if !d.Guest {

@@ -58,8 +58,7 @@ func LostLedger(err error, file *fleetfile.Node, released bool) error {
 		return err
 	}
 	return fmt.Errorf("device: ledger %s and its high-water mark are missing, but the state in %s has releases that "+
-		"were charged to the ledger: "+state.Restore,
-		file.Ledger, file.State)
+		"were charged to the ledger: "+state.Restore, file.Ledger, file.State)
 }
 
 // StatusOf returns the status of the node that a node file describes: from the node itself while it is running,

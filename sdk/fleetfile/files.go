@@ -87,8 +87,7 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != pemType || len(rest) > 0 {
 		return nil, fmt.Errorf("fleetfile: key file %s does not contain exactly one PEM block %q, want the output of "+
-			"keygen or openssl genpkey",
-			path, pemType)
+			"keygen or openssl genpkey", path, pemType)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	private, ok := key.(ed25519.PrivateKey)

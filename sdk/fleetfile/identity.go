@@ -77,8 +77,7 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
 		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // if both have addresses, the lower name dials
 			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; a member without an "+
-				"address only dials out",
-				p.Name, n.Name)
+				"address only dials out", p.Name, n.Name)
 		}
 	}
 	return nil

@@ -114,8 +114,7 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	g.link(n)
 	if reached, first := g.reach(); reached < n {
 		return nil, fmt.Errorf("%w: there is no path from node 0 to node %d (%d of %d nodes can be reached from node "+
-			"0)",
-			errDisconnected, first, reached, n)
+			"0)", errDisconnected, first, reached, n)
 	}
 	recent.graphs = [2]weak.Pointer[Graph]{weak.Make(g), recent.graphs[0]}
 	return g, nil

@@ -108,8 +108,7 @@ func grid(arg string, n int) (*Graph, error) {
 	}
 	if n%rows != 0 || n/rows != cols {
 		return nil, fmt.Errorf("found %d rows and %d columns for %d nodes, wanted rows times columns to equal the "+
-			"number of nodes",
-			rows, cols, n)
+			"number of nodes", rows, cols, n)
 	}
 	return build(n, gridEdges(rows, cols), nil)
 }

@@ -85,8 +85,7 @@ func CheckAddress(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !isLoopback(host) {
 		return fmt.Errorf("monitor: address is %q, want host:port on loopback, such as 127.0.0.1:0, because callers "+
-			"are not authenticated",
-			addr)
+			"are not authenticated", addr)
 	}
 	return nil
 }

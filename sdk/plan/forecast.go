@@ -172,9 +172,8 @@ func Hopeless(f *sdk.Fleet) error {
 		return nil
 	}
 	if _, gain, _ := gainsOf(f.Privacy.Unit).at(signalOf(f, 0)); gain < hopeless {
-		return fmt.Errorf("run %q: %w: the expected gain is %.0f %% of the gain of %d members without noise, want at "+
-			"least %.0f %%", f.Run,
-			ErrHopeless, 100*max(gain, 0), len(f.Members), 100*hopeless)
+		return fmt.Errorf("run %q: %w: the expected gain is %.0f %% of the gain that %d members reach without noise, "+
+			"want at least %.0f %%", f.Run, ErrHopeless, 100*max(gain, 0), len(f.Members), 100*hopeless)
 	}
 	return nil
 }

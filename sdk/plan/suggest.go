@@ -83,8 +83,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
 		return m, p, fmt.Errorf("plan: suggest: Dim is %d and Samples is %v, want a Dim of 1 or more and 1 or more "+
-			"samples for every member",
-			k.Dim, k.Samples)
+			"samples for every member", k.Dim, k.Samples)
 	}
 	if k.Open {
 		m.Estimator, m.Directions = sdk.EstimatorPaper, zoest.Rademacher

@@ -235,8 +235,7 @@ func (w *worker) greet(h hello) error {
 	}
 	if h != w.first {
 		return fmt.Errorf("has sent a hello with dim %d and samples %d, want dim %d and samples %d as in the first "+
-			"hello", h.Dim,
-			h.Samples, w.first.Dim, w.first.Samples)
+			"hello", h.Dim, h.Samples, w.first.Dim, w.first.Samples)
 	}
 	w.serving++
 	return nil

@@ -81,8 +81,7 @@ func (e Evidence) String() string {
 func (e *Evidence) Check() error {
 	if e.First.Kind != Release || e.Second.Kind != Release || e.First.Round != e.Round {
 		return fmt.Errorf("signed: evidence: found %v of round %d and %v of round %d, want two releases of round %d",
-			e.First.Kind, e.First.Round,
-			e.Second.Kind, e.Second.Round, e.Round)
+			e.First.Kind, e.First.Round, e.Second.Kind, e.Second.Round, e.Round)
 	}
 	return nil
 }
@@ -95,8 +94,8 @@ func (e Evidence) Verify(run string, fleet [32]byte, keys []ed25519.PublicKey) e
 		return err
 	}
 	if !e.First.Contradicts(&e.Second) {
-		return fmt.Errorf("signed: evidence: releases %d and %d of %q do not contradict each other", e.First.Round, e.Second.Round,
-			e.Member)
+		return fmt.Errorf("signed: invalid evidence: releases %d and %d of %q do not contradict each other",
+			e.First.Round, e.Second.Round, e.Member)
 	}
 	return nil
 }

@@ -53,8 +53,7 @@ func OpenHeads(path string) (*Heads, error) {
 	entries, err := parseLines(text, (*headEntry).check)
 	if err != nil {
 		return nil, fmt.Errorf("state: %s: %w; restore the file from a copy, or remove it and lose the neighbors' "+
-			"signed statements",
-			path, err)
+			"signed statements", path, err)
 	}
 	return &Heads{path: path, entries: entries}, nil
 }

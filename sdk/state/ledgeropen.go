@@ -143,8 +143,7 @@ func missing(path string, err error) error {
 	}
 	if used(path) {
 		return fmt.Errorf("state: ledger: %w: the ledger and its mark were deleted: %s shows that runs have used the "+
-			"ledger; "+Restore, err,
-			headsPath(path))
+			"ledger; "+Restore, err, headsPath(path))
 	}
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }

@@ -55,8 +55,7 @@ func readMark(ledger string) (*highWater, error) {
 		}
 		if try == 3 {
 			return nil, fmt.Errorf("state: the high-water mark %s of a ledger is damaged: %w; restore the mark from "+
-				"a copy",
-				markPath(ledger), err)
+				"a copy", markPath(ledger), err)
 		}
 	}
 }

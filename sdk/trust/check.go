@@ -50,8 +50,7 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	}
 	if after := peer.Held.Of(r.Round + 1); after != nil && !follows(after, &r) {
 		return nil, fmt.Errorf("trust: signed release %d is not the predecessor to which the sender's signed release "+
-			"%d refers",
-			r.Round, after.Round)
+			"%d refers", r.Round, after.Round)
 	}
 	peer.Held = peer.Held.Add(r)
 	return &r, nil
@@ -97,8 +96,7 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but shows no signature of "+
-			"that release",
-			held)
+			"that release", held)
 	}
 	r, err := signed.Parse(m.Signed.Proof, signed.Release)
 	if err == nil && !slices.Contains(l.Own, r) {
@@ -117,8 +115,7 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q claims to be at epoch %d and to have made release %d, but shows no "+
-			"signature of that release", peer.Name,
-			m.Epoch, m.Round)
+			"signature of that release", peer.Name, m.Epoch, m.Round)
 	}
 	own, err := l.theirs(peer, m.Signed.Own)
 	switch {
@@ -131,8 +128,7 @@ func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement
 			peer.Name, m.Round)
 	case epoch && own.Epoch != m.Epoch:
 		err = fmt.Errorf("trust: %q claims to be at epoch %d, but has signed release %d in epoch %d",
-			peer.Name, m.Epoch, own.Round,
-			own.Epoch)
+			peer.Name, m.Epoch, own.Round, own.Epoch)
 	}
 	return own, err
 }
@@ -150,8 +146,7 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 		return err
 	case shown == nil && m.Epoch > 0:
 		return fmt.Errorf("trust: %q claims that this device was replaced %d times, but shows no signature that "+
-			"proves it",
-			peer.Name, m.Epoch)
+			"proves it", peer.Name, m.Epoch)
 	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
 		return fmt.Errorf("trust: %q claims release %d and epoch %d of this member, but shows the signature of release %d and "+
 			"epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)

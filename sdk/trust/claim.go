@@ -84,8 +84,8 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	case err == nil && two:
 		return -1, signed.NewEvidence(l.Name, &first, &second), nil
 	case err == nil:
-		return -1, e, fmt.Errorf("trust: evidence of equivocation: signed releases %d and %d do not contradict each other", first.Round,
-			second.Round)
+		return -1, e, fmt.Errorf("trust: invalid evidence: the signed releases %d and %d do not contradict each other",
+			first.Round, second.Round)
 	}
 	if about := l.Gossip.about(m); two && about >= 0 && verify(l.Gossip.scopes[about], l.Gossip.members[about]) == nil {
 		return about, signed.NewEvidence(l.Gossip.members[about], &first, &second), nil

@@ -96,8 +96,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 		var no *refusal
 		if errors.As(err, &no) && no.code == reasonTooLarge {
 			return fmt.Errorf("%w: a frame of %d bytes needs messages of up to %d bytes, but the broker refuses a "+
-				"message of that size: %w", errLimit,
-				t.MaxFrame(), len(trial), err)
+				"message of that size: %w", errLimit, t.MaxFrame(), len(trial), err)
 		}
 		return fmt.Errorf("cannot publish on %s: %w", topic(l.run, l.self, "+"), err)
 	}

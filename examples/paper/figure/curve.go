@@ -70,7 +70,7 @@ func ReadCurves(r io.Reader) ([]Curve, error) {
 			errs = append(errs, fmt.Errorf("figure: curves, line %d: round is %q, want a whole number that is not negative",
 				line, row[4]))
 		case accuracy != nil || !(c.Accuracy >= 0 && c.Accuracy <= 1):
-			errs = append(errs, fmt.Errorf("figure: curves, line %d: accuracy is %q, want a share in 0..1", line, row[5]))
+			errs = append(errs, fmt.Errorf("figure: curves, line %d: accuracy is %q, want a fraction in 0..1", line, row[5]))
 		}
 		curves = append(curves, c)
 	}
@@ -109,7 +109,7 @@ func newGroup(curves []Curve) (*group, error) {
 				g.dataset, c.Dataset)
 		}
 		if !(c.Accuracy >= 0 && c.Accuracy <= 1) {
-			return nil, fmt.Errorf("figure: accuracy is %v (%s, %s, seed %d, round %d), want a share in 0..1", c.Accuracy,
+			return nil, fmt.Errorf("figure: accuracy is %v (%s, %s, seed %d, round %d), want a fraction in 0..1", c.Accuracy,
 				c.Partition, c.Method, c.Seed, c.Round)
 		}
 		k := key{c.Partition, c.Method, c.Round}

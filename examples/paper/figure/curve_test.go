@@ -35,8 +35,8 @@ func TestReadCurvesReportsFaults(t *testing.T) {
 		header + "a,b,c,1,2\n":              {"line 2"},
 		header + "a,b,c,x,2,0.5\n":          {"line 2", "seed"},
 		header + "a,b,c,1,-2,0.5\n":         {"line 2", "round"},
-		header + "a,b,c,1,2,95.3\n":         {"line 2", "95.3", "share"},
-		header + "a,b,c,1,2,NaN\n":          {"line 2", "share"},
+		header + "a,b,c,1,2,95.3\n":         {"line 2", "95.3", "fraction"},
+		header + "a,b,c,1,2,NaN\n":          {"line 2", "fraction"},
 		header + "a,b,c,1,2,x\na,b,c,y,2,1": {"line 2", "accuracy", "line 3", "seed"},
 	} {
 		_, err := ReadCurves(strings.NewReader(text))
@@ -103,7 +103,7 @@ func TestGroupRefuses(t *testing.T) {
 		"no curves":         nil,
 		"only one data set": {{"a", "iid", "m", 1, 1, 0.5}, {"b", "iid", "m", 1, 1, 0.5}},
 		"two accuracies":    {{"a", "iid", "m", 1, 1, 0.5}, {"a", "iid", "m", 1, 1, 0.6}},
-		"share in 0..1":     {{"a", "iid", "m", 1, 1, 50}},
+		"fraction in 0..1":  {{"a", "iid", "m", 1, 1, 50}},
 	} {
 		if _, err := newGroup(curves); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", curves, err, want)

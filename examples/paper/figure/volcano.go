@@ -81,8 +81,7 @@ func Volcano(comparisons []Comparison, reference, path string) error {
 	for _, c := range comparisons {
 		if !(c.Adjusted > 0 && c.Adjusted <= 1) {
 			return fmt.Errorf("figure: adjusted p value is %v (%s, %s, round %d), want above 0 and at most 1",
-				c.Adjusted, c.Partition,
-				c.Method, c.Round)
+				c.Adjusted, c.Partition, c.Method, c.Round)
 		}
 		at := plotter.XY{X: c.Difference, Y: -math.Log10(c.Adjusted) + 0} // + 0 turns -0 into 0
 		of[c.Method] = append(of[c.Method], at)

@@ -87,8 +87,7 @@ func (w *World) allowance(client int) int {
 // budget.
 func (w *World) overBudget(client, losses int) error {
 	return fmt.Errorf("method: a round needs at least %d losses, but client %d with %d samples may query only %d "+
-		"losses (Queries is %v)",
-		losses, client, w.Clients[client].Samples, w.allowance(client), w.Queries)
+		"losses (Queries is %v)", losses, client, w.Clients[client].Samples, w.allowance(client), w.Queries)
 }
 
 // pairs returns the number of two-point estimates that each client makes in each of the given number of local steps: as

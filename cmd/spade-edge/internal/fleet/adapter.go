@@ -33,9 +33,8 @@ func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 			return nil, cli.Usage("-adapter basis:%s: %w", path, err)
 		}
 		if of < 1 || len(o.basis)%of != 0 {
-			return nil, cli.Usage("-adapter basis:%s has %d numbers, want a multiple of %d, the number of the "+
-				"model's parameters", path,
-				len(o.basis), of)
+			return nil, cli.Usage("-adapter basis:%s has %d numbers, want a multiple of %d (the model's parameter count)",
+				path, len(o.basis), of)
 		}
 		spec.Dim, spec.Basis = len(o.basis)/of, &adapter.File{File: "basis.bin", SHA256: sdk.ModelHash(o.basis)}
 	default:

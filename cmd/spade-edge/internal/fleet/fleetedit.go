@@ -51,8 +51,7 @@ func (e *fleetEdit) add() error {
 	f := e.file.Fleet
 	var wrong cli.Faults
 	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: change its key with \"fleet rotate\", or "+
-		"its addresses with \"fleet move\"",
-		m.Name)
+		"its addresses with \"fleet move\"", m.Name)
 	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
 	wrong.When(each && !e.Given["records"], "-records is missing: the fleet protects each record, so the number of "+

@@ -95,8 +95,7 @@ func (e *fleetEdit) openNode(name string) error {
 	case err != nil:
 		return err
 	case n.node.Name != name:
-		return fmt.Errorf("%s is the node file of %q, but its folder is named %q",
-			n.path, n.node.Name, name)
+		return fmt.Errorf("%s is the node file of %q, but its folder is named %q", n.path, n.node.Name, name)
 	}
 	e.nodes = append(e.nodes, n)
 	return nil

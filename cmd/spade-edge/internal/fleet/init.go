@@ -326,8 +326,7 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		person = o.Recipe.Person
 	}
 	f.When(each && places == 0 && person != "", "-places is missing: the task identifies persons by the column %q, "+
-		"so give the maximum number of rows per person; this number is public, and further rows are ignored",
-		person)
+		"so give the maximum number of rows per person; this number is public, and further rows are ignored", person)
 	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places needs a column "+
 		"that identifies the person of a row, but -task has none: fit the task with -person COLUMN")
 	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by "+

@@ -42,7 +42,7 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 		return err
 	}
 	if len(x) != f.Params() {
-		return cli.Usage("-x0 %s has %d numbers, want %d, the number of the model's parameters", x0, len(x), f.Params())
+		return cli.Usage("-x0 %s has %d numbers, want %d (the model's parameter count)", x0, len(x), f.Params())
 	}
 	if f.X0 = x; !slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
 		f.X0 = nil

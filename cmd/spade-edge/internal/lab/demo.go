@@ -40,8 +40,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	}
 	if o.Nodes > maxDemoNodes {
 		return cli.Usage("-nodes is %d, want at most %d, because all nodes open sockets in one process; \"spade-edge "+
-			"simulate\" accepts more",
-			o.Nodes, maxDemoNodes)
+			"simulate\" accepts more", o.Nodes, maxDemoNodes)
 	}
 	if private.Unit == sdk.UnitClient && !o.Given["epsilon"] {
 		private.EpsilonLimit = ofClients

@@ -265,8 +265,7 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	}
 	var wrong cli.Faults
 	wrong.When(c.Given["round"] && (!*fleetwide || *round < 1), "-round is %d, want at least 1; -round also needs "+
-		"-fleet",
-		*round)
+		"-fleet", *round)
 	wrong.When(*fleetwide && c.Given["timeout"], "-timeout cannot be combined with -fleet, which does not wait")
 	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
 	if err := wrong.Usage(); err != nil {
