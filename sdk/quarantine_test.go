@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -190,29 +191,31 @@ func TestQuarantine(t *testing.T) {
 // Robust, their models must not follow this member.
 func TestTowedAway(t *testing.T) {
 	for _, robust := range []float64{0, 2} {
-		f := onGrid()
-		f.Wire.GridBits, f.Method.Robust, f.Method.Rounds = 8, robust, 60
-		lie := func(_ string, m admm.Message) []admm.Message {
-			if len(m.Grid) > 0 {
-				m.Grid[0] = 1500 * int32(2*m.Round-1)
+		synctest.Test(t, func(t *testing.T) {
+			f := onGrid()
+			f.Wire.GridBits, f.Method.Robust, f.Method.Rounds = 8, robust, 60
+			lie := func(_ string, m admm.Message) []admm.Message {
+				if len(m.Grid) > 0 {
+					m.Grid[0] = 1500 * int32(2*m.Round-1)
+				}
+				return []admm.Message{m}
 			}
-			return []admm.Message{m}
-		}
-		all, errs := withLiar(t, f, inMemory(t, f), true, lie, nil)
-		agree(t, f, all, errs, "", 1000)
-		for i, n := range all {
-			if i == bad || robust == 0 {
-				continue
-			}
-			if x := n.Model()[0]; math.Abs(float64(x)) > 20 {
-				t.Errorf("node %d is at %v", i, x)
-			}
-			for _, of := range n.Status().Neighbors {
-				if (of.Influence.Outside > 0) != (of.Name == f.Members[bad]) {
-					t.Errorf("node %d says %+v of %q", i, of.Influence, of.Name)
+			all, errs := withLiar(t, f, inMemory(t, f), true, lie, nil)
+			agree(t, f, all, errs, "", 1000)
+			for i, n := range all {
+				if i == bad || robust == 0 {
+					continue
+				}
+				if x := n.Model()[0]; math.Abs(float64(x)) > 20 {
+					t.Errorf("node %d is at %v", i, x)
+				}
+				for _, of := range n.Status().Neighbors {
+					if (of.Influence.Outside > 0) != (of.Name == f.Members[bad]) {
+						t.Errorf("node %d says %+v of %q", i, of.Influence, of.Name)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
