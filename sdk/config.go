@@ -117,7 +117,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(c.Recover && w.Payload != PayloadRelease, "Recover is set, but the fleet's payload is %q: a device "+
 			"can be replaced only with payload %q", w.Payload, PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
-			"Recover is set, but Store is nil: a replacement device must store its start state before it sends it")
+			"Recover is set, but Store is nil: a replacement device must store its start state before sending it")
 		if p != nil && self >= 0 {
 			all := p.graph.Neighbors(self)
 			refuse(c.Recover && len(all) == 0,

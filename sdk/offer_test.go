@@ -45,7 +45,7 @@ func TestFalseOffersAreRefused(t *testing.T) {
 		{"of another run", func(f *sdk.Fleet) []byte { return offering(f, "before", "b", nothing) },
 			"offer 1: the signature matches none of the member's keys"},
 		{"another key", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", nothing) },
-			`epoch 0 of \"b\" has offered two keys`},
+			`\"b\" has offered two keys in epoch 0`},
 		{"of another epoch",
 			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Epoch = 1 }) },
 			"the sender is at epoch 0, but offers a key of epoch 1"},

@@ -126,7 +126,7 @@ func (s *Schedule) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	if json.Unmarshal(text, (*[]float64)(s)) != nil {
-		return errors.New("eta and mu must be a number, or an array with one number per round")
+		return errors.New("eta and mu must each be a number, or an array with one number per round")
 	}
 	return nil
 }
@@ -170,9 +170,7 @@ func (c Config) Validate() error {
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes, or NonPrivate")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v, want 0 in a run without noise", c.GridStep)
 	shared := c.Privacy.Shared != dpmech.Shared{}
-	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, Privacy.Shared is set: %v, want both or neither to be "+
-		"set",
-		c.PairKey != nil, shared)
+	refuse(shared != (c.PairKey != nil), "only one of PairKey and Privacy.Shared is set, want both or neither")
 	c.checkRecords(refuse)
 	if g := c.Privacy; !c.NonPrivate {
 		err := g.Validate()

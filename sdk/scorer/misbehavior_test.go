@@ -81,7 +81,7 @@ func TestMisbehavior(t *testing.T) {
 		want    string
 		alive   bool // the process survives
 	}{
-		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (while it computed sample 2)`, false},
+		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (while computing sample 2)`, false},
 		{"kills itself", both[:1], "has ended: ", false},
 		{"hangs", both, "has not answered query 1 within 2s", false},
 		{"answers a stranger", both, "answered query 999, which is not open", false},
@@ -126,7 +126,7 @@ func TestMisbehavior(t *testing.T) {
 					t.Fatalf("error %v, want scorer: worker 1 (... %s", err, c.want)
 				}
 				works(t, s)
-				if got := strings.Contains(err.Error(), "while it computed"); got == c.alive {
+				if got := strings.Contains(err.Error(), "while computing"); got == c.alive {
 					t.Errorf("the process's end is %v, want %v", got, !c.alive)
 				}
 			})

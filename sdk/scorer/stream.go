@@ -92,7 +92,7 @@ func (w *worker) bury(err error) {
 		return
 	}
 	if w.asked == 1 {
-		w.task.settle(0, 0, fmt.Errorf("%w (while it computed sample %d)", err, w.task.left[0].Sample))
+		w.task.settle(0, 0, fmt.Errorf("%w (while computing sample %d)", err, w.task.left[0].Sample))
 	}
 	w.task.alone = true
 	switch broken := w.broken(); {

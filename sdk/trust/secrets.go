@@ -114,9 +114,8 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 			old.Signature = o.Signature
 			return false, nil
 		case fixed:
-			return false, Fork{fmt.Errorf("trust: the device in epoch %d of %q has offered two keys: the device was "+
-				"copied, or has lost its secrets", o.Epoch,
-				member)}
+			return false, Fork{fmt.Errorf("trust: %q has offered two keys in epoch %d: its device was copied, or has "+
+				"lost its secrets", member, o.Epoch)}
 		}
 	}
 	if s.Kept.Private != nil { // nil: this member needs no more keys, but other members may

