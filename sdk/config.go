@@ -135,8 +135,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors or noise "+
 				"partners of %q, with at least one neighbor left", ErrWithout, c.Without, c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, but the fleet has noise partners: want a key, because a member could replace unsigned "+
-					"offers when it relays them")
+				"Key is nil, but the fleet has noise partners: want a key, because a member that relays unsigned "+
+					"offers could replace them")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}

@@ -149,7 +149,7 @@ func (c Config) Validate() error {
 		for i, j := range list {
 			refuse(j < 0 || int64(j) > math.MaxUint32, "%s is %d, want a client number in 0..2^32-1", what, j)
 			refuse(int64(j) == int64(c.Estimator.Client), "client %d is its own %s", j, what)
-			refuse(i > 0 && list[i-1] >= j, "%ss are %v, want ascending order without repeats", what, list)
+			refuse(i > 0 && list[i-1] >= j, "%s list is %v, want ascending order without repeats", what, list)
 		}
 	}
 	clients("neighbor", c.Neighbors)

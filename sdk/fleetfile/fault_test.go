@@ -106,7 +106,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"x0": {`, `"x1": {`,
 			`unknown field "x1"`),
 		one(`"file": "start/x0.bin"`, `"zeros": true`,
-			`x0.zeros is true, want neither x0.file nor x0.sha256: the start vector is zero`),
+			`x0.zeros is true, so the start vector is zero: omit x0.file and x0.sha256`),
 		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`,
 			`x0.file is "/etc/passwd", want a file in the fleet file's folder or below`),
 		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),

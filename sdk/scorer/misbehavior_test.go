@@ -105,13 +105,13 @@ func TestMisbehavior(t *testing.T) {
 		{"no id", both, "the answer has no id", false},
 		{"negative id", both[:1], `id: found number -1, want a whole number`, false},
 		{"negative id", both[1:], `key 1: found negative integer`, false},
-		{"NaN", both[:1], `query 1, sample 2, has no loss: the program answered NaN`, true},
-		{"Infinity", both[:1], `query 1, sample 2, has no loss: the program answered -Infinity`, true},
-		{"CBOR NaN", both[1:], `query 1, sample 2, has no loss: the program answered NaN`, true},
-		{"CBOR Infinity", both[1:], `query 1, sample 2, has no loss: the program answered +Inf`, true},
-		{"null", both, `query 1, sample 2, has no loss: the program answered`, true},
-		{"enormous", both, `query 1, sample 2, has no loss: the program answered 1e+31`, true},
-		{"error", both, `query 1, sample 2, has no loss: "the instrument is off"`, true},
+		{"NaN", both[:1], `query 1 (sample 2) has no loss: the program answered NaN`, true},
+		{"Infinity", both[:1], `query 1 (sample 2) has no loss: the program answered -Infinity`, true},
+		{"CBOR NaN", both[1:], `query 1 (sample 2) has no loss: the program answered NaN`, true},
+		{"CBOR Infinity", both[1:], `query 1 (sample 2) has no loss: the program answered +Inf`, true},
+		{"null", both, `query 1 (sample 2) has no loss: the program answered`, true},
+		{"enormous", both, `query 1 (sample 2) has no loss: the program answered 1e+31`, true},
+		{"error", both, `query 1 (sample 2) has no loss: "the instrument is off"`, true},
 	} {
 		for _, format := range c.formats {
 			t.Run(c.how+" "+string(format), func(t *testing.T) {

@@ -298,8 +298,8 @@ func (w *worker) settle(p *process, a *answer) error {
 	}
 	err := a.why()
 	if err != nil {
-		err = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d, sample %d, %w", w.number, w.name, p.cmd.Process.Pid, *a.ID,
-			held[i].Sample, err)
+		err = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d (sample %d) %w", w.number, w.name, p.cmd.Process.Pid,
+			*a.ID, held[i].Sample, err)
 	}
 	w.fails = 0
 	w.answered(err)
