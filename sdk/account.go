@@ -124,7 +124,8 @@ func (a *account) mark(round int) error {
 		return nil
 	}
 	if err := a.ledger.Mark(a.run, a.fleet, a.member, round); err != nil {
-		return fmt.Errorf("sdk: release %d was not sent, because it could not be marked in the ledger: %w", round, err)
+		return fmt.Errorf("sdk: release %d was not sent, because the ledger could not mark the release as sent: %w",
+			round, err)
 	}
 	return nil
 }

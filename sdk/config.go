@@ -78,7 +78,7 @@ type Config struct {
 }
 
 // ErrWithout reports that [Config].Without is invalid.
-var ErrWithout = errors.New("invalid list of neighbors to continue without")
+var ErrWithout = errors.New("the run cannot continue without these neighbors")
 
 // Window returns a Config.Window for a fast oracle: the number of queries of 8*dim bytes that fit into 64 KiB, but at
 // least 1 and at most 16.

@@ -78,7 +78,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	}
 	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
-		return fmt.Errorf("sdk: the sender holds release %d from the lost device, which this device has replaced",
+		return fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced",
 			m.Held)
 	}
 	return nil

@@ -81,7 +81,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"dim": 3,`, "// three\n\"dim\": 3,", "invalid character '/'"),
 		one("\"grid_bits\": 5}\n}", "\"grid_bits\": 5}\n} {}", "invalid character '{' after top-level value"),
 		// A wrong version is reported before all other errors.
-		one("", `{"version": 2, "quantum": true}`, "version is 2, want 1, the version that this program reads"),
+		one("", `{"version": 2, "quantum": true}`, "version is 2, want 1 (the version that this program reads)"),
 		one(`"version": 1`, `"version": "1"`, `version is "1", want 1`),
 		one(`"version": 1,`, "", "version is missing, want 1"),
 		// Errors in the fields run and dim.

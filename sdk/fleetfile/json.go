@@ -81,7 +81,7 @@ func Decode(data []byte, limit, versions int, form any) error {
 		if head.Version == nil {
 			return fmt.Errorf("version is missing, want %d", versions)
 		}
-		return fmt.Errorf("version is %.60s, want %d, the version that this program reads", head.Version, versions)
+		return fmt.Errorf("version is %.60s, want %d (the version that this program reads)", head.Version, versions)
 	}
 	return dpmech.ReadJSON(data, form)
 }

@@ -41,8 +41,8 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 // digits of the test set, otherwise the last digits.
 func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
 	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
-		return nil, nil, fmt.Errorf("frozen: the numbers of digits are %d for training and %d for evaluation, want "+
-			"1..%d and 1..%d", count, held, len(s.train), len(s.test)/2)
+		return nil, nil, fmt.Errorf("frozen: found %d digits for training and %d for evaluation, want 1..%d and 1..%d",
+			count, held, len(s.train), len(s.test)/2)
 	}
 	eval = s.test[len(s.test)-held:]
 	if validate {

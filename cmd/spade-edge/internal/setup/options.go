@@ -161,7 +161,7 @@ func (o *Options) readColluders(text string) (err error) {
 		o.Collude, o.colludeOf = int(a), int(b)
 	default:
 		if o.Asked.Privacy.Colluders, err = strconv.Atoi(text); err != nil {
-			return errors.New("want a number of members, a fraction such as 1/3, half, or auto")
+			return errors.New("want a number of members, a fraction such as 1/3, \"half\" or \"auto\"")
 		}
 	}
 	return nil
