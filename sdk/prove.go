@@ -122,8 +122,8 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 	}
 	if err := l.Contains(then); err != nil {
 		return fmt.Errorf("sdk: %q shows a later state of the ledger, signed with this node's key: %w: %w; if no "+
-			"newer copy exists, create a new ledger, to which the node adds the costs that neighbors prove",
-			by, state.ErrRollback, err)
+			"newer copy exists, create a new ledger; the node then adds the costs that its neighbors prove", by,
+			state.ErrRollback, err)
 	}
 	return nil
 }

@@ -380,7 +380,7 @@ func TestManyFaults(t *testing.T) {
 	many := strings.Replace(string(text), `["b", "a"]`, strings.Repeat(`["x", "a"], `, 1000)+`["b", "a"]`, 1)
 	_, err = parse([]byte(many), "", load)
 	if err == nil || strings.Count(err.Error(), "\n") != maxFaults ||
-		!strings.HasSuffix(err.Error(), "and 950 more errors") {
+		!strings.HasSuffix(err.Error(), "950 more errors") {
 		t.Errorf("1000 faults gave\n%v", err)
 	}
 }

@@ -45,7 +45,7 @@ func In(name string, err error) error {
 	found := Each(err)
 	for i, e := range found {
 		if i == maxFaults {
-			all = append(all, fmt.Errorf("fleetfile: %sand %d more errors", name, len(found)-i))
+			all = append(all, fmt.Errorf("fleetfile: %s%d more errors", name, len(found)-i))
 			break
 		}
 		all = append(all, fmt.Errorf("fleetfile: %s%w", name, e))
