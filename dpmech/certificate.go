@@ -205,15 +205,14 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 		case i == 0 && len(made) == 0:
 			unmade = r.Rounds
 		case i >= len(made):
-			return 0, fmt.Errorf("the certificate lacks the releases that the ledger has from round %d on, after a "+
-				"gap or with other parameters", r.First)
+			return 0, fmt.Errorf("the ledger has releases from round %d on that are missing in the certificate; "+
+				"these releases come after a gap, or have other parameters", r.First)
 		default:
 			m := made[i]
 			unmade = r.Rounds - m.Rounds
 			if r.gaussian() != m.gaussian() || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
-				const text = "%d rounds from %d on with %v"
-				return 0, fmt.Errorf("releases[%d]: found "+text+", want "+text+" as in the ledger",
-					i, m.Rounds, m.First, m.gaussian(), r.Rounds, r.First, r.gaussian())
+				return 0, fmt.Errorf("releases[%d]: found %d rounds from %d on with %v, want %d rounds from %d on "+
+					"with %v as in the ledger", i, m.Rounds, m.First, m.gaussian(), r.Rounds, r.First, r.gaussian())
 			}
 		}
 	}
@@ -278,7 +277,7 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 // may be lower by a relative error of up to 1e-11, because processors differ in its last digits.
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
-		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)
+		return fmt.Errorf("dpmech: certificate: version is %d, want %d", c.Version, certificateVersion)
 	}
 	var f faults
 	unit := c.unit()

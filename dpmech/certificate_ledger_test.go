@@ -75,7 +75,7 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"other noise behind": {func(c *Certificate) {
 			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 11, Rounds: 1, Clip: 1, Sigma: 80}}
 		},
-			"with other parameters"},
+			"or have other parameters"},
 	} {
 		c := clone(t, good)
 		x.change(c)

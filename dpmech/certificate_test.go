@@ -110,7 +110,7 @@ func TestCertificateFaults(t *testing.T) {
 		change func(c *Certificate)
 		want   string
 	}{
-		"version":           {func(c *Certificate) { c.Version = 3 }, "version: is 3, want 2"},
+		"version":           {func(c *Certificate) { c.Version = 3 }, "version is 3, want 2"},
 		"unit":              {func(c *Certificate) { c.Unit = "one record" }, `unit: is "one record"`},
 		"adjacency":         {func(c *Certificate) { c.Adjacency = "" }, "adjacency"},
 		"run":               {func(c *Certificate) { c.Run = "" }, "run has 0 bytes"},
@@ -130,7 +130,7 @@ func TestCertificateFaults(t *testing.T) {
 		"bad sigma":         {func(c *Certificate) { c.Spends[1].Sigma = math.Inf(1) }, "releases[1]: sigma"},
 		"clip":              {func(c *Certificate) { c.Spends[1].Clip = -1 }, "releases[1]: clip"},
 		"order":             {func(c *Certificate) { c.Spends[1].First = 5 }, "want a round after 5"},
-		"no releases":       {func(c *Certificate) { c.Spends = nil }, "the certificate lacks the releases that the ledger has"},
+		"no releases":       {func(c *Certificate) { c.Spends = nil }, "that are missing in the certificate"},
 		"rho low":           {func(c *Certificate) { c.Rho = math.Nextafter(c.Rho, 0) }, "rho is stated"},
 		"rho high":          {func(c *Certificate) { c.Rho *= 1 + 1e-5 }, "only"},
 		"rho NaN":           {func(c *Certificate) { c.Rho = math.NaN() }, "rho is stated"},
@@ -173,7 +173,7 @@ func TestCertificateFaults(t *testing.T) {
 		"copies": {func(c *Certificate) { c.NotCovered = append(c.NotCovered[:4:4], c.NotCovered[5:]...) },
 			"copies of the device's folder"},
 		"as version 1": {func(c *Certificate) { c.Version = 1 },
-			"version: is 1, want 2"},
+			"version is 1, want 2"},
 		"unmade": {func(c *Certificate) { c.ReservedUnmade = 1 },
 			"the ledger has 9 releases of this run, want 9 (the releases in the certificate) plus 1 (reserved_unmade)"},
 		"minus unmade": {func(c *Certificate) { c.ReservedUnmade = -1 }, "plus -1 (reserved_unmade)"},

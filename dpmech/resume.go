@@ -20,13 +20,13 @@ import "fmt"
 // duties" in PROOF.md. reserved < saved is valid: cool-down rounds have no ledger lines, and a run may have begun
 // without a ledger.
 func CheckResume(saved, reserved, marked int) error {
-	const state = "but the newest saved state is that of release"
 	switch {
 	case marked > saved:
-		return fmt.Errorf("dpmech: the ledger marks release %d as possibly sent, %s %d", marked, state, saved)
+		return fmt.Errorf("dpmech: the ledger marks release %d as possibly sent, but the newest saved state is that "+
+			"of release %d", marked, saved)
 	case reserved > saved+1:
-		return fmt.Errorf("dpmech: the ledger has reserved release %d, so the state of release %d was saved, %s %d",
-			reserved, reserved-1, state, saved)
+		return fmt.Errorf("dpmech: the ledger has reserved release %d, so the state of release %d was saved, but the "+
+			"newest saved state is that of release %d", reserved, reserved-1, saved)
 	}
 	return nil
 }

@@ -88,8 +88,7 @@ func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 		return fmt.Errorf("dpmech: Values has %d numbers, want a multiple of %d x %d (Places x dimension)",
 			len(rows.Values), places, d)
 	case len(rows.Values)/d/places > rows.Most:
-		return fmt.Errorf("dpmech: Values has %d units, want at most %d, the value of Most",
-			len(rows.Values)/d/places, rows.Most)
+		return fmt.Errorf("dpmech: Values has %d units, want at most %d (Most)", len(rows.Values)/d/places, rows.Most)
 	case !(size >= 1e-100 && size <= 1e100):
 		return fmt.Errorf("dpmech: Factor is %v, want an absolute value of 1e-100..1e100", rows.Factor)
 	}

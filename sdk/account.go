@@ -63,8 +63,8 @@ func (a *account) load(filter []byte, head string) (err error) {
 	}
 	for round := 1; round <= a.filter.Last(); round++ {
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
-			return fmt.Errorf("sdk: release %d was made before the run had a ledger, and the ledger now refuses to "+
-				"charge the release: %w", round, err)
+			return fmt.Errorf("sdk: release %d was made before the run had a ledger, and now cannot be charged to "+
+				"the ledger: %w", round, err)
 		}
 	}
 	return nil
@@ -124,7 +124,8 @@ func (a *account) mark(round int) error {
 		return nil
 	}
 	if err := a.ledger.Mark(a.run, a.fleet, a.member, round); err != nil {
-		return fmt.Errorf("sdk: release %d was not sent, because it could not be marked in the ledger: %w", round, err)
+		return fmt.Errorf("sdk: release %d was not sent, because the ledger could not mark the release as sent: %w",
+			round, err)
 	}
 	return nil
 }

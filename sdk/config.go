@@ -78,7 +78,7 @@ type Config struct {
 }
 
 // ErrWithout reports that [Config].Without is invalid.
-var ErrWithout = errors.New("invalid list of neighbors to continue without")
+var ErrWithout = errors.New("the run cannot continue without these neighbors")
 
 // Window returns a Config.Window for a fast oracle: the number of queries of 8*dim bytes that fit into 64 KiB, but at
 // least 1 and at most 16.
@@ -117,7 +117,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(c.Recover && w.Payload != PayloadRelease, "Recover is set, but the fleet's payload is %q: a device "+
 			"can be replaced only with payload %q", w.Payload, PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
-			"Recover is set, but Store is nil: a replacement device must store its start state before it sends it")
+			"Recover is set, but Store is nil: a replacement device must store its start state before sending it")
 		if p != nil && self >= 0 {
 			all := p.graph.Neighbors(self)
 			refuse(c.Recover && len(all) == 0,
@@ -135,8 +135,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors or noise "+
 				"partners of %q, with at least one neighbor left", ErrWithout, c.Without, c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, but the fleet has noise partners: want a key, because a member could replace unsigned "+
-					"offers when it relays them")
+				"Key is nil, but the fleet has noise partners: want a key, because a member that relays unsigned "+
+					"offers could replace them")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}

@@ -187,7 +187,7 @@ func (n *Node) save(s *admm.State) error {
 // node.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, but the node's own state ends with release %d: %w; the "+
-		"lost releases count as spent, and continuing would release a round twice: %s",
+		"cost of the lost releases stays charged, and continuing would release a round twice: %s",
 		n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
 	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
 		return err

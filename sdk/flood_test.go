@@ -45,8 +45,8 @@ func TestGiantFramesOverTLS(t *testing.T) {
 		t.Errorf("%d bytes more are taken from the system", int64(after-sys))
 	}
 	for _, n := range []int{giant, wire.MaxFrame(6) + 1} {
-		if want := fmt.Sprintf("header has number %d, want at most %d", n, wire.MaxFrame(6)); !strings.Contains(log.String(),
-			want) {
+		want := fmt.Sprintf("the number in the header is %d, want at most %d", n, wire.MaxFrame(6))
+		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %q in\n%s", want, &log)
 		}
 	}

@@ -117,16 +117,15 @@ func (r *run) inherit() error {
 		cost, limit := lost.Spent(but)
 		cost.Unit = max(cost.Unit, lost.Unit)
 		if err := l.Inherit(lost.LedgerID(), lost.By, cost, limit); err != nil {
-			return fmt.Errorf("sdk: %q proves the cost in a lost ledger of this member, but this cost cannot be "+
-				"charged: %w", lost.By, err)
+			return fmt.Errorf("sdk: %q proves the cost recorded in a lost ledger of this member, but this cost "+
+				"cannot be charged: %w", lost.By, err)
 		}
-		r.log.Warn("the ledger now includes the cost in a lost ledger of this member",
-			"lost_ledger", lost.LedgerID(), "proved_by",
-			lost.By, "rho", cost.Rho, "rho_all", cost.All)
+		r.log.Warn("the ledger now includes the cost recorded in a lost ledger of this member", "lost_ledger",
+			lost.LedgerID(), "proved_by", lost.By, "rho", cost.Rho, "rho_all", cost.All)
 	}
 	if err := r.account.covers(); err != nil {
-		return fmt.Errorf("sdk: the ledger now includes the cost in lost ledgers of this member, such as ledger %s, "+
-			"proved by %q: %w", list[0].LedgerID(), list[0].By, err)
+		return fmt.Errorf("sdk: the ledger now includes the cost recorded in lost ledgers of this member, such as "+
+			"ledger %s, proved by %q: %w", list[0].LedgerID(), list[0].By, err)
 	}
 	if err := r.checkpoint(); err != nil {
 		return err

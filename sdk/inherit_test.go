@@ -88,7 +88,7 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 	limit := &dpmech.Limit{Epsilon: one.EpsilonGDP * 1.01, Delta: one.Delta, Accounting: dpmech.GDP}
 	renewLedger(t, dir, limit)
 	nodes, errs = runOfTwo(t, dir, "two", true, func(int, *sdk.Config) {})
-	if !errors.Is(errs[1], dpmech.ErrBudget) || !strings.Contains(errs[1].Error(), "includes the cost in lost ledgers of this member, such as ledger "+one.Ledger.ID) ||
+	if !errors.Is(errs[1], dpmech.ErrBudget) || !strings.Contains(errs[1].Error(), "includes the cost recorded in lost ledgers of this member, such as ledger "+one.Ledger.ID) ||
 		nodes[1].Status().Round != 0 {
 		t.Errorf("%d releases, %v", nodes[1].Status().Round, errs[1])
 	}

@@ -124,7 +124,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := n.Run(ctx); err == nil ||
-		!strings.Contains(err.Error(), "release 1 was not sent, because it could not be marked") {
+		!strings.Contains(err.Error(), "release 1 was not sent, because the ledger could not mark the release") {
 		t.Errorf("no mark: %v", err)
 	}
 	saved, err := cfg.Store.Load()

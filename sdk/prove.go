@@ -78,7 +78,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	}
 	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
-		return fmt.Errorf("sdk: the sender holds release %d from the lost device, which this device has replaced",
+		return fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced",
 			m.Held)
 	}
 	return nil
@@ -122,8 +122,8 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 	}
 	if err := l.Contains(then); err != nil {
 		return fmt.Errorf("sdk: %q shows a later state of the ledger, signed with this node's key: %w: %w; if no "+
-			"newer copy exists, create a new ledger, to which the node adds the costs that neighbors prove",
-			by, state.ErrRollback, err)
+			"newer copy exists, create a new ledger; the node then adds the costs that its neighbors prove", by,
+			state.ErrRollback, err)
 	}
 	return nil
 }

@@ -67,7 +67,8 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 		return nil
 	}
 	if err := n.keepJournal(func(j *state.Journal) { j.Stops = next.Known }); err != nil {
-		return fmt.Errorf("sdk: an early-stop request for round %d does not count until it can be stored: %w", list[0].Round, err)
+		return fmt.Errorf("sdk: the early-stop request for round %d has no effect yet, because it cannot be stored: %w",
+			list[0].Round, err)
 	}
 	next.fresh = true
 	n.stops = next
@@ -196,8 +197,8 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a replacement may have missed messages
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
-		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d: such a request is too late to "+
-			"reach all members in time", name, m.Round, s.Round)
+		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d: this request cannot reach all "+
+			"members in time", name, m.Round, s.Round)
 	}
 	return &s, nil
 }

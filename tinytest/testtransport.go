@@ -219,8 +219,8 @@ func (tr *trial) arrives() error {
 // refuses checks that Send fails immediately.
 func (tr *trial) refuses(to string, frame []byte) error {
 	if err := tr.send(0, to, frame); err == nil || errors.Is(err, errLate) {
-		return fmt.Errorf("Send of %d bytes from %q to %q returned %w, want an error at once",
-			len(frame), tr.names[0], to, orNil(err))
+		return fmt.Errorf("Send of %d bytes from %q to %q returned %w, want an immediate error", len(frame),
+			tr.names[0], to, orNil(err))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func main() {
 	flag.Parse()
 	difference, err := compare(flag.Args())
 	if err == nil && !(difference <= *tolerance) {
-		err = fmt.Errorf("the relative difference of the models is %.3g, want at most %v", difference, *tolerance)
+		err = fmt.Errorf("the relative difference between the models is %.3g, want at most %v", difference, *tolerance)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)

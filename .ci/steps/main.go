@@ -121,8 +121,8 @@ func (l *lab) search(open []task, seeds string) error {
 		lost := slices.Max(scores) - first.score()
 		sum += lost
 		if lost > mostLost {
-			faults = append(faults, fmt.Errorf("%s: accuracy with the default step is %.2f points below the best "+
-				"step, want at most %v", t.name, lost, mostLost))
+			faults = append(faults, fmt.Errorf("%s: accuracy with the default step is %.2f points below the accuracy "+
+				"with the best step, want at most %v", t.name, lost, mostLost))
 		}
 		fmt.Printf("| %s | %g |", t.name, first.Runs[0].Chosen.Eta)
 		for _, x := range scores {
@@ -133,8 +133,8 @@ func (l *lab) search(open []task, seeds string) error {
 	mean := sum / float64(len(open))
 	fmt.Printf("\nlost in the mean of %d tasks: %.2f (%.0f s)\n\n", len(open), mean, time.Since(began).Seconds())
 	if mean > meanLost {
-		faults = append(faults, fmt.Errorf("on average, accuracy with the default step is %.2f points below the best "+
-			"step, want at most %v", mean, meanLost))
+		faults = append(faults, fmt.Errorf("on average, accuracy with the default step is %.2f points below the "+
+			"accuracy with the best step, want at most %v", mean, meanLost))
 	}
 	return errors.Join(faults...)
 }

@@ -126,7 +126,7 @@ func (s *Schedule) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	if json.Unmarshal(text, (*[]float64)(s)) != nil {
-		return errors.New("eta and mu must be a number, or an array with one number per round")
+		return errors.New("eta and mu must each be a number, or an array with one number per round")
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (c Config) Validate() error {
 		for i, j := range list {
 			refuse(j < 0 || int64(j) > math.MaxUint32, "%s is %d, want a client number in 0..2^32-1", what, j)
 			refuse(int64(j) == int64(c.Estimator.Client), "client %d is its own %s", j, what)
-			refuse(i > 0 && list[i-1] >= j, "%ss are %v, want ascending order without repeats", what, list)
+			refuse(i > 0 && list[i-1] >= j, "%s list is %v, want ascending order without repeats", what, list)
 		}
 	}
 	clients("neighbor", c.Neighbors)
@@ -170,9 +170,7 @@ func (c Config) Validate() error {
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes, or NonPrivate")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v, want 0 in a run without noise", c.GridStep)
 	shared := c.Privacy.Shared != dpmech.Shared{}
-	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, Privacy.Shared is set: %v, want both or neither to be "+
-		"set",
-		c.PairKey != nil, shared)
+	refuse(shared != (c.PairKey != nil), "only one of PairKey and Privacy.Shared is set, want both or neither")
 	c.checkRecords(refuse)
 	if g := c.Privacy; !c.NonPrivate {
 		err := g.Validate()

@@ -214,7 +214,8 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		m.answerStart(e)
 		return nil
 	case msg.Round > since && msg.Epoch == 0: // the neighbor answers a device that replaced this one
-		return fmt.Errorf("admm: neighbor %d starts after release %d, but has replaced no device", msg.From, msg.Round)
+		return fmt.Errorf("admm: neighbor %d starts after release %d, but has not replaced a device", msg.From,
+			msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
 		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, but this client has begun release "+
 			"%d with another device of that neighbor", e.peer, msg.Round, m.Begun())}

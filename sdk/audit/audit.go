@@ -249,7 +249,7 @@ func (x *auditor) ledger() error {
 	}
 	have := x.c.Lifetime.Ledger
 	if have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
-		return fmt.Errorf("refers to ledger %v, but lifetime in the certificate refers to ledger %v", *named, have)
+		return fmt.Errorf("refers to ledger %v, but the certificate's field lifetime refers to ledger %v", *named, have)
 	}
 	return nil
 }

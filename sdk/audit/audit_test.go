@@ -239,9 +239,9 @@ func TestRefusesForgeries(t *testing.T) {
 		"less not covered": {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
 		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: refers to ledger"},
 		"another ledger": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
-			"but lifetime in the certificate refers to ledger {0000"},
+			"but the certificate's field lifetime refers to ledger {0000"},
 		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
-			"but lifetime in the certificate refers to ledger {"},
+			"but the certificate's field lifetime refers to ledger {"},
 		"a ledger that cannot be": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Ledger.Seq = 1 << 63
@@ -330,7 +330,7 @@ func TestRefusesOtherSignatures(t *testing.T) {
 	}
 	old := *good
 	old.Version = 1
-	if _, err := Certificate(w.fleet, &old, pins); err == nil || !strings.Contains(err.Error(), "version: is 1, want 2") {
+	if _, err := Certificate(w.fleet, &old, pins); err == nil || !strings.Contains(err.Error(), "version is 1, want 2") {
 		t.Errorf("version 1: %v", err)
 	}
 	w.fleet.Privacy = sdk.Privacy{NonPrivate: true}

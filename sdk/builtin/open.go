@@ -106,10 +106,10 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	case recipe == nil && !o.FitOwn:
 		return fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task that says how to ` +
 			`prepare data: want such a task, or "fit": "own" to fit the preprocessing on this node's own data (the ` +
-			`certificate lists this fit as uncharged)`)
+			`privacy cost in the certificate does not include this fit)`)
 	case recipe != nil && o.FitOwn:
 		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", but the task in the fleet file defines the ` +
-			`preprocessing of all nodes: want only data, na, test_fraction, seed and share`)
+			`preprocessing of all nodes: want only the fields data, na, test_fraction, seed and share`)
 	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
 		return fleetfile.Mismatchf("oracle.builtin.data is %q, want %s data, as in the task of the fleet file",
 			o.Spec.Source, recipe.Source)

@@ -34,7 +34,7 @@ import (
 // Errors that [Device.Run] returns, in addition to the errors of package sdk and its subpackages.
 var (
 	// ErrMismatch means that every neighbor's fleet differs from this node's fleet.
-	ErrMismatch = errors.New("the fleet of every neighbor differs from this node's fleet")
+	ErrMismatch = errors.New("no neighbor has the same fleet as this node")
 	// ErrInterrupted means that the context ended. The run can be continued.
 	ErrInterrupted = errors.New("interrupted; run again to continue")
 	// ErrStopped means that [AskStop] ended the run. The run can be continued.

@@ -81,7 +81,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"dim": 3,`, "// three\n\"dim\": 3,", "invalid character '/'"),
 		one("\"grid_bits\": 5}\n}", "\"grid_bits\": 5}\n} {}", "invalid character '{' after top-level value"),
 		// A wrong version is reported before all other errors.
-		one("", `{"version": 2, "quantum": true}`, "version is 2, want 1, the version that this program reads"),
+		one("", `{"version": 2, "quantum": true}`, "version is 2, want 1 (the version that this program reads)"),
 		one(`"version": 1`, `"version": "1"`, `version is "1", want 1`),
 		one(`"version": 1,`, "", "version is missing, want 1"),
 		// Errors in the fields run and dim.
@@ -106,7 +106,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"x0": {`, `"x1": {`,
 			`unknown field "x1"`),
 		one(`"file": "start/x0.bin"`, `"zeros": true`,
-			`x0.zeros is true, want neither x0.file nor x0.sha256: the start vector is zero`),
+			`x0.zeros is true, so the start vector is zero: omit x0.file and x0.sha256`),
 		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`,
 			`x0.file is "/etc/passwd", want a file in the fleet file's folder or below`),
 		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),
@@ -217,13 +217,13 @@ func TestFleetFaults(t *testing.T) {
 		one(`"gain": 0.75`, `"gain": "NaN"`,
 			`method.gain: found string, want a number`),
 		one(`[0.4, 0.3, 0.2, 0.1]`, `[0.4, 0, 0.2, "x"]`,
-			`eta and mu must be a number, or an array with one number per round`),
+			`eta and mu must each be a number, or an array with one number per round`),
 		one(`[0.4, 0.3, 0.2, 0.1]`, `[]`,
 			`method.eta is a list of 0 values, want one number, or one for each of 4 rounds`),
 		one(`"mu": [0.5]`, `"mu": 1e39`,
 			`method.mu is 1e+39, want 1.2e-38..3.4e38`),
 		one(`"mu": [0.5]`, `"mu": {"from": 1}`,
-			`eta and mu must be a number, or an array with one number per round`),
+			`eta and mu must each be a number, or an array with one number per round`),
 		one(`"estimator": "centered"`, `"estimator": "best"`,
 			`zoest: estimator "best", want paper, centered or tracking`),
 		one(`"directions": "walsh"`, `"directions": "cube"`,
@@ -380,7 +380,7 @@ func TestManyFaults(t *testing.T) {
 	many := strings.Replace(string(text), `["b", "a"]`, strings.Repeat(`["x", "a"], `, 1000)+`["b", "a"]`, 1)
 	_, err = parse([]byte(many), "", load)
 	if err == nil || strings.Count(err.Error(), "\n") != maxFaults ||
-		!strings.HasSuffix(err.Error(), "and 950 more errors") {
+		!strings.HasSuffix(err.Error(), "950 more errors") {
 		t.Errorf("1000 faults gave\n%v", err)
 	}
 }

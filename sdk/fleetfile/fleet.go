@@ -130,7 +130,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	if s.Zeros {
 		if s.File+s.SHA256 != "" {
-			return nil, errors.New("x0.zeros is true, want neither x0.file nor x0.sha256: the start vector is zero")
+			return nil, errors.New("x0.zeros is true, so the start vector is zero: omit x0.file and x0.sha256")
 		}
 		return nil, nil
 	}

@@ -410,7 +410,7 @@ func TestPeersAndIdentity(t *testing.T) {
 	}{
 		{"z", "a", "", `"z" is not a member of the fleet, whose members are ["a" "b" "c"]`},
 		{"c", "b", ":0", transport.FormatKey(pinOf("b")) + ", but the fleet file has " +
-			transport.FormatKey(pinOf("c")) + " for it"},
+			transport.FormatKey(pinOf("c"))},
 		{"b", "c", ":0", transport.FormatKey(pinOf("b")) + " or " + transport.FormatKey(pinOf("b to come"))},
 		{"c", "c", "", `listen is missing, want host:port: "b" dials "c"`},
 	} {
@@ -440,7 +440,7 @@ func TestWhoListens(t *testing.T) {
 		{"c", true, false, false, "", ""},
 		{"a", true, false, false, "", ""},
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
-		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", which has an address`},
+		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", because "c" has an address`},
 		{"b", false, true, true, `want an address for one of them: "a" and "b" are neighbors`, ""},
 		{"c", false, false, true, "", ""}, // connects through a broker
 	} {

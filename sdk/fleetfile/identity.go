@@ -60,8 +60,8 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		for _, k := range f.Members[i].Keys {
 			pins = append(pins, transport.FormatKey(k))
 		}
-		return fmt.Errorf("fleetfile: the key of %q is %s, but the fleet file has %s for it",
-			n.Name, transport.FormatKey(own), strings.Join(pins, " or "))
+		return fmt.Errorf("fleetfile: the key of %q is %s, but the fleet file has %s", n.Name,
+			transport.FormatKey(own), strings.Join(pins, " or "))
 	}
 	if n.Transport != nil {
 		return nil
@@ -76,8 +76,8 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		case len(p.Addresses) == 0:
 			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
 		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // if both have addresses, the lower name dials
-			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; a member without an "+
-				"address only dials out", p.Name, n.Name)
+			return fmt.Errorf(missing+"%q dials %q, because %[2]q has an address in the fleet file; a member without "+
+				"an address only dials out", p.Name, n.Name)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func In(name string, err error) error {
 	found := Each(err)
 	for i, e := range found {
 		if i == maxFaults {
-			all = append(all, fmt.Errorf("fleetfile: %sand %d more errors", name, len(found)-i))
+			all = append(all, fmt.Errorf("fleetfile: %s%d more errors", name, len(found)-i))
 			break
 		}
 		all = append(all, fmt.Errorf("fleetfile: %s%w", name, e))
@@ -81,7 +81,7 @@ func Decode(data []byte, limit, versions int, form any) error {
 		if head.Version == nil {
 			return fmt.Errorf("version is missing, want %d", versions)
 		}
-		return fmt.Errorf("version is %.60s, want %d, the version that this program reads", head.Version, versions)
+		return fmt.Errorf("version is %.60s, want %d (the version that this program reads)", head.Version, versions)
 	}
 	return dpmech.ReadJSON(data, form)
 }

@@ -73,7 +73,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	}
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(text) {
-		return "", nil, errors.New("fleetfile: " + m.ClientCA + " has no PEM certificate")
+		return "", nil, fmt.Errorf("fleetfile: %s has no PEM certificate", m.ClientCA)
 	}
 	return token, config, nil
 }

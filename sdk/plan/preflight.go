@@ -69,7 +69,7 @@ func tryOracle(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, sample int)
 		}()
 		loss, err := oracle.Loss(ctx, x, sample)
 		if err == nil && !zoest.Usable(loss) {
-			err = fmt.Errorf("the loss at the start is %v, want at most 1e30 in absolute value", loss)
+			err = fmt.Errorf("the loss at the start vector is %v, want at most 1e30 in absolute value", loss)
 		}
 		done <- err
 	}()

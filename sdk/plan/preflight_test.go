@@ -29,7 +29,7 @@ func TestPreflightOracle(t *testing.T) {
 	}{
 		"sound":  {asks(1, nil), ""},
 		"fails":  {asks(0, errors.New("no data")), "no data"},
-		"NaN":    {asks(math.NaN(), nil), "the loss at the start is NaN"},
+		"NaN":    {asks(math.NaN(), nil), "the loss at the start vector is NaN"},
 		"panics": {func(context.Context, []float32, int) (float64, error) { panic("broken") }, "the oracle panicked: broken"},
 		"hangs":  {func(context.Context, []float32, int) (float64, error) { select {} }, "deadline"},
 	} {

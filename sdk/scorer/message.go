@@ -82,7 +82,7 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	case a.ID == nil:
 		err = errors.New("the answer has no id")
 	case a.Loss.given == (a.Error != nil):
-		err = errors.New("the answer has both loss and error, or neither; want one of them")
+		err = errors.New("the answer has both loss and error, or neither; want exactly one of these fields")
 	default:
 		return a, nil
 	}

@@ -81,7 +81,7 @@ func TestMisbehavior(t *testing.T) {
 		want    string
 		alive   bool // the process survives
 	}{
-		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (while it computed sample 2)`, false},
+		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (while computing sample 2)`, false},
 		{"kills itself", both[:1], "has ended: ", false},
 		{"hangs", both, "has not answered query 1 within 2s", false},
 		{"answers a stranger", both, "answered query 999, which is not open", false},
@@ -105,13 +105,13 @@ func TestMisbehavior(t *testing.T) {
 		{"no id", both, "the answer has no id", false},
 		{"negative id", both[:1], `id: found number -1, want a whole number`, false},
 		{"negative id", both[1:], `key 1: found negative integer`, false},
-		{"NaN", both[:1], `query 1, sample 2, has no loss: the program answered NaN`, true},
-		{"Infinity", both[:1], `query 1, sample 2, has no loss: the program answered -Infinity`, true},
-		{"CBOR NaN", both[1:], `query 1, sample 2, has no loss: the program answered NaN`, true},
-		{"CBOR Infinity", both[1:], `query 1, sample 2, has no loss: the program answered +Inf`, true},
-		{"null", both, `query 1, sample 2, has no loss: the program answered`, true},
-		{"enormous", both, `query 1, sample 2, has no loss: the program answered 1e+31`, true},
-		{"error", both, `query 1, sample 2, has no loss: "the instrument is off"`, true},
+		{"NaN", both[:1], `query 1 (sample 2) has no loss: the program answered NaN`, true},
+		{"Infinity", both[:1], `query 1 (sample 2) has no loss: the program answered -Infinity`, true},
+		{"CBOR NaN", both[1:], `query 1 (sample 2) has no loss: the program answered NaN`, true},
+		{"CBOR Infinity", both[1:], `query 1 (sample 2) has no loss: the program answered +Inf`, true},
+		{"null", both, `query 1 (sample 2) has no loss: the program answered`, true},
+		{"enormous", both, `query 1 (sample 2) has no loss: the program answered 1e+31`, true},
+		{"error", both, `query 1 (sample 2) has no loss: "the instrument is off"`, true},
 	} {
 		for _, format := range c.formats {
 			t.Run(c.how+" "+string(format), func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestMisbehavior(t *testing.T) {
 					t.Fatalf("error %v, want scorer: worker 1 (... %s", err, c.want)
 				}
 				works(t, s)
-				if got := strings.Contains(err.Error(), "while it computed"); got == c.alive {
+				if got := strings.Contains(err.Error(), "while computing"); got == c.alive {
 					t.Errorf("the process's end is %v, want %v", got, !c.alive)
 				}
 			})

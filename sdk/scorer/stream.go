@@ -92,7 +92,7 @@ func (w *worker) bury(err error) {
 		return
 	}
 	if w.asked == 1 {
-		w.task.settle(0, 0, fmt.Errorf("%w (while it computed sample %d)", err, w.task.left[0].Sample))
+		w.task.settle(0, 0, fmt.Errorf("%w (while computing sample %d)", err, w.task.left[0].Sample))
 	}
 	w.task.alone = true
 	switch broken := w.broken(); {
@@ -298,8 +298,8 @@ func (w *worker) settle(p *process, a *answer) error {
 	}
 	err := a.why()
 	if err != nil {
-		err = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d, sample %d, %w", w.number, w.name, p.cmd.Process.Pid, *a.ID,
-			held[i].Sample, err)
+		err = fmt.Errorf("scorer: worker %d (%s, pid %d): query %d (sample %d) %w", w.number, w.name, p.cmd.Process.Pid,
+			*a.ID, held[i].Sample, err)
 	}
 	w.fails = 0
 	w.answered(err)

@@ -191,7 +191,7 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 			return nil
 		}
 	}
-	return fmt.Errorf("signed: "+format+": %w (%d keys known)", append(args, ErrSignature, len(keys))...)
+	return fmt.Errorf("signed: %s: %w (%d keys known)", fmt.Sprintf(format, args...), ErrSignature, len(keys))
 }
 
 // verified holds hashes of valid signatures with their keys and messages. A new hash replaces the old hash at the same

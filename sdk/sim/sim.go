@@ -94,7 +94,8 @@ func New(clients []Client) (*Sim, error) {
 			return nil, fmt.Errorf("sim: client %d has Estimator.Client %d, want the client's index in the list",
 				i, c.Config.Estimator.Client)
 		case last != s.last:
-			return nil, fmt.Errorf("sim: client %d makes %d releases, but client 0 makes %d releases", i, last, s.last)
+			return nil, fmt.Errorf("sim: client %d makes %d releases, but client 0 makes %d; want the same number "+
+				"for every client", i, last, s.last)
 		case c.Oracle == nil:
 			return nil, fmt.Errorf("sim: client %d has no oracle", i)
 		}

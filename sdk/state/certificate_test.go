@@ -70,8 +70,8 @@ func TestCertificateAgainstLedger(t *testing.T) {
 		change func(c *dpmech.Certificate)
 		want   string
 	}{
-		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "differs from ledger"},
-		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "differs from ledger"},
+		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "differs from the state of ledger"},
+		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "differs from the state of ledger"},
 		"hash":         {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
 		"id":           {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "another ledger"},
 		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "lifetime is missing"},
@@ -113,7 +113,7 @@ func TestCertificateOlderThanRun(t *testing.T) {
 		t.Error(err)
 	}
 	reserve(t, l, "final", 5, 9)
-	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "the ledger has 5 further releases of this run") {
+	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "has 5 further releases of this run") {
 		t.Errorf("%v, want 5 further releases", err)
 	}
 }

@@ -165,8 +165,8 @@ func (s *scan) validate() (contents, error) {
 				s.path(i), sl.version, slotVersion)
 		}
 		if sl.Round&1 != i {
-			return refuse("%s holds round %d, which belongs in %s: files were renamed or copied; put each back in its place",
-				s.path(i), sl.Round, s.path(1-i))
+			return refuse("%s holds round %d, which belongs in %s: files were renamed or copied; put each file back "+
+				"in its place", s.path(i), sl.Round, s.path(1-i))
 		}
 		if _, other := s.log.find(sl.slot); other {
 			return refuse("%s holds a state of round %d that does not match the entry in %s: the file is from "+

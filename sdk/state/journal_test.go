@@ -70,8 +70,8 @@ func TestJournalIsRefused(t *testing.T) {
 	first, rest, _ := strings.Cut(text, "\n")
 	for name, c := range map[string][2]string{
 		"torn":          {text[:len(text)-10], "line 7"},
-		"no head":       {rest, "line 1: want run, fleet and member"},
-		"two heads":     {first + "\n" + first + "\n", "line 2: want run, fleet and member"},
+		"no head":       {rest, "line 1: want the fields run, fleet and member"},
+		"two heads":     {first + "\n" + first + "\n", "line 2: want the fields run, fleet and member"},
 		"short hash":    {strings.Replace(text, `"fleet":"07`, `"fleet":"`, 1), "line 1: fleet has 31 bytes, want 32"},
 		"a field":       {strings.Replace(text, `"stop"`, `"step"`, 1), `line 4: unknown field "step"`},
 		"no hex":        {strings.Replace(text, `"stop":"0`, `"stop":"g`, 1), "line 4"},

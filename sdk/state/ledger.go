@@ -203,13 +203,13 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	if !reflect.DeepEqual(life.Runs, then.Runs) || !reflect.DeepEqual(life.Limit, then.Limit) ||
 		!reflect.DeepEqual(life.Inherited, then.Inherited) ||
 		life.Dataset != then.Dataset || life.Created != then.Created {
-		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime differs from ledger %s after reservation %d",
-			l.path, life.Ledger.Seq))
+		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime differs from the state of ledger %s after "+
+			"reservation %d", l.path, life.Ledger.Seq))
 	}
 	now := l.log.spent.Lifetime(life.Ledger, c.Delta)
 	if more := now.Rounds(c.RunID) - life.Rounds(c.RunID); more > 0 {
-		err = errors.Join(err, fmt.Errorf("state: certificate: the ledger has %d further releases of this run, "+
-			"reserved since the certificate was made: %s", more, l.path))
+		err = errors.Join(err, fmt.Errorf("state: certificate: ledger %s has %d further releases of this run, "+
+			"reserved after the certificate was made", l.path, more))
 	}
 	return err
 }

@@ -81,8 +81,8 @@ func (n *numbers) fault(file string) error {
 		return fmt.Errorf("task: %s: found both %s and %s: want either decimal points or decimal commas in the whole "+
 			"file, and no thousands separators", file, n.comma, n.point)
 	case n.either != "" && n.comma == "":
-		return fmt.Errorf("task: %s: %s %s, and no other number in the file shows which of the two: write it with a "+
-			"decimal point, or without a separator", file, n.either, eitherFault)
+		return fmt.Errorf("task: %s: %s %s, and no other number in the file shows which of the two is meant: write "+
+			"it with a decimal point, or without a separator", file, n.either, eitherFault)
 	}
 	return nil
 }

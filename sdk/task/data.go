@@ -104,7 +104,7 @@ func (d *Data) checkColumns(want int) error {
 		return fmt.Errorf("task: data set has %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
 	}
 	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len()) {
-		return fmt.Errorf("task: data set has %d targets, want one for each of %d samples, and a Range",
+		return fmt.Errorf("task: data set has %d targets, want %d (one for each sample), and a valid Range",
 			len(d.Target), d.Len())
 	}
 	return checkLabels(d.Y, d.Classes)

@@ -40,7 +40,7 @@ func rangeOf(targets []float32) (*Range, error) {
 
 func (r *Range) check() error {
 	if !(r.Low < r.High && math.Abs(r.Low) <= math.MaxFloat32 && math.Abs(r.High) <= math.MaxFloat32) {
-		return fmt.Errorf("task: range %v to %v, want two float32 numbers, the lower one first", r.Low, r.High)
+		return fmt.Errorf("task: range is %v to %v, want two float32 numbers, the lower one first", r.Low, r.High)
 	}
 	return nil
 }

@@ -148,8 +148,8 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 		return fmt.Errorf("trust: %q claims that this device was replaced %d times, but shows no signature that "+
 			"proves it", peer.Name, m.Epoch)
 	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
-		return fmt.Errorf("trust: %q claims release %d and epoch %d of this member, but shows the signature of release %d and "+
-			"epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)
+		return fmt.Errorf("trust: %q claims to hold release %d of this member from epoch %d, but shows the signature "+
+			"of release %d from epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)
 	}
 	return nil
 }

@@ -103,8 +103,8 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 		least, most = 1, 1
 	}
 	if o.Epoch > admm.MaxTakeovers || o.Round < least || o.Round > most {
-		return false, fmt.Errorf("trust: the offer from epoch %d of %q starts at release %d, want release %d..%d and "+
-			"an epoch of at most %d", o.Epoch, member, o.Round, least, most, admm.MaxTakeovers)
+		return false, fmt.Errorf("trust: the offer of %q in epoch %d starts at release %d, want release %d..%d and "+
+			"an epoch of at most %d", member, o.Epoch, o.Round, least, most, admm.MaxTakeovers)
 	}
 	for i := range known {
 		switch old := &known[i]; {
@@ -114,9 +114,8 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 			old.Signature = o.Signature
 			return false, nil
 		case fixed:
-			return false, Fork{fmt.Errorf("trust: the device in epoch %d of %q has offered two keys: the device was "+
-				"copied, or has lost its secrets", o.Epoch,
-				member)}
+			return false, Fork{fmt.Errorf("trust: %q has offered two keys in epoch %d: its device was copied, or has "+
+				"lost its secrets", member, o.Epoch)}
 		}
 	}
 	if s.Kept.Private != nil { // nil: this member needs no more keys, but other members may

@@ -127,7 +127,7 @@ func (f *frame) check(kind admm.Kind) error {
 		return fmt.Errorf("%s: found in a frame of kind %s, wanted the field absent",
 			(has &^ (must | may)).name(), kind)
 	case must&^has != 0:
-		return fmt.Errorf("%s: missing, wanted in a frame of kind %s", (must &^ has).name(), kind)
+		return fmt.Errorf("%s: not found, wanted in every frame of kind %s", (must &^ has).name(), kind)
 	case (kind == admm.Release || kind == admm.Stand || kind == admm.Start) && has&hasPayload == 0:
 		return fmt.Errorf("vector: found neither vector nor grid, wanted one of them in a frame of kind %s", kind)
 	case has&hasPayload == hasPayload:

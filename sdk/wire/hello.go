@@ -128,7 +128,8 @@ func (h Hello) Check(want Hello) error {
 	var errs []error
 	differ := func(field, format string, found, wanted any, more string) {
 		if found != wanted {
-			errs = append(errs, fmt.Errorf("wire: hello: %s: found "+format+", wanted "+format+"%s", field, found, wanted, more))
+			errs = append(errs, fmt.Errorf("wire: hello: %s: found %s, wanted %s%s", field, fmt.Sprintf(format, found),
+				fmt.Sprintf(format, wanted), more))
 		}
 	}
 	differ("run", "%q", h.Run, want.Run, "")

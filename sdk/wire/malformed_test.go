@@ -117,9 +117,9 @@ var malformedFrames = []struct {
 	{"countersign of a probe", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 16, []byte{1}),
 		"countersign: found in a frame of kind probe, wanted the field absent"},
 	{"key 15", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 15, make([]byte, 16)), "cbor: found unknown field at map element index 5"},
-	{"double without other", pairs(1, 1, 2, 7, 3, 0, 13, []byte{1}), "other: missing, wanted in a frame of kind conflict"},
+	{"double without other", pairs(1, 1, 2, 7, 3, 0, 13, []byte{1}), "other: not found, wanted in every frame of kind conflict"},
 	{"incarnation with done", pairs(1, 1, 2, 2, 3, 0, 10, 1), "incarnation: found in a frame of kind done, wanted the field absent"},
-	{"probe without incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0), "incarnation: missing, wanted in a frame of kind probe"},
+	{"probe without incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0), "incarnation: not found, wanted in every frame of kind probe"},
 	{"key 0", pairs(0, 1, 1, 1, 2, 2, 3, 0), "cbor: found unknown field at map element index 0"},
 	{"key -1", pairs(1, 1, -1, 2, 3, 0), "cbor: found unknown field at map element index 1"},
 	{"huge key", pairs(1, 1, 2, 2, 3, 0, uint64(math.MaxUint64), 0),
@@ -135,7 +135,7 @@ var malformedFrames = []struct {
 	{"no version", pairs(2, 2, 3, 0), "wanted deterministic CBOR"},
 	{"no kind", pairs(1, 1, 3, 0), "wanted deterministic CBOR"},
 	{"no round", pairs(1, 1, 2, 2), "wanted deterministic CBOR"},
-	{"no vector", pairs(1, 1, 2, 1, 3, 0), "vector: missing, wanted in a frame of kind message"},
+	{"no vector", pairs(1, 1, 2, 1, 3, 0), "vector: not found, wanted in every frame of kind message"},
 	{"version 0", pairs(1, 0, 2, 2, 3, 0), "version: found 0, wanted 1"},
 	{"version 2", pairs(1, 2, 2, 2, 3, 0), "version: found 2, wanted 1"},
 	{"version null", pairs(1, nil, 2, 2, 3, 0), "wanted deterministic CBOR"},
@@ -146,13 +146,13 @@ var malformedFrames = []struct {
 	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted 1..7 or 9..11"},
 	{"kind 8", pairs(1, 1, 2, 8, 3, 0, 9, 0, 10, 0), "kind: found 8, wanted 1..7 or 9..11"},
 	{"kind 12", pairs(1, 1, 2, 12, 3, 0), "kind: found 12, wanted 1..7 or 9..11"},
-	{"relay without known", pairs(1, 1, 2, 11, 3, 0), "known: missing, wanted in a frame of kind relay"},
+	{"relay without known", pairs(1, 1, 2, 11, 3, 0), "known: not found, wanted in every frame of kind relay"},
 	{"relay with half an offer", pairs(1, 1, 2, 11, 3, 0, 20, make([]byte, signed.RelayedSize-1), 21, []byte{1}), "relayed: found 194 bytes, wanted 195 for each statement and at most 8 statements"},
 	{"relay with nine offers", pairs(1, 1, 2, 11, 3, 0, 20, make([]byte, 9*signed.RelayedSize), 21, []byte{1}), "relayed: found 1755 bytes"},
 	{"relay of too many members", pairs(1, 1, 2, 11, 3, 0, 21, make([]byte, 257)), "known: found 257 bytes, wanted at most 256"},
 	{"release with offers", pairs(1, 1, 2, 3, 3, 0, 20, make([]byte, signed.RelayedSize)), "relayed: found in a frame of kind release, wanted the field absent"},
 	{"kind 261", pairs(1, 1, 2, 261, 3, 0, 10, 0), "kind: found 261, wanted 1..7 or 9..11"}, // 5 in the lowest byte
-	{"join without incarnation", pairs(1, 1, 2, 5, 3, 0), "incarnation: missing, wanted in a frame of kind join"},
+	{"join without incarnation", pairs(1, 1, 2, 5, 3, 0), "incarnation: not found, wanted in every frame of kind join"},
 	{"join with a negative incarnation", pairs(1, 1, 2, 5, 3, 0, 10, -1),
 		"cbor: cannot unmarshal negative integer into Go struct field wire.frame.10 of type uint64"},
 	{"join with an overlong incarnation", pairs(1, 1, 2, 5, 3, 0, 10, raw{0x18, 1}), "wanted deterministic CBOR"},
@@ -164,9 +164,9 @@ var malformedFrames = []struct {
 	{"held with join", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0), "held: found in a frame of kind join, wanted the field absent"},
 	{"own of a join", pairs(1, 1, 2, 5, 3, 0, 10, 0, 12, []byte{1}), "own: found in a frame of kind join, wanted the field absent"},
 	{"standing without held", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 10, 0),
-		"held: missing, wanted in a frame of kind standing"},
+		"held: not found, wanted in every frame of kind standing"},
 	{"standing without incarnation", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0),
-		"incarnation: missing, wanted in a frame of kind standing"},
+		"incarnation: not found, wanted in every frame of kind standing"},
 	{"standing nowhere", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0),
 		"vector: found neither vector nor grid, wanted one of them in a frame of kind standing"},
 	{"standing at two places", pairs(1, 1, 2, 6, 3, 0, 5, vector(1, 2), 7, grid(1, 2), 9, 0, 10, 0),
@@ -194,7 +194,7 @@ var malformedFrames = []struct {
 	{"stops in part of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 18, make([]byte, 194)),
 		"stops: found 194 bytes, wanted 195 for each"},
 	{"start without incarnation", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2)),
-		"incarnation: missing, wanted in a frame of kind start"},
+		"incarnation: not found, wanted in every frame of kind start"},
 	{"starting nowhere", pairs(1, 1, 2, 9, 3, 0, 10, 0),
 		"vector: found neither vector nor grid, wanted one of them in a frame of kind start"},
 	{"starting at two places", pairs(1, 1, 2, 9, 3, 0, 5, vector(1, 2), 7, grid(1, 2), 10, 0),
@@ -258,7 +258,7 @@ var malformedFrames = []struct {
 	{"grid of 1 GiB", pairs(1, 1, 2, 3, 3, 0, 7, raw{0x5a, 0x40, 0, 0, 0, 0, 0}), "unexpected EOF"},
 	{"packed of 1 GiB", pairs(1, 1, 2, 3, 3, 0, 7, raw{0x5b, 0x40, 0, 0, 0, 0, 0}), "unexpected EOF"},
 	{"grid empty", pairs(1, 1, 2, 3, 3, 0, 7, []byte{}), "wanted deterministic CBOR"},
-	{"no held", pairs(1, 1, 2, 4, 3, 0), "held: missing, wanted in a frame of kind probe"},
+	{"no held", pairs(1, 1, 2, 4, 3, 0), "held: not found, wanted in every frame of kind probe"},
 	{"held negative", pairs(1, 1, 2, 4, 3, 0, 9, -1), "cbor: cannot unmarshal negative integer into Go struct field wire.frame.9 of type uint64"},
 	{"held too high", pairs(1, 1, 2, 4, 3, 0, 9, uint32(1<<31), 10, 0), "held: found 2147483648, wanted 0..2147483647"},
 	{"held overlong", pairs(1, 1, 2, 4, 3, 0, 9, raw{0x18, 1}),
@@ -372,7 +372,7 @@ func TestFieldsOfKinds(t *testing.T) {
 			switch {
 			case f.key == 4 && kind.onWire == 4: // this field turns a probe into a probe reply, and vice versa
 			case slices.Contains(kind.must, f.key):
-				want := fmt.Sprintf("%s: missing, wanted in a frame of kind %s", f.name, kind.kind)
+				want := fmt.Sprintf("%s: not found, wanted in every frame of kind %s", f.name, kind.kind)
 				if payload {
 					want = fmt.Sprintf("vector: found neither vector nor grid, wanted one of them in a frame of kind %s", kind.kind)
 				}

@@ -105,7 +105,7 @@ func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 		return b[:n], b[n:], nil
 	case blockRepeat:
 		if len(b) < 1 {
-			return nil, nil, errors.New("found the end of the data, wanted the byte to repeat")
+			return nil, nil, errors.New("found the end of the data, wanted the value of the repeated byte")
 		}
 		u.block = sized(u.block, n)
 		for i := range u.block {

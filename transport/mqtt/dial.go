@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -91,7 +92,7 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	case errors.As(err, &outer) && outer.Err != nil: // without the URL, which the outer error repeats
 		err = outer.Err
 	case err != nil && resp != nil:
-		err = errors.New("the broker answered " + resp.Status + " instead of opening a websocket")
+		err = fmt.Errorf("the broker answered %s instead of opening a websocket", resp.Status)
 	}
 	if err != nil {
 		return nil, "", err

@@ -65,7 +65,7 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 		return 0, 0, fmt.Errorf("message of unknown kind %q", h[0])
 	}
 	if uint64(n) > uint64(limit) {
-		return 0, 0, fmt.Errorf("message of kind %q: header has number %d, want at most %d", h[0], n, limit)
+		return 0, 0, fmt.Errorf("message of kind %q: the number in the header is %d, want at most %d", h[0], n, limit)
 	}
 	return k, int(n), nil
 }

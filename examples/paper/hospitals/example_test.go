@@ -12,5 +12,5 @@ import (
 func ExampleRun() {
 	err := hospitals.Run(context.Background(), "data", "../../hospital", "results", 1, io.Discard)
 	fmt.Println(err)
-	// Output: hospitals: 1 seeds, want at least 2: one seed has no spread
+	// Output: hospitals: found 1 seeds, want at least 2, because a single seed has no spread
 }

@@ -50,7 +50,7 @@ func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer)
 // prepare opens the data, and the table of runs in the folder out, and passes both to the function do.
 func prepare(data, table, out string, seeds int, do func(*clinic, *sweep.Table) error) error {
 	if seeds < 2 {
-		return fmt.Errorf("hospitals: %d seeds, want at least 2: one seed has no spread", seeds)
+		return fmt.Errorf("hospitals: found %d seeds, want at least 2, because a single seed has no spread", seeds)
 	}
 	clean, err := os.MkdirTemp("", "hospitals")
 	if err != nil {

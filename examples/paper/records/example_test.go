@@ -12,5 +12,5 @@ import (
 func ExampleRun() {
 	err := records.Run(context.Background(), "data", "results", []string{"fashion"}, 1, io.Discard)
 	fmt.Println(err)
-	// Output: records: 1 seeds, want at least 2: one seed has no standard error
+	// Output: records: found 1 seeds, want at least 2, because a single seed has no standard error
 }

@@ -88,7 +88,8 @@ func open(dir, out string) (*study, error) {
 // to the folder out. It does not repeat runs whose results are in out.
 func Run(ctx context.Context, dir, out string, sets []string, seeds int, log io.Writer) error {
 	if seeds < 2 {
-		return fmt.Errorf("records: %d seeds, want at least 2: one seed has no standard error", seeds)
+		return fmt.Errorf("records: found %d seeds, want at least 2, because a single seed has no standard error",
+			seeds)
 	}
 	s, err := open(dir, out)
 	if err != nil {

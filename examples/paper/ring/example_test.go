@@ -12,5 +12,5 @@ import (
 func ExampleRun() {
 	err := ring.Run(context.Background(), "data", "results", 1, io.Discard)
 	fmt.Println(err)
-	// Output: ring: 1 seeds, want at least 2: one seed has no spread
+	// Output: ring: found 1 seeds, want at least 2, because a single seed has no spread
 }

@@ -28,7 +28,7 @@ import (
 // nine minutes.
 func Run(ctx context.Context, data, out string, seeds int, log io.Writer) error {
 	if seeds < 2 {
-		return fmt.Errorf("ring: %d seeds, want at least 2: one seed has no spread", seeds)
+		return fmt.Errorf("ring: found %d seeds, want at least 2, because a single seed has no spread", seeds)
 	}
 	set, err := load(data)
 	if err != nil {

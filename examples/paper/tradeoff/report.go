@@ -60,7 +60,7 @@ func open(out string) (*sweep.Table, error) {
 // Thirty seeds take about sixteen minutes on one processor, less on several.
 func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 	if seeds < 1 || seeds >= TuningSeed {
-		return fmt.Errorf("tradeoff: %d seeds, want 1 to %d", seeds, TuningSeed-1)
+		return fmt.Errorf("tradeoff: found %d seeds, want 1 to %d", seeds, TuningSeed-1)
 	}
 	settings, err := tune(ctx, out, log)
 	if err != nil {

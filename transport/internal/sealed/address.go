@@ -56,6 +56,6 @@ func (w *Watch) WarnIfExposed(text string) {
 	ip := net.ParseIP(u.Hostname())
 	if !Secure(text) && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		w.log.Warn("the connection to the broker is not encrypted: frames are sealed, but an eavesdropper sees which "+
-			"members communicate, and any credentials", "broker", Redacted(text))
+			"members communicate, and can read any credentials", "broker", Redacted(text))
 	}
 }

@@ -233,8 +233,8 @@ func parse(b []byte) (*envelope, error) {
 		return nil, fmt.Errorf("%w: the frame has %d bytes, want at most %d", ErrForm, length, endpoint.LargestMaxFrame)
 	case v.index >= v.total || v.total > max(1, int(length)) ||
 		(v.total-1)*pieceSize(int(length), v.total) >= max(1, int(length)):
-		return nil, fmt.Errorf("%w: piece %d of %d is not possible for a frame with %d bytes",
-			ErrForm, v.index, v.total, length)
+		return nil, fmt.Errorf("%w: piece %d of %d cannot belong to a frame of %d bytes", ErrForm, v.index, v.total,
+			length)
 	}
 	v.length = int(length)
 	from, to := v.piece()

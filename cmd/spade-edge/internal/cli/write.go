@@ -30,7 +30,7 @@ type Written struct {
 func (f *Faults) Taken(path string, force bool) {
 	if info, err := os.Lstat(path); err == nil {
 		f.When(info.IsDir(), "%s is a folder, want a file name", path)
-		f.When(!info.IsDir() && !force, "%s already exists: -force overwrites it", path)
+		f.When(!info.IsDir() && !force, "%s already exists; use -force to overwrite it", path)
 	}
 }
 

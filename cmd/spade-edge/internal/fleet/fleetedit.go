@@ -241,7 +241,7 @@ func (e *fleetEdit) rotate() error {
 		}
 		name = fresh.Name
 		if len(fresh.Keys) != 1 {
-			return cli.Usage("-line has %d keys, want only the new key", len(fresh.Keys))
+			return cli.Usage("the file given with -line has %d keys, want only the new key", len(fresh.Keys))
 		}
 	}
 	i, err := e.place(name)

@@ -103,8 +103,8 @@ func (e *fleetEdit) afford() error {
 		target, limited = e.epsilon, true
 	}
 	if target < leastEpsilon {
-		return cli.Usage("-epsilon is missing: the budget cannot be derived from the previous run, which costs " +
-			"epsilon 0")
+		return cli.Usage("-epsilon is missing: the previous run's cost is epsilon 0, so the budget cannot be derived " +
+			"from it")
 	}
 	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
 		e.epsilon > 0 || e.rounds > 0 {

@@ -168,8 +168,8 @@ func (o *initOptions) check() error {
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"],
 			"-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
-		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the model of -task has %d parameters: "+
-			"leave -dim out", o.dim, o.Recipe.Dim())
+		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the model in the -task file has %d "+
+			"parameters: leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
 	}
 	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
@@ -328,12 +328,12 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 	f.When(each && places == 0 && person != "", "-places is missing: the task identifies persons by the column %q, "+
 		"so give the maximum number of rows per person; this number is public, and further rows are ignored", person)
 	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places needs a column "+
-		"that identifies the person of a row, but -task has none: fit the task with -person COLUMN")
+		"that identifies the person in each row, but the -task file has none: fit the task with -person COLUMN")
 	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by "+
 		"labels, the label of one record would affect which other records a node gets", o.Partition)
-	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with -deal "+
-		"-unit record: leaving out samples changes the number of records, which is public and fixed; use data with "+
-		"only these classes")
+	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with both "+
+		"-deal and -unit record: leaving out samples changes the number of records, which is public and fixed; use "+
+		"data with only these classes")
 	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted "+
 		"preprocessing on its own records, each record would affect how the others are preprocessed")
 }

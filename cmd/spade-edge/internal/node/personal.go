@@ -38,7 +38,7 @@ func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, fi
 		}
 		test = set.Train
 	} else if test.Len() == 0 {
-		return nil, cli.Usage("-personal: the node has no held-out samples for a comparison of the models; give " +
+		return nil, cli.Usage("-personal: the node has no held-out samples on which to compare the models; give " +
 			"samples with -data")
 	}
 	all, read := own.Oracle.(*task.Model).Data(), []int{}

@@ -104,9 +104,8 @@ func (r *RunResult) complete() error {
 	if len(r.Quarantined) == 0 {
 		return nil
 	}
-	return cli.AsExit(fmt.Errorf("run complete, but some neighbors are in quarantine: %s; remove a member from the "+
-		"fleet with \"spade-edge fleet remove\"",
-		strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
+	return cli.AsExit(fmt.Errorf("run complete, but some neighbors are in quarantine: %s; to remove one from the "+
+		"fleet, use \"spade-edge fleet remove\"", strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
 }
 
 // tell configures the device to print its progress, as text or as JSON.

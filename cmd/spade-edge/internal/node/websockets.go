@@ -20,8 +20,8 @@ var Websockets = &cli.Program{
 	Name: "spade-edge",
 	Accept: func(node *fleetfile.Node) error {
 		if kind := broker.Kind(node); kind != "" {
-			return fmt.Errorf("transport is %s, which this program does not support: use spade-edge-%[1]s (in transport/%[1]s, "+
-				"go build ./cmd/spade-edge-%[1]s)", kind)
+			return fmt.Errorf("transport is %s, which this program does not support: use spade-edge-%[1]s (to build "+
+				"it, run go build ./cmd/spade-edge-%[1]s in transport/%[1]s)", kind)
 		}
 		return nil
 	},

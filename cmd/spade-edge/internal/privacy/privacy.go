@@ -134,8 +134,8 @@ func (o *privacyOptions) plan() error {
 	}
 	spent := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Total(m.Rounds)
 	if !(spent.All <= maxPlan) {
-		return cli.Usage("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above "+
-			"that, nothing is protected", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan)
+		return cli.Usage("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: a larger cost "+
+			"gives no protection", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan)
 	}
 	r := Plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Unit: o.Asked.Privacy.Unit, Cost: dpmech.CostOf(spent, p.Delta)}
 	return o.Print(r, func(t cli.Table) {

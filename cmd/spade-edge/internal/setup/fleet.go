@@ -86,7 +86,7 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 				"protects against", name)
 	}
 	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
-		"-colluders needs both -sigma and -pair-sigma, or -epsilon, from which both follow")
+		"-colluders needs either -epsilon, or both -sigma and -pair-sigma")
 	p := o.Asked.Privacy
 	g := dpmech.Gaussian{Clip: p.Sigma, Sigma: p.Sigma, Shared: dpmech.Shared{Sigma: p.PairSigma, Effective: p.Sigma}}
 	if err := g.Validate(); p.Sigma > 0 && p.PairSigma > 0 && err != nil {

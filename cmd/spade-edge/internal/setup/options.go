@@ -156,12 +156,12 @@ func (o *Options) readColluders(text string) (err error) {
 		a, err := strconv.ParseUint(over, 10, 16)
 		b, err2 := strconv.ParseUint(under, 10, 16)
 		if err != nil || err2 != nil || a == 0 || a >= b {
-			return errors.New("want a share between 0 and 1, such as 1/3")
+			return errors.New("want a fraction between 0 and 1, such as 1/3")
 		}
 		o.Collude, o.colludeOf = int(a), int(b)
 	default:
 		if o.Asked.Privacy.Colluders, err = strconv.Atoi(text); err != nil {
-			return errors.New("want a number of members, a share such as 1/3, half, or auto")
+			return errors.New("want a number of members, a fraction such as 1/3, \"half\" or \"auto\"")
 		}
 	}
 	return nil
@@ -339,7 +339,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	f.When(protects && !each && o.Given["person"], "-person needs -unit record: with -unit client, each client's "+
 		"whole data set is protected, no matter which persons its rows belong to")
 	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record; use -table "+
-		"dense: a seeded table holds one query per row, but each record has many")
+		"dense: a seeded table holds one query per row, but each record has many queries")
 	f.When(protects && !each && o.Given["places"], "-places needs -unit record: with -unit client, the number of "+
 		"records per person is not limited")
 	fraction := o.Spec.TestFraction

@@ -74,7 +74,7 @@ func (o *Options) Build(name string) (*Problem, error) {
 	model := o.ModelSpec()
 	p.Set, p.Train, p.Test, p.held = set, set.Train, model.New(set.Test), held
 	if places := o.Asked.Privacy.Places; places > 1 && set.Train.Person == nil {
-		return nil, cli.Usage("-places needs -person: without -person, no column identifies the person of a row")
+		return nil, cli.Usage("-places needs -person: without -person, no column identifies the person in each row")
 	}
 	places := p.places()
 	for _, d := range own {
