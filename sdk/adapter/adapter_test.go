@@ -362,7 +362,7 @@ func TestOpenChecksFiles(t *testing.T) {
 	wrong = Spec{Form: Basis, Dim: 1 << 27, Of: 1 << 28, Basis: &File{"base.bin", other}}
 	check(wrong, "basis has")
 	base[7] = float32(math.Inf(1))
-	if _, err := New(*mustParse(t, "random:3:1", 20), base, nil); err == nil || !strings.Contains(err.Error(), "number 7") {
+	if _, err := New(*mustParse(t, "random:3:1", 20), base, nil); err == nil || !strings.Contains(err.Error(), "base[7]") {
 		t.Errorf("a base with an infinity: %v", err)
 	}
 }

@@ -182,8 +182,8 @@ func (m *Model) Predictor() (*task.Predictor, error) {
 			"that program can use the %d parameters of the model", ErrNoTask, m.Run, len(m.Weights))
 	case OwnFit:
 		return nil, fmt.Errorf("%w: each member of run %q fitted the preprocessing on its own data (\"fit\": \"own\" "+
-			"in the node file), and these private values are missing in the model file; to include them, use "+
-			"\"spade-edge export -own-fit\"", ErrNoTask, m.Run)
+			"in the node file), and a model file contains these private values only if it was exported with them",
+			ErrNoTask, m.Run)
 	}
 	return m.Task.Predictor(m.Weights)
 }

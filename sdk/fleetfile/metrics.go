@@ -3,7 +3,6 @@ package fleetfile
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 )
 

@@ -116,7 +116,7 @@ func TestProtocolFaults(t *testing.T) {
 	}{
 		{"unknown kind", func(t *testing.T, r *raw) { r.put(t, 'x', 0, nil) }, `unknown kind 'x'`},
 		{"frame too long", func(t *testing.T, r *raw) { r.put(t, kindFrame, 101, make([]byte, 101)) },
-			"number 101, want at most 100"},
+			"the number in the header is 101, want at most 100"},
 		{"second hello", func(t *testing.T, r *raw) { r.put(t, kindHello, 0, nil) }, "received a second hello"},
 		{"more than announced", func(t *testing.T, r *raw) { r.put(t, kindFrame, 3, []byte("four")) },
 			"longer than the announced 3 bytes"},
@@ -222,8 +222,8 @@ func TestCreditOutlivesConnection(t *testing.T) {
 func TestTooLongForPeer(t *testing.T) {
 	a, b := pair(t, nil, func(c *Config) { c.MaxFrame = 1000 })
 	a.send(t, "b", make([]byte, 1<<16)) // short enough that b reads all of it, and a receives the reason
-	a.log.await(t, "disconnected", "number 65536, want at most 1000")
-	b.log.await(t, "disconnected", "number 65536, want at most 1000")
+	a.log.await(t, "disconnected", "the number in the header is 65536, want at most 1000")
+	b.log.await(t, "disconnected", "the number in the header is 65536, want at most 1000")
 	a.awaitCount(t, "msg=connected", 2)
 }
 
