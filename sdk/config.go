@@ -133,7 +133,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 					!near && !(f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j))
 			}
 			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors or noise "+
-				"partners of %q, with at least one neighbor left", ErrWithout, c.Without, c.Name)
+				"partners of %q, but not all of its neighbors", ErrWithout, c.Without, c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
 				"Key is nil, but the fleet has noise partners: want a key, because a member that relays unsigned "+
 					"offers could replace them")

@@ -51,7 +51,7 @@ func (s *memStore) do(f func() error) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if s.err == nil && s.disk.open != s {
-		s.err = errors.New("tinytest: a later process has opened the store")
+		s.err = errors.New("tinytest: another process has opened the store since")
 	}
 	if s.err == nil {
 		s.err = f()

@@ -197,7 +197,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	case msg.Epoch > MaxTakeovers:
 		return impossible("admm: neighbor %d starts with epoch %d, want at most %d", msg.From, msg.Epoch, MaxTakeovers)
 	case msg.Epoch < e.epoch:
-		return fmt.Errorf("admm: neighbor %d starts with epoch %d, but was already at epoch %d",
+		return fmt.Errorf("admm: neighbor %d starts at epoch %d, but had already reached epoch %d",
 			msg.From, msg.Epoch, e.epoch)
 	case msg.Round < 1 || msg.Round > m.farEnd():
 		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())

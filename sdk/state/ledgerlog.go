@@ -86,7 +86,7 @@ func (l *ledgerLog) head(seq int) dpmech.Head {
 func (l *ledgerLog) contains(h dpmech.Head) error {
 	switch {
 	case h.ID != l.header.ID:
-		return fmt.Errorf("has the id %s, want %s: the file is another ledger", l.header.ID, h.ID)
+		return fmt.Errorf("has the id %s, want %s: this is a different ledger", l.header.ID, h.ID)
 	case h.Seq < 0:
 		return fmt.Errorf("cannot have %d reservations, want 0 or more", h.Seq)
 	case h.Seq > l.seq():

@@ -101,7 +101,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 			o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
 		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit needs -epsilon: a ledger without a limit counts "+
 			"releases of both units")
-		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta needs -epsilon: a ledger without a limit has no delta")
+		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta needs -epsilon: it is the delta of the limit that -epsilon sets")
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two of these flags, not %d; the third value follows", n)
