@@ -183,7 +183,8 @@ func (tr *trial) known(at int, a arrival) error {
 	}
 	from, ok := tr.sent[string(a.frame)]
 	if !ok {
-		return fmt.Errorf("%q received a frame of %d bytes that seems to come from %q, but no member sent it", tr.names[at], len(a.frame), a.from)
+		return fmt.Errorf("%q received a frame of %d bytes that seems to come from %q, but no member sent it",
+			tr.names[at], len(a.frame), a.from)
 	}
 	if a.from != tr.names[from] {
 		return fmt.Errorf("%q received a frame that %q sent, but Recv reports the sender %q",

@@ -70,7 +70,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// note records an error of the page or the origin of a request.
+// note records an event: either an error that the page reports, or the origin of a request.
 func (b *browser) note(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -282,7 +282,8 @@ func trials() []trial {
 	}
 }
 
-// forWorld returns a copy of s. If w has no privacy, the copy omits "clip" and "dirs", which no method then has.
+// forWorld returns a copy of s. If w has no privacy, the copy omits "clip" and "dirs", because no method has these
+// settings without privacy.
 func (s Setting) forWorld(w *World) Setting {
 	out := Setting{}
 	for name, v := range s {

@@ -228,7 +228,8 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
 		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
-			"no member in %s has an address: use the lines that keygen -address prints, or set -hosts, -nats or -mqtt", o.membersFile)
+			"no member in %s has an address: use the lines that keygen -address prints, or set -hosts, -nats or -mqtt",
+			o.membersFile)
 	default:
 		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
 			f.Add("-port is %d, so the ports of the %d nodes are not all in 1..65535", o.port, len(o.Names))

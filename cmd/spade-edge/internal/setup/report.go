@@ -47,8 +47,8 @@ type Report struct {
 	Gain           float64 `json:"gain"`            // a*rho*lambda_N as a share of the limit of stability, 8/3
 	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
 	Tenfold        int     `json:"rounds_tenfold"`  // rounds until disagreement falls to a tenth
-	// number of cool-down rounds that reduce the disagreement between members to a twentieth; null for one node, or if
-	// it takes too long to compute
+	// number of cool-down rounds that reduce the disagreement between members to a twentieth of its initial value; null
+	// if there is only one node, or if the number takes too long to compute
 	CooldownNeeded *int    `json:"cooldown_needed"`
 	ShareLeft      float64 `json:"share_left"` // share of disagreement after the planned cool-down
 
