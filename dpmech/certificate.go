@@ -205,14 +205,15 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 		case i == 0 && len(made) == 0:
 			unmade = r.Rounds
 		case i >= len(made):
-			return 0, fmt.Errorf("the ledger has releases from round %d on that are missing in the certificate; "+
-				"these releases come after a gap, or have other parameters", r.First)
+			return 0, fmt.Errorf("the ledger has releases from round %d on that are missing from the certificate; "+
+				"these releases come after a gap, or have other parameters than earlier releases", r.First)
 		default:
 			m := made[i]
 			unmade = r.Rounds - m.Rounds
 			if r.gaussian() != m.gaussian() || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
-				return 0, fmt.Errorf("releases[%d]: found %d rounds from %d on with %v, want %d rounds from %d on "+
-					"with %v as in the ledger", i, m.Rounds, m.First, m.gaussian(), r.Rounds, r.First, r.gaussian())
+				return 0, fmt.Errorf("releases[%d]: found %d rounds from round %d on with %v, want %d rounds from "+
+					"round %d on with %v as in the ledger", i, m.Rounds, m.First, m.gaussian(),
+					r.Rounds, r.First, r.gaussian())
 			}
 		}
 	}

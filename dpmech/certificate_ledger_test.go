@@ -54,18 +54,19 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"one release": {func(c *Certificate) { c.Spends[0].Rounds = 1 },
 			"the ledger has 10 releases of this run, want 1 (the releases in the certificate) plus 0 (reserved_unmade)"},
 		"one, of more noise": {func(c *Certificate) { c.Spends[0].Rounds, c.Spends[0].Sigma = 1, 800 },
-			"releases[0]: found 1 rounds from 1 on with clip 1 and sigma 800, want 10 rounds from 1 on with clip 1 and sigma " +
-				"8 as in the ledger"},
+			"releases[0]: found 1 rounds from round 1 on with clip 1 and sigma 800, want 10 rounds from round 1 on " +
+				"with clip 1 and sigma 8 as in the ledger"},
 		"more noise":         {func(c *Certificate) { c.Spends[0].Sigma = 800 }, "sigma 800, want"},
 		"less noise":         {func(c *Certificate) { c.Spends[0].Sigma = 4 }, "sigma 4, want"},
 		"another clip":       {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
 		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "want 0 (the releases in the certificate) plus 0 (reserved_unmade)"},
-		"more than reserved": {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from 1 on"},
-		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{First: 2, Rounds: 9, Clip: 1, Sigma: 8} }, "found 9 rounds from 2 on"},
+		"more than reserved": {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from round 1 on"},
+		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{First: 2, Rounds: 9, Clip: 1, Sigma: 8} },
+			"found 9 rounds from round 2 on"},
 		"a gap": {func(c *Certificate) {
 			c.Spends = []Spend{{First: 1, Rounds: 4, Clip: 1, Sigma: 8}, {First: 6, Rounds: 5, Clip: 1, Sigma: 8}}
 		},
-			"found 4 rounds from 1 on"},
+			"found 4 rounds from round 1 on"},
 		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{First: 12, Rounds: 1, Clip: 1, Sigma: 8}) },
 			"the ledger has no release from round 12 on"},
 		"a gap in the ledger": {func(c *Certificate) {
@@ -121,7 +122,7 @@ func TestCertificateReservedUnmade(t *testing.T) {
 		}
 	}
 	if _, err := NewCertificate(aboutRun("final"), 1e-5, f, l.lifetime(1e-5)); err == nil ||
-		!strings.Contains(err.Error(), "found 4 rounds from 1 on with clip 1 and sigma 8, want 3 rounds") {
+		!strings.Contains(err.Error(), "found 4 rounds from round 1 on with clip 1 and sigma 8, want 3 rounds") {
 		t.Errorf("%v, want a release that the ledger does not have", err)
 	}
 }

@@ -37,7 +37,8 @@ func CheckRows(g Gaussian, dim, most int) error {
 			"consists of rows", g.Unit.Each())
 	}
 	if dim < 1 || most < 1 {
-		return fmt.Errorf("dpmech: found %d units of %d numbers each, want at least 1 unit and 1 number", most, dim)
+		return fmt.Errorf("dpmech: maximum number of units is %d and dimension is %d, want at least 1 for each",
+			most, dim)
 	}
 	radius := newBall(g.Clip, math.Ldexp(g.Sigma, -gridBits(g, dim))).radius + 1
 	if hi, lo := bits.Mul64(radius, uint64(most)); hi > 0 || lo > mostSum {
@@ -88,7 +89,7 @@ func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 		return fmt.Errorf("dpmech: Values has %d numbers, want a multiple of %d x %d (Places x dimension)",
 			len(rows.Values), places, d)
 	case len(rows.Values)/d/places > rows.Most:
-		return fmt.Errorf("dpmech: Values has %d units, want at most %d (Most)", len(rows.Values)/d/places, rows.Most)
+		return fmt.Errorf("dpmech: Values has %d units, want at most Most (%d)", len(rows.Values)/d/places, rows.Most)
 	case !(size >= 1e-100 && size <= 1e100):
 		return fmt.Errorf("dpmech: Factor is %v, want an absolute value of 1e-100..1e100", rows.Factor)
 	}

@@ -161,8 +161,8 @@ func TestRowsErrors(t *testing.T) {
 		g    Gaussian
 		want string
 	}{
-		{Rows{Values: make([]float32, 4), Factor: 1}, g, "0 units of 2 numbers each, want at least 1"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1}, g, "2 units, want at most 1 (Most)"},
+		{Rows{Values: make([]float32, 4), Factor: 1}, g, "number of units is 0 and dimension is 2, want at least 1"},
+		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1}, g, "2 units, want at most Most (1)"},
 		{Rows{Values: make([]float32, 3), Factor: 1, Most: 9}, g, "3 numbers, want a multiple of 1 x 2"},
 		{Rows{Values: make([]float32, 6), Factor: 1, Most: 9, Places: 2}, g, "6 numbers, want a multiple of 2 x 2"},
 		{Rows{Values: make([]float32, 4), Most: 2}, g, "Factor is 0"},

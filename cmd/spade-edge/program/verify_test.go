@@ -159,7 +159,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	}
 	// Fifty releases are replaced with a single release with a hundred times the noise. The forgery is detected without
 	// other files, with the ledger, and with the fleet file.
-	const renoised = "with clip 1 and sigma 800, want 50 rounds from 1 on with clip 1 and sigma 8 as in the ledger"
+	const renoised = "and sigma 800, want 50 rounds from round 1 on with clip 1 and sigma 8 as in the ledger"
 	cert := n.certify(t, one(800, false), "a")
 	refused("one of more noise", cert, renoised)
 	refused("one of more noise", cert, renoised, "-ledger", ledger)

@@ -101,7 +101,8 @@ func newBudgets(costs []Cost) ([]budgets, error) {
 	var lines []budgets
 	for _, c := range costs {
 		if !(c.Start > 0 && c.Stationarity > 0 && c.Consensus > 0 && c.Steps > 0 && c.Scalars > 0) {
-			return nil, fmt.Errorf("figure: cost is %+v, want positive numbers", c)
+			return nil, fmt.Errorf("figure: cost is %+v, want Steps, Scalars, Stationarity, Consensus and Start "+
+				"above 0", c)
 		}
 		i := slices.IndexFunc(lines, func(b budgets) bool { return b.series == c.Series })
 		if i < 0 {

@@ -74,7 +74,7 @@ func Compare(curves []Curve, reference string) ([]Comparison, error) {
 // value, in one color per method. Lines mark a difference of zero and an adjusted p value of 0.05.
 func Volcano(comparisons []Comparison, reference, path string) error {
 	if len(comparisons) == 0 {
-		return errors.New("figure: no comparisons")
+		return errors.New("figure: found no comparisons to plot")
 	}
 	of := make(map[string]plotter.XYs)
 	right, left, top := 1.0, -1.0, 2.0

@@ -168,7 +168,7 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 }
 
 // errFar means that the steps of a run are too long to derive the iterates from the queries.
-var errFar = errors.New("the step is too long to derive the iterate from the queries")
+var errFar = errors.New("the step is too long to derive the client's model from the queries")
 
 // read processes query number n of a step. In each coordinate, if two directions of the step differ, phi is the
 // midpoint of the query points. If all directions agree, all query points have the same coordinate, and phi is mu away
@@ -196,8 +196,8 @@ func (w *watch) read(step, n int, x []float32) error {
 				phi += w.mu
 			}
 			if moved := math.Abs(phi - before); moved > w.mu/2 {
-				return fmt.Errorf("tradeoff: client %d moved by %v in step %d with mu = %v: %w", w.client, moved, step,
-					w.mu, errFar)
+				return fmt.Errorf("tradeoff: client %d moved by %v in step %d, want at most half of mu (%v): %w",
+					w.client, moved, step, w.mu, errFar)
 			}
 		}
 		w.phi[step][c] = phi

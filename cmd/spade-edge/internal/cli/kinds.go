@@ -80,8 +80,8 @@ func (c *Cmdline) checkKinds() error {
 		if f.Name == "data" {
 			scheme, rest, colon := strings.Cut(path, ":")
 			if kind := kindOf(path); err == nil && !colon && (kind == table || kind == folder) {
-				err = Usage("-data %s: the path is %s, want -data csv:%[1]s for a table, or -data idx:%[1]s for a "+
-					"folder of IDX files", path, kind)
+				err = Usage("-data %s needs a prefix, because the path is %s: want -data csv:%[1]s for a table, or "+
+					"-data idx:%[1]s for a folder of IDX files", path, kind)
 			}
 			if path = rest; scheme != "csv" || kindOf(rest) == folder {
 				return

@@ -294,8 +294,8 @@ func (e *fleetEdit) rotate() error {
 // want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
-		return cli.Usage("-file: the fleet file's folder has no node file for %q; on that member's device, set "+
-			"\"key\" in node.json or replace node.key", name)
+		return cli.Usage("-file %s cannot be used: the fleet file's folder has no node file for %q; on that "+
+			"member's device, set \"key\" in node.json or replace node.key", e.newKey, name)
 	}
 	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
 		return cli.AsUsageError(err)

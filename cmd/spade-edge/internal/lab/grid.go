@@ -74,7 +74,7 @@ func (o *PlanOptions) makeGrid() (*Grid, error) {
 				one.Nodes, one.Asked.Privacy.Unit, one.Asked.Privacy.EpsilonLimit = n, unit, epsilon
 				p, err := one.Build()
 				if err != nil {
-					return nil, fmt.Errorf("%d members, epsilon %v %s: %w", n, epsilon, unit.Each(), err)
+					return nil, fmt.Errorf("with %d members and epsilon %v %s: %w", n, epsilon, unit.Each(), err)
 				}
 				r, err := plan.Forecast(p.Fleet, o.samples)
 				if err != nil {

@@ -97,11 +97,12 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	if mode == "new-ledger" {
 		f.When(!o.Given["dataset"], "-dataset is missing: give the data set a name")
 		f.When(o.Given["limit-all"] && !(o.Given["epsilon"] && o.Asked.Privacy.LimitAll >= o.Asked.Privacy.EpsilonLimit),
-			"-limit-all is %v, want at least the value of -epsilon (%v); give both flags",
+			"-limit-all is %v, want at least the value of -epsilon (%v); -limit-all also needs -epsilon",
 			o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
-		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit needs -epsilon: a ledger without a limit counts "+
-			"releases of both units")
-		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta needs -epsilon: it is the delta of the limit that -epsilon sets")
+		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit needs -epsilon: without -epsilon, the ledger has "+
+			"no limit and accepts releases of both units")
+		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta needs -epsilon: without -epsilon, the ledger "+
+			"has no limit, so delta has no effect")
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two of these flags, not %d; the third value follows", n)

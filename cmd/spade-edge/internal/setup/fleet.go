@@ -82,8 +82,8 @@ func (p *Problem) features() (columns, uneven bool) {
 func (o *Options) sharingConflicts(f *cli.Faults) {
 	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
 		f.When(o.Given[name] && !o.Given["colluders"],
-			"-%s needs -colluders, which makes neighbors share noise and sets how many colluding members -epsilon "+
-				"protects against", name)
+			"-%s needs -colluders: neighbors share noise only if -colluders sets the number of colluding members "+
+				"that -epsilon protects against", name)
 	}
 	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
 		"-colluders needs either -epsilon, or both -sigma and -pair-sigma")
@@ -180,9 +180,9 @@ func (p *Problem) Schedule() (graph.Schedule, error) {
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
-		return fmt.Errorf("%d rounds: %w: against all other members together, the rounds cost epsilon %s at delta %v "+
-			"(%v accounting), but -limit-all is %v: lower -epsilon or -rounds, or raise the limit (epsilon_limit_all "+
-			"in a fleet file)",
+		return fmt.Errorf("%d rounds: %w: epsilon against all other members together is %s at delta %v (%v "+
+			"accounting), but -limit-all is %v: lower -epsilon or -rounds, or raise the limit (epsilon_limit_all in a "+
+			"fleet file)",
 			f.Method.Rounds, dpmech.ErrBudget, cli.EpsilonText(all), p.Delta, p.Accounting, p.LimitAll)
 	}
 	return nil

@@ -93,7 +93,7 @@ func (r *Report) Multiply(queries int64) error {
 	bytes := float64(r.Rounds)*(float64(r.Frames.Learning)+float64(r.Mixing)*float64(r.Frames.Mixing)) +
 		float64(r.Cooldown)*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge in one direction
 	if most := max(asked*float64(r.Nodes), links*max(numbers, bytes)); most >= 1<<53 {
-		return cli.Usage("the run makes %.3g queries and sends %.3g bytes, want less than 2^53 of each",
+		return cli.Usage("the run makes %.3g queries and sends %.3g bytes, want fewer than 2^53 of each",
 			asked*float64(r.Nodes), links*bytes)
 	}
 	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
