@@ -114,8 +114,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 				"dimension %d", most, want, f.Dim)
 		}
 		w := f.wire()
-		refuse(c.Recover && w.Payload != PayloadRelease, "Recover is set, but the fleet's payload is %q: a device "+
-			"can be replaced only with payload %q", w.Payload, PayloadRelease)
+		refuse(c.Recover && w.Payload != PayloadRelease, "Recover is set, but the fleet's payload is %q, want %q: "+
+			"with other payloads, no device can replace a lost one", w.Payload, PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
 			"Recover is set, but Store is nil: a replacement device must store its start state before sending it")
 		if p != nil && self >= 0 {
@@ -135,8 +135,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors or noise "+
 				"partners of %q, but not all of its neighbors", ErrWithout, c.Without, c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, but the fleet has noise partners: want a key, because a member that relays unsigned "+
-					"offers could replace them")
+				"Key is nil, want a key, because the fleet has noise partners: members relay offers, and could "+
+					"replace unsigned ones")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}
@@ -151,7 +151,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set, but the fleet is not private")
 		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set, but the fleet's members share no noise")
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
-			"Ledger is set, but the fleet is not private: the cost of a run without noise has no bound")
+			"Ledger is set, but the fleet is not private: the privacy cost of a run without noise is unbounded")
 	}
 	switch {
 	case c.Key == nil || c.Keys == nil:

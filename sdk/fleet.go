@@ -186,7 +186,7 @@ func (f *Fleet) plan() (*plan, error) {
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
-			"1..%d, the number of members that must request an early stop", most)
+			"1..%d; stop.members is the number of members that must request an early stop", most)
 	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))

@@ -47,7 +47,7 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 		}
 	}
 	if err != nil {
-		r.log.Warn("a neighbor's checkpoint is discarded", "neighbor", peer.Name, "err", err)
+		r.log.Warn("discarding a neighbor's checkpoint", "neighbor", peer.Name, "err", err)
 	}
 }
 

@@ -389,7 +389,7 @@ func TestRelaysNeedPartnersAndKeys(t *testing.T) {
 	}
 	p := partnered(t, 4, 3, 1)
 	cfg := sdk.Config{Fleet: p, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, p)[0]}
-	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Key is nil, but the fleet has noise partners") {
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Key is nil, want a key, because the fleet has noise partners") {
 		t.Errorf("without keys: %v", err)
 	}
 }

@@ -123,7 +123,8 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 		"false, or no other privacy setting (the settings are %+v)", pr)
 	errs.refuse(pr == Privacy{}, "privacy", struct{}{}, "clip, sigma and delta, or non_private")
 	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
-		pr.LimitAll, "0 (no limit), or at least the value of epsilon_limit (%v), which must then be above 0", pr.EpsilonLimit)
+		pr.LimitAll, "0 (no limit), or a value of at least epsilon_limit (%v); epsilon_limit must then be above 0",
+		pr.EpsilonLimit)
 	if pr.PairSigma == 0 {
 		const want = "0, because pair_sigma is 0 and members share no noise"
 		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)

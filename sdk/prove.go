@@ -93,7 +93,7 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			r.dropSecrets()
 		}
 		return ending{fmt.Errorf("sdk: %q holds a release that this member signed in epoch %d, but this device is at "+
-			"epoch %d: %w, because another device has replaced this device",
+			"epoch %d: another device has replaced this device: %w",
 			by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
 	}
 	for i := range r.claims.Own {
@@ -139,8 +139,8 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 			"release", m.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
-		return fmt.Errorf("sdk: the sender reports completion after release %d, which was made by the lost device "+
-			"that this device has replaced", m.Round)
+		return fmt.Errorf("sdk: the sender reports completion after release %d, but the lost device made that "+
+			"release, not this replacement device", m.Round)
 	}
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		r.expose(e)
 		return nil
 	case e.First.Epoch < r.claims.Epoch:
-		return errors.New("sdk: the evidence of equivocation is about the lost device that this device has replaced")
+		return errors.New("sdk: the evidence of equivocation concerns the lost device, which this device has replaced")
 	}
 	return r.exposed(e, by)
 }

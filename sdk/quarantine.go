@@ -236,7 +236,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 	}
 	cfg := f.machine(p, i, f.units(i, 1), nil)
 	if cfg.Impossible(m.Round, m.Payload()) == nil {
-		return fmt.Errorf("sdk: release %d proves nothing: an honest member could have sent it", m.Round)
+		return fmt.Errorf("sdk: release %d proves no misbehavior: an honest member could have sent it", m.Round)
 	}
 	return nil
 }

@@ -187,7 +187,8 @@ func (r *run) respond(request *admm.Message, name string) error {
 	case r.outbox[request.From] == nil:
 		return errors.New("sdk: the sender asks to replace a device, but the sender is not a neighbor")
 	case !r.releases:
-		return fmt.Errorf("sdk: the sender asks to replace a device, but the fleet's payload is not %q", PayloadRelease)
+		return fmt.Errorf("sdk: the sender asks to replace a device, but only a fleet with payload %q "+
+			"supports replacement devices", PayloadRelease)
 	case r.joining != nil:
 		return nil // the device asks again
 	}

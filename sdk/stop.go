@@ -99,7 +99,7 @@ func (n *Node) Stop(last int) (int, error) {
 	case n.stops.Enough == 0:
 		return refuse("the fleet file lacks stop.members, the number of members that must request an early stop")
 	case !n.claims.Signing():
-		return refuse("the members of the fleet have no keys that could sign a request")
+		return refuse("the fleet's members have no keys, so no member can sign a request")
 	case n.stops.blind:
 		return refuse("the node is replacing a lost device, and does not yet know the progress of the run")
 	}

@@ -29,7 +29,7 @@ func TestStopIsRefused(t *testing.T) {
 		want string
 	}{
 		"no stop":    {one(privateRing(), nil), 0, "the fleet file lacks stop.members"},
-		"no keys":    {one(f, func(_ int, c *sdk.Config) { c.Key, c.Keys = nil, nil }), 0, "the members of the fleet have no keys"},
+		"no keys":    {one(f, func(_ int, c *sdk.Config) { c.Key, c.Keys = nil, nil }), 0, "members have no keys"},
 		"too near":   {one(f, nil), 2, "want 3 or later"},
 		"negative":   {one(f, nil), -1, "want 3 or later"},
 		"the last":   {one(f, nil), 8, "the run ends with round 8 anyway"},

@@ -148,7 +148,7 @@ func (c Config) Validate() error {
 	clients := func(what string, list []int) {
 		for i, j := range list {
 			refuse(j < 0 || int64(j) > math.MaxUint32, "%s is %d, want a client number in 0..2^32-1", what, j)
-			refuse(int64(j) == int64(c.Estimator.Client), "client %d is its own %s", j, what)
+			refuse(int64(j) == int64(c.Estimator.Client), "client %d is listed as its own %s", j, what)
 			refuse(i > 0 && list[i-1] >= j, "%s list is %v, want ascending order without repeats", what, list)
 		}
 	}
@@ -166,23 +166,23 @@ func (c Config) Validate() error {
 		c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
 
 	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil),
-		"NonPrivate cannot be combined with Privacy or Noise")
-	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes, or NonPrivate")
+		"NonPrivate is true, but Privacy or Noise is set")
+	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes unless NonPrivate is true")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v, want 0 in a run without noise", c.GridStep)
 	shared := c.Privacy.Shared != dpmech.Shared{}
 	refuse(shared != (c.PairKey != nil), "only one of PairKey and Privacy.Shared is set, want both or neither")
 	c.checkRecords(refuse)
 	if g := c.Privacy; !c.NonPrivate {
 		err := g.Validate()
-		refuse(err != nil, "Privacy: %w; a run without noise needs NonPrivate", err)
+		refuse(err != nil, "Privacy: %w; for a run without noise, set NonPrivate", err)
 		refuse(err == nil && c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
 			"GridStep is %v, want at most sigma (%v) and at least 2^-12 times the sigma of the local noise (%v)",
 			c.GridStep, g.Sigma, g.Alone().Sigma)
 	}
-	refuse(c.Consensus != nil && !c.Releases, "Consensus needs Releases, because only releases contain the "+
+	refuse(c.Consensus != nil && !c.Releases, "Consensus is set, but Releases is false: only releases contain the "+
 		"neighbors' models")
-	refuse(c.Consensus != nil && c.Robust > 0, "Consensus cannot be combined with Robust (%v): Robust bounds only "+
-		"ADMM steps", c.Robust)
+	refuse(c.Consensus != nil && c.Robust > 0, "Consensus is set, but Robust is %v, want 0: Robust bounds only ADMM "+
+		"steps", c.Robust)
 	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
 	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v, want 0 in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)

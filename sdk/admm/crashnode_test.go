@@ -322,7 +322,7 @@ func (w *world) halt(n *node, err error) {
 	}
 	var back *RollbackError
 	switch {
-	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "and the stored state of this release is damaged"):
+	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "and this client's stored state of that release is damaged"):
 		// This error is expected if the disk also lost the previous slot.
 	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):

@@ -64,8 +64,8 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return m.rolledBack(e, msg.Held)
 	}
 	if reply && msg.Round <= m.lost && msg.Held < m.lost {
-		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, and the stored state of this "+
-			"release is damaged: neither client can continue", msg.From, m.lost))
+		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, and this client's stored state "+
+			"of that release is damaged: neither client can continue", msg.From, m.lost))
 	}
 	if reply {
 		e.probed, e.announce = true, false

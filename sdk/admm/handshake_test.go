@@ -332,7 +332,7 @@ func TestDamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := m.Ready()
-	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, and the stored state of this release is damaged") {
+	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, and this client's stored state of that release is damaged") {
 		t.Errorf("a neighbor that has not: %v", err)
 	}
 }

@@ -200,7 +200,8 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: neighbor %d starts at epoch %d, but had already reached epoch %d",
 			msg.From, msg.Epoch, e.epoch)
 	case msg.Round < 1 || msg.Round > m.farEnd():
-		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
+		return fmt.Errorf("admm: neighbor %d starts after release %d, want a release in 1..%d",
+			msg.From, msg.Round, m.farEnd())
 	}
 	at := msg.Payload()
 	if err := m.checkPlace(msg.Round, at); err != nil {

@@ -245,11 +245,11 @@ func (x *auditor) ledger() error {
 	case named == nil:
 		return nil
 	case x.c.Lifetime == nil:
-		return fmt.Errorf("refers to ledger %s, but the certificate has no field lifetime", named.ID)
+		return fmt.Errorf("refers to ledger %s, but the certificate has no lifetime field", named.ID)
 	}
 	have := x.c.Lifetime.Ledger
 	if have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
-		return fmt.Errorf("refers to ledger %v, but the certificate's field lifetime refers to ledger %v", *named, have)
+		return fmt.Errorf("refers to ledger %v, but the certificate's lifetime field refers to ledger %v", *named, have)
 	}
 	return nil
 }
@@ -283,8 +283,8 @@ func (x *auditor) stopped() error {
 		}
 	}
 	if len(asked) < f.Stop.Members {
-		errs = append(errs, fmt.Errorf("is %d, but only %d members requested an end at or before that round; at "+
-			"least %d must request it", c.EndedAfter, len(asked), f.Stop.Members))
+		errs = append(errs, fmt.Errorf("is %d, but the number of members that requested an end at or before that "+
+			"round is %d, want at least %d", c.EndedAfter, len(asked), f.Stop.Members))
 	}
 	return errors.Join(errs...)
 }

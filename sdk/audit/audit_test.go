@@ -239,9 +239,9 @@ func TestRefusesForgeries(t *testing.T) {
 		"less not covered": {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
 		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: refers to ledger"},
 		"another ledger": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
-			"but the certificate's field lifetime refers to ledger {0000"},
+			"but the certificate's lifetime field refers to ledger {0000"},
 		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
-			"but the certificate's field lifetime refers to ledger {"},
+			"but the certificate's lifetime field refers to ledger {"},
 		"a ledger that cannot be": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Ledger.Seq = 1 << 63

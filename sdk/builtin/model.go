@@ -182,7 +182,7 @@ func (m *Model) Predictor() (*task.Predictor, error) {
 			"that program can use the %d parameters of the model", ErrNoTask, m.Run, len(m.Weights))
 	case OwnFit:
 		return nil, fmt.Errorf("%w: each member of run %q fitted the preprocessing on its own data (\"fit\": \"own\" "+
-			"in the node file), and a model file contains these private values only if it was exported with them",
+			"in the node file), and this model file was exported without the fitted values, because they are private",
 			ErrNoTask, m.Run)
 	}
 	return m.Task.Predictor(m.Weights)

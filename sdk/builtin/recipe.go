@@ -89,8 +89,8 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 }
 
 // ErrZeroStart is wrapped by the error for a fleet whose model is a perceptron and whose start vector, x0, is zero.
-var ErrZeroStart = errors.New("x0 is all zeros, want a nonzero start vector: the gradient of a perceptron is zero at " +
-	"zero")
+var ErrZeroStart = errors.New("x0 is all zeros, where the gradient of a perceptron is zero: want a nonzero start " +
+	"vector")
 
 // standsStill reports whether the model is a perceptron that starts at the zero vector, where its gradient is zero.
 func standsStill(m task.ModelSpec, fleet *sdk.Fleet) bool {

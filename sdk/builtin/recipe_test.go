@@ -274,7 +274,7 @@ func TestTaskFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Fleet.Dim, f.Fleet.Task = r.Dim(), task
-	if _, err := f.Marshal(); err == nil || !strings.Contains(err.Error(), "x0 is all zeros, want a nonzero start") {
+	if _, err := f.Marshal(); err == nil || !strings.Contains(err.Error(), "want a nonzero start vector") {
 		t.Errorf("a perceptron that starts at zero: %v", err)
 	}
 	f.Fleet.X0, f.X0File = r.Start(1), "x0.bin"

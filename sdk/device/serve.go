@@ -90,7 +90,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	}
 	unlink, err := d.openControl(func() { stop(ErrStopped) })
 	if err != nil {
-		d.say("control: %v; the node runs without a control socket: stop the node with a signal", err)
+		d.say("control: %v; the node runs without a control socket, so only a signal can stop it", err)
 	}
 	if d.manager.socket != "" {
 		work.Go(func() { d.report(ctx) })

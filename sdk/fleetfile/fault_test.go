@@ -323,8 +323,8 @@ func TestSharingFaults(t *testing.T) {
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 1e7`,
 			`privacy.epsilon_limit_all is 1e+07, want 0 (no limit), or more than 0 and at most 1e6`),
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 7`,
-			"privacy.epsilon_limit_all is 7, want 0 (no limit), or at least the value of epsilon_limit (8), which must then be above 0"),
-		one("    \"epsilon_limit\": 8,\n", "", "privacy.epsilon_limit_all is 40, want 0 (no limit), or at least epsilon_limit (0)"),
+			"privacy.epsilon_limit_all is 7, want 0 (no limit), or a value of at least epsilon_limit (8); epsilon_limit must then be above 0"),
+		one("    \"epsilon_limit\": 8,\n", "", "privacy.epsilon_limit_all is 40, want 0 (no limit), or a value of at least epsilon_limit (0)"),
 		one(`"clip": 0.1`, `"clip": 0.1, "non_private": true`,
 			`privacy.non_private is true, want false, or no other privacy setting (the settings are {NonPrivate:true Clip:0`).
 			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),

@@ -159,7 +159,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 		errs = append(errs, ErrNoLedger)
 	case !private && n.Ledger != "":
 		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want no ledger: the fleet is not private, and the "+
-			"cost of a run without noise has no bound", n.Ledger))
+			"privacy cost of a run without noise is unbounded", n.Ledger))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err

@@ -81,7 +81,7 @@ func New(cfg Config) (*Monitor, error) {
 		return nil, errors.New("monitor: Fleet is nil")
 	}
 	if !slices.Contains(cfg.Fleet.Members, cfg.Name) {
-		return nil, errors.New("monitor: Name is not a member of the fleet")
+		return nil, errors.New("monitor: Name matches no member of the fleet")
 	}
 	m := &Monitor{cfg: cfg, now: time.Now, pending: make(chan scored, 1), quit: make(chan struct{}), phase: Starting}
 	m.asked = Unknown()

@@ -31,7 +31,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 		select {
 		case err = <-o.opened:
 		case <-ctx.Done():
-			err = fmt.Errorf("scorer: %w before every worker has sent its hello", context.Cause(ctx))
+			err = fmt.Errorf("scorer: not every worker has sent its hello: %w", context.Cause(ctx))
 		}
 		if err != nil {
 			return nil, errors.Join(err, o.Close())

@@ -17,7 +17,7 @@ func NewHead(h dpmech.Head) (Head, error) {
 	id, errID := hex.DecodeString(h.ID)
 	sum, errSum := hex.DecodeString(h.Hash)
 	if err := errors.Join(errID, errSum); err != nil {
-		return Head{}, fmt.Errorf("signed: id or hash of the ledger: %w", err)
+		return Head{}, fmt.Errorf("signed: ledger ID or hash: %w", err)
 	}
 	s := Head{Seq: uint64(h.Seq)}
 	copy(s.ID[:], id)

@@ -49,8 +49,8 @@ func Open(dir string) (*Dir, error) {
 	}
 	lock, err := lockFile(filepath.Join(dir, lockName), os.O_CREATE)
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("state: another process has the lock of the store in %s (%w): stop that process, "+
-			"or give this node a directory of its own", dir, err)
+		return nil, fmt.Errorf("state: another process has locked the store in %s (%w): stop that process, or give "+
+			"this node a directory of its own", dir, err)
 	}
 	if err != nil {
 		return nil, named(err)
@@ -201,7 +201,7 @@ func (d *Dir) Save(r Record) error {
 		return d.err
 	}
 	if err := d.save(r); err != nil {
-		d.err = fmt.Errorf("%w (saving round %d; the store in %s refuses further saves until it is opened again)",
+		d.err = fmt.Errorf("%w (saving round %d; the store in %s accepts no more saves until it is opened again)",
 			err, r.Round, d.dir)
 		return d.err
 	}
@@ -213,7 +213,7 @@ func (d *Dir) save(r Record) error {
 	case r.Round < 0:
 		return errors.New("state: the round is negative, want 0 or more")
 	case newest >= 0 && r.Round != newest+1:
-		return fmt.Errorf("state: the record does not follow round %d, the newest round", newest)
+		return fmt.Errorf("state: the record has round %d, want %d, the round after the newest", r.Round, newest+1)
 	case len(r.Note) > MaxNote:
 		return fmt.Errorf("state: the note has %d bytes, want at most %d", len(r.Note), MaxNote)
 	case r.Note != "" && !json.Valid([]byte(r.Note)):

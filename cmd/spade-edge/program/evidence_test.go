@@ -142,7 +142,7 @@ func TestImpossibleReleaseIsEvidence(t *testing.T) {
 		want string
 	}{
 		"impossible":     {"b", 9e29, cli.ExitDone, "the signatures are good"},
-		"possible":       {"b", 3, cli.ExitFailed, "it does not count: release 3 proves nothing: an honest member could have sent it"},
+		"possible":       {"b", 3, cli.ExitFailed, "it does not count: release 3 proves no misbehavior: an honest member could have sent it"},
 		"by another one": {"a", 9e29, cli.ExitFailed, "it does not count: "},
 	} {
 		key, _ := tr.signedBy(t, c.by)
