@@ -50,7 +50,7 @@ func TestFalseOffersAreRefused(t *testing.T) {
 			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Epoch = 1 }) },
 			"the sender is at epoch 0, but offers a key of epoch 1"},
 		{"for later", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Round = 2 }) },
-			`the offer of \"b\" in epoch 0 starts at release 2, want release 1..1`},
+			`the offer from \"b\" in epoch 0 starts at release 2, want release 1..1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := sharedRing()

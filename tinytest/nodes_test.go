@@ -143,4 +143,4 @@ func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Tra
 }
 
 // errOver stops nodes that are still waiting for a final message, which may have been lost.
-var errOver = errors.New("every node has its last release")
+var errOver = errors.New("every node has made its last release")

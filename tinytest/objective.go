@@ -91,7 +91,7 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 // Loss implements [zoest.Oracle]. It fails if the length of x is not d or the sample is not in 0..m-1.
 func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if len(x) != len(l.least) || sample < 0 || sample >= len(l.rows) {
-		return 0, fmt.Errorf("tinytest: the query is for sample %d at a point with %d coordinates, want a sample in "+
+		return 0, fmt.Errorf("tinytest: found a query for sample %d at a point with %d coordinates, want sample "+
 			"0..%d and %d coordinates", sample, len(x), len(l.rows)-1, len(l.least))
 	}
 	return l.at(x, sample), nil

@@ -51,7 +51,7 @@ func (s *memStore) do(f func() error) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if s.err == nil && s.disk.open != s {
-		s.err = errors.New("tinytest: another process has opened the store since")
+		s.err = errors.New("tinytest: another process has since opened the store")
 	}
 	if s.err == nil {
 		s.err = f()
@@ -67,7 +67,7 @@ func (s *memStore) Load() (all []state.Record, err error) {
 func (s *memStore) Save(r state.Record) error {
 	return s.do(func() error {
 		if all := s.disk.records; r.Round < 0 || len(all) > 0 && r.Round != all[0].Round+1 {
-			return errors.New("tinytest: the saved round does not follow the previous round")
+			return errors.New("tinytest: the round to be saved does not follow the last saved round")
 		}
 		s.disk.records = lastTwo(copyOf([]state.Record{r}), s.disk.records)
 		return nil

@@ -18,7 +18,7 @@ import (
 // only on its query. It makes about 20 queries for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
-		return fmt.Errorf("tinytest: oracle: dim is %d and samples is %d, want at least 1 for each", dim, samples)
+		return fmt.Errorf("tinytest: oracle: found dim = %d and samples = %d, want both to be at least 1", dim, samples)
 	}
 	c := &oracleTrial{oracle: o}
 	for p := range 3 {

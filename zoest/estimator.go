@@ -224,7 +224,7 @@ func (e *Estimator) draw() {
 // or the number of losses is wrong, Answer returns an error and accepts none of them, and the queries remain open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
-		return fmt.Errorf("zoest: found %d answers, want %d, one for each open query", len(losses), len(e.open))
+		return fmt.Errorf("zoest: found %d answers, want %d (one for each open query)", len(losses), len(e.open))
 	}
 	for i, loss := range losses {
 		if !Usable(loss) {

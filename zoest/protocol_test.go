@@ -182,7 +182,7 @@ func TestAnswerWithoutQuery(t *testing.T) {
 	refused := func(e *Estimator, when string) {
 		before := state(e)
 		err := e.Answer(1)
-		if err == nil || err.Error() != "zoest: found 1 answers, want 0, one for each open query" {
+		if err == nil || err.Error() != "zoest: found 1 answers, want 0 (one for each open query)" {
 			t.Errorf("%s: Answer returns %v", when, err)
 		}
 		if state(e) != before {

@@ -191,7 +191,7 @@ func (s *scan) validate() (contents, error) {
 			last = fmt.Sprintf("the release of round %d", s.log.newest)
 		}
 		if c.newest >= 0 {
-			left = fmt.Sprintf("the newest whole state, in %s, is of round %d", s.path(c.newest&1), c.newest)
+			left = fmt.Sprintf("the newest intact state, in %s, belongs to round %d", s.path(c.newest&1), c.newest)
 		}
 		for i, sl := range s.slots {
 			if sl.fault != nil {

@@ -68,8 +68,8 @@ func ParseJournal(text []byte) (*Journal, error) {
 	for i, l := range lines {
 		switch {
 		case (i == 0) != (l.Fleet != nil):
-			return nil, fmt.Errorf("state: journal: line %d: want the fields run, fleet and member in the first "+
-				"line, and in no other line", i+1)
+			return nil, fmt.Errorf("state: journal: line %d: want the fields run, fleet and member in the first line "+
+				"only", i+1)
 		case i == 0:
 			j.Run, j.Member = l.Run, l.Member
 			copy(j.Fleet[:], l.Fleet)

@@ -138,12 +138,12 @@ func missing(path string, err error) error {
 		return fmt.Errorf("state: ledger: %w", err)
 	}
 	if m, _ := readMark(path); m != nil {
-		return fmt.Errorf("state: ledger: %w: the ledger was deleted: its mark %s shows %d reservations; "+Restore, err,
-			markPath(path), m.Seq)
+		return fmt.Errorf("state: ledger: %w: the ledger was deleted, but its mark %s shows %d "+
+			"reservations; "+Restore, err, markPath(path), m.Seq)
 	}
 	if used(path) {
-		return fmt.Errorf("state: ledger: %w: the ledger and its mark were deleted: %s shows that runs have used the "+
-			"ledger; "+Restore, err, headsPath(path))
+		return fmt.Errorf("state: ledger: %w: the ledger and its mark were deleted, but %s shows that runs have used "+
+			"the ledger; "+Restore, err, headsPath(path))
 	}
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
@@ -165,8 +165,8 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 			l.log.settle(*m)
 		}
 	case l.log.seq() > 0 || used(l.path):
-		err = fmt.Errorf("its mark %s is missing: only the mark shows whether the ledger is the newest copy and which releases may "+
-			"have been sent, so nothing may be released; "+Restore, markPath(l.path))
+		err = fmt.Errorf("its mark %s is missing: only the mark shows whether the ledger is the newest copy and "+
+			"which releases may have been sent; "+Restore, markPath(l.path))
 	}
 	return torn, l.fault(err)
 }

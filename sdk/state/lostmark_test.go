@@ -24,7 +24,7 @@ func TestLostMark(t *testing.T) {
 		"mark": {2, false, []string{".mark"}, []string{"its mark ", "only the mark shows whether the ledger is the newest copy",
 			"restore the newest copy of ledger and mark together", "a new ledger whose limit excludes all"}},
 		"mark, cut off":   {0, true, []string{".mark"}, []string{"its mark ", "restore the newest copy of ledger and mark together"}},
-		"ledger":          {2, false, []string{""}, []string{"the ledger was deleted: its mark", "restore the newest copy of ledger and mark together"}},
+		"ledger":          {2, false, []string{""}, []string{"the ledger was deleted, but its mark", "restore the newest copy of ledger and mark together"}},
 		"ledger and mark": {2, true, []string{"", ".mark"}, []string{"the ledger and its mark were deleted", "restore the newest copy of ledger and mark together"}},
 		"never used":      {0, false, []string{"", ".mark"}, []string{"if this data set was never used before"}},
 	} {

@@ -80,7 +80,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 		return s, errors.New("is shorter than its header states")
 	}
 	if length+uint64(note) > math.MaxInt-slotOverhead || round > math.MaxInt {
-		return s, fmt.Errorf("has a round (%d) or a length in its header that is too large for this machine", round)
+		return s, fmt.Errorf("has a header with a round (%d) or a length that is too large for this machine", round)
 	}
 	s.Round = int(round)
 	all := make([]byte, slotHeader+int(length)+int(note)+sha256.Size)

@@ -82,7 +82,7 @@ func (n *numbers) fault(file string) error {
 			"file, and no thousands separators", file, n.comma, n.point)
 	case n.either != "" && n.comma == "":
 		return fmt.Errorf("task: %s: %s %s, and no other number in the file shows which of the two is meant: write "+
-			"it with a decimal point, or without a separator", file, n.either, eitherFault)
+			"the number with a decimal point, or without a separator", file, n.either, eitherFault)
 	}
 	return nil
 }

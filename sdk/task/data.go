@@ -104,8 +104,8 @@ func (d *Data) checkColumns(want int) error {
 		return fmt.Errorf("task: data set has %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
 	}
 	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len()) {
-		return fmt.Errorf("task: data set has %d targets, want %d (one for each sample), and a valid Range",
-			len(d.Target), d.Len())
+		return fmt.Errorf("task: data set has %d targets, want %d (one for each sample); a data set with "+
+			"targets also needs a valid Range", len(d.Target), d.Len())
 	}
 	return checkLabels(d.Y, d.Classes)
 }

@@ -98,7 +98,7 @@ func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	r := &csvFile{Reader: cr, name: name}
 	r.header(record)
 	if len(r.names) == 0 {
-		return nil, fmt.Errorf("task: %s: the first line is empty, want the names of columns", name)
+		return nil, fmt.Errorf("task: %s: the first line is empty, want the column names", name)
 	}
 	r.columns = l(r)
 	return r, nil

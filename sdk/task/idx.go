@@ -29,7 +29,7 @@ func loadIDX(dir string) (train, test *table, err error) {
 		return nil, nil, fmt.Errorf("task: %w", err)
 	}
 	if train, err = loadIDXPair(dir, "train-", ""); err == nil && train == nil {
-		err = fmt.Errorf("task: %s: no train-images-idx3-ubyte or images-idx3-ubyte in the folder, plain or with .gz", dir)
+		err = fmt.Errorf("task: %s: the folder has no train-images-idx3-ubyte or images-idx3-ubyte (plain or .gz)", dir)
 	}
 	if err == nil {
 		test, err = loadIDXPair(dir, "t10k-", "test-")
@@ -59,8 +59,8 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	}
 	switch first, second := exists(prefix), exists(other); {
 	case first && second:
-		return nil, fmt.Errorf("task: %s: found both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want only one",
-			dir, prefix, other)
+		return nil, fmt.Errorf("task: %s: found both %simages-idx3-ubyte and %simages-idx3-ubyte (or "+
+			"their label files), want only one of them", dir, prefix, other)
 	case !first && !second:
 		return nil, nil
 	case second:
@@ -88,7 +88,7 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 
 func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, path string, err error) {
 	if path = findIDX(dir, name); path == "" {
-		return nil, nil, "", fmt.Errorf("task: %s: no %s in the folder, plain or with .gz", dir, name)
+		return nil, nil, "", fmt.Errorf("task: %s: the folder has no %s (plain or .gz)", dir, name)
 	}
 	file, err := regular.Open(path, os.O_RDONLY, 0, mostData)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestLoadIDXFaults(t *testing.T) {
 		"nothing": {map[string][]byte{"train-images-idx3-ubyte": nil, "train-labels-idx1-ubyte": nil},
 			[]string{"train-images-idx3-ubyte: ends after 0", "train-labels-idx1-ubyte: ends after 0"}},
 		"test labels gone": {map[string][]byte{"t10k-images-idx3-ubyte": threeImages},
-			[]string{"no t10k-labels-idx1-ubyte in the folder"}},
+			[]string{"the folder has no t10k-labels-idx1-ubyte"}},
 		"counts": {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{2}, 6, 7)},
 			[]string{"train-images-idx3-ubyte holds 3 images", "train-labels-idx1-ubyte holds 2 labels"}},
 		"two test sets": {map[string][]byte{"t10k-images-idx3-ubyte": nil, "test-images-idx3-ubyte": nil},
@@ -156,7 +156,7 @@ func TestLoadIDXFaults(t *testing.T) {
 		}
 	}
 	if _, err := Load(Spec{Source: "idx:" + t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "no train-images-idx3-ubyte or images-idx3-ubyte in the folder") {
+		!strings.Contains(err.Error(), "the folder has no train-images-idx3-ubyte or images-idx3-ubyte") {
 		t.Errorf("empty folder: %v", err)
 	}
 	if _, err := Load(Spec{Source: "idx:/no/such/folder"}); err == nil ||

@@ -46,7 +46,7 @@ func TestMessyFiles(t *testing.T) {
 		"empty lines at the end":      {clean + "\n,,\n , ,\n\n", Spec{}, want},
 		"empty columns at the end":    {"a,b,y,,\n1,2.5,no,,\n-3,40,yes\n", Spec{}, want},
 		"a cell below no name":        {"a,b,y,\n1,2.5,no,\n-3,40,yes,7\n", Spec{}, `line 3: 4 cells, want 3 as in the header`},
-		"no names":                    {" \n1,2.5,no\n", Spec{}, "the first line is empty, want the names of columns"},
+		"no names":                    {" \n1,2.5,no\n", Spec{}, "the first line is empty, want the column names"},
 		"cells behind the last name":  {"a,b,y\n1,2.5,no,,\n-3,40,yes,\n", Spec{}, want},
 		"one name twice":              {"a,b,a,y\n", Spec{}, `columns 1 and 3 are both called "a"`},
 		"ragged":                      {"a,b,y\n1,2.5,no\n3,yes\n", Spec{}, "line 3: 2 cells, want 3 as in the header"},

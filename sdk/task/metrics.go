@@ -76,7 +76,7 @@ type NumberMetrics struct {
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
-		return nil, fmt.Errorf("task: found %d predicted classes for %d samples, with %d probabilities and %d classes, want one prediction per sample, and probabilities only with 2 classes", len(said), n,
+		return nil, fmt.Errorf("task: found %d predicted classes for %d samples, want at least one sample and as many predicted classes; found %d probabilities and %d classes, want no probabilities, or 2 classes and one probability for each sample", len(said), n,
 			len(probability), classes)
 	}
 	if err := checkLabels(is, classes); err != nil {
@@ -193,7 +193,7 @@ func placements(a, b []float64) (wins uint64, variance float64) {
 func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || !finite(is) || !finite(said) {
-		return nil, fmt.Errorf("task: found %d predicted numbers for %d samples, want one finite number for each sample, and at least one sample", len(said), n)
+		return nil, fmt.Errorf("task: found %d predicted numbers for %d samples, want at least one sample and as many predicted numbers, all finite", len(said), n)
 	}
 	center, _ := moments(is)
 	size, square, own, ownSize := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)

@@ -49,8 +49,8 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 			r.Round, before.Round)}
 	}
 	if after := peer.Held.Of(r.Round + 1); after != nil && !follows(after, &r) {
-		return nil, fmt.Errorf("trust: signed release %d is not the predecessor to which the sender's signed release "+
-			"%d refers", r.Round, after.Round)
+		return nil, fmt.Errorf("trust: signed release %d differs from the release that the sender's signed release "+
+			"%d continues", r.Round, after.Round)
 	}
 	peer.Held = peer.Held.Add(r)
 	return &r, nil
@@ -81,7 +81,8 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 		return false, err
 	}
 	if before := peer.Taken(r.Round - 1); before != nil && before.Statement.Epoch == r.Epoch && r.Prev != before.Statement.ID(peer.Scope) {
-		return false, Fork{fmt.Errorf("trust: signed release %d does not continue release %d, which this node has used",
+		return false, Fork{fmt.Errorf("trust: signed release %d does not continue the sender's release %d, which "+
+			"this node has already used",
 			r.Round, r.Round-1)}
 	}
 	return took.Epoch < peer.Held.Last().Epoch, nil

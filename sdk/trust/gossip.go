@@ -343,7 +343,7 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 		return nil, nil, err
 	case s.Round != m.Round || s.Round > g.begun+len(g.members): // a member n edges away is at most n releases ahead
 		return nil, nil, fmt.Errorf("trust: found a question about release %d in a message of release %d, want the "+
-			"same release in both, and release %d or earlier", s.Round, m.Round, g.begun+len(g.members))
+			"same release in both, and at most release %d", s.Round, m.Round, g.begun+len(g.members))
 	case s.Member == g.self || s.Round < g.begun-g.window || !g.compared(s):
 		return nil, nil, nil
 	}

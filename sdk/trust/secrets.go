@@ -103,7 +103,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 		least, most = 1, 1
 	}
 	if o.Epoch > admm.MaxTakeovers || o.Round < least || o.Round > most {
-		return false, fmt.Errorf("trust: the offer of %q in epoch %d starts at release %d, want release %d..%d and "+
+		return false, fmt.Errorf("trust: the offer from %q in epoch %d starts at release %d, want release %d..%d and "+
 			"an epoch of at most %d", member, o.Epoch, o.Round, least, most, admm.MaxTakeovers)
 	}
 	for i := range known {

@@ -166,7 +166,7 @@ func (f *frame) checkSigned() error {
 	}
 	switch n, stops, relayed := len(f.Offer), len(f.Stops), len(f.Relayed); {
 	case total > maxSigned:
-		return fmt.Errorf("own, proof, other and countersign: found %d bytes in total, wanted at most %d", total,
+		return fmt.Errorf("fields own, proof, other and countersign: found %d bytes in total, wanted at most %d", total,
 			maxSigned)
 	case n != 0 && n != signed.Size:
 		return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.Size)

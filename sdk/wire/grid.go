@@ -135,8 +135,8 @@ func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 		if q := uint(bits.TrailingZeros64(^r.acc)); q < riceEscape {
 			z = uint32(q)<<k | uint32(r.acc>>(q+1))&(1<<k-1)
 			if uint64(q)<<k > 1<<32-1 {
-				return nil, fmt.Errorf("number %d: found %d leading ones in a Rice code with parameter %d, wanted a "+
-					"number of at most 32 bits", i, q, k)
+				return nil, fmt.Errorf("number %d: found a Rice code with %d leading ones and parameter %d, wanted "+
+					"the code of a number of at most 32 bits", i, q, k)
 			}
 			r.skip(q + 1 + k)
 		} else {

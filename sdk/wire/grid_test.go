@@ -242,7 +242,7 @@ func TestDecodeRefusesPacked(t *testing.T) {
 		{"Rice run without end", rice(0, ones...), "found the end of the data inside a number"}, // 52 bits for each escape
 		{"run to the end", rice(30, ones[:200]...), "number 0: found the value 4294967295 in an escape code, wanted at least 21474836480"},
 		{"needless escape", rice(4, 0xff, 0xff, 0x0f, 0, 0, 0, 0), "number 0: found the value 0 in an escape code, wanted at least 320"},
-		{"more than 32 bits", rice(30, 0x0f), "number 0: found 4 leading ones in a Rice code with parameter 30, wanted a number of at most 32 bits"},
+		{"more than 32 bits", rice(30, 0x0f), "number 0: found a Rice code with 4 leading ones and parameter 30, wanted the code of a number of at most 32 bits"},
 		{"bits left over", rice(0, append(make([]byte, 12), 0x10)...), "found bits 0b1 after the last number, wanted zeros"},
 		{"Rice code and more", rice(0, make([]byte, 14)...), "grid: found 1 bytes after the last block, wanted none"},
 	} {

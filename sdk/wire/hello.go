@@ -112,7 +112,7 @@ func decodeHello(b []byte) (h Hello, err error) {
 	case len(e.Fleet) != len(h.Fleet):
 		return h, fmt.Errorf("fleet: found %d bytes, wanted %d", len(e.Fleet), len(h.Fleet))
 	case len(e.Sections)%4 != 0:
-		return h, fmt.Errorf("sections: found %d bytes, wanted 4 for each section", len(e.Sections))
+		return h, fmt.Errorf("sections: found %d bytes, wanted a multiple of 4", len(e.Sections))
 	}
 	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec, Adapter: e.Adapter}
 	for sum := range slices.Chunk(e.Sections, 4) {

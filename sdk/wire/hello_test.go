@@ -192,7 +192,7 @@ var malformedHellos = []struct {
 	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 8, 0),
 		"cbor: found unknown field at map element index 5"},
 	{"sections empty", withSections([]byte{}), "wanted deterministic CBOR"},
-	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted 4 for each section"},
+	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted a multiple of 4"},
 	{"17 sections", withSections(make([]byte, 68)), "sections: found 17, wanted at most 16"},
 	{"sections of 1 GiB", withSections(raw{0x5a, 0x40, 0, 0, 0, 0}), "unexpected EOF"},
 	{"sections null", withSections(nil), "wanted deterministic CBOR"},

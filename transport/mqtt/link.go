@@ -66,8 +66,8 @@ func (l *link) work(ctx context.Context) {
 				attempts, brief = 0, 0
 			}
 			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers give no reason
-				why = fmt.Errorf("%w, repeatedly and soon after connecting: either another client, such as a copy of "+
-					"this node, uses the client id %s, or the broker ends every connection", why, l.self)
+				why = fmt.Errorf("%w, repeatedly and soon after this node connected: either another client, such as "+
+					"a copy of this node, uses the client id %s, or the broker ends every connection", why, l.self)
 			}
 			l.leave(why)
 		}

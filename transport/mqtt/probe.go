@@ -108,7 +108,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	case <-time.After(t.cfg.timing.answer / 4):
 	case <-ctx.Done():
 	}
-	return fmt.Errorf("cannot read %s: the broker accepted the subscription, but did not deliver a message published "+
-		"there: %w", l.filter(),
+	return fmt.Errorf("cannot read %s: the broker accepted the subscription, but did not deliver a test message: %w",
+		l.filter(),
 		&refusal{code: reasonNotAuthorized})
 }

@@ -102,7 +102,7 @@ func (t *Transport) Peers() []transport.PeerStatus {
 	return all
 }
 
-var errNoAddress = errors.New("the peer has no address and has not dialed")
+var errNoAddress = errors.New("the peer has no address and has not connected to this node")
 
 func (p *peer) now() transport.PeerStatus {
 	p.mu.Lock()

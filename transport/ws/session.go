@@ -267,7 +267,7 @@ func (s *session) takeCredit(n int, r io.Reader) error {
 
 func (s *session) takeFrame(n int, r io.Reader) error {
 	if !s.p.enqueue() {
-		return refusal{fmt.Errorf("received more than the %d frames that the receiver has room for", window)}
+		return refusal{fmt.Errorf("received more frames than the %d that the receiver has room for", window)}
 	}
 	frame := make([]byte, n)
 	if err := s.c.readBody(r, frame); err != nil {

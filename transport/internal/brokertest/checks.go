@@ -80,7 +80,7 @@ func OtherFleet(t *testing.T, open Opener) {
 		s.Hello = func(string) []byte { return []byte(fleet) }
 		s.CheckHello = func(_ string, hello []byte) error {
 			if string(hello) != fleet {
-				return fmt.Errorf("method differs: %q, want %q", hello, fleet)
+				return fmt.Errorf("method differs: found %q, want %q", hello, fleet)
 			}
 			return nil
 		}

@@ -85,7 +85,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	[][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	over := errors.New("every node has its last release") // ends nodes that wait for a lost final message
+	over := errors.New("every node has made its last release") // ends nodes that wait for a lost final message
 	transcript := sim.NewTranscript(len(n.Samples), func(round int, _ [][]float32) {
 		if round == n.Fleet.Method.Last() {
 			cancel(over)

@@ -295,8 +295,8 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 // this number is too large for the two-byte field in an envelope.
 func Pieces(length, size int) (int, error) {
 	if size < 1 || max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
-		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, because a message that the broker "+
-			"accepts has room for only %d bytes of the frame", length, maxPieces, max(0, size))
+		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages: the broker's message limit leaves "+
+			"room for only %d bytes of the frame in each", length, maxPieces, max(0, size))
 	}
 	return max(1, (length+size-1)/size), nil
 }
