@@ -179,7 +179,7 @@ func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 // known checks that a received frame was sent by the member that Recv named.
 func (tr *trial) known(at int, a arrival) error {
 	if a.err != nil {
-		return fmt.Errorf("Recv failed at %q: %w", tr.names[at], a.err)
+		return fmt.Errorf("at %q, Recv failed: %w", tr.names[at], a.err)
 	}
 	from, ok := tr.sent[string(a.frame)]
 	if !ok {
