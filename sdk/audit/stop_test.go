@@ -47,8 +47,8 @@ func TestEarlyEnd(t *testing.T) {
 	}{
 		"says nothing":      {func(c *dpmech.Certificate) { c.EndedAfter, c.Stops = 0, nil }, "head: is release 5, the last of 5 releases, want the last of 3"},
 		"one stop":          {func(c *dpmech.Certificate) { c.Stops = c.Stops[:1] }, "the number of members that requested an end at or before that round is 1, want at least 2"},
-		"one member twice":  {func(c *dpmech.Certificate) { c.Stops[1] = wish(0, 3, "a") }, "1 members requested"},
-		"a later one":       {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 4, "d") }, "1 members requested"},
+		"one member twice":  {func(c *dpmech.Certificate) { c.Stops[1] = wish(0, 3, "a") }, "requested an end at or before that round is 1, want at least 2"},
+		"a later one":       {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 4, "d") }, "requested an end at or before that round is 1, want at least 2"},
 		"signed by another": {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 3, "b") }, "stops[1]: signed: stop 3"},
 		"no stop at all":    {func(c *dpmech.Certificate) { c.Stops[1] = "zz" }, "stops[1]:"},
 		"too early an end": {func(c *dpmech.Certificate) {

@@ -111,7 +111,7 @@ func ReadSecret(path, kind string) (string, error) {
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		return "", fmt.Errorf("fleetfile: %s %s has mode %04o, want 0600, because other users can access it; run "+
-			"chmod 600 %[2]s, and replace the secret in the file if another user may have read it", kind, path, mode)
+			"chmod 600 %[2]s, and replace the file's content if another user may have read it", kind, path, mode)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

@@ -73,7 +73,7 @@ func TestCertificateAgainstLedger(t *testing.T) {
 		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "differs from the state of ledger"},
 		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "differs from the state of ledger"},
 		"hash":         {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
-		"id":           {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "another ledger"},
+		"id":           {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "this is a different ledger"},
 		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "lifetime is missing"},
 	} {
 		changed := cloneCertificate(t, c)

@@ -137,7 +137,7 @@ func TestLedgerRollback(t *testing.T) {
 	}
 	_, elsewhere := newLedger(t, nil)
 	put(mark, copyOf(markPath(elsewhere)))
-	refused(t, path, "another ledger")
+	refused(t, path, "this is a different ledger")
 }
 
 // TestLedgerIsTamperEvident checks that changing a byte, removing a line or exchanging two lines is always detected.

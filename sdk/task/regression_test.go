@@ -152,8 +152,8 @@ func TestTargetFaults(t *testing.T) {
 		"data set has 9 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
 		"data set has 8 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
 		"data set has 0 targets":              ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
-		"want 9 (one for each sample), and a": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{1, 1} })),
-		"9 targets, want 9 (one for each sa":  ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
+		"a valid Range":                       ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{1, 1} })),
+		"9 targets, want 9 (one for each sam": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
 	} {
 		if _, err := m.Loss(context.Background(), make([]float32, 2), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %s", err, want)

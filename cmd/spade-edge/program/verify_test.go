@@ -178,7 +178,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	other := newNotary(t, dpmech.Client)
 	other.file, other.keys = n.file, n.keys
 	second := other.certify(t, func(c *dpmech.Certificate) { c.Head = hex.EncodeToString(n.head.Append(nil)) })
-	refused("another ledger", good, "another ledger", "-ledger", other.path("ledger.json"))
+	refused("another ledger", good, "this is a different ledger", "-ledger", other.path("ledger.json"))
 	refused("another ledger", second, "head: refers to ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"run: is study, want trial": func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
