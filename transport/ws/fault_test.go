@@ -126,7 +126,7 @@ func TestProtocolFaults(t *testing.T) {
 			for range window + 1 {
 				r.put(t, kindFrame, 0, nil)
 			}
-		}, "more than the 4 frames"},
+		}, "more frames than the 4"},
 		{"text", func(t *testing.T, r *raw) {
 			// This is an empty text message (RFC 6455, section 5.2), masked with zeros.
 			if _, err := r.tls.Write([]byte{0x81, 0x80, 0, 0, 0, 0}); err != nil {
