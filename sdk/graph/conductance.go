@@ -119,7 +119,7 @@ func spectral(m int, w, lambda2 float64) float64 {
 // positive definiteness", BIT 46, 2006).
 func (g *Graph) surely(lambda float64) float64 {
 	n := g.N()
-	a := square(n)
+	a := matrix(n, n)
 	trace := 0.0
 	for i, near := range g.neighbors {
 		for j := range a[i] {

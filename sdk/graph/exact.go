@@ -63,7 +63,7 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 // of two units in the last place, plus one unit for each link of the row.
 func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	n := g.N()
-	a = square(n)
+	a = matrix(n, n)
 	ground := slices.Repeat([]float64{1}, n)
 	for _, e := range g.edges {
 		if !gone[e[0]] && !gone[e[1]] {
@@ -140,10 +140,8 @@ func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (re
 		resistances[i] = row[i] - float64(row[v]*row[v])/a[v][v]
 	}
 	e, h := 4*error*most, 1.0
-	columns := make([][]float64, len(near))
-	flat := make([]float64, len(near)*len(a))
+	columns := matrix(len(near), len(a))
 	for x, u := range near {
-		columns[x], flat = flat[:len(a)], flat[len(a):]
 		copy(columns[x], a[u])
 		axpy(columns[x], -a[u][v]/a[v][v], a[v])
 		sum := float64(-e * float64(len(a)))
@@ -170,11 +168,12 @@ func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (re
 	return resistances, share
 }
 
-func square(n int) [][]float64 {
-	flat := make([]float64, n*n)
-	m := make([][]float64, n)
+// matrix returns a zero matrix whose rows share one allocation.
+func matrix(rows, columns int) [][]float64 {
+	flat := make([]float64, rows*columns)
+	m := make([][]float64, rows)
 	for i := range m {
-		m[i], flat = flat[:n:n], flat[n:]
+		m[i], flat = flat[:columns:columns], flat[columns:]
 	}
 	return m
 }
