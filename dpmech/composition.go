@@ -112,7 +112,7 @@ func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error
 	return c.life.Limit.allows(c.life.Total(), after.plus(cost), what)
 }
 
-// Last returns the highest counted round of a run, or 0 if there is none.
+// Last returns the highest counted round of a run, or 0 if no round is counted.
 func (c *Composition) Last(id RunID) int {
 	f := Filter{spends: c.life.spends(id)}
 	return f.Last()

@@ -229,7 +229,7 @@ func (f *Filter) add(round int, g Gaussian) {
 // Total returns the cost of all counted releases, in zCDP, rounded up.
 func (f *Filter) Total() Total { return sumSpends(f.spends) }
 
-// Last returns the highest counted round, or 0 if there is none.
+// Last returns the highest counted round, or 0 if no round is counted.
 func (f *Filter) Last() int {
 	if len(f.spends) == 0 {
 		return 0
@@ -240,7 +240,7 @@ func (f *Filter) Last() int {
 // Spends returns a copy of the counted releases, in order of rounds.
 func (f *Filter) Spends() []Spend { return slices.Clone(f.spends) }
 
-// Limit returns a copy of the limit, or nil if there is none.
+// Limit returns a copy of the limit, or nil without a limit.
 func (f *Filter) Limit() *Limit { return f.limit.clone() }
 
 type filterState struct {

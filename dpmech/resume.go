@@ -3,9 +3,9 @@ package dpmech
 import "fmt"
 
 // CheckResume decides whether a node may continue a run after a crash. saved is the number of the release in the node's
-// newest durable state, or 0 if there is none. reserved is the run's last round in the ledger. marked is the last round
-// that the ledger's high-water mark covers. An error means that a state was lost or rolled back: if the node continued,
-// it could repeat a release with other noise, which would be a second, uncounted query of the data.
+// newest durable state, or 0 if the node has saved no state. reserved is the run's last round in the ledger. marked is
+// the last round that the ledger's high-water mark covers. An error means that a state was lost or rolled back: if the
+// node continued, it could repeat a release with other noise, which would be a second, uncounted query of the data.
 //
 // The rule relies on the order of a node's steps in round k: write ledger line k, draw the noise, save state k, write
 // mark k, send, write ledger line k+1. Each step is durable before the next one begins.

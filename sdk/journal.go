@@ -28,8 +28,7 @@ func (n *Node) loadJournal() error {
 	if text != nil {
 		if kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name {
 			return fmt.Errorf("sdk: the stored journal belongs to member %q, run %q, fleet hash %x, want member %q, "+
-				"run %q, fleet hash %x",
-				kept.Member, kept.Run, kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
+				"run %q, fleet hash %x", kept.Member, kept.Run, kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
 		}
 		n.journal = *kept
 	}

@@ -26,9 +26,7 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	}
 	if !ok {
 		n.log.Warn("no shared secret is valid for this member and release, so the release contains no noise shared "+
-			"with the member",
-			"release", release,
-			"member", neighbor)
+			"with the member", "release", release, "member", neighbor)
 		return key, false
 	}
 	key = s.Key(n.hash, release)

@@ -104,7 +104,7 @@ func (b *bench) cores(args string) func() (float64, float64, error) {
 }
 
 // plan returns a function that runs the plan command for 10,000 nodes. That function returns one figure of the
-// command's result, followed by a known value for comparison (0 if there is none).
+// command's result, followed by a known value for comparison (0 if no value is known).
 func (b *bench) plan(args string, of func(said) (float64, error), known float64) func() (float64, float64, error) {
 	return func() (float64, float64, error) {
 		s, err := b.ours(b.program, runtime.NumCPU(), "plan -json -non-private -nodes 10000 "+args)

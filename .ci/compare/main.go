@@ -75,8 +75,7 @@ func read(path string) ([]float32, error) {
 	const header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }"
 	if _, err := fmt.Sscanf(string(b[10:start]), header, &n); err != nil || n < 0 || len(b)-start != 4*n {
 		return nil, fmt.Errorf("the header is %q, followed by %d bytes of data; want a one-dimensional array of type "+
-			"'<f4'",
-			b[10:start], len(b)-start)
+			"'<f4'", b[10:start], len(b)-start)
 	}
 	x := make([]float32, n)
 	for i := range x {

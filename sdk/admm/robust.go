@@ -27,8 +27,8 @@ type Influence struct {
 	Outside int
 }
 
-// Suspicion returns a description of the neighbor's suspicious behavior, or "" if there is none. Occasional clipping is
-// not suspicious, because it also happens to honest neighbors.
+// Suspicion returns a description of the neighbor's suspicious behavior, or "" if no behavior is suspicious. Occasional
+// clipping is not suspicious, because it also happens to honest neighbors.
 func (in *Influence) Suspicion() string {
 	switch {
 	case in.Outside > 0:

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// following returns the method-dependent attack with the given name, or nil if there is none. The names are:
+// following returns the method-dependent attack with the given name, or nil for any other name. The names are:
 //
 //	patient, noisy patient, contrary    see deliberate
 //	rider [angle [share]]               see rider: each victim receives a different point

@@ -210,7 +210,8 @@ func (w *supervisor) strike(t *testing.T, i int) {
 
 func (w *supervisor) rounds() int { return w.file.Fleet.Method.Last() }
 
-// lingers returns the number of a node that has made its last release but has not ended, or -1 if there is none.
+// lingers returns the number of a node that has made its last release but has not ended, or -1 if no node is in that
+// state.
 func (w *supervisor) lingers(t *testing.T) int {
 	t.Helper()
 	for i, p := range w.nodes {

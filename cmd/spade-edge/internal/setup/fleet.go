@@ -182,8 +182,7 @@ func CoversAll(f *sdk.Fleet) error {
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
 		return fmt.Errorf("%d rounds: %w: epsilon against all other members together is %s at delta %v (%v "+
 			"accounting), but -limit-all is %v: lower -epsilon or -rounds, or raise the limit (epsilon_limit_all in a "+
-			"fleet file)",
-			f.Method.Rounds, dpmech.ErrBudget, cli.EpsilonText(all), p.Delta, p.Accounting, p.LimitAll)
+			"fleet file)", f.Method.Rounds, dpmech.ErrBudget, cli.EpsilonText(all), p.Delta, p.Accounting, p.LimitAll)
 	}
 	return nil
 }
