@@ -166,24 +166,13 @@ func (f *File) Marshal() ([]byte, error) {
 	if !slices.EqualFunc(f.Members, f.Fleet.Members, func(m Member, name string) bool { return m.Name == name }) {
 		return nil, fmt.Errorf("fleetfile: Members differs from Fleet.Members, want the names %q in this order", f.Fleet.Members)
 	}
-	if moves(f.Fleet.X0) && f.X0File == "" {
+	moved := slices.ContainsFunc(f.Fleet.X0, func(x float32) bool { return x != 0 })
+	if moved && f.X0File == "" {
 		return nil, errors.New("fleetfile: X0File is empty, want a file name, because the start vector is not zero")
 	}
 	if err := f.Fleet.Validate(); err != nil {
 		return nil, In("", err)
 	}
-	text, err := f.text()
-	if err == nil {
-		_, err = parse(text, "", func(string, int64) ([]byte, error) { return f.start(), nil })
-	}
-	if err != nil {
-		return nil, err
-	}
-	return text, nil
-}
-
-// text returns the same text as Marshal, but without checking it.
-func (f *File) text() ([]byte, error) {
 	fleet := f.Fleet
 	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
 		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task, Records: fleet.Records,
@@ -196,15 +185,20 @@ func (f *File) text() ([]byte, error) {
 		form.Graph.Edges = append(form.Graph.Edges, e[:])
 	}
 	form.Privacy = json.RawMessage(`{"non_private":true}`)
-	var errs [2]error
 	if !fleet.Privacy.NonPrivate {
-		form.Privacy, errs[0] = lean(fleet.Privacy)
+		form.Privacy = lean(fleet.Privacy)
 	}
 	if fleet.Wire != (sdk.Wire{}) {
-		form.Wire, errs[1] = lean(fleet.Wire)
+		form.Wire = lean(fleet.Wire)
 	}
 	text, err := Encode(form)
-	return text, In("", errors.Join(errs[0], errs[1], err))
+	if err != nil {
+		return nil, In("", err)
+	}
+	if _, err := parse(text, "", func(string, int64) ([]byte, error) { return f.start(), nil }); err != nil {
+		return nil, err
+	}
+	return text, nil
 }
 
 // Write writes the fleet file and, if the start vector is not zero, a file with the start vector into the same folder.
@@ -231,5 +225,3 @@ func (f *File) start() []byte {
 }
 
 func hexSum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
-
-func moves(x0 []float32) bool { return slices.ContainsFunc(x0, func(x float32) bool { return x != 0 }) }

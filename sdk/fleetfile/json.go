@@ -35,35 +35,27 @@ func (f *faults) at(place string, err error) {
 
 // In adds the file name to each error in err: "fleetfile: name: error". name may be empty.
 func In(name string, err error) error {
-	if err == nil {
-		return nil
-	}
 	if name != "" {
 		name += ": "
 	}
-	var all []error
-	found := Each(err)
-	for i, e := range found {
-		if i == maxFaults {
-			all = append(all, fmt.Errorf("fleetfile: %s%d more errors", name, len(found)-i))
-			break
-		}
-		all = append(all, fmt.Errorf("fleetfile: %s%w", name, e))
+	all := Each(err)
+	for i, e := range all {
+		all[i] = fmt.Errorf("fleetfile: %s%w", name, e)
+	}
+	if more := len(all) - maxFaults; more > 0 {
+		all = append(all[:maxFaults], fmt.Errorf("fleetfile: %s%d more errors", name, more))
 	}
 	return errors.Join(all...)
 }
 
 // Each returns the errors that are joined in err; nil if err is nil.
 func Each(err error) (all []error) {
-	if err == nil {
-		return nil
-	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	for _, e := range joined.Unwrap() {
-		all = append(all, Each(e)...)
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			all = append(all, Each(e)...)
+		}
+	} else if err != nil {
+		all = append(all, err)
 	}
 	return all
 }
@@ -162,12 +154,9 @@ func oneLine(to *bytes.Buffer, compact []byte) {
 	to.Write(bytes.ReplaceAll(spaced, []byte("\n"), nil))
 }
 
-// lean returns the JSON of an object, leaving out all fields that are zero.
-func lean(object any) (json.RawMessage, error) {
-	text, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
+// lean returns the JSON of a valid object, leaving out all fields that are zero.
+func lean(object any) json.RawMessage {
+	text, _ := json.Marshal(object) // valid: each value has a JSON form
 	dec := json.NewDecoder(bytes.NewReader(text))
 	_, _ = dec.Token()
 	out := []byte{'{'}
@@ -183,5 +172,5 @@ func lean(object any) (json.RawMessage, error) {
 		}
 		out = append(fmt.Appendf(out, "%q:", name), value...)
 	}
-	return append(out, '}'), nil
+	return append(out, '}')
 }

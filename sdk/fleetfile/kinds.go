@@ -42,9 +42,9 @@ func RegisterTransport(kind string, parse func(section json.RawMessage, dir stri
 func RegisterTask(check func(fleet *sdk.Fleet) error) { taskChecks = append(taskChecks, check) }
 
 func checkTask(fleet *sdk.Fleet) (errs faults) {
-	for _, check := range taskChecks {
-		if err := check(fleet); fleet.Task != nil && err != nil {
-			errs = append(errs, Each(err)...)
+	if fleet.Task != nil {
+		for _, check := range taskChecks {
+			errs = append(errs, Each(check(fleet))...)
 		}
 	}
 	return errs

@@ -90,14 +90,13 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	for _, path := range []*string{&n.Fleet, &n.Key, &n.State, &n.Ledger, &n.ProxyCredentials} {
 		*path = Resolve(dir, *path)
 	}
+	var err error
 	errs.when(form.Oracle == nil, "oracle is missing, want an object with one of %s", oracles.names())
 	if form.Oracle != nil {
-		var err error
 		n.Oracle, err = oracles.read(form.Oracle, dir)
 		errs = append(errs, Each(err)...)
 	}
 	if form.Transport != nil {
-		var err error
 		n.Transport, err = transports.read(form.Transport, dir)
 		errs = append(errs, Each(err)...)
 		errs.when(n.Listen != "", "listen is %q, want the field omitted: only nodes with websockets are dialed",
@@ -110,7 +109,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		errs = append(errs, n.Metrics.validate(dir)...)
 	}
 	if n.Proxy != "" {
-		_, err := parseProxy(n.Proxy)
+		_, err = parseProxy(n.Proxy)
 		errs.when(err != nil, "proxy %w", err)
 	}
 	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want the field omitted: there is "+
@@ -123,7 +122,6 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	}
 	if text := form.Patience; text != nil {
 		const least = 2 * time.Minute
-		var err error
 		n.Patience, err = time.ParseDuration(*text)
 		errs.when(err != nil || n.Patience < least, "patience is %q, want a duration of at least %v, such as \"15m\"", *text, least)
 	}

@@ -67,7 +67,11 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("oracle.stream: %w", err)
 	}
-	source := ofProgram(program, s.Workers)
+	source := External(program, program.Samples())
+	source.Failure, source.Close = program.LastFailure, program.Close
+	if 2*s.Workers > 16 {
+		source.Window = 2 * s.Workers
+	}
 	if err := fleet.ofProgram(source, program.Dim(), program.Adapter()); err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
@@ -139,14 +143,4 @@ func External(program zoest.BatchOracle, samples int) *Source {
 			"the losses come from an external program; the guarantee does not cover what else the program does with the data",
 		},
 	}
-}
-
-// ofProgram returns a source whose losses come from the program that a node file names.
-func ofProgram(program *scorer.Oracle, workers int) *Source {
-	s := External(program, program.Samples())
-	s.Failure, s.Close = program.LastFailure, program.Close
-	if 2*workers > 16 {
-		s.Window = 2 * workers
-	}
-	return s
 }
