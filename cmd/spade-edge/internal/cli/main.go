@@ -136,19 +136,19 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		return ExitUsage
 	}
 	name, result := args[0], bufio.NewWriter(out)
-	if slices.Contains([]string{"-version", "--version"}, name) {
+	switch name {
+	case "-version", "--version":
 		name = "version"
+	case "-h", "-help", "--help":
+		name = "help"
 	}
 	i := slices.Index(names(), name)
 	var err error
 	switch {
-	case slices.Contains([]string{"help", "-h", "-help", "--help"}, name):
-		name = "help"
-		if len(args) > 1 {
-			err = p.helpTopic(args[1], result)
-		} else {
-			p.help(result)
-		}
+	case name == "help" && len(args) > 1:
+		err = p.helpTopic(args[1], result)
+	case name == "help":
+		p.help(result)
 	case i >= 0:
 		c := NewCmdline(p, name, args[1:], result, log)
 		err = Commands[i].Run(ctx, c)

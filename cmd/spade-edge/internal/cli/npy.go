@@ -9,29 +9,32 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-const npyMagic = "\x93NUMPY"
+const npyMagic = "\x93NUMPY\x01\x00" // with the format version, 1.0
 
-// NpyHeader returns the header of a NumPy file (numpy.lib.format 1.0) for a vector of n float32 numbers. The header
-// consists of the magic string, version, header length and description. It is padded so that the numbers begin at a
-// multiple of 64 bytes.
+// NpyHeader returns the header of a NumPy file (numpy.lib.format 1.0) for a vector of n float32 numbers: 128 bytes, of
+// which the last 118 are the description.
 func NpyHeader(n int) []byte {
-	header := npyDict(n)
-	const before = len(npyMagic) + 2 + 2
-	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
-	b := append([]byte(npyMagic), 1, 0)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
-	return append(b, header...)
+	return fmt.Appendf(nil, "%s%c\x00%-117s\n", npyMagic, 118, npyDict(n))
 }
 
 func npyDict(n int) string {
 	return fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
 }
 
+// AppendFloats appends x to b as little-endian float32. It does not use binary.Append, which would link reflection into
+// the program.
+func AppendFloats(b []byte, x []float32) []byte {
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
 // ParseNpy parses a one-dimensional float32 array as written by [NpyHeader] and [AppendFloats], or by numpy.save. It
 // returns an error for any other layout and for numbers that are not finite.
 func ParseNpy(data []byte) ([]float32, error) {
-	const before = len(npyMagic) + 2 + 2
-	if len(data) < before || string(data[:before-2]) != npyMagic+"\x01\x00" {
+	const before = len(npyMagic) + 2 // the length of the description has two bytes
+	if len(data) < before || string(data[:before-2]) != npyMagic {
 		return nil, fmt.Errorf("not a NumPy file of format version 1.0; create the file with numpy.save")
 	}
 	end := before + int(binary.LittleEndian.Uint16(data[before-2:]))

@@ -48,7 +48,7 @@ func withoutPackages(text string) string { return packages.ReplaceAllString(text
 func printable(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = transport.Printable(withoutPackages(line))
+		lines[i] = OneLine(line)
 	}
 	return strings.Join(lines, "\n")
 }

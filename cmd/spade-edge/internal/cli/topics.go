@@ -24,12 +24,11 @@ func text(name string) string {
 	return string(content)
 }
 
-// About returns the part of a command's help above the flags, including examples.
-func About(command string) string { return text("usage/" + command) }
-
-// about is like [About], but uses the name of the program p instead of spade-edge.
+// about returns the part of a command's help above the flags, including examples. It names the program p instead of
+// spade-edge.
 func (p *Program) about(command string) string {
-	return strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge-mqtt", "spade-edge-mqtt", "spade-edge", p.Name).Replace(About(command))
+	names := strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge-mqtt", "spade-edge-mqtt", "spade-edge", p.Name)
+	return names.Replace(text("usage/" + command))
 }
 
 // TopicNames returns the names of all topics in alphabetical order.
@@ -59,16 +58,13 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 // such a word, it returns a line with the name of the topic or command and the first line of the text that matches. It
 // returns "" if nothing matches.
 func lookup(word string) (all string) {
-	begins := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(word))
+	mention := regexp.MustCompile(`(?im)^.*\b` + regexp.QuoteMeta(word) + `.*$`)
 	for _, folder := range []string{"topics", "usage"} {
 		files, _ := texts.ReadDir(folder) // embedded: cannot fail
 		for _, f := range files {
 			name := strings.TrimSuffix(f.Name(), ".txt")
-			for line := range strings.Lines(text(folder + "/" + name)) {
-				if begins.MatchString(line) {
-					all += fmt.Sprintf("  %-16s %s\n", name, strings.TrimSpace(line))
-					break
-				}
+			if line := mention.FindString(text(folder + "/" + name)); line != "" {
+				all += fmt.Sprintf("  %-16s %s\n", name, strings.TrimSpace(line))
 			}
 		}
 	}

@@ -1,23 +1,12 @@
 package cli
 
 import (
-	"encoding/binary"
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
-
-// AppendFloats appends x to b as little-endian float32. It does not use encoding/binary, which would link reflection
-// into the program.
-func AppendFloats(b []byte, x []float32) []byte {
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
 
 // Written is a file to be written or, if its content is nil, to be removed.
 type Written struct {
