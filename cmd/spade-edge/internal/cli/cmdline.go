@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,11 +15,12 @@ import (
 // Cmdline is one invocation of a command: its flags, arguments and output streams.
 type Cmdline struct {
 	*flag.FlagSet
-	Program  *Program
-	Argv     []string
-	Out, Log io.Writer
-	JSON     bool
-	Given    map[string]bool // the flags on the command line; set by ParseArgs
+	Program *Program
+	Argv    []string
+	Out     *bufio.Writer
+	Log     io.Writer
+	JSON    bool
+	Given   map[string]bool // the flags on the command line; set by ParseArgs
 
 	file string // set by ParseFile
 }
@@ -27,7 +29,7 @@ type Cmdline struct {
 // itself: [Cmdline.ParseArgs] returns all errors.
 func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmdline {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	c := &Cmdline{FlagSet: fs, Program: p, Argv: args, Out: out, Log: log}
+	c := &Cmdline{FlagSet: fs, Program: p, Argv: args, Out: bufio.NewWriter(out), Log: log}
 	c.SetOutput(io.Discard)
 	c.Usage = func() {}
 	return c
@@ -108,13 +110,14 @@ func (c *Cmdline) ParseFile() (file string, err error) {
 	return file, nil
 }
 
-// Print prints a result to standard output: as JSON if -json is given, otherwise by calling text.
+// Print prints a result to standard output at once: as JSON if -json is given, otherwise by calling text.
 func (c *Cmdline) Print(result any, text func(t Table)) error {
-	if c.JSON {
-		return WriteObject(c.Out, result)
+	if !c.JSON {
+		text(Table{c.Out})
+	} else if err := WriteObject(c.Out, result); err != nil {
+		return err
 	}
-	text(Table{c.Out})
-	return nil
+	return c.Out.Flush()
 }
 
 // Faults collects the errors of a command line.

@@ -2,7 +2,6 @@
 package lab
 
 import (
-	"bufio"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -76,12 +75,9 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil || *addr == "" {
 		return err
 	}
-	if h, ok := c.Out.(*bufio.Writer); ok { // flush to show the result at once
-		err = h.Flush()
-	}
 	show.Say("the page stays until you interrupt (Ctrl-C)")
 	<-ctx.Done()
-	return err
+	return nil
 }
 
 // maxDemoNodes limits the number of listeners, connections and goroutines in one process.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,7 +62,7 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(*to), "."))
-	if err := checkExport(c, *to, format); err != nil {
+	if err := checkExport(*to, format, *ownFit, *personal, *judges); err != nil {
 		return err
 	}
 	node, file, err := readFiles(path)
@@ -118,8 +117,7 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 			return err
 		}
 	}
-	sum := sha256.Sum256(content)
-	r.SHA256 = hex.EncodeToString(sum[:])
+	r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(content))
 	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
 	files := []cli.Written{{Path: *to, Content: content, Secret: *personal}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}
 	if err := cli.WriteAll(files, *force); err != nil {
@@ -128,19 +126,18 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
 }
 
-func checkExport(c *cli.Cmdline, to, format string) error {
-	given := func(name string) bool { return c.Given[name] && c.Lookup(name).Value.String() != "false" }
+func checkExport(to, format string, ownFit, personal bool, judges string) error {
 	switch {
 	case to == "":
 		return cli.Usage("-out is missing: give the file to write")
 	case format != "json" && format != "npy":
 		return cli.Usage("-out is %q, want a name that ends in .json, or in .npy for the numbers alone", to)
-	case given("own-fit") && format != "json":
+	case ownFit && format != "json":
 		return cli.Usage("-own-fit needs an -out file that ends in .json: a .npy file has only numbers")
-	case given("personal") && format != "json":
+	case personal && format != "json":
 		return cli.Usage("-personal needs an -out file that ends in .json: only this format can record that the " +
 			"model must not leave this machine")
-	case given("data") && !given("personal"):
+	case judges != "" && !personal:
 		return cli.Usage("-data needs -personal")
 	}
 	return nil
@@ -205,11 +202,10 @@ func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte,
 	if err == nil {
 		err = c.Verify()
 	}
-	hash := f.Hash()
 	switch {
 	case err != nil:
 		return nil, strings.ReplaceAll(err.Error(), "\n", "; ")
-	case c.Run != f.Run || c.Fleet != hex.EncodeToString(hash[:]) || c.Member != r.Name:
+	case c.Run != f.Run || c.Fleet != fmt.Sprintf("%x", f.Hash()) || c.Member != r.Name:
 		return nil, path + " is of another run"
 	case c.Rounds < f.Method.EndedAt(end).Data(r.Round):
 		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends",

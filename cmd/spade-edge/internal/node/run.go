@@ -2,7 +2,6 @@
 package node
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"log/slog"
@@ -59,9 +58,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	f := d.Fleet.Fleet
 	show := cli.NewProgress(c.Log, f.Method)
 	show.Name = file.Name + ": "
-	if *without != "" {
-		d.Without = strings.Split(*without, ",")
-	}
+	d.Without = setup.List(*without)
 	if c.Given["patience"] {
 		d.File.Patience = *patience
 	}
@@ -77,10 +74,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	}
 	if *addr != "" && (!c.Given["linger"] || *linger > 0) {
 		d.Linger = func(o *device.Outcome) <-chan time.Time {
-			_ = report(o)
-			if out, ok := c.Out.(*bufio.Writer); ok { // flush to show the result at once
-				_ = out.Flush() // the last Flush of the program returns the same error
-			}
+			_ = report(o) // the last Flush of the program returns the same error
 			if c.Given["linger"] {
 				d.Say(fmt.Sprintf("the page stays for %v, or until you interrupt (Ctrl-C)", *linger))
 				return time.After(*linger)
@@ -93,16 +87,8 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if err == nil && d.Linger == nil {
 		err = report(o)
 	}
-	if err == nil {
-		err = r.complete()
-	}
-	return err
-}
-
-// complete returns an error if any neighbor is in quarantine.
-func (r *RunResult) complete() error {
-	if len(r.Quarantined) == 0 {
-		return nil
+	if err != nil || len(r.Quarantined) == 0 {
+		return err
 	}
 	return cli.AsExit(fmt.Errorf("run complete, but some neighbors are in quarantine: %s; to remove one from the "+
 		"fleet, use \"spade-edge fleet remove\"", strings.Join(r.Quarantined, "; ")), cli.ExitWithout)

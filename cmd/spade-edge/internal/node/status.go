@@ -153,18 +153,16 @@ func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
 	}
 	b.Row("still falling", "%s from %.4g to %.4g between the last two eighths of %d rounds, and rounds differ by %.2g", said, t.Before, t.Last,
 		t.Rounds, t.Spread)
-	if t.Falling && nonPrivate {
+	switch {
+	case t.Falling && nonPrivate:
 		b.Row("", "spade-edge fleet next prepares another run from this model")
-	}
-	if nonPrivate {
-		return
-	}
-	if t.Falling {
+	case t.Falling:
 		b.Row("", "%d more rounds at this noise would raise epsilon from %s to %s; spade-edge fleet next prepares another run, with noise "+
 			"for a budget of its own", t.More, cli.EpsilonText(float64(t.Planned)), cli.EpsilonText(float64(t.Longer)))
 	}
-	b.Row("", "for this device only: the privacy guarantee covers neither this line nor a decision made after "+
-		"reading it")
+	if !nonPrivate {
+		b.Row("", "for this device only: the privacy guarantee covers neither this line nor a decision made after reading it")
+	}
 }
 
 func neighborText(n *monitor.Neighbor) string {
