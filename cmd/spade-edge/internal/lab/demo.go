@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -53,8 +52,10 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 		o.Nodes, len(p.Fleet.Edges), p.Fleet.Dim)
 	p.WriteBeginning(c.Log)
 	d := &demo{Problem: p, show: show, began: time.Now()}
+	ctx, leave := context.WithCancel(ctx)
+	defer d.page.Wait()
+	defer leave()
 	r, models, means, err := d.run(ctx, *addr)
-	defer d.close()
 	if err != nil {
 		return err
 	}
@@ -93,13 +94,11 @@ type demo struct {
 	file     *fleetfile.File
 	monitors []*monitor.Monitor
 	group    *monitor.Group
-
-	leave context.CancelFunc // stops the page; nil if no page is served
-	page  sync.WaitGroup
+	page     sync.WaitGroup // the server of the page
 }
 
 // run trains the fleet over websockets. It returns the result, each node's final model and, with -average, the mean of
-// each node's releases. If addr is not empty, run serves the page at addr until close is called.
+// each node's releases. If addr is not empty, run serves the page at addr until ctx ends.
 func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
 	defer func() {
 		var wg sync.WaitGroup // close in parallel: closing a node gives its peers time to confirm
@@ -109,7 +108,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 		wg.Wait()
 	}()
 	if err = d.listen(); err == nil {
-		err = d.monitor(addr)
+		err = d.monitor(ctx, addr)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -131,21 +130,20 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes {
 		d.monitors[i].Begin(n)
 		wg.Go(func() {
-			errs[i] = n.Run(ctx)
-			d.monitors[i].End(errs[i])
-			if errs[i] != nil {
-				cancel(errs[i]) // if one node fails, the others would wait indefinitely
+			err := n.Run(ctx)
+			d.monitors[i].End(err)
+			if err != nil {
+				cancel(err) // if one node fails, the others would wait indefinitely
 			}
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, nil, nil, context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, nil, err
 	}
 	r = d.NewResult(false)
 	for _, n := range nodes {
@@ -158,8 +156,9 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	return r, models, means, nil
 }
 
-// monitor creates a monitor for each node. If addr is not empty, it also serves the page with all nodes at addr.
-func (d *demo) monitor(addr string) error {
+// monitor creates a monitor for each node. If addr is not empty, it also serves the page with all nodes at addr until ctx
+// ends.
+func (d *demo) monitor(ctx context.Context, addr string) error {
 	for i, name := range d.Fleet.Members {
 		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }
 		m, err := monitor.New(monitor.Config{Fleet: d.Fleet, Name: name, Links: links})
@@ -179,18 +178,9 @@ func (d *demo) monitor(addr string) error {
 	if err != nil {
 		return err
 	}
-	ctx, leave := context.WithCancel(context.Background())
-	d.leave = leave
 	d.page.Go(func() { monitor.Serve(ctx, l, d.group.Handler()) })
 	d.show.Say("page: http://%s/", l.Addr())
 	return nil
-}
-
-func (d *demo) close() {
-	if d.leave != nil {
-		d.leave()
-		d.page.Wait()
-	}
 }
 
 // round reports the state of all models after a round, on the terminal and on the page.
