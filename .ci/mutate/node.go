@@ -192,7 +192,7 @@ var onNode = []mutation{
 	{"page: releases are drawn before they are mixed", "sdk/monitor/history.go", "release%(1+f.Method.Mixing) == 0", "true", suite{"./sdk/monitor", "Mixing"}},
 	{"page: every adversary has the weakest one's bar", "sdk/monitor/status.go", "curve.Points[min(i, len(curve.Points)-1)]", "curve.Points[min(i, 0)]",
 		suite{"./sdk/monitor", "BarsOfStatus"}},
-	{"a grid forecasts one unit twice", "cmd/spade-edge/internal/lab/grid.go", "one.Asked.Privacy.Unit, one.Asked.Privacy.EpsilonLimit = n, unit, epsilon", "one.Asked.Privacy.Unit, one.Asked.Privacy.EpsilonLimit = n, 0*unit, epsilon", suite{"./cmd/spade-edge/program", "PlanGrid"}},
+	{"a grid forecasts one unit twice", "cmd/spade-edge/internal/lab/plan.go", "one.Asked.Privacy.Unit, one.Asked.Privacy.EpsilonLimit = n, unit, epsilon", "one.Asked.Privacy.Unit, one.Asked.Privacy.EpsilonLimit = n, 0*unit, epsilon", suite{"./cmd/spade-edge/program", "PlanGrid"}},
 	{"names of packages reach people", "cmd/spade-edge/internal/cli/text.go", `return packages.ReplaceAllString(text, "$1$4")`, "return text",
 		suite{transcripts, "Transcripts/mistaken"}},
 	{"every file is what is wanted", "cmd/spade-edge/internal/cli/kinds.go", `if kind == "" ||`, `if kind != "" ||`,
