@@ -111,7 +111,9 @@ func TestStatusOfOwnData(t *testing.T) {
 			Accounting: "gdp", Text: "epsilon 0.00001", TextPlanned: "epsilon 1.01", Lifetime: &monitor.Lifetime{Text: "epsilon 2.01"}},
 		Trend: &monitor.Trend{Rounds: 80, Falling: true, Before: 0.5, Last: 0.25, Spread: 0.125, More: 40, Planned: 8, Longer: 11},
 	}
-	text := node.StatusText(&st)
+	var b strings.Builder
+	node.WriteStatus(cli.Table{Writer: &b}, &st)
+	text := b.String()
 	for _, want := range []string{
 		"privacy        epsilon 0.00001, at delta 1e-05 (gdp)\n", "whole run      epsilon 1.01\n", "epsilon 2.01, of the data set",
 		"failed         3 losses could not be computed: check the program or the data; for this device only: the privacy " +

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestProgressLines(t *testing.T) {
 		if n := strings.Count(log.String(), "\n"); n != min(rounds, 11) && n != 10 {
 			t.Errorf("%d lines for %d rounds:\n%s", n, rounds, log.String())
 		}
-		if !strings.Contains(log.String(), "round ") || !strings.Contains(log.String(), cli.Digits(float64(rounds))+" of "+cli.Digits(float64(rounds))) {
+		if !strings.Contains(log.String(), "round ") || !strings.Contains(log.String(), fmt.Sprintf("%d of %d", rounds, rounds)) {
 			t.Errorf("the last of %d rounds is not there:\n%s", rounds, log.String())
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -134,6 +133,3 @@ func Wrapped(first, indent string, words []string, width int) string {
 	}
 	return b.String() + line
 }
-
-// Digits formats v with the fewest digits that identify it uniquely.
-func Digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -266,7 +266,7 @@ func (g *Grid) write(t cli.Table) {
 	for i, unit := range []sdk.Unit{sdk.UnitClient, sdk.UnitRecord} {
 		fmt.Fprintf(t, "\nepsilon %s:\n\n%7s", unit.Each(), "members")
 		for _, epsilon := range g.Epsilons {
-			fmt.Fprintf(t, " %15s", "epsilon "+cli.Digits(epsilon))
+			fmt.Fprintf(t, " %15s", fmt.Sprint("epsilon ", epsilon))
 		}
 		fmt.Fprintln(t)
 		cells := g.Cells[i*each : (i+1)*each]

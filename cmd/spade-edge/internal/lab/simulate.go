@@ -296,7 +296,7 @@ func (s *Sweep) write(t cli.Table) {
 	for _, g := range s.Table {
 		epsilon := "-"
 		if g.Epsilon != nil {
-			epsilon = cli.Digits(*g.Epsilon)
+			epsilon = fmt.Sprint(*g.Epsilon)
 		}
 		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, first.ScoreText(g.Mean, 2), first.ScoreText(g.SD, 2),
 			first.ScoreText(g.Worst, 2), first.ScoreText(g.WorstClient, 2))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -33,13 +32,11 @@ func Status(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	return c.Print(st, func(t cli.Table) { _, _ = io.WriteString(t, StatusText(st)) })
+	return c.Print(st, func(t cli.Table) { WriteStatus(t, st) })
 }
 
-// StatusText formats a node's status for display.
-func StatusText(s *monitor.Status) string {
-	var text strings.Builder
-	b := cli.Table{Writer: &text}
+// WriteStatus prints a node's status as text.
+func WriteStatus(b cli.Table, s *monitor.Status) {
 	mark, since := "", ""
 	if s.NonPrivate {
 		mark = ", NOT PRIVATE"
@@ -67,7 +64,7 @@ func StatusText(s *monitor.Status) string {
 		privacyRows(b, s.Privacy)
 	}
 	if !s.Running {
-		return text.String()
+		return
 	}
 	for i, n := range s.Neighbors {
 		head := ""
@@ -85,7 +82,6 @@ func StatusText(s *monitor.Status) string {
 		ownRows(b, s.Local, s.NonPrivate)
 	}
 	trendRows(b, s.Trend, s.NonPrivate)
-	return text.String()
 }
 
 // privacyRows prints the privacy cost of this run, and of all runs together.
