@@ -138,8 +138,7 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	errs.when(!filepath.IsLocal(filepath.FromSlash(s.File)),
 		`x0.file is %q, want a file in the fleet file's folder or below, or "zeros": true`, s.File)
 	sum, err := hex.DecodeString(s.SHA256)
-	errs.when(err != nil || len(sum) != sha256.Size, "x0.sha256 is %.60q, want 64 hexadecimal digits, the SHA-256 of the file",
-		s.SHA256)
+	errs.when(err != nil || len(sum) != sha256.Size, "x0.sha256 is %.60q, want 64 hexadecimal digits, the SHA-256 of the file", s.SHA256)
 	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Validate reports a dim that is out of range
 		return nil, errors.Join(errs...)
 	}

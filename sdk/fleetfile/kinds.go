@@ -67,8 +67,7 @@ func (k kinds[T]) read(section json.RawMessage, dir string) (t T, err error) {
 	has := slices.Sorted(maps.Keys(fields))
 	named := slices.DeleteFunc(slices.Clone(has), func(name string) bool { return k.parse[name] == nil })
 	if len(named) != 1 {
-		return t, fmt.Errorf("%s has the fields %q, want exactly one of the kinds that this program supports: %s",
-			k.section, has, k.names())
+		return t, fmt.Errorf("%s has the fields %q, want exactly one of the kinds that this program supports: %s", k.section, has, k.names())
 	}
 	return k.parse[named[0]](section, dir)
 }

@@ -85,8 +85,7 @@ func (f *File) checkAddresses() (errs faults) {
 		i, j := number[min(e[0], e[1])], number[max(e[0], e[1])]
 		errs.when(!some(f.Members[i]) && !some(f.Members[j]),
 			"members[%d].addresses and members[%d].addresses are empty, want an address for one of them: "+
-				"%q and %q are neighbors (only a fleet that connects through a broker has no addresses)",
-			j, i, f.Members[i].Name, f.Members[j].Name)
+				"%q and %q are neighbors (only a fleet that connects through a broker has no addresses)", j, i, f.Members[i].Name, f.Members[j].Name)
 	}
 	return errs
 }

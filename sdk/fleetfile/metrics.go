@@ -25,8 +25,7 @@ func (m *Metrics) validate(dir string) (errs faults) {
 	errs.when(m.Listen != "" && !hostPort(m.Listen), "metrics.listen is %q, want host:port", m.Listen)
 	switch {
 	case m.Token == "" && m.ClientCA == "":
-		errs.when(true, "metrics has neither token_file nor client_ca_file, want one or both: clients must "+
-			"authenticate")
+		errs.when(true, "metrics has neither token_file nor client_ca_file, want one or both: clients must authenticate")
 	case (m.Certificate == "") != (m.CertificateKey == ""):
 		errs.when(true, "metrics has only one of certificate_file and certificate_key_file, want both or neither")
 	case m.Certificate == "" && (!loopback(m.Listen) || m.ClientCA != ""):

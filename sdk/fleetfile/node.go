@@ -99,8 +99,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	if form.Transport != nil {
 		n.Transport, err = transports.read(form.Transport, dir)
 		errs = append(errs, Each(err)...)
-		errs.when(n.Listen != "", "listen is %q, want the field omitted: only nodes with websockets are dialed",
-			n.Listen)
+		errs.when(n.Listen != "", "listen is %q, want the field omitted: only nodes with websockets are dialed", n.Listen)
 	}
 	errs.when(n.Listen != "" && !hostPort(n.Listen), "listen is %q, want host:port", n.Listen)
 	errs.when(n.HTTP != "" && !(hostPort(n.HTTP) && loopback(n.HTTP)), "http is %q, want host:port on loopback, such as "+
@@ -219,8 +218,7 @@ func parseProxy(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New("is not a URL, want http://host:port")
 	case u.User != nil:
-		return nil, errors.New("contains a user name: put the user name and password into the file given in " +
-			"proxy_credentials")
+		return nil, errors.New("contains a user name: put the user name and password into the file given in proxy_credentials")
 	}
 	if err := transport.CheckProxy(u); err != nil {
 		return nil, fmt.Errorf("is not the URL of a proxy: %w", err)
@@ -247,8 +245,7 @@ func (n *Node) OpenProxy() (*url.URL, error) {
 	}
 	user, password, found := strings.Cut(text, ":")
 	if !found || user == "" || strings.ContainsFunc(user+password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("fleetfile: proxy credentials %s: want one line of the form user:password",
-			n.ProxyCredentials)
+		return nil, fmt.Errorf("fleetfile: proxy credentials %s: want one line of the form user:password", n.ProxyCredentials)
 	}
 	u.User = url.UserPassword(user, password)
 	return u, nil

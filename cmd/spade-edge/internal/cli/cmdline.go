@@ -82,8 +82,7 @@ func (c *Cmdline) help(all bool) string {
 			if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {
 				about += fmt.Sprintf(" (default %s)", f.DefValue)
 			}
-			fmt.Fprintf(&flags, "  -%s\n%s\n", strings.TrimSpace(f.Name+" "+kind),
-				Wrapped("       ", "        ", strings.Fields(about), 80))
+			fmt.Fprintf(&flags, "  -%s\n%s\n", strings.TrimSpace(f.Name+" "+kind), Wrapped("       ", "        ", strings.Fields(about), 80))
 		}
 	})
 	if !all && first != nil {

@@ -45,8 +45,7 @@ func ParseNpy(data []byte) ([]float32, error) {
 	header := strings.TrimSpace(string(data[before:end]))
 	if len(numbers)%4 != 0 || header != npyDict(len(numbers)/4) {
 		return nil, fmt.Errorf("the NumPy header is %.80q, followed by %d bytes of data; want a one-dimensional "+
-			"float32 array, as numpy.save writes for x.astype('<f4').ravel()",
-			transport.Printable(header), len(numbers))
+			"float32 array, as numpy.save writes for x.astype('<f4').ravel()", transport.Printable(header), len(numbers))
 	}
 	x := make([]float32, len(numbers)/4)
 	for i := range x {

@@ -37,8 +37,7 @@ func (p *Progress) Round(k int, note string) {
 	defer p.mu.Unlock()
 	last, width := p.Method.Last(), max(12, len(p.Method.Phase(p.Method.Learning())))
 	p.line(float64(k)/float64(last), "%s %*d of %d  %-*s  %s  %.1f s",
-		ReleaseWord(p.Method), len(fmt.Sprint(last)), k, last, width, p.Method.Phase(k), note,
-		time.Since(p.started).Seconds())
+		ReleaseWord(p.Method), len(fmt.Sprint(last)), k, last, width, p.Method.Phase(k), note, time.Since(p.started).Seconds())
 }
 
 // Runs reports the progress of several runs: over is the number of completed runs, all is the total number of runs, and

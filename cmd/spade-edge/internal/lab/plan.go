@@ -84,8 +84,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	t := float64(o.Asked.Method.Rounds) * float64(o.Asked.Method.Tau)
 	f.When(t > math.MaxInt32, "-rounds %d and -tau %d give %.3g local steps, want at most %d", o.Asked.Method.Rounds,
 		o.Asked.Method.Tau, t, math.MaxInt32)
-	f.When(o.grid == nil && len(o.epsilons) > 1, "-epsilon has %d values, want one; only -grid takes several",
-		len(o.epsilons))
+	f.When(o.grid == nil && len(o.epsilons) > 1, "-epsilon has %d values, want one; only -grid takes several", len(o.epsilons))
 	if o.grid != nil {
 		o.checkGrid(&f)
 		if !o.Given["graph"] {
@@ -223,8 +222,7 @@ func (o *PlanOptions) readGrid(text string) error {
 // checkGrid reports flags that cannot be combined with -grid, because a grid itself varies or fixes their values.
 func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	for _, name := range []string{"nodes", "unit", "sigma", "pair-sigma", "non-private", "steps", "queries", "clip"} {
-		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies the number of members, the unit and "+
-			"epsilon", name)
+		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies the number of members, the unit and epsilon", name)
 	}
 	for _, n := range o.grid {
 		f.When(n < 2 || n > 1000, "-grid: the number of members is %d, want 2..1000", n)

@@ -55,8 +55,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if epsilons == nil {
 		epsilons = []float64{o.Asked.Privacy.EpsilonLimit}
 	}
-	f.When(len(seeds)*len(epsilons) > maxRuns, "-seeds and -epsilon give %d runs, want at most %d",
-		len(seeds)*len(epsilons), maxRuns)
+	f.When(len(seeds)*len(epsilons) > maxRuns, "-seeds and -epsilon give %d runs, want at most %d", len(seeds)*len(epsilons), maxRuns)
 	if err := f.Usage(); err != nil {
 		return err
 	}

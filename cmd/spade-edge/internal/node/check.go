@@ -234,8 +234,7 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 	return used, report.Remarks, err
 }
 
-func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightReport, used bool, remarks []string,
-	err error) {
+func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightReport, used bool, remarks []string, err error) {
 	const item = "state"
 	last, running := f.Method.Last(), ""
 	if used {

@@ -76,8 +76,7 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 
 // classMetrics prints the scores for predicted classes.
 func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
-	t.Row("accuracy", "%s of %d samples; always saying the most frequent class: %.2f %%", percent(&m.Accuracy), m.Samples,
-		100*m.Majority)
+	t.Row("accuracy", "%s of %d samples; always saying the most frequent class: %.2f %%", percent(&m.Accuracy), m.Samples, 100*m.Majority)
 	if b := m.Binary; b != nil {
 		t.Row("sensitivity", "%s, of the samples of %q", percent(b.Sensitivity), classes[1])
 		t.Row("specificity", "%s, of the samples of %q", percent(b.Specificity), classes[0])
@@ -106,8 +105,7 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	fmt.Fprintf(t, "\n%-20.20s %12s %12s  observed\n", "p of "+classes[1], "samples", "mean p")
 	for k, tenth := range m.Binary.Calibration {
 		if tenth.Samples > 0 {
-			fmt.Fprintf(t, "%.1f to %-13.1f %12d %12.3f  %s\n", float64(k)/10, float64(k+1)/10, tenth.Samples, tenth.Said,
-				percent(tenth.Found))
+			fmt.Fprintf(t, "%.1f to %-13.1f %12d %12.3f  %s\n", float64(k)/10, float64(k+1)/10, tenth.Samples, tenth.Said, percent(tenth.Found))
 		}
 	}
 }
@@ -136,8 +134,7 @@ func (a *Applied) choose(rule, to string) error {
 	case rule != "" && len(a.Classes) != 2:
 		return cli.Usage("-threshold needs a model with two classes")
 	case rule != "" && rule != "youden" && !(err == nil && number > 0 && number < 1):
-		return cli.Usage("-threshold is %q, want youden, sensitivity:S or a number; S and the number must be between "+
-			"0 and 1", rule)
+		return cli.Usage("-threshold is %q, want youden, sensitivity:S or a number; S and the number must be between 0 and 1", rule)
 	case rule == "" && a.Threshold == nil:
 		return nil
 	}

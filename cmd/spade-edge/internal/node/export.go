@@ -209,8 +209,7 @@ func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte,
 	case c.Run != f.Run || c.Fleet != fmt.Sprintf("%x", f.Hash()) || c.Member != r.Name:
 		return nil, path + " is of another run"
 	case c.Rounds < f.Method.EndedAt(end).Data(r.Round):
-		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends",
-			path, c.Rounds)
+		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends", path, c.Rounds)
 	}
 	return text, ""
 }
@@ -239,8 +238,7 @@ func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, fi
 		}
 		test = set.Train
 	} else if test.Len() == 0 {
-		return nil, cli.Usage("-personal: the node has no held-out samples on which to compare the models; give " +
-			"samples with -data")
+		return nil, cli.Usage("-personal: the node has no held-out samples on which to compare the models; give samples with -data")
 	}
 	all, read := own.Oracle.(*task.Model).Data(), []int{}
 	for i := range all.Len() {

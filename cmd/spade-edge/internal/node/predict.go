@@ -85,8 +85,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 		return nil, cli.Usage("-data is missing, want csv:FILE or another source of the kind that the model was trained on")
 	}
 	if strings.ToLower(filepath.Ext(path)) == ".npy" {
-		return nil, cli.Usage("%s has only numbers, want a model file: create one with \"spade-edge export NODEFILE "+
-			"-out MODEL.json\"", path)
+		return nil, cli.Usage("%s has only numbers, want a model file: create one with \"spade-edge export NODEFILE -out MODEL.json\"", path)
 	}
 	if a.file, err = builtin.ReadModel(path); err != nil {
 		return nil, cli.AsUsageError(err)

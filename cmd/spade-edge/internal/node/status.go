@@ -74,8 +74,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 		b.Row(head, "%q: %s", n.Name, neighborText(&n))
 	}
 	if s.ConsensusError.Known() {
-		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError,
-			s.Compared)
+		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
 	}
 	b.Row("cost", "%d losses, %s of messages sent", s.Queries, cli.BytesText(s.FrameBytes))
 	if s.Local != nil {
@@ -258,8 +257,7 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	var wrong cli.Faults
-	wrong.When(c.Given["round"] && (!*fleetwide || *round < 1), "-round is %d, want at least 1; -round also needs "+
-		"-fleet", *round)
+	wrong.When(c.Given["round"] && (!*fleetwide || *round < 1), "-round is %d, want at least 1; -round also needs -fleet", *round)
 	wrong.When(*fleetwide && c.Given["timeout"], "-timeout cannot be combined with -fleet, which does not wait")
 	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
 	if err := wrong.Usage(); err != nil {
