@@ -3,12 +3,12 @@ package lab
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -206,15 +206,12 @@ var gridEpsilons = []float64{0.5, 1, 2, 4, 8}
 
 func (o *PlanOptions) readGrid(text string) error {
 	o.grid = nil
-	for _, part := range setup.List(text) {
+	for part := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(part)
 		if err != nil {
 			return fmt.Errorf("%q is not a number of members: want numbers separated by commas, such as 10,20", part)
 		}
 		o.grid = append(o.grid, n)
-	}
-	if len(o.grid) == 0 {
-		return errors.New("want at least one number of members")
 	}
 	return nil
 }
@@ -260,23 +257,19 @@ func (g *Grid) write(t cli.Table) {
 	t.Wrap("gain", "%% of the way from the most frequent answer (0) to the same run without noise (100): half of such runs gain "+
 		"more, and nine of ten lie between the numbers in parentheses")
 	t.Row("model", "%d parameters, %d samples a member, graph %s", g.Dim, g.Samples, g.Graph)
-	each := len(g.Cells) / 2
-	for i, unit := range []sdk.Unit{sdk.UnitClient, sdk.UnitRecord} {
-		fmt.Fprintf(t, "\nepsilon %s:\n\n%7s", unit.Each(), "members")
+	for cells := range slices.Chunk(g.Cells, len(g.Cells)/2) { // of one unit
+		fmt.Fprintf(t, "\nepsilon %s:\n\n%7s", cells[0].Unit.Each(), "members")
 		for _, epsilon := range g.Epsilons {
 			fmt.Fprintf(t, " %15s", fmt.Sprint("epsilon ", epsilon))
 		}
 		fmt.Fprintln(t)
-		cells := g.Cells[i*each : (i+1)*each]
-		for k, c := range cells {
-			if k%len(g.Epsilons) == 0 {
-				fmt.Fprintf(t, "%7d", c.Nodes)
+		for row := range slices.Chunk(cells, len(g.Epsilons)) {
+			fmt.Fprintf(t, "%7d", row[0].Nodes)
+			for _, c := range row {
+				text := fmt.Sprintf("%.0f (%.0f..%.0f)", percent(c.Gain), percent(c.Low), percent(c.High))
+				fmt.Fprintf(t, " %15s", text)
 			}
-			text := fmt.Sprintf("%.0f (%.0f..%.0f)", percent(c.Gain), percent(c.Low), percent(c.High))
-			fmt.Fprintf(t, " %15s", text)
-			if (k+1)%len(g.Epsilons) == 0 {
-				fmt.Fprintln(t)
-			}
+			fmt.Fprintln(t)
 		}
 	}
 }

@@ -66,12 +66,10 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	if !s.Running {
 		return
 	}
-	for i, n := range s.Neighbors {
-		head := ""
-		if i == 0 {
-			head = "neighbors"
-		}
+	head := "neighbors"
+	for _, n := range s.Neighbors {
 		b.Row(head, "%q: %s", n.Name, neighborText(&n))
+		head = ""
 	}
 	if s.ConsensusError.Known() {
 		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
