@@ -6,24 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
-
-// ReadUser returns the user and the password from a file that has a single line of the form user:password. It fails if
-// anyone but the file's owner may read the file.
-func ReadUser(path string) (user, password string, err error) {
-	text, err := fleetfile.ReadSecret(path, "broker user file")
-	if err != nil {
-		return "", "", err
-	}
-	user, password, found := strings.Cut(text, ":")
-	if !found || user == "" || strings.ContainsAny(text, "\r\n") {
-		return "", "", fmt.Errorf("%s: want one line of the form user:password for the broker", path)
-	}
-	return user, password, nil
-}
 
 // Config returns the TLS configuration from the files. It fails if anyone but the owner may read the file of the
 // certificate's key. Config reports all errors at once, each with the name of its field in the node file.

@@ -115,3 +115,17 @@ func ReadSecret(path, kind string) (string, error) {
 	}
 	return strings.TrimSpace(string(data)), nil
 }
+
+// ReadUser returns the user and the password from a file that has a single line of the form user:password. It reads the
+// file as [ReadSecret] does.
+func ReadUser(path, kind string) (user, password string, err error) {
+	text, err := ReadSecret(path, kind)
+	if err != nil {
+		return "", "", err
+	}
+	user, password, found := strings.Cut(text, ":")
+	if !found || user == "" || strings.ContainsAny(text, "\r\n") {
+		return "", "", fmt.Errorf("fleetfile: %s %s: want one line of the form user:password", kind, path)
+	}
+	return user, password, nil
+}

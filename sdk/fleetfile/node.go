@@ -227,7 +227,7 @@ func parseProxy(text string) (*url.URL, error) {
 }
 
 // OpenProxy returns the URL of the node's proxy, or nil if the node file names no proxy. The URL contains the proxy's
-// credentials, so it must not be printed. OpenProxy reads the file of credentials as [ReadSecret] does.
+// credentials, so it must not be printed. OpenProxy reads the file of credentials as [ReadUser] does.
 func (n *Node) OpenProxy() (*url.URL, error) {
 	if n.Proxy == "" {
 		return nil, nil
@@ -239,13 +239,9 @@ func (n *Node) OpenProxy() (*url.URL, error) {
 	if n.ProxyCredentials == "" {
 		return u, nil
 	}
-	text, err := ReadSecret(n.ProxyCredentials, "proxy credentials")
+	user, password, err := ReadUser(n.ProxyCredentials, "proxy credentials")
 	if err != nil {
 		return nil, err
-	}
-	user, password, found := strings.Cut(text, ":")
-	if !found || user == "" || strings.ContainsFunc(user+password, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("fleetfile: proxy credentials %s: want one line of the form user:password", n.ProxyCredentials)
 	}
 	u.User = url.UserPassword(user, password)
 	return u, nil

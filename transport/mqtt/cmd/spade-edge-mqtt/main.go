@@ -26,7 +26,7 @@ var overMQTT = program.Program{
 		}
 		_, err := at.Config()
 		if at.User != "" {
-			if _, _, wrong := broker.ReadUser(at.User); wrong != nil {
+			if _, _, wrong := fleetfile.ReadUser(at.User, "broker user file"); wrong != nil {
 				err = errors.Join(err, fmt.Errorf("transport.user_file: %w", wrong))
 			}
 		}
@@ -54,7 +54,7 @@ func config(d *device.Device) mqtt.Config {
 		TLS: at.Config, MaxFrame: wire.MaxFrame(f.Dim), Hello: f.Hello(name), CheckHello: f.CheckHello(name),
 	}
 	if at.User != "" {
-		cfg.Login = func() (user, password string, err error) { return broker.ReadUser(at.User) }
+		cfg.Login = func() (user, password string, err error) { return fleetfile.ReadUser(at.User, "broker user file") }
 	}
 	return cfg
 }

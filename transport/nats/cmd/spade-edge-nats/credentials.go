@@ -37,9 +37,9 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 		return client.NkeyOptionFromSeed(n.NKey)
 	})
 	add("user_file", n.User, "broker user file", func() (client.Option, error) {
-		_, _, err := broker.ReadUser(n.User)
+		_, _, err := fleetfile.ReadUser(n.User, "broker user file")
 		return client.UserInfoHandler(func() (string, string) {
-			user, password, _ := broker.ReadUser(n.User) // on an error the user is empty, and the broker refuses the connection
+			user, password, _ := fleetfile.ReadUser(n.User, "broker user file") // on an error both are empty: the broker refuses the connection
 			return user, password
 		}), err
 	})
