@@ -181,8 +181,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	return r, nil
 }
 
-// Grid has forecasts of private runs: one for each combination of a number of members, a unit of privacy and an
-// epsilon. It is the result of "plan -grid", printed as text or, with -json, as JSON.
+// Grid is the result of "plan -grid", printed as text or JSON: a forecast for each number of members, unit and epsilon.
 type Grid struct {
 	Dim      int        `json:"dim"`
 	Samples  int        `json:"samples"`
@@ -226,8 +225,7 @@ func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	}
 }
 
-// makeGrid forecasts a run for each combination of a number of members, a unit and an epsilon. It fails if the
-// requested graph is impossible for one of the numbers of members.
+// makeGrid makes all forecasts. It fails if the requested graph is impossible for one of the numbers of members.
 func (o *PlanOptions) makeGrid() (*Grid, error) {
 	g := &Grid{Dim: o.dim, Samples: o.samples, Graph: o.Graph, Epsilons: o.epsilons}
 	if len(g.Epsilons) == 0 {

@@ -240,8 +240,7 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	}, nil
 }
 
-// Sweep summarizes runs over seeds and epsilons. If there are several runs, it is the result of the simulate command,
-// printed as text or, with -json, as JSON.
+// Sweep is the result of a simulate command with several seeds or epsilons, printed as text or JSON.
 type Sweep struct {
 	Score   string          `json:"score"` // the score in Table: its key in each run's result
 	Table   []sweepGroup    `json:"table"`

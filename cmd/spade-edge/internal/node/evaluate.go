@@ -16,8 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Evaluation has a model's scores on some data. It is the result of the evaluate command, printed as text or, with
-// -json, as JSON.
+// Evaluation is the result of the evaluate command, printed as text or JSON: a model's scores on some data.
 type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`

@@ -21,8 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Exported describes the file that the export command wrote. It is the result of this command, printed as text or, with
-// -json, as JSON.
+// Exported is the result of the export command, printed as text or JSON. It describes the file that was written.
 type Exported struct {
 	Run         string `json:"run"`
 	Name        string `json:"name"`

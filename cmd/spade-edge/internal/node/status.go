@@ -228,8 +228,7 @@ func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	return node, fleet, cli.AsUsageError(err)
 }
 
-// Stopped is the result of the stop command, printed as text or, with -json, as JSON. It has the number of releases
-// that the node had made when it stopped.
+// Stopped is the result of the stop command, printed as text or JSON. Round counts the releases made until the stop.
 type Stopped struct {
 	WasRunning bool `json:"was_running"`
 	Round      int  `json:"round"`
@@ -237,8 +236,7 @@ type Stopped struct {
 	Cooldown   int  `json:"cooldown"`
 }
 
-// StopAsked describes a node's early-stop request. It is the result of "stop -fleet", printed as text or, with -json,
-// as JSON.
+// StopAsked is the result of "stop -fleet", printed as text or JSON. It describes a node's early-stop request.
 type StopAsked struct {
 	Asked int           `json:"asked"` // the last round with data
 	Stop  *monitor.Stop `json:"stop"`
