@@ -182,7 +182,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 			return nil, LostLedger(err, d.File, len(kept) > 0)
 		}
 		defer closing(d.ledger.Close)
-		if cfg.Heads, err = state.OpenHeads(d.File.Heads()); err != nil {
+		if cfg.Heads, err = state.OpenHeads(d.File.Ledger + ".neighbors"); err != nil {
 			return nil, err
 		}
 		cfg.Ledger = d.ledger

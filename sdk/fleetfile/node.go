@@ -167,15 +167,6 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 // Certificate returns the path of the node's certificate.
 func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
-// Heads returns the path of the file with the neighbors' signed states and checkpoints, which is next to the ledger;
-// see [state.OpenHeads]. It returns "" if the node has no ledger.
-func (n *Node) Heads() string {
-	if n.Ledger == "" {
-		return ""
-	}
-	return n.Ledger + ".neighbors"
-}
-
 // Resolve converts a path in a file to a path that can be opened: it joins a relative path to dir, the folder of that
 // file. An empty path stays empty.
 func Resolve(dir, path string) string {
