@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"strings"
 	"time"
 
@@ -248,11 +247,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 		c.fail(item, cli.ExitMismatch, fmt.Errorf("%s: %w: give this run its own state folder", node.State, r.State))
 		return
 	case r.Kept == nil:
-		text := "is new" + running
-		if _, err := os.Stat(node.State); err != nil {
-			text = "is made when the run begins"
-		}
-		c.ok(item, "%s %s", node.State, text)
+		c.ok(item, "%s is new%s", node.State, running)
 	case r.Kept.Round == last:
 		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
 	default:
