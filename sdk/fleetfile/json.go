@@ -2,6 +2,7 @@ package fleetfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,10 +71,8 @@ func Decode(data []byte, limit, versions int, form any) error {
 		Version json.RawMessage `json:"version"`
 	}
 	if err := json.Unmarshal(data, &head); err == nil && versions != 0 && string(head.Version) != strconv.Itoa(versions) {
-		if head.Version == nil {
-			return fmt.Errorf("version is missing, want %d", versions)
-		}
-		return fmt.Errorf("version is %.60s, want %d (the version that this program reads)", head.Version, versions)
+		found := cmp.Or(string(head.Version), "missing")
+		return fmt.Errorf("version is %.60s, want %d (the version that this program reads)", found, versions)
 	}
 	return dpmech.ReadJSON(data, form)
 }
