@@ -30,22 +30,19 @@ type Stream scorer.StreamConfig
 func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 	var form struct {
 		Stream      []string      `json:"stream"`
-		Workers     *int          `json:"workers"`
+		Workers     int           `json:"workers"`
 		Timeout     *float64      `json:"timeout_seconds"`
 		Environment []string      `json:"environment"`
 		Format      scorer.Format `json:"format"`
 		Start       *float64      `json:"start_seconds"`
 	}
+	form.Workers = 1 // unless the section has another value
 	if err := ReadSection("oracle", section, &form); err != nil {
 		return nil, err
 	}
 	var errs faults
-	workers := 1
-	if form.Workers != nil {
-		workers = *form.Workers
-		errs.when(workers < 1 || workers > 1024, "oracle.workers is %d, want a whole number, 1..1024", workers)
-	}
-	s := &Stream{Program: scorer.Program{Command: form.Stream, Dir: dir, Workers: max(1, workers),
+	errs.when(form.Workers < 1 || form.Workers > 1024, "oracle.workers is %d, want a whole number, 1..1024", form.Workers)
+	s := &Stream{Program: scorer.Program{Command: form.Stream, Dir: dir, Workers: max(1, form.Workers),
 		Timeout:     seconds(form.Timeout, "oracle.timeout_seconds", &errs),
 		Environment: form.Environment}, Format: form.Format, Start: seconds(form.Start, "oracle.start_seconds", &errs)}
 	for _, err := range Each(scorer.StreamConfig(*s).Validate()) {

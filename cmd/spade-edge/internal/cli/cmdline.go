@@ -95,18 +95,17 @@ func (c *Cmdline) help(all bool) string {
 // path of the file.
 func (c *Cmdline) ParseFile() (file string, err error) {
 	if err := c.Parse(c.Argv); err == nil && c.NArg() > 0 {
-		file, c.Argv = c.Arg(0), c.Args()[1:]
-		c.file = file
+		c.file, c.Argv = c.Arg(0), c.Args()[1:]
 	}
 	// Parse the flags after the file name. On an error, parse the whole command line again to get the error message.
 	if err := c.ParseArgs(); err != nil {
 		return "", err
 	}
-	if file == "" {
+	if c.file == "" {
 		usage, _, _ := strings.Cut(strings.TrimPrefix(c.Program.about(c.Name()), "usage: "), "\n")
 		return "", Usage("no file given, want %s", usage)
 	}
-	return file, nil
+	return c.file, nil
 }
 
 // Print prints a result to standard output at once: as JSON if -json is given, otherwise by calling text.
@@ -147,11 +146,9 @@ func (f *Faults) Empty(given map[string]bool, named ...string) {
 
 // CheckHTTP checks the address of a status page. It returns an error unless addr is empty or a loopback address.
 func CheckHTTP(addr string) error {
-	if addr == "" {
+	err := monitor.CheckAddress(addr)
+	if addr == "" || err == nil {
 		return nil
 	}
-	if err := monitor.CheckAddress(addr); err != nil {
-		return Usage("-http: %w", err)
-	}
-	return nil
+	return Usage("-http: %w", err)
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// texts has the texts that "spade-edge help TOPIC" and "spade-edge COMMAND -h" print. The first line of a topic is its
-// summary.
+// texts has the texts that "spade-edge help TOPIC" and "spade-edge COMMAND -h" print, and the licenses of the linked
+// packages. The first line of a topic is its summary.
 //
-//go:embed topics/*.txt usage/*.txt
+//go:embed topics/*.txt usage/*.txt licenses.txt
 var texts embed.FS
 
 // text returns the text with the given folder and name, such as "topics/noise", or "" if it does not exist.
@@ -75,11 +75,6 @@ func lookup(word string) (all string) {
 // it is empty, Version uses Go's build information.
 var Release string
 
-// notices has the licenses of the linked packages.
-//
-//go:embed licenses.txt
-var notices string
-
 // Version is the command that prints the version and the build information.
 func Version(_ context.Context, c *Cmdline) error {
 	licenses := c.Bool("licenses", false, "print the licences of everything in this program")
@@ -90,7 +85,7 @@ func Version(_ context.Context, c *Cmdline) error {
 		if c.Program.Name != "spade-edge" {
 			fmt.Fprintf(c.Out, "%s contains more modules than are named here: \"go version -m\" lists them.\n\n", c.Program.Name)
 		}
-		_, err := io.WriteString(c.Out, notices)
+		_, err := io.WriteString(c.Out, text("licenses"))
 		return err
 	}
 	stamp := Release

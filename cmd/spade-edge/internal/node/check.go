@@ -179,7 +179,17 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if node.Ledger != "" && !f.Privacy.NonPrivate {
 		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
 	}
-	used, remarks, errState := stateFolder(node.State)
+	used, errState := state.InUse(node.State)
+	var folder state.Report
+	if errState == nil {
+		folder, errState = state.Inspect(node.State)
+	}
+	switch {
+	case errors.Is(errState, fs.ErrNotExist): // the run has not begun
+		errState = nil
+	case errState == nil && !used: // a running node may be writing a slot
+		errState = folder.Refused
+	}
 	r := plan.Preflight(within, cfg, func() (*state.Snapshot, error) {
 		if errState != nil {
 			return nil, fs.ErrNotExist // an unreadable folder's snapshot is not reliable
@@ -196,7 +206,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if r.Config != nil {
 		c.fail("settings", cli.ExitUsage, r.Config)
 	}
-	c.state(node, f, r, used, remarks, errState)
+	c.state(node, f, r, used, folder.Remarks, errState)
 	c.privacy(f, cfg.Ledger, device.LostLedger(cmp.Or(errLedger, r.Ledger), node, r.Kept != nil), r)
 	c.listen(node, used)
 	switch {
@@ -215,22 +225,6 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 			"own data: the privacy guarantee does not cover it)", r.Saddle)
 	}
 	return errOracle
-}
-
-// stateFolder inspects a state folder, which may be missing. It reports whether a running node uses the folder (used),
-// and returns remarks about the folder.
-func stateFolder(path string) (used bool, remarks []string, err error) {
-	if used, err = state.InUse(path); err != nil {
-		return false, nil, err
-	}
-	report, err := state.Inspect(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return used, nil, nil
-	}
-	if err == nil && !used { // a running node may be writing a slot
-		err = report.Refused
-	}
-	return used, report.Remarks, err
 }
 
 func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightReport, used bool, remarks []string, err error) {
