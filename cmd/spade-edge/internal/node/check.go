@@ -20,6 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
@@ -329,5 +330,77 @@ func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
 	}
 	if len(answers) == 0 {
 		c.ok("neighbors", "none")
+	}
+}
+
+// data inspects the node's table, if the node learns from a table. Its findings do not make "spade-edge check" fail:
+// "spade-edge run" does not inspect the table, so the node would start anyway.
+func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) {
+	b := builtin.Of(node)
+	if b == nil {
+		return
+	}
+	var labels *screen.Relation
+	seen, err := cli.Prompt(ctx, func() (*screen.Report, error) {
+		s := b.Spec
+		s.Records = f.Privacy.Unit == sdk.UnitRecord
+		recipe, err := builtin.Task(f)
+		if b.FitOwn {
+			recipe, err = task.Fit(s, b.Model, "own data")
+		}
+		if err != nil || recipe == nil {
+			return nil, err
+		}
+		report, d, err := setup.Look(recipe, s, b.FitOwn)
+		if report != nil {
+			labels = report.Related(recipe, d)
+		}
+		return report, err
+	})
+	if err != nil || seen == nil {
+		return // the oracle's check reports the reason
+	}
+	c.Data = seen
+	text, missing := fmt.Sprintf("%d rows", seen.Rows), 0
+	for _, class := range seen.Classes {
+		text += fmt.Sprintf(", %d %q", class.Rows, class.Value)
+	}
+	for _, column := range seen.Columns {
+		missing += column.Missing
+	}
+	c.ok("data", "%s; %d cells are missing", text, missing)
+	for _, s := range seen.Suspicions {
+		c.warn(fmt.Sprintf("column %.40q", s.Column), "%s: %s", s.Text, setup.Cure(s, `"na": ["%s"] in the node file's oracle`))
+	}
+	switch l := labels; {
+	case l == nil:
+	case l.Shuffles == 0:
+		c.ok("labels", "not checked: %d rows of the rarer class are too few", l.Rare)
+	case !l.Chance():
+		c.ok("labels", "the other columns predict %.40q better than all but %d of %d shuffles of it", l.Class, l.AsGood, l.Shuffles)
+	}
+}
+
+const mostColumns = 60
+
+// table prints the columns of the node's data.
+func (c *Checkup) table(t cli.Table) {
+	if c.Data == nil {
+		return
+	}
+	fmt.Fprintf(t, "\n%-24s %8s %10s %10s %10s  %s\n", "column", "missing", "lowest", "median", "highest", "the task expects")
+	for _, column := range c.Data.Columns[:min(mostColumns, len(c.Data.Columns))] {
+		var values []string
+		for _, v := range column.Categories {
+			values = append(values, fmt.Sprintf("%.20s (%d)", v.Value, v.Rows))
+		}
+		line := fmt.Sprintf("%-24.24s %8d %s", column.Name, column.Missing, strings.Join(values, ", "))
+		if values == nil && column.Missing < c.Data.Rows {
+			line += fmt.Sprintf("%10.4g %10.4g %10.4g", column.Low, column.Median, column.High)
+			if column.Std > 0 {
+				line += fmt.Sprintf("  %.4g, give or take %.4g", column.Mean, column.Std)
+			}
+		}
+		fmt.Fprintf(t, "%s\n", cli.OneLine(line))
 	}
 }
