@@ -65,10 +65,7 @@ func CreateKey(path string) (ed25519.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fleetfile: key: %w", err)
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return nil, fmt.Errorf("fleetfile: key: %w", err)
-	}
+	der, _ := x509.MarshalPKCS8PrivateKey(private) // every Ed25519 key has this form
 	text := pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})
 	if err := create(path, text, 0o600); err != nil {
 		return nil, err

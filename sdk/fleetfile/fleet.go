@@ -105,11 +105,10 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		errs = append(errs, Each(err)...)
 	}
 	for i, e := range form.Graph.Edges {
-		if len(e) != 2 {
-			errs.when(true, "graph.edges[%d] has %d names, want the names of two members", i, len(e))
-			continue
+		errs.when(len(e) != 2, "graph.edges[%d] has %d names, want the names of two members", i, len(e))
+		if len(e) == 2 {
+			fleet.Edges = append(fleet.Edges, [2]string(e))
 		}
-		fleet.Edges = append(fleet.Edges, [2]string(e))
 	}
 	if form.Task != nil {
 		var task bytes.Buffer

@@ -62,16 +62,15 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 		return "", nil, fmt.Errorf("fleetfile: %s and %s: %w", m.Certificate, m.CertificateKey, err)
 	}
 	config = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}}
-	if m.ClientCA == "" {
-		return token, config, nil
-	}
-	text, err := ReadFile(m.ClientCA, MaxFile, "certificates in PEM")
-	if err != nil {
-		return "", nil, err
-	}
-	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	if !config.ClientCAs.AppendCertsFromPEM(text) {
-		return "", nil, fmt.Errorf("fleetfile: %s has no PEM certificate", m.ClientCA)
+	if m.ClientCA != "" {
+		text, err := ReadFile(m.ClientCA, MaxFile, "certificates in PEM")
+		if err != nil {
+			return "", nil, err
+		}
+		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(text) {
+			return "", nil, fmt.Errorf("fleetfile: %s has no PEM certificate", m.ClientCA)
+		}
 	}
 	return token, config, nil
 }
