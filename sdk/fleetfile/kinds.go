@@ -11,16 +11,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// kinds holds the registered kinds for one section of a node file, either "oracle" or "transport". The name of a field
-// in the section selects the kind.
-type kinds[T any] struct {
-	section string
-	parse   map[string]func(section json.RawMessage, dir string) (T, error)
-}
+// kinds holds the registered kinds for one section of a node file, either "oracle" or "transport", each with the
+// function that parses the section. The name of a field in the section selects the kind.
+type kinds[T any] map[string]func(section json.RawMessage, dir string) (T, error)
 
 var (
-	oracles    = kinds[Oracle]{"oracle", map[string]func(json.RawMessage, string) (Oracle, error){}}
-	transports = kinds[any]{"transport", map[string]func(json.RawMessage, string) (any, error){}}
+	oracles    = kinds[Oracle]{}
+	transports = kinds[any]{}
 	taskChecks []func(fleet *sdk.Fleet) error
 )
 
@@ -51,25 +48,25 @@ func checkTask(fleet *sdk.Fleet) (errs faults) {
 }
 
 func (k kinds[T]) register(kind string, parse func(json.RawMessage, string) (T, error)) {
-	if k.parse[kind] != nil {
-		panic(fmt.Sprintf("fleetfile: %s %q is registered twice", k.section, kind))
+	if k[kind] != nil {
+		panic(fmt.Sprintf("fleetfile: kind %q is registered twice", kind))
 	}
-	k.parse[kind] = parse
+	k[kind] = parse
 }
 
-func (k kinds[T]) names() string { return strings.Join(slices.Sorted(maps.Keys(k.parse)), ", ") }
+func (k kinds[T]) names() string { return strings.Join(slices.Sorted(maps.Keys(k)), ", ") }
 
-func (k kinds[T]) read(section json.RawMessage, dir string) (t T, err error) {
+func (k kinds[T]) read(name string, section json.RawMessage, dir string) (t T, err error) {
 	var fields map[string]json.RawMessage
 	if err := dpmech.ReadJSON(section, &fields); err != nil || fields == nil {
-		return t, fmt.Errorf("%s is %.60s, want an object", k.section, section)
+		return t, fmt.Errorf("%s is %.60s, want an object", name, section)
 	}
 	has := slices.Sorted(maps.Keys(fields))
-	named := slices.DeleteFunc(slices.Clone(has), func(name string) bool { return k.parse[name] == nil })
+	named := slices.DeleteFunc(slices.Clone(has), func(field string) bool { return k[field] == nil })
 	if len(named) != 1 {
-		return t, fmt.Errorf("%s has the fields %q, want exactly one of the kinds that this program supports: %s", k.section, has, k.names())
+		return t, fmt.Errorf("%s has the fields %q, want exactly one of the kinds that this program supports: %s", name, has, k.names())
 	}
-	return k.parse[named[0]](section, dir)
+	return k[named[0]](section, dir)
 }
 
 // ReadSection reads a section of a node file into form, see [dpmech.ReadJSON].

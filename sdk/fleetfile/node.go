@@ -93,11 +93,11 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	var err error
 	errs.when(form.Oracle == nil, "oracle is missing, want an object with one of %s", oracles.names())
 	if form.Oracle != nil {
-		n.Oracle, err = oracles.read(form.Oracle, dir)
+		n.Oracle, err = oracles.read("oracle", form.Oracle, dir)
 		errs = append(errs, Each(err)...)
 	}
 	if form.Transport != nil {
-		n.Transport, err = transports.read(form.Transport, dir)
+		n.Transport, err = transports.read("transport", form.Transport, dir)
 		errs = append(errs, Each(err)...)
 		errs.when(n.Listen != "", "listen is %q, want the field omitted: only nodes with websockets are dialed", n.Listen)
 	}
