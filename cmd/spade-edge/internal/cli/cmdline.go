@@ -41,7 +41,7 @@ func (c *Cmdline) JSONFlag(more string) {
 }
 
 // ParseArgs parses the command line. If -h is given, ParseArgs prints the help and returns [flag.ErrHelp]. Any other
-// error is a usageError.
+// error is a usage error.
 func (c *Cmdline) ParseArgs() error {
 	err := c.Parse(c.Argv)
 	switch {
@@ -131,7 +131,7 @@ func (f *Faults) When(wrong bool, format string, args ...any) {
 	}
 }
 
-// Usage combines all errors into one usageError. It returns nil if there are none.
+// Usage combines all errors into one usage error. It returns nil if there are none.
 func (f Faults) Usage() error {
 	return AsUsageError(errors.Join(f...))
 }

@@ -163,9 +163,14 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 	return ExitCode(err, p.Name+" "+name, log)
 }
 
-type usageError struct{ error }
+// exitError is an error with an exit code. If hint is true, the message ends with how to get the help of the command.
+type exitError struct {
+	error
+	code int
+	hint bool
+}
 
-func (e usageError) Unwrap() error { return e.error }
+func (e exitError) Unwrap() error { return e.error }
 
 // AsUsageError marks err as a usage error: an error caused by how the program was called. If err is nil, it returns
 // nil.
@@ -173,49 +178,36 @@ func AsUsageError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return usageError{err}
+	return exitError{err, ExitUsage, true}
 }
 
 // Usage returns a usage error: an error caused by how the program was called. The arguments are as in [fmt.Errorf].
-func Usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// exitError is the error of a command that printed its result but found a problem. It has the exit code for this
-// problem.
-type exitError struct {
-	error
-	code int
-}
-
-func (e exitError) Unwrap() error { return e.error }
+func Usage(format string, args ...any) error { return AsUsageError(fmt.Errorf(format, args...)) }
 
 // AsExit wraps err so that [ExitCode] returns the given code for it. It is for a command that completed its work but
 // found a problem.
-func AsExit(err error, code int) error { return exitError{err, code} }
+func AsExit(err error, code int) error { return exitError{err, code, false} }
 
 // ExitCode prints err to log and returns the exit code for it.
 func ExitCode(err error, call string, log io.Writer) int {
-	var wrong usageError
-	var told exitError
 	if err == nil {
 		return ExitDone
 	}
 	err = Cured(err)
-	code, hint := ExitFailed, ""
+	as := exitError{code: ExitFailed}
 	switch {
-	case errors.As(err, &told):
-		code = told.code
+	case errors.As(err, &as):
 	case errors.Is(err, context.Canceled):
 		err = errors.New("interrupted")
-	case errors.As(err, &wrong):
-		code = ExitUsage
 	default:
 		for _, e := range slices.Backward(endings) { // the first match wins
 			if errors.Is(err, e.err) {
-				code = e.code
+				as.code, as.hint = e.code, e.code == ExitUsage
 			}
 		}
 	}
-	if code == ExitUsage && told.error == nil {
+	hint := ""
+	if as.hint {
 		hint = fmt.Sprintf("\n(%s -h explains)", call)
 	}
 	text := err.Error()
@@ -225,7 +217,7 @@ func ExitCode(err error, call string, log io.Writer) int {
 		fmt.Fprintf(log, "%s\n", printable(whole))
 	}
 	fmt.Fprintf(log, "%s: %s%s\n", call, printable(text), hint)
-	return code
+	return as.code
 }
 
 func names() (all []string) {
