@@ -200,9 +200,6 @@ type GridCell struct {
 	High    float64  `json:"gain_high"`
 }
 
-// gridEpsilons are the default epsilons of a grid, used if -epsilon is not given.
-var gridEpsilons = []float64{0.5, 1, 2, 4, 8}
-
 func (o *PlanOptions) readGrid(text string) error {
 	o.grid = nil
 	for part := range strings.SplitSeq(text, ",") {
@@ -229,7 +226,7 @@ func (o *PlanOptions) checkGrid(f *cli.Faults) {
 func (o *PlanOptions) makeGrid() (*Grid, error) {
 	g := &Grid{Dim: o.dim, Samples: o.samples, Graph: o.Graph, Epsilons: o.epsilons}
 	if len(g.Epsilons) == 0 {
-		g.Epsilons = gridEpsilons
+		g.Epsilons = []float64{0.5, 1, 2, 4, 8}
 	}
 	for _, unit := range []sdk.Unit{sdk.UnitClient, sdk.UnitRecord} {
 		for _, n := range o.grid {

@@ -296,22 +296,16 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 // listen binds the node's port to check that it is free. If used is true, the node is already running, and listen does
 // not check the port.
 func (c *Checkup) listen(node *fleetfile.Node, used bool) {
-	const item = "listen"
 	if node.Listen == "" {
-		c.ok(item, "not needed: this node only dials out")
-		return
+		c.ok("listen", "not needed: this node only dials out")
+	} else if used {
+		c.ok("listen", "the running node has %s", node.Listen)
+	} else if l, err := net.Listen("tcp", node.Listen); err != nil {
+		c.fail("listen", cli.ExitFailed, err)
+	} else {
+		_ = l.Close()
+		c.ok("listen", "%s can be bound", node.Listen)
 	}
-	if used {
-		c.ok(item, "the running node has %s", node.Listen)
-		return
-	}
-	l, err := net.Listen("tcp", node.Listen)
-	if err != nil {
-		c.fail(item, cli.ExitFailed, err)
-		return
-	}
-	_ = l.Close()
-	c.ok(item, "%s can be bound", node.Listen)
 }
 
 // neighbors connects to all peers of the node: at one address of each peer or, if every is true, at all of its
