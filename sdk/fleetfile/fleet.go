@@ -64,8 +64,7 @@ type startForm struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Read reads a fleet file of at most 16 MiB, and the file of its start vector if it names one. It reports all wrong
-// values at once.
+// Read reads a fleet file of at most 16 MiB, and the file of its start vector if it names one.
 func Read(path string) (*File, error) {
 	data, err := ReadFile(path, MaxFile, "a fleet file")
 	if err != nil {

@@ -34,8 +34,7 @@ func RegisterTransport(kind string, parse func(section json.RawMessage, dir stri
 	transports.register(kind, parse)
 }
 
-// RegisterTask adds a check that every fleet with a task must pass. If no check is registered, a task may be any JSON
-// object.
+// RegisterTask adds a check of every fleet with a task. Without any check, a task may be any JSON object.
 func RegisterTask(check func(fleet *sdk.Fleet) error) { taskChecks = append(taskChecks, check) }
 
 func checkTask(fleet *sdk.Fleet) (errs faults) {

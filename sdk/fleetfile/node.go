@@ -62,8 +62,7 @@ type nodeForm struct {
 	Patience    *string         `json:"patience"`
 }
 
-// ReadNode reads a node file of at most 16 MiB and reports all wrong values at once. It does not open the files that
-// the node file names.
+// ReadNode reads a node file of at most 16 MiB. It does not open the files that the node file names.
 func ReadNode(path string) (*Node, error) {
 	data, err := ReadFile(path, MaxFile, "a node file")
 	if err != nil {
@@ -136,8 +135,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
 	"because the fleet is private")
 
-// Load reads the fleet file and the key of the node and checks that both match the node file. It reports all errors at
-// once.
+// Load reads the fleet file and the key of the node and checks that both match the node file.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	var file *File
 	var errFleet error

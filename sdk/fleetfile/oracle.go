@@ -108,8 +108,7 @@ type Judge interface {
 	Deviations(x []float32) (*Deviations, error) // fails if the model predicts a class
 }
 
-// Deviations holds the errors of predicted numbers and, for comparison, the errors of always predicting the mean of the
-// samples.
+// Deviations holds the errors of predicted numbers, and those of always predicting the mean of the samples.
 type Deviations struct {
 	RMSE     float64 `json:"rmse"`
 	MAE      float64 `json:"mae"`

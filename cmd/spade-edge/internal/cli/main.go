@@ -76,8 +76,7 @@ func Cured(err error) error {
 	return err
 }
 
-// Program describes one of the programs that share these commands. The programs differ in their names and in how their
-// nodes connect to each other.
+// Program describes one of the programs that share these commands: its name and how its nodes connect to each other.
 type Program struct {
 	Name string
 
@@ -172,8 +171,7 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// AsUsageError marks err as a usage error: an error caused by how the program was called. If err is nil, it returns
-// nil.
+// AsUsageError marks err, if not nil, as a usage error: an error caused by how the program was called.
 func AsUsageError(err error) error {
 	if err == nil {
 		return nil
@@ -181,11 +179,10 @@ func AsUsageError(err error) error {
 	return exitError{err, ExitUsage, true}
 }
 
-// Usage returns a usage error: an error caused by how the program was called. The arguments are as in [fmt.Errorf].
+// Usage returns a usage error, see [AsUsageError]. The arguments are as in [fmt.Errorf].
 func Usage(format string, args ...any) error { return AsUsageError(fmt.Errorf(format, args...)) }
 
-// AsExit wraps err so that [ExitCode] returns the given code for it. It is for a command that completed its work but
-// found a problem.
+// AsExit gives err an exit code. It is for a command that completed its work but found a problem.
 func AsExit(err error, code int) error { return exitError{err, code, false} }
 
 // ExitCode prints err to log and returns the exit code for it.

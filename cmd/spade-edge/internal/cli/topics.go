@@ -24,8 +24,7 @@ func text(name string) string {
 	return string(content)
 }
 
-// about returns the part of a command's help above the flags, including examples. It names the program p instead of
-// spade-edge.
+// about returns the part of a command's help above the flags. It names the program p instead of spade-edge.
 func (p *Program) about(command string) string {
 	names := strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge-mqtt", "spade-edge-mqtt", "spade-edge", p.Name)
 	return names.Replace(text("usage/" + command))
@@ -54,9 +53,8 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	return err
 }
 
-// lookup searches the texts of all topics and commands for words that begin with the given word. For each text with
-// such a word, it returns a line with the name of the topic or command and the first line of the text that matches. It
-// returns "" if nothing matches.
+// lookup returns a line for each topic and command whose text has a word that begins with the given word: its name and
+// the first line of the text that matches. It returns "" if nothing matches.
 func lookup(word string) (all string) {
 	mention := regexp.MustCompile(`(?im)^.*\b` + regexp.QuoteMeta(word) + `.*$`)
 	for _, folder := range []string{"topics", "usage"} {

@@ -156,8 +156,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	return r, models, means, nil
 }
 
-// monitor creates a monitor for each node. If addr is not empty, it also serves the page with all nodes at addr until ctx
-// ends.
+// monitor creates a monitor for each node. If addr is not empty, it serves the page of all nodes there until ctx ends.
 func (d *demo) monitor(ctx context.Context, addr string) error {
 	for i, name := range d.Fleet.Members {
 		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }

@@ -293,8 +293,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	}
 }
 
-// listen binds the node's port to check that it is free. If used is true, the node is already running, and listen does
-// not check the port.
+// listen binds the node's port to check that it is free, unless the node is already running (used).
 func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	if node.Listen == "" {
 		c.ok("listen", "not needed: this node only dials out")
@@ -308,8 +307,7 @@ func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	}
 }
 
-// neighbors connects to all peers of the node: at one address of each peer or, if every is true, at all of its
-// addresses.
+// neighbors connects to all peers: at one address of each peer or, if every is true, at all of its addresses.
 func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
 	answers := c.program.Ask(ctx, d, c.timeout, every)
 	for _, a := range answers {
