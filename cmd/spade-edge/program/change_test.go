@@ -11,7 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
 // TestFleetInterrupted checks that an interruption during a change to a fleet leaves all files complete, with the old
@@ -46,7 +45,7 @@ func TestFleetInterrupted(t *testing.T) {
 		{7, "next", []string{"-from", model, "-run", "2027"}},
 	} {
 		do := func(dir string, after int) int {
-			p := *node.Websockets
+			p := *Websockets
 			p.FleetStep = func() error {
 				if after--; after < 0 {
 					return crash

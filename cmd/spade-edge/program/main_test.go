@@ -12,13 +12,12 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 func run(ctx context.Context, args []string, out, log io.Writer) int {
-	return node.Websockets.Run(ctx, args, out, log)
+	return Websockets.Run(ctx, args, out, log)
 }
 
 // call runs the program in this process. It returns the exit code, standard output and standard error.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -243,7 +242,7 @@ func TestAttackedFleet(t *testing.T) {
 // clinicProblem returns the problem for the tables in sdk/ROBUST.md: generated clinics, by default on a complete graph.
 func clinicProblem(t *testing.T, flags []string) *setup.Problem {
 	t.Helper()
-	c := cli.NewCmdline(node.Websockets, "simulate", flags, io.Discard, io.Discard)
+	c := cli.NewCmdline(Websockets, "simulate", flags, io.Discard, io.Discard)
 	o := setup.NewOptions(c)
 	o.Spec.Source, o.Graph, o.Partition = "synthetic:clinical", "complete", "iid"
 	if err := o.Read(c); err != nil {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
 // long reports whether SPADE_LONG is set. Tests then use more kills, seeds and rounds, as in the full check .ci/run.
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 		if os.Args[1] == panicking.Name {
 			cli.Commands = append(cli.Commands, panicking)
 		}
-		node.Websockets.Main()
+		Websockets.Main()
 	}
 	flag.Parse()
 	given := false
