@@ -22,7 +22,7 @@ type Progress struct {
 	started time.Time
 
 	part int       // part of the run that the last line showed, in 1/ProgressLines of all rounds
-	said time.Time // time of the last line
+	said time.Time // time of the last line; zero before the first, and so more than a minute ago
 }
 
 // NewProgress returns a Progress that writes to w, for a run of the method m.
@@ -33,8 +33,6 @@ func NewProgress(w io.Writer, m sdk.Method) *Progress {
 // Round reports that the node made its k-th release, counted from 1. note is a remark about the model that is printed
 // on the same line.
 func (p *Progress) Round(k int, note string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	last, width := p.Method.Last(), max(12, len(p.Method.Phase(p.Method.Learning())))
 	p.line(float64(k)/float64(last), "%s %*d of %d  %-*s  %s  %.1f s",
 		ReleaseWord(p.Method), len(fmt.Sprint(last)), k, last, width, p.Method.Phase(k), note, time.Since(p.started).Seconds())
@@ -43,8 +41,6 @@ func (p *Progress) Round(k int, note string) {
 // Runs reports the progress of several runs: over is the number of completed runs, all is the total number of runs, and
 // share is the completed fraction of all rounds, in (0, 1].
 func (p *Progress) Runs(share float64, over, all int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	spent := time.Since(p.started).Seconds()
 	p.line(share, "run %*d of %d  %3.0f %% of all rounds  %.1f s, about %.0f s left", len(fmt.Sprint(all)), over, all,
 		100*share, spent, max(0, spent*(1-share)/share))
@@ -53,7 +49,9 @@ func (p *Progress) Runs(share float64, over, all int) {
 // line prints the first line of a run. After that, it prints a line only if share has reached the next multiple of
 // 1/ProgressLines, or if the last line is at least a minute old.
 func (p *Progress) line(share float64, format string, args ...any) {
-	if part := int(share*float64(ProgressLines) + 1e-6); part > p.part || p.said.IsZero() || time.Since(p.said) >= time.Minute {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if part := int(share*float64(ProgressLines) + 1e-6); part > p.part || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()
 		fmt.Fprintln(p.w, p.Name+fmt.Sprintf(format, args...))
 	}
