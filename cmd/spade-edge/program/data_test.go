@@ -71,7 +71,11 @@ var alzheimers = []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzh
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
-	mnist := []string{"simulate", "-data", "idx:" + data + "/mnist-6-7", "-labels", "6,7", "-pca", "10", "-graph", "er:0.3", "-rounds", "50", "-tau", "2"}
+	digits, recipe := []string{"-data", "idx:" + data + "/mnist-6-7"}, filepath.Join(t.TempDir(), "task.json")
+	if code, text := said(slices.Concat([]string{"fit"}, digits, []string{"-labels", "6,7", "-pca", "10", "-fitted-on", "these", "-out", recipe})...); code != 0 {
+		t.Fatal(text)
+	}
+	mnist := slices.Concat([]string{"simulate"}, digits, []string{"-task", recipe, "-graph", "er:0.3", "-rounds", "50", "-tau", "2"})
 	each := []string{"-unit", "record", "-partition", "iid", "-nodes", "10", "-graph", "complete", "-epsilon"}
 	images := func(name string) []string {
 		return []string{"simulate", "-data", "idx:" + data + "/" + name, "-pca", "10", "-bias"}

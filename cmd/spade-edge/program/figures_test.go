@@ -40,6 +40,7 @@ func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 // if the current run has no pairwise noise.
 func TestLifetimeNamesItsAdversary(t *testing.T) {
 	t.Parallel()
+	arithmetic(t)
 	for _, c := range []struct {
 		earlier       []dpmech.Gaussian
 		weakest, says string

@@ -71,6 +71,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 // and eta decrease as the number of steps grows, as in the paper's schedule.
 func TestPlanBudgets(t *testing.T) {
 	t.Parallel()
+	arithmetic(t)
 	for _, tau := range []string{"", "5", "5 -estimator paper"} {
 		args, table := []string{"-queries", "50000", "-samples", "70", "-batch", "4"}, 0
 		if tau != "" {
@@ -99,6 +100,7 @@ func TestPlanBudgets(t *testing.T) {
 // after the cool-down.
 func TestPlanCooldown(t *testing.T) {
 	t.Parallel()
+	arithmetic(t)
 	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}
 	needed := planned(t, args...).CooldownNeeded
 	if needed == nil {

@@ -178,6 +178,7 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 // fresh noise to the claims. The name "search" selects the rider attack that is most harmful on four other seeds.
 func TestAttackedFleet(t *testing.T) {
 	t.Parallel()
+	arithmetic(t)
 	env := func(name, otherwise string) string {
 		if v, ok := os.LookupEnv(name); ok {
 			return v

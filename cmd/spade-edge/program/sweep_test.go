@@ -46,7 +46,7 @@ func TestProgressLines(t *testing.T) {
 		var log bytes.Buffer
 		p := cli.NewProgress(&log, sdk.Method{Rounds: rounds})
 		for k := range rounds {
-			p.Round(k+1, "")
+			p.Round(k+1, func() string { return "" })
 		}
 		if n := strings.Count(log.String(), "\n"); n != min(rounds, 11) && n != 10 {
 			t.Errorf("%d lines for %d rounds:\n%s", n, rounds, log.String())

@@ -30,9 +30,13 @@ func NewProgress(w io.Writer, m sdk.Method) *Progress {
 	return &Progress{w: w, Method: m, started: time.Now()}
 }
 
-// Round reports that the node made its k-th release, counted from 1. note is a remark about the model that is printed
-// on the same line.
-func (p *Progress) Round(k int, note string) {
+// Note is a remark about the model on a line of progress. It is only called if the line is printed.
+type Note func() string
+
+func (n Note) String() string { return n() }
+
+// Round reports that the node made its k-th release, counted from 1.
+func (p *Progress) Round(k int, note Note) {
 	last, width := p.Method.Last(), max(12, len(p.Method.Phase(p.Method.Learning())))
 	p.line(float64(k)/float64(last), "%s %*d of %d  %-*s  %s  %.1f s",
 		ReleaseWord(p.Method), len(fmt.Sprint(last)), k, last, width, p.Method.Phase(k), note, time.Since(p.started).Seconds())

@@ -186,7 +186,9 @@ func (d *demo) monitor(ctx context.Context, addr string) error {
 func (d *demo) round(round int, models [][]float32) {
 	f, xbar := d.Fleet, setup.Mean(models)
 	consensus := setup.ConsensusError(xbar, models)
-	d.show.Round(round, fmt.Sprintf("average model %s, consensus error %.2g", d.Worth(xbar, 1), consensus))
+	d.show.Round(round, func() string {
+		return fmt.Sprintf("average model %s, consensus error %.2g", d.Worth(xbar, 1), consensus)
+	})
 	epsilon := monitor.Unknown()
 	if !f.Privacy.NonPrivate {
 		epsilon = monitor.Value(f.Privacy.Accounting.Epsilon(f.Total(f.Method.Data(round)).Rho, f.Privacy.Delta))

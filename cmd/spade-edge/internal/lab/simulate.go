@@ -198,7 +198,7 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 		last := p.Fleet.Method.Last()
 		r, models, err := simulateNetwork(p, ctx, func(k int, models [][]float32) {
 			if len(runs) == 1 {
-				show.Round(k, "average model "+p.Worth(setup.Mean(models), 2))
+				show.Round(k, func() string { return "average model " + p.Worth(setup.Mean(models), 2) })
 				return
 			}
 			mu.Lock()

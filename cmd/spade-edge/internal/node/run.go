@@ -100,7 +100,7 @@ func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	d.Say = func(line string) { show.Say("%s", line) }
 	d.Released = func(round int, spent dpmech.Total) {
 		show.Method = d.Method() // safe: Released is not called concurrently
-		show.Round(round, spendNote(f.Privacy, spent))
+		show.Round(round, func() string { return spendNote(f.Privacy, spent) })
 	}
 	if asJSON {
 		d.Log = slog.NewJSONHandler(c.Log, nil)
