@@ -165,6 +165,10 @@ func TestTargetFaults(t *testing.T) {
 	if _, err := NewSoftmax(classes).Errors(make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "predicts classes") {
 		t.Errorf("errors of classes: %v", err)
 	}
+	far := with(d, func(d *Data) { d.Target = slices.Clone(d.Target); d.Target[1] = float32(math.Inf(1)) })
+	if _, err := (ModelSpec{Name: LinearModel}).New(far).Errors(make([]float32, far.Dim)); err == nil {
+		t.Error("errors of an infinite target")
+	}
 }
 
 func with(d *Data, change func(*Data)) *Data {
