@@ -152,20 +152,12 @@ func (r *csvFile) column(name string, missing error) *column {
 }
 
 // layout is a function that returns the feature columns of a file, in order, followed by the label column. It may set
-// r.person and r.rule.
+// r.person, r.id, r.rule, r.na and r.open.
 type layout func(r *csvFile) (columns []*column)
-
-// marked returns a layout like l, except that a cell is also missing if its text is in the list na.
-func (l layout) marked(na []string) layout {
-	return func(r *csvFile) []*column {
-		r.na = na
-		return l(r)
-	}
-}
 
 func (s Spec) columns(r *csvFile) (columns []*column) {
 	r.rule, _ = s.missing()
-	r.open = true
+	r.na, r.open = s.NA, true
 	found := make(map[string]*column)
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {

@@ -52,6 +52,10 @@ func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
 	}
+	return s.apply(d), nil
+}
+
+func (s *Standardizer) apply(d *Data) *Data {
 	return d.mapped(d.Dim, func(to, from []float32) {
 		for j, x := range from {
 			if s.Std[j] > 0 {
@@ -62,7 +66,7 @@ func (s *Standardizer) Apply(d *Data) (*Data, error) {
 				to[j] = float32(z)
 			}
 		}
-	}), nil
+	})
 }
 
 func columnMeans(d *Data) []float64 {
@@ -118,6 +122,10 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	if err := d.checkColumns(len(p.Mean)); err != nil {
 		return nil, err
 	}
+	return p.apply(d), nil
+}
+
+func (p *PCA) apply(d *Data) *Data {
 	out := d.blank(len(p.Components))
 	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
@@ -130,7 +138,7 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 			}
 		}
 	})
-	return out, nil
+	return out
 }
 
 // orient flips a vector so that its first entry of largest magnitude is positive.

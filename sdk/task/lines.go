@@ -17,14 +17,6 @@ const (
 	everyLine                // a row is one line below the header; an unreadable line is lost but keeps its place
 )
 
-// rows returns the rule for dividing the text of a file into rows when a recipe is fitted on the file.
-func (s Spec) rows() rowRule {
-	if s.Records {
-		return oneLine
-	}
-	return byRecord
-}
-
 func (r *csvFile) lines(below *bufio.Reader) {
 	r.at, _ = r.FieldPos(0) // the line of the header
 	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'

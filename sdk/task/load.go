@@ -228,7 +228,11 @@ func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	train, test, err := s.read(s.rows(), s.columns)
+	rule := byRecord
+	if s.Records {
+		rule = oneLine
+	}
+	train, test, err := s.read(rule, s.columns)
 	if err != nil {
 		return nil, err
 	}
@@ -242,19 +246,25 @@ func Load(s Spec) (*Set, error) {
 		err = set.split(train, test)
 	}
 	if err == nil {
-		err = set.finish(train)
+		err = set.fit()
 	}
 	if err != nil {
 		return nil, err
 	}
+	set.Train, set.Test = set.recipe.prepare(set.Train), set.recipe.prepare(set.Test)
 	return set, nil
 }
 
-// begin returns a set with classes but without samples. test may be nil.
+// begin returns a set without samples, whose recipe has everything that comes from all rows. test may be nil.
 func (s Spec) begin(train, test *table) (set *Set, err error) {
-	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{Subset: len(s.Labels) > 0}}
+	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{
+		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Person: s.Person, Subset: len(s.Labels) > 0,
+	}}
+	if train.columns == nil {
+		set.recipe.Pixels = train.dim
+	}
 	if s.Target != "" {
-		if train.scale, err = rangeOf(train.targets); err != nil {
+		if set.recipe.Target, err = rangeOf(train.targets); err != nil {
 			return nil, fieldError("target", "%q: %v", s.Target, err)
 		}
 		set.fitted("range of the target %q taken from all rows", s.Target)
@@ -265,6 +275,7 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 	} else if len(s.Labels) == 0 {
 		set.fitted("classes taken from the labels of all rows")
 	}
+	set.recipe.Classes = set.Spec.Labels
 	if s.Missing == dropRows {
 		set.fitted("rows with missing cells left out")
 	}
@@ -272,28 +283,6 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 		set.fitted("categories of column %q taken from all rows", c)
 	}
 	return set, nil
-}
-
-// finish fits and applies the steps that turn the samples of set into the columns of the model. train is the table from
-// which the samples come.
-func (set *Set) finish(train *table) error {
-	s, names := &set.Spec, set.Train.ClassNames
-	for c, members := range byClass(set.Train.Y, len(names)) {
-		if len(members) == 0 {
-			return fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
-		}
-	}
-	if set.Test.Len() == 0 && !s.Whole {
-		return fmt.Errorf("task: %s has no test sample with one of the labels %s", s.Source, quoted(names))
-	}
-	set.recipe = Recipe{
-		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Person: s.Person, Classes: s.Labels,
-		Target: train.scale, Subset: set.recipe.Subset,
-	}
-	if train.columns == nil {
-		set.recipe.Pixels = train.dim
-	}
-	return set.transform()
 }
 
 // read reads the Source, whose form must be valid, using l for CSV files. test is nil if the source has no test set.
@@ -306,7 +295,7 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 		if s.files == nil {
 			s.files = []string{arg}
 		}
-		train, err = readFiles(s.files, rule, l.marked(s.NA))
+		train, err = readFiles(s.files, rule, l)
 		return train, nil, err
 	}
 	d := Clinical(clinicalPatients, s.Seed)
@@ -324,9 +313,9 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 // split selects the samples of the classes, and holds some of them out for tests if there is no test table.
 func (set *Set) split(train, test *table) error {
 	s := &set.Spec
-	set.Train = train.data(s.Labels)
+	set.Train = train.data(s.Labels, set.recipe.Target)
 	if test != nil {
-		set.Test = test.data(s.Labels)
+		set.Test = test.data(s.Labels, nil)
 		return nil
 	} else if s.Whole {
 		set.Test = set.Train.Select(nil)
@@ -357,23 +346,27 @@ func (set *Set) split(train, test *table) error {
 	return nil
 }
 
-// transform turns the training and test parts into the columns of the model. It first fits, on the training part, all
-// steps that the Spec requests and that the recipe does not have yet.
-func (set *Set) transform() (err error) {
-	s, r, d := &set.Spec, &set.recipe, set.Train
-	if s.Missing != "" && r.Missing == nil {
-		if r.Missing, err = s.fitMissing(d, r.Columns); err != nil {
+// fit fits the steps that the Spec requests on the training part, which must have samples of all classes.
+func (set *Set) fit() (err error) {
+	s, r, names := &set.Spec, &set.recipe, set.Train.ClassNames
+	for c, members := range byClass(set.Train.Y, len(names)) {
+		if len(members) == 0 {
+			return fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
+		}
+	}
+	if set.Test.Len() == 0 && !s.Whole {
+		return fmt.Errorf("task: %s has no test sample with one of the labels %s", s.Source, quoted(names))
+	}
+	if s.Missing != "" {
+		if r.Missing, err = s.fitMissing(set.Train, r.Columns); err != nil {
 			return err
 		}
 		if s.Missing != dropRows {
 			set.fitted("values for missing cells (%s) fitted on the training split", s.Missing)
 		}
 	}
-	if *s.Standardize && r.Standardize == nil {
-		if d, err = r.clean(set.Train); err == nil {
-			r.Standardize, err = FitStandardizer(d)
-		}
-		if err != nil {
+	if *s.Standardize {
+		if r.Standardize, err = FitStandardizer(r.clean(set.Train)); err != nil {
 			return err
 		}
 		if r.Missing != nil {
@@ -387,23 +380,18 @@ func (set *Set) transform() (err error) {
 		}
 		set.fitted("standardization fitted on the training split")
 	}
-	if s.PCA > 0 && r.PCA == nil {
-		if d, err = r.clean(set.Train); err == nil && s.PCA > d.Dim {
-			err = fieldError("pca", "%d, want 1 to %d, the number of columns of %s", s.PCA, d.Dim, s.Source)
+	if s.PCA > 0 {
+		d := r.clean(set.Train)
+		if s.PCA > d.Dim {
+			return fieldError("pca", "%d, want 1 to %d, the number of columns of %s", s.PCA, d.Dim, s.Source)
 		}
-		if err == nil {
-			r.PCA, err = FitPCA(d, s.PCA)
-		}
-		if err != nil {
+		if r.PCA, err = FitPCA(d, s.PCA); err != nil {
 			return err
 		}
 		set.fitted("PCA to %d fitted on the training split", s.PCA)
 	}
 	r.Bias = *s.Bias
-	if set.Train, err = r.prepare(set.Train); err == nil {
-		set.Test, err = r.prepare(set.Test)
-	}
-	return err
+	return nil
 }
 
 func (set *Set) fitted(format string, args ...any) {

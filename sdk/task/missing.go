@@ -106,11 +106,8 @@ func firstOf(columns []Column) []int {
 	return first
 }
 
-func (r *Recipe) fill(d *Data) (*Data, error) {
+func (r *Recipe) fill(d *Data) *Data {
 	m := r.Missing
-	if err := d.checkColumns(len(m.Fill)); err != nil {
-		return nil, err
-	}
 	var marks []int
 	for k, j := range firstOf(r.Columns) {
 		if slices.Contains(m.Columns, r.Columns[k].Name) {
@@ -134,7 +131,7 @@ func (r *Recipe) fill(d *Data) (*Data, error) {
 	for _, name := range m.Columns {
 		out.Features = append(out.Features, name+" missing")
 	}
-	return out, nil
+	return out
 }
 
 func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...any)) {

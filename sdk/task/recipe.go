@@ -128,36 +128,26 @@ func (r *Recipe) Start(seed uint64) []float32 {
 // line without a person counts as a separate person. [Recipe.ForRecords] rejects recipes with which lines cannot keep
 // their place.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
-	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
+	if err := errors.Join(r.Validate(), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
 	}
-	rule, reader := byRecord, *r
 	if s.Records {
 		if err := r.ForRecords(); err != nil {
 			return nil, err
 		}
-		rule, reader.Subset = everyLine, false
 	}
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
 		Source: s.Source, files: s.files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
-	if s.kind() != r.Source {
-		return nil, fieldError("data", "%q, want %s data, like that of the recipe", s.Source, r.Source)
-	}
 	if r.Target != nil {
 		s.Label, s.Target = "", r.Label
 	}
-	train, test, err := s.read(rule, reader.layout)
+	train, test, err := r.read(s, nil)
 	if err != nil {
 		return nil, err
 	}
-	if s.Records {
-		train.canLose()
-		test.canLose()
-	}
-	train.scale = r.Target
 	set := &Set{Spec: s.filled(test != nil), Unread: train.unread, recipe: *r}
 	err = errors.Join(r.checkTable(train), r.checkTable(test))
 	if err == nil {
@@ -166,13 +156,10 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err == nil && set.Train.Len() == 0 {
 		err = fmt.Errorf("task: %s has no sample with one of the labels %s", train.name, quoted(r.Classes))
 	}
-	if err == nil {
-		set.Test = set.Test.keep()
-		err = set.transform()
-	}
 	if err != nil {
 		return nil, err
 	}
+	set.Train, set.Test = r.prepare(set.Train), r.prepare(set.Test.keep())
 	set.Train.spoil()
 	return set, nil
 }
@@ -182,46 +169,60 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 // of s. With s.Records it drops lines that cannot be read, see [Recipe.Apply]. unknown is called for each value that is
 // not a category of its column.
 func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) {
+	t, _, err := r.read(s, unknown)
+	if err != nil {
+		return nil, err
+	}
+	return t.data(r.Classes, r.Target).keep(), nil
+}
+
+// read reads the data that s names, which must be of the recipe's kind. unknown is as in layout; test may be nil.
+func (r *Recipe) read(s Spec, unknown func(column, cell string)) (train, test *table, err error) {
+	if err := r.checkSource(s.Source); err != nil {
+		return nil, nil, err
+	}
 	rule, reader := byRecord, *r
 	if s.Records {
 		rule, reader.Subset = everyLine, false
 	}
-	t, _, err := s.read(rule, func(h *csvFile) []*column {
-		columns := reader.layout(h)
-		for _, c := range columns[:len(columns)-1] {
-			c.unknown = unknown
-		}
-		return columns
-	})
-	if err != nil {
-		return nil, err
+	train, test, err = s.read(rule, reader.layout(s.NA, unknown))
+	if err == nil && s.Records {
+		train.canLose()
+		test.canLose()
 	}
-	if s.Records {
-		t.canLose()
-	}
-	t.scale = r.Target
-	return t.data(r.Classes).keep(), nil
+	return train, test, err
 }
 
-func (r *Recipe) clean(d *Data) (_ *Data, err error) {
+func (r *Recipe) checkSource(source string) error {
+	if err := CheckSource(source); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(source, r.Source+":") {
+		return fieldError("data", "%q, want %s data, like that of the recipe", source, r.Source)
+	}
+	return nil
+}
+
+func (r *Recipe) clean(d *Data) *Data {
 	if r.Missing != nil && r.Missing.Fill != nil {
-		d, err = r.fill(d)
+		d = r.fill(d)
 	}
-	if err == nil && r.Standardize != nil {
-		d, err = r.Standardize.Apply(d)
+	if r.Standardize != nil {
+		d = r.Standardize.apply(d)
 	}
-	return d, err
+	return d
 }
 
-func (r *Recipe) prepare(d *Data) (*Data, error) {
-	d, err := r.clean(d)
-	if err == nil && r.PCA != nil {
-		d, err = r.PCA.Apply(d)
+// prepare returns the columns of the model for data that has the columns of the recipe.
+func (r *Recipe) prepare(d *Data) *Data {
+	d = r.clean(d)
+	if r.PCA != nil {
+		d = r.PCA.apply(d)
 	}
-	if err == nil && r.Bias {
+	if r.Bias {
 		d = d.WithBias()
 	}
-	return d, err
+	return d
 }
 
 // checkTable checks that images and generated patients, whose source has no header to reveal a mismatch, suit the
@@ -246,32 +247,36 @@ func (r *Recipe) checkTable(t *table) error {
 	return nil
 }
 
-// layout finds the columns of the recipe anywhere in the file. The method value r.layout has the type layout.
-func (r *Recipe) layout(h *csvFile) (columns []*column) {
-	find := func(name, as string) *column {
-		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
-	}
-	for _, c := range r.Columns {
-		if c.Categories == nil {
-			columns = append(columns, find(c.Name, "a number"))
-		} else {
-			category := find(c.Name, "a category").labels(c.Categories)
-			category.fixed = true
-			columns = append(columns, category)
+// layout returns a layout that finds the columns of the recipe anywhere in a file. na is as in [Spec].NA. unknown is
+// called for each value that is not a category of its column; if it is nil, such a value is an error.
+func (r *Recipe) layout(na []string, unknown func(column, cell string)) layout {
+	return func(h *csvFile) (columns []*column) {
+		h.na = na
+		find := func(name, as string) *column {
+			return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
 		}
+		for _, c := range r.Columns {
+			if c.Categories == nil {
+				columns = append(columns, find(c.Name, "a number"))
+			} else {
+				category := find(c.Name, "a category").labels(c.Categories)
+				category.fixed, category.unknown = true, unknown
+				columns = append(columns, category)
+			}
+		}
+		if r.Person != "" {
+			h.person = find(r.Person, "the person of a row")
+		}
+		if r.Missing != nil {
+			h.rule = r.Missing.Rule
+		}
+		if r.Target != nil {
+			return append(columns, find(r.Label, "the target"))
+		}
+		label := find(r.Label, "the label").labels(r.Classes)
+		label.fixed = !r.Subset
+		return append(columns, label)
 	}
-	if r.Person != "" {
-		h.person = find(r.Person, "the person of a row")
-	}
-	if r.Missing != nil {
-		h.rule = r.Missing.Rule
-	}
-	if r.Target != nil {
-		return append(columns, find(r.Label, "the target"))
-	}
-	label := find(r.Label, "the label").labels(r.Classes)
-	label.fixed = !r.Subset
-	return append(columns, label)
 }
 
 // CheckFittedOn returns an error if s is not a valid value for Recipe.FittedOn.
