@@ -145,7 +145,6 @@ func filled(record []string) []string {
 func (r *csvFile) column(name string, missing error) *column {
 	at, there := r.where[name]
 	if !there {
-		at = -1
 		r.faults, r.lacks = append(r.faults, missing), true
 	}
 	return &column{Column: Column{Name: name}, at: at}
@@ -181,10 +180,10 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	if len(columns) == 0 {
 		r.wrong("task: %s: no feature columns: every column is the label, the person or dropped", r.name)
 	}
-	if label := found[s.Label]; s.Target == "" {
-		return append(columns, label.labels(s.Labels))
+	if s.Target != "" {
+		return append(columns, found[s.Target])
 	}
-	return append(columns, found[s.Target])
+	return append(columns, found[s.Label].labels(s.Labels))
 }
 
 // readCSV reads a CSV file with a header line. It trims cells. A column of categories becomes one column of zeros and
