@@ -55,10 +55,8 @@ func check(path string, info fs.FileInfo, limit int64) error {
 		return refused(path, "is a file of %d bytes, want at most %d", info.Size(), limit)
 	case mode.IsDir():
 		return refused(path, "is a folder, want a file")
-	case mode&fs.ModeNamedPipe != 0:
-		return refused(path, "is a special file, a pipe, want a regular file")
 	default:
-		return refused(path, "is a special file, want a regular file")
+		return refused(path, "is a special file, such as a pipe or a device, want a regular file")
 	}
 }
 

@@ -101,20 +101,19 @@ func (s Spec) Validate() error {
 		}
 	}
 	isCSV := s.kind() == "csv"
+	other := !isCSV && faults[0] == nil
 	want(!isCSV || s.Label != "" || s.Target != "", "label",
 		"is missing, want the name of the column that holds the class in %s", s.Source)
 	want(s.Label == "" || s.Target == "", "target", "%q and label %q, want only one: target for a number, label for a class", s.Target,
 		s.Label)
-	want(isCSV || s.Target == "" && s.Missing == "", "target", "%q, missing %q: only for data csv:FILE, not for %q",
-		s.Target, s.Missing, s.Source)
 	want(s.Target == "" || len(s.Labels) == 0, "labels", "%q, want none: target %q is a number", s.Labels, s.Target)
-	want(isCSV || len(s.NA) == 0, "na", "%q: only for data csv:FILE, not for %q", s.NA, s.Source)
-	want(isCSV || s.Person == "", "person", "%q: only for data csv:FILE, not for %q", s.Person, s.Source)
-	want(isCSV || s.Label == "" && len(s.Drop) == 0 && len(s.OneHot) == 0, "label",
-		"%q, drop %q, onehot %q: only for data csv:FILE, not for %q", s.Label, s.Drop, s.OneHot, s.Source)
+	const onlyCSV = "%q: only for data csv:FILE, not for %q"
+	want(!other || s.Missing == "", "missing", onlyCSV, s.Missing, s.Source)
+	want(!other || len(s.NA) == 0, "na", onlyCSV, s.NA, s.Source)
 	used := map[string]string{}
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
+			want(!other, f.name, onlyCSV, v, s.Source)
 			first, again := used[v]
 			want(!again || !isCSV, f.name, "%q: that column is already in %s", v, first)
 			used[v] = f.name

@@ -145,8 +145,7 @@ func auc(zeros, ones []float64) *Estimate {
 	rarer := min(len(zeros), len(ones))
 	se := math.Sqrt(v1/n1 + v0/n0)
 	if rarer < 2 || se == 0 || a == 0 || a == 1 {
-		e := wilson(a, float64(rarer))
-		return &e
+		return wilson(a, float64(rarer))
 	}
 	odds := vec.Exp(quantile * se / (a * (1 - a)))
 	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
@@ -232,15 +231,14 @@ func share95(hits, trials int) *Estimate {
 	if trials == 0 {
 		return nil
 	}
-	e := wilson(float64(hits)/float64(trials), float64(trials))
-	return &e
+	return wilson(float64(hits)/float64(trials), float64(trials))
 }
 
 // wilson returns the Estimate of a share among n trials, with Wilson's score interval.
-func wilson(share, n float64) Estimate {
+func wilson(share, n float64) *Estimate {
 	const q2 = quantile * quantile
 	center := share + q2/(2*n)
 	half := float64(quantile * math.Sqrt(float64(share*(1-share))/n+q2/(4*n*n)))
 	// Rounding must not put the share outside its interval.
-	return Estimate{share, min(share, max(0, (center-half)/(1+q2/n))), max(share, min(1, (center+half)/(1+q2/n)))}
+	return &Estimate{share, min(share, max(0, (center-half)/(1+q2/n))), max(share, min(1, (center+half)/(1+q2/n)))}
 }

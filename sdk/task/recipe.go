@@ -343,8 +343,9 @@ func (r *Recipe) Validate() error {
 			"standardize has %d means and %d deviations, want one for each of %d columns", len(s.Mean), len(s.Std), raw)
 		held("standardize.mean", s.Mean, want)
 		held("standardize.std", s.Std, want)
-		wrong := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor })
-		want(wrong < 0, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", wrong, at(s.Std, wrong), leastDivisor)
+		if i := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor }); i >= 0 {
+			want(false, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", i, s.Std[i], leastDivisor)
+		}
 		want(s.declared(), "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
 		want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none with pca")
 	}
@@ -375,19 +376,11 @@ func trimmed(texts ...string) bool {
 // leastDivisor is the smallest normal float32, and the lower limit for deviations and scales in a recipe.
 const leastDivisor = 0x1p-126
 
-// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls want with
-// true, or with false and an error that names the first number that is too large.
+// held calls want with an error for the first number in v that does not fit a float32: it would be infinite in training.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
-	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
-	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)
-}
-
-// at returns v[i], or 0 if i is negative.
-func at(v []float64, i int) float64 {
-	if i < 0 {
-		return 0
+	if i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }); i >= 0 {
+		want(false, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, v[i], math.MaxFloat32)
 	}
-	return v[i]
 }
 
 func finite(v []float64) bool {

@@ -239,7 +239,7 @@ func TestTargetRecipe(t *testing.T) {
 	for want, s := range map[string]Spec{
 		`target "thalach" and label "num", want only one`: {Source: s.Source, Target: "thalach", Label: "num"},
 		`labels ["a" "b"], want none: target`:             {Source: s.Source, Target: "thalach", Labels: []string{"a", "b"}},
-		`target "age", missing "": only for`:              {Source: "synthetic:clinical", Target: "age"},
+		`target "age": only for`:                          {Source: "synthetic:clinical", Target: "age"},
 		`target "rate": `:                                 {Source: s.Source, Target: "rate"},
 		`label "thalach" has 91 values that are numbers`:  {Source: s.Source, Label: "thalach", Missing: fillMean},
 		`column "chol": empty label`: {Source: source("va"), Target: "chol", Drop: []string{"ca", "thal", "slope", "trestbps",
