@@ -71,16 +71,12 @@ func someOf[T any](list []T) []T {
 	return list
 }
 
-// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task. [ParseTask] parses this text into an equal
+// MarshalTask returns the text of a recipe for [sdk.Fleet].Task. [ParseTask] parses this text into an equal
 // recipe. Each column and each component of a projection takes one line.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
-	err := r.Validate()
-	if err != nil {
-		return nil, fleetfile.In("", err)
-	}
 	text, err := fleetfile.Encode(recipeForm{r, r.Model})
 	if err == nil {
-		_, err = parseTask(text) // rejects text that is not UTF-8
+		_, err = parseTask(text) // rejects an invalid recipe and text that is not UTF-8
 	}
 	if err != nil {
 		return nil, fleetfile.In("", err)

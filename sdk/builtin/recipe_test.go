@@ -169,15 +169,14 @@ func TestTaskFaults(t *testing.T) {
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
 		one(`"source": "csv"`, `"source": "CSV"`,
-			`source is "CSV", want csv, idx or synthetic`).
-			and(`label is "outcome", want the field omitted: the source is CSV`),
+			`source is "CSV", want csv, idx or synthetic`),
 		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is given twice`),
 		one(`"source": "csv"`, `"Source": "csv"`,
 			`unknown field "Source", want a name of lower-case letters, digits and underscores`),
 		one(`"source": "csv"`, `"source": "idx"`,
-			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want the field omitted`),
+			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want the column of the class for the source csv`),
 		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,
-			`pixels is 4, want the field omitted: the source is csv`).and("4 " +
+			`pixels is 4, want 1 to 268435456 for the source idx, else the field omitted`).and("4 " +
 			"means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
 		one(`{"name": "age"}`, `"age"`,
 			`columns: found string, want an object`),
@@ -193,7 +192,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`["", "north", "süd"]`, `[]`,
 			`columns[1].categories has 0 values`).and("4 deviations").and("pca.mean").and("pca.components[0]").and(
 			"pca.components[1]"),
-		one(`"label": "outcome",`, ``, `label is missing, want the column`),
+		one(`"label": "outcome",`, ``, `label is "", want the column`),
 		one(`["no", "yes", "?"]`, `["no"]`, `classes has 1 labels, want 2 to 1000`),
 		one(`["no", "yes", "?"]`, `["no", "no"]`, `classes has 2 labels, want`),
 		one(`["no", "yes", "?"]`, `["no", ""]`, `classes has 2 labels, want`),

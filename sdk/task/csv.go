@@ -272,8 +272,9 @@ func (r *csvFile) row(record []string) {
 }
 
 func (r *csvFile) whose(cell string) {
-	if cell == "" {
+	if cell == "" { // the row counts as a separate person: if each line is a row, no cell has a line break
 		r.fault(r.person.at, "column %s: empty, want the person of this row", short(r.person.Name))
+		cell = fmt.Sprintf("\n%d", r.at)
 	}
 	if r.known == nil {
 		r.known = make(map[string]int)

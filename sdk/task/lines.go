@@ -61,10 +61,6 @@ func (r *csvFile) place(record []string, fault error) {
 		if r.person.at < len(record) {
 			who = strings.TrimSpace(record[r.person.at])
 		}
-		if who == "" { // the row counts as a separate person: no cell has a line break, so the name is unique
-			r.fault(0, "column %s: empty, want the person of this row", short(r.person.Name))
-			who = fmt.Sprintf("\n%d", r.at)
-		}
 		r.whose(who)
 	}
 	if r.bad {

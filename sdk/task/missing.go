@@ -53,7 +53,7 @@ const everyColumn = "*" // valid after "indicator:" in Spec.Missing, and as a na
 func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	rule, told := s.missing()
 	for _, name := range told {
-		if name != everyColumn && !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == name }) {
+		if name != everyColumn && indexOf(columns, name) < 0 {
 			return nil, fieldError("missing", "%q: %q is not the name of a feature column", s.Missing, name)
 		}
 	}
@@ -144,7 +144,7 @@ func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...
 	held("missing.fill", m.Fill, want)
 	at := -1
 	for i, name := range m.Columns {
-		next := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name })
+		next := indexOf(r.Columns, name)
 		want(next > at && m.Rule == indicate, "missing.columns[%d] is %q, want names from columns in their order, with rule indicator only",
 			i, name)
 		at = next

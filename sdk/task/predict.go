@@ -77,7 +77,7 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	}
 	if r.Missing != nil {
 		for _, name := range r.Missing.Columns {
-			p.of = append(p.of, slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name }))
+			p.of = append(p.of, indexOf(r.Columns, name))
 		}
 	}
 	return p, nil
@@ -201,7 +201,7 @@ func (p *Predictor) layout(labels bool) layout {
 // idOf returns the column of a file that identifies a row, or nil.
 func (p *Predictor) idOf(h *csvFile) *column {
 	is := func(name string) bool {
-		other := name != p.recipe.Label && !slices.ContainsFunc(p.recipe.Columns, func(c Column) bool { return c.Name == name })
+		other := name != p.recipe.Label && indexOf(p.recipe.Columns, name) < 0
 		lower := strings.ToLower(name)
 		return other && (lower == "id" || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, " id") || strings.HasSuffix(name, "ID"))
 	}

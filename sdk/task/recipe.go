@@ -46,6 +46,10 @@ type Column struct {
 	Categories []string `json:"categories,omitzero"`
 }
 
+func indexOf(columns []Column, name string) int {
+	return slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
+}
+
 // Fit loads a public data set as [Load] does and returns the fitted recipe for a model. fittedOn becomes
 // Recipe.FittedOn. Fit does not use the test split; with s.Whole there is none.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
@@ -298,18 +302,14 @@ func (r *Recipe) Validate() error {
 		}
 	}
 	isCSV, isIDX := r.Source == "csv", r.Source == "idx"
-	switch {
-	case isIDX:
-		want(len(r.Columns) == 0, "columns has %d columns, want none: the source is idx", len(r.Columns))
-		want(r.Pixels >= 1 && r.Pixels <= maxParameters, "pixels is %d, want 1 to %d", r.Pixels, maxParameters)
-	case isCSV || r.Source == "synthetic":
-		want(len(r.Columns) > 0, "columns is empty, want the columns to learn from")
-		want(r.Pixels == 0, "pixels is %d, want the field omitted: the source is %s", r.Pixels, r.Source)
-	default:
+	if !isCSV && !isIDX && r.Source != "synthetic" {
 		want(false, "source is %q, want csv, idx or synthetic", r.Source)
+	} else {
+		want(isIDX == (len(r.Columns) == 0), "columns has %d columns, want none for the source idx, else at least one", len(r.Columns))
+		want(isIDX == (r.Pixels > 0) && r.Pixels >= 0 && r.Pixels <= maxParameters,
+			"pixels is %d, want 1 to %d for the source idx, else the field omitted", r.Pixels, maxParameters)
+		want(isCSV == (r.Label != ""), "label is %q, want the column of the class for the source csv, else the field omitted", r.Label)
 	}
-	want(!isCSV || r.Label != "", "label is missing, want the column that holds the class")
-	want(isCSV || r.Label == "", "label is %q, want the field omitted: the source is %s", r.Label, r.Source)
 	want(trimmed(r.Label), "label is %q, want the name without spaces around it", r.Label)
 	want(trimmed(r.Classes...), "classes are %q, want labels without spaces around them", r.Classes)
 	want(r.Person == "" || isCSV && trimmed(r.Person) && r.Person != r.Label, "person is %q, want the name of a column other than "+
