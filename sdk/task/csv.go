@@ -158,13 +158,12 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	r.rule, _ = s.missing()
 	r.na, r.open = s.NA, true
 	found := make(map[string]*column)
-	for _, f := range s.csvFields() {
-		for _, v := range f.columns {
-			if _, there := r.where[v]; f.name == "drop" && s.files != nil && !there {
-				continue // another file may have the column
-			}
-			found[v] = r.column(v, fieldError(f.name, "%s: %s has no such column", short(v), r.name))
+	for _, named := range s.namedColumns() {
+		field, name := named[0], named[1]
+		if _, there := r.where[name]; field == "drop" && s.files != nil && !there {
+			continue // another file may have the column
 		}
+		found[name] = r.column(name, fieldError(field, "%s: %s has no such column", short(name), r.name))
 	}
 	onehot := numbered(s.OneHot)
 	for i, name := range r.names {

@@ -86,8 +86,9 @@ func columnMeans(d *Data) []float64 {
 type PCA struct {
 	Mean       []float64   `json:"mean"`       // means of the training columns
 	Components [][]float64 `json:"components"` // orthonormal, by decreasing variance; the entry of largest magnitude is positive
-	Variances  []float64   `json:"-"`          // variance of the training set along each component, before scaling
 	Scale      float64     `json:"scale"`      // factor by which all components are multiplied
+
+	variances []float64 // variance of the training set along each component, before scaling
 }
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
@@ -103,12 +104,12 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 	}
 	p := &PCA{Mean: columnMeans(train)}
 	product := func(vectors [][]float64) [][]float64 { return covariance(train, p.Mean, vectors) }
-	p.Components, p.Variances = topEigen(product, train.Dim, n)
+	p.Components, p.variances = topEigen(product, train.Dim, n)
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
-		p.Variances[k] = max(p.Variances[k], 0) // rounding can make a zero variance negative
-		total += p.Variances[k]
+		p.variances[k] = max(p.variances[k], 0) // rounding can make a zero variance negative
+		total += p.variances[k]
 	}
 	if !(total > 0) {
 		return nil, errors.New("task: PCA needs training rows that differ, but all are equal")

@@ -111,13 +111,12 @@ func (s Spec) Validate() error {
 	want(!other || s.Missing == "", "missing", onlyCSV, s.Missing, s.Source)
 	want(!other || len(s.NA) == 0, "na", onlyCSV, s.NA, s.Source)
 	used := map[string]string{}
-	for _, f := range s.csvFields() {
-		for _, v := range f.columns {
-			want(!other, f.name, onlyCSV, v, s.Source)
-			first, again := used[v]
-			want(!again || !isCSV, f.name, "%q: that column is already in %s", v, first)
-			used[v] = f.name
-		}
+	for _, named := range s.namedColumns() {
+		field, name := named[0], named[1]
+		want(!other, field, onlyCSV, name, s.Source)
+		first, again := used[name]
+		want(!again || !isCSV, field, "%q: that column is already in %s", name, first)
+		used[name] = field
 	}
 	want(len(s.Labels) != 1, "labels", "%q, want at least two, or none to use all labels", s.Labels)
 	for i, l := range s.Labels {
@@ -149,19 +148,20 @@ func (s Spec) checkClasses(names []string) error {
 
 const asTarget = "give target instead of label to predict the number"
 
-type csvField struct {
-	name    string
-	columns []string
-}
-
-func (s Spec) csvFields() []csvField {
-	fields := []csvField{{"drop", s.Drop}, {"onehot", s.OneHot}}
-	for _, one := range [][2]string{{"person", s.Person}, {"target", s.Target}, {"label", s.Label}} {
+// namedColumns returns the columns of a CSV file that s names: for each the field of s and the column.
+func (s Spec) namedColumns() (all [][2]string) {
+	for _, one := range [][2]string{{"label", s.Label}, {"target", s.Target}, {"person", s.Person}} {
 		if one[1] != "" {
-			fields = slices.Insert(fields, 0, csvField{one[0], []string{one[1]}})
+			all = append(all, one)
 		}
 	}
-	return fields
+	for _, name := range s.Drop {
+		all = append(all, [2]string{"drop", name})
+	}
+	for _, name := range s.OneHot {
+		all = append(all, [2]string{"onehot", name})
+	}
+	return all
 }
 
 // CheckSource validates the form of a [Spec].Source without opening a file.
@@ -368,9 +368,7 @@ func (set *Set) fit() (err error) {
 		if r.Standardize, err = FitStandardizer(r.clean(set.Train)); err != nil {
 			return err
 		}
-		if r.Missing != nil {
-			r.Standardize.tell(r.raw())
-		}
+		r.Standardize.tell(r.raw())
 		if r.Standardize.Scale, err = s.scales(r); err != nil {
 			return err
 		}

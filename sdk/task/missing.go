@@ -62,6 +62,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 		return m, nil
 	}
 	m.Fill = make([]float64, train.Dim)
+	gaps := make([]bool, train.Dim) // true for each column with a missing number
 	for j := range m.Fill {
 		var present []float64
 		for i := range train.Y {
@@ -70,26 +71,21 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 			}
 		}
 		n := len(present)
-		if n == 0 {
+		gaps[j] = n < train.Len()
+		switch {
+		case n == 0:
 			return nil, fmt.Errorf("task: column %q is empty in all training rows: omit the column", train.Features[j])
-		}
-		if rule == fillMedian {
+		case rule == fillMedian:
 			slices.Sort(present)
 			m.Fill[j] = present[(n-1)/2]/2 + present[n/2]/2
-			continue
+		default:
+			m.Fill[j], _ = moments(present)
 		}
-		m.Fill[j], _ = moments(present)
-	}
-	if rule != indicate {
-		return m, nil
 	}
 	for k, j := range firstOf(columns) {
-		tell := slices.Contains(told, columns[k].Name) || slices.Contains(told, everyColumn)
-		for i := range train.Y {
-			tell = tell || isNaN(train.X[i*train.Dim+j])
-		}
-		if tell {
-			m.Columns = append(m.Columns, columns[k].Name)
+		name := columns[k].Name
+		if rule == indicate && (gaps[j] || slices.Contains(told, name) || slices.Contains(told, everyColumn)) {
+			m.Columns = append(m.Columns, name)
 		}
 	}
 	return m, nil

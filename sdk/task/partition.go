@@ -52,9 +52,6 @@ func (p *Partition) UnmarshalText(text []byte) (err error) {
 
 // ParsePartition parses a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
-	fault := func(format string, args ...any) (Partition, error) {
-		return Partition{}, fieldError("partition", format, args...)
-	}
 	kind, arg, _ := strings.Cut(text, ":")
 	switch kind {
 	case dirichlet:
@@ -64,18 +61,18 @@ func ParsePartition(text string) (Partition, error) {
 		}
 		a, err := strconv.ParseFloat(arg, 64)
 		if err != nil || !(a >= minAlpha && a <= maxAlpha) {
-			return fault("%s: concentration %q, want a number from %v to %v", text, arg, minAlpha, maxAlpha)
+			return Partition{}, fieldError("partition", "%s: concentration %q, want a number from %v to %v", text, arg, minAlpha, maxAlpha)
 		}
 		return Partition{kind: kind, alpha: a}, nil
 	case pathological:
 		s, err := strconv.Atoi(arg)
 		if err != nil || s < 1 || s > maxShards {
-			return fault("%s: %q shards for each client, want a whole number from 1 to %d", text, arg, maxShards)
+			return Partition{}, fieldError("partition", "%s: %q shards for each client, want a whole number from 1 to %d", text, arg, maxShards)
 		}
 		return Partition{kind: kind, shards: s}, nil
 	}
 	if text != "iid" {
-		return fault("%q, want iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", text)
+		return Partition{}, fieldError("partition", "%q, want iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", text)
 	}
 	return Partition{}, nil
 }

@@ -33,7 +33,7 @@ type Recipe struct {
 
 	Missing     *Missing      `json:"missing,omitempty"`     // rule for missing cells; if nil, they are an error
 	Standardize *Standardizer `json:"standardize,omitempty"` // nil for no standardization
-	PCA         *PCA          `json:"pca,omitempty"`         // nil for no projection; PCA.Variances is not used
+	PCA         *PCA          `json:"pca,omitempty"`         // nil for no projection
 	Bias        bool          `json:"bias,omitempty"`        // append a column of ones
 	Model       ModelSpec     `json:"-"`                     // the model to train
 }
@@ -67,10 +67,6 @@ func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	r := set.recipe
 	r.FittedOn, r.Model = fittedOn, m
-	if r.PCA != nil {
-		pca := *r.PCA
-		pca.Variances, r.PCA = nil, &pca
-	}
 	return &r, r.Validate()
 }
 
