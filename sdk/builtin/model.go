@@ -168,10 +168,7 @@ func (m *Model) Marshal() ([]byte, error) {
 	if err == nil {
 		_, err = parseModel(text) // rejects text that is not UTF-8
 	}
-	if err != nil {
-		return nil, fleetfile.In("", err)
-	}
-	return text, nil
+	return text, fleetfile.In("", err)
 }
 
 // Predictor returns a predictor that uses the model. It fails with [ErrNoTask] if the file has no task.

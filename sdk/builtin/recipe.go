@@ -78,10 +78,7 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 	if err == nil {
 		_, err = parseTask(text) // rejects an invalid recipe and text that is not UTF-8
 	}
-	if err != nil {
-		return nil, fleetfile.In("", err)
-	}
-	return text, nil
+	return text, fleetfile.In("", err)
 }
 
 // ErrZeroStart is wrapped by the error for a fleet whose model is a perceptron and whose start vector, x0, is zero.

@@ -39,12 +39,9 @@ func Read(path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may have grown since it was opened
 	if err == nil && int64(len(data)) > limit {
-		err = refused(path, "is a file of more than %d bytes, want at most %[1]d", limit)
+		return nil, refused(path, "is a file of more than %d bytes, want at most %[1]d", limit)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return data, nil
+	return data, err
 }
 
 func check(path string, info fs.FileInfo, limit int64) error {
