@@ -189,7 +189,7 @@ func TestNodeFaults(t *testing.T) {
 			`oracle.builtin: task: perceptron has 257 hidden units, want 1 to 256`),
 		one(`"data": "csv:data/patients.csv"`, `"data": "patients.csv"`,
 			`oracle.builtin: task: data "patients.csv", want idx:DIR`),
-		one(`"data": "csv:data/patients.csv"`, `"data": "csv:"`, `has nothing after the colon`),
+		one(`"data": "csv:data/patients.csv"`, `"data": "csv:"`, `oracle.builtin: task: data "csv:", want idx:DIR`),
 		one(`"label": "outcome",`, ``, "oracle.builtin: task: label is missing"),
 		one(`"drop": ["id"]`, `"drop": ["outcome"]`,
 			`oracle.builtin: task: drop "outcome": that column is already in label`),

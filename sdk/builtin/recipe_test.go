@@ -163,7 +163,7 @@ func TestTaskFaults(t *testing.T) {
 			`task: fitted_on is "", want 1 to 200 bytes of printable UTF-8 that describe the data`).
 			and(`task: model "", want softmax or perceptron, or linear for a target`).
 			and(`source is "", want csv, idx or synthetic`).
-			and(`classes has 0 labels, want 2 to 1000, distinct and not empty`),
+			and(`classes has 0 labels, want 2 to 1000, distinct, not empty`),
 		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,
 			`task: fitted_on is "", want 1 to 200 bytes`),
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
@@ -181,12 +181,12 @@ func TestTaskFaults(t *testing.T) {
 		one(`{"name": "age"}`, `"age"`,
 			`columns: found string, want an object`),
 		one(`{"name": "age"}`, `{"name": " age"}`,
-			`columns[0].name is " age", want the name without spaces around it`),
+			`columns[0].name is " age", want a name without spaces around it`),
 		one(`{"name": "age"}`, `{"name": "outcome"}`,
-			`columns[0].name is "outcome", want a name that neither the label nor another column has`),
+			`columns[0].name is "outcome", want a name without spaces around it that neither the label nor another column has`),
 		one(`{"name": "age"}`, `{"name": "age", "scale": 1}`,
 			`unknown field "scale"`),
-		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000 distinct ones`),
+		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000, distinct and without`),
 		one(`"north", "süd"`, `"north", 7`,
 			`columns.categories: found number, want a string`),
 		one(`["", "north", "süd"]`, `[]`,
@@ -197,7 +197,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`["no", "yes", "?"]`, `["no", "no"]`, `classes has 2 labels, want`),
 		one(`["no", "yes", "?"]`, `["no", ""]`, `classes has 2 labels, want`),
 		one(`["no", "yes", "?"]`, `["no", " yes"]`,
-			`classes are ["no" " yes"], want labels without spaces around them`),
+			`classes has 2 labels, want 2 to 1000, distinct, not empty and without spaces around them`),
 		one(`"subset": true`, `"subset": 1`,
 			`subset: found number, want true or false`),
 		one(`[0.1, `, `[`, `standardize has 3 means and 4 deviations, want one for each of 4 columns`),

@@ -73,15 +73,12 @@ const noDrop = "each record is protected, and dropping one would change the numb
 
 // ForRecords returns an error if a recipe cannot prepare data in which each record is protected; see [Spec].Records.
 func (r *Recipe) ForRecords() error {
-	var faults []error
 	if r.Missing != nil && r.Missing.Rule == dropRows {
-		faults = append(faults, errors.New(`task: recipe: missing.rule is "drop", want indicator, mean or median: `+noDrop))
+		return errors.New(`task: recipe: missing.rule is "drop", want indicator, mean or median: ` + noDrop)
+	} else if r.Subset && r.Source != "csv" {
+		return fmt.Errorf("task: recipe: subset is true, want false, because a subset of %s data drops samples: %s", r.Source, noDrop)
 	}
-	if r.Subset && r.Source != "csv" {
-		faults = append(faults, fmt.Errorf("task: recipe: subset is true, want false, because a subset of %s "+
-			"data drops samples: %s", r.Source, noDrop))
-	}
-	return errors.Join(faults...)
+	return nil
 }
 
 // canLose makes t.data mark rows whose label is not one of the classes as lost, instead of removing them. t may be nil.

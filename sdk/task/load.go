@@ -167,13 +167,8 @@ func (s Spec) namedColumns() (all [][2]string) {
 // CheckSource validates the form of a [Spec].Source without opening a file.
 func CheckSource(source string) error {
 	kind, arg, _ := strings.Cut(source, ":")
-	switch {
-	case kind != "idx" && kind != "csv" && kind != "synthetic":
+	if kind != "idx" && kind != "csv" && source != "synthetic:clinical" || arg == "" {
 		return fieldError("data", "%q, want idx:DIR, csv:FILE or synthetic:clinical", source)
-	case arg == "":
-		return fieldError("data", "%q has nothing after the colon, want idx:DIR, csv:FILE or synthetic:clinical", source)
-	case kind == "synthetic" && arg != "clinical":
-		return fieldError("data", "%q, want synthetic:clinical", source)
 	}
 	return nil
 }

@@ -307,17 +307,15 @@ func (r *Recipe) Validate() error {
 		want(isCSV == (r.Label != ""), "label is %q, want the column of the class for the source csv, else the field omitted", r.Label)
 	}
 	want(trimmed(r.Label), "label is %q, want the name without spaces around it", r.Label)
-	want(trimmed(r.Classes...), "classes are %q, want labels without spaces around them", r.Classes)
 	want(r.Person == "" || isCSV && trimmed(r.Person) && r.Person != r.Label, "person is %q, want the name of a column other than "+
 		"the label, without spaces around it, and the source csv", r.Person)
 	used := map[string]bool{"": true, r.Label: true, r.Person: true}
 	for i, c := range r.Columns {
-		want(!used[c.Name], "columns[%d].name is %q, want a name that neither the label nor another column has", i, c.Name)
+		want(!used[c.Name] && trimmed(c.Name), "columns[%d].name is %q, want a name without spaces around it that neither the label nor "+
+			"another column has", i, c.Name)
 		used[c.Name] = true
-		want(trimmed(c.Name), "columns[%d].name is %q, want the name without spaces around it", i, c.Name)
-		want(trimmed(c.Categories...), "columns[%d].categories are %q, want values without spaces around them", i, c.Categories)
-		want(c.Categories == nil || distinct(c.Categories, 1),
-			"columns[%d].categories has %d values, want 1 to %d distinct ones", i, len(c.Categories), maxValues)
+		want(c.Categories == nil || distinct(c.Categories, 1), "columns[%d].categories has %d values, want 1 to %d, distinct and without "+
+			"spaces around them", i, len(c.Categories), maxValues)
 	}
 	if r.Target != nil {
 		want(r.Target.check() == nil && isCSV,
@@ -332,7 +330,7 @@ func (r *Recipe) Validate() error {
 		r.Missing.validate(r, want)
 	}
 	want(r.Target != nil || distinct(r.Classes, 2) && !slices.Contains(r.Classes, ""),
-		"classes has %d labels, want 2 to %d, distinct and not empty", len(r.Classes), maxValues)
+		"classes has %d labels, want 2 to %d, distinct, not empty and without spaces around them", len(r.Classes), maxValues)
 	raw := r.full()
 	if s := r.Standardize; s != nil {
 		want(len(s.Mean) == raw && len(s.Std) == raw,
@@ -383,7 +381,7 @@ func finite(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// distinct reports whether all values are different and their number is between the given minimum and maxValues.
+// distinct reports whether all values are trimmed and different, and their number is between the minimum and maxValues.
 func distinct(values []string, least int) bool {
-	return len(values) >= least && len(values) <= maxValues && len(numbered(values)) == len(values)
+	return len(values) >= least && len(values) <= maxValues && len(numbered(values)) == len(values) && trimmed(values...)
 }
