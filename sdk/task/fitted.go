@@ -1,8 +1,8 @@
 package task
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"math"
 )
 
@@ -49,7 +49,7 @@ func (s *Standardizer) tell(first int) {
 
 // Apply returns a standardized copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
-	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
+	if err := cmp.Or(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
 	}
 	return s.apply(d), nil
@@ -100,7 +100,7 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 		return nil, err
 	}
 	if n < 1 || n > train.Dim {
-		return nil, fmt.Errorf("task: PCA has %d components, want 1 to %d (the number of columns)", n, train.Dim)
+		return nil, fieldError("pca", "%d, want 1 to %d, the number of columns", n, train.Dim)
 	}
 	p := &PCA{Mean: columnMeans(train)}
 	product := func(vectors [][]float64) [][]float64 { return covariance(train, p.Mean, vectors) }

@@ -373,11 +373,7 @@ func (set *Set) fit() (err error) {
 		set.fitted("standardization fitted on the training split")
 	}
 	if s.PCA > 0 {
-		d := r.clean(set.Train)
-		if s.PCA > d.Dim {
-			return fieldError("pca", "%d, want 1 to %d, the number of columns of %s", s.PCA, d.Dim, s.Source)
-		}
-		if r.PCA, err = FitPCA(d, s.PCA); err != nil {
+		if r.PCA, err = FitPCA(r.clean(set.Train), s.PCA); err != nil {
 			return err
 		}
 		set.fitted("PCA to %d fitted on the training split", s.PCA)

@@ -205,8 +205,8 @@ func (p *Predictor) idOf(h *csvFile) *column {
 		lower := strings.ToLower(name)
 		return other && (lower == "id" || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, " id") || strings.HasSuffix(name, "ID"))
 	}
-	at := slices.Index(h.names, p.recipe.Person)
-	if at < 0 || p.recipe.Person == "" {
+	at := slices.Index(h.names, p.recipe.Person) // no name is empty
+	if at < 0 {
 		at = slices.IndexFunc(h.names, is)
 	}
 	if at < 0 {
