@@ -98,7 +98,6 @@ type csvFile struct {
 	faults []error
 	stop   error // why reading stopped early; nil if the whole file was read
 	count  int   // number of invalid cells
-	told   int   // number of invalid cells that errors describe
 	open   bool  // true if no recipe determines which columns are numbers
 	lax    bool  // a line that cannot be read is marked as lost instead of causing an error
 	lacks  bool  // a column is missing
@@ -230,7 +229,6 @@ func (r *csvFile) records() {
 func (r *csvFile) fault(cell int, format string, args ...any) {
 	r.bad = true
 	if r.count++; r.count <= maxFaults {
-		r.told++
 		r.wrong("task: %s: line %d: %s", r.name, r.line(cell), fmt.Sprintf(format, args...))
 	}
 }
@@ -334,34 +332,37 @@ func (r *csvFile) text(c *column, cell string) {
 	}
 }
 
-// reportTexts records the errors of cells that are not numbers, or one error for a column that holds text.
-func (r *csvFile) reportTexts() {
-	for _, c := range r.columns {
-		if c.count <= 3 || 2*c.count*len(r.columns) < len(r.cells) {
-			r.faults, r.told = append(r.faults, c.texts...), r.told+len(c.texts)
-			continue
-		}
-		r.count -= c.count
-		if !r.open {
-			r.wrong("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count, short(c.some[0]))
-			continue
-		}
-		advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
-		if len(c.some) == 2 {
-			advice += "; with two texts it may be the label"
-		}
-		r.faults = append(r.faults, fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", short(c.Name), c.count, r.name,
-			short(c.some[0]), advice))
+// textFault returns the error for a column that holds text.
+func (r *csvFile) textFault(c *column) error {
+	if !r.open {
+		return fmt.Errorf("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count,
+			short(c.some[0]))
 	}
+	advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
+	if len(c.some) == 2 {
+		advice += "; with two texts it may be the label"
+	}
+	return fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", short(c.Name), c.count, r.name,
+		short(c.some[0]), advice)
 }
 
 // end records the errors that are known only when the whole file has been read.
 func (r *csvFile) end() {
+	var columns []error
+	for _, c := range r.columns {
+		if c.count <= 3 || 2*c.count*len(r.columns) < len(r.cells) {
+			r.faults = append(r.faults, c.texts...)
+		} else {
+			columns = append(columns, r.textFault(c))
+			r.count -= c.count
+		}
+	}
+	more := r.count - len(r.faults)
+	if r.faults = append(r.faults, columns...); more > 0 {
+		r.wrong("task: %s: %d more errors", r.name, more)
+	}
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
-	}
-	if r.reportTexts(); r.count > r.told {
-		r.wrong("task: %s: %d more errors", r.name, r.count-r.told)
 	}
 	if err := r.numbers.fault(r.name); err != nil {
 		r.faults = append(r.faults, err)
