@@ -83,8 +83,7 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 // suits returns an error if the oracle cannot be used with recipe, the fleet's task (nil if the fleet has no task). If
 // records is true, it also returns an error if the oracle cannot be used with record-level privacy.
 func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
-	model := o.Model
-	switch {
+	switch misfit := o.Model.Fits(o.Spec.Target != ""); {
 	case o.FitOwn && records:
 		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want the field omitted and a task in the fleet ` +
 			`file: with record-level privacy, preprocessing fitted on this node's records would let one record ` +
@@ -102,8 +101,8 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
 		return fleetfile.Mismatchf("oracle.builtin.data is %q, want %s data, as in the task of the fleet file",
 			o.Spec.Source, recipe.Source)
-	case o.FitOwn && model.Fits(o.Spec.Target != "") != nil:
-		return fleetfile.Mismatchf("oracle.builtin: %w", model.Fits(o.Spec.Target != ""))
+	case o.FitOwn && misfit != nil:
+		return fleetfile.Mismatchf("oracle.builtin: %w", misfit)
 	}
 	return nil
 }
