@@ -68,8 +68,8 @@ func parse(section json.RawMessage, dir string) (fleetfile.Oracle, error) {
 		o.Spec.TestFraction, o.Spec.Whole = *held, *held == 0
 	}
 	if s := f.Share; s != nil {
-		errs.want(s.Number >= 0 && s.Number < s.Of, "oracle.builtin.share is number %d of %d parts, want of to be 1 or more, and number "+
-			"to be 0 to of-1", s.Number, s.Of)
+		errs.want(s.Number >= 0 && s.Number < s.Of, "oracle.builtin.share has number %d and of %d, want of 1 or more, and number from 0 "+
+			"to of-1", s.Number, s.Of)
 	}
 	switch rest := f.Spec; {
 	case len(errs) > 0:

@@ -211,8 +211,8 @@ func TestNodeFaults(t *testing.T) {
 		one(`"partition": "dirichlet:0.1"`, `"partition": "dirichlet"`,
 			`oracle: task: partition dirichlet: concentration "", want a number from 0.001 to 1e+06`),
 		one(`"of": 8`, `"of": 0`,
-			`oracle.builtin.share is number 3 of 0 parts, want of to be 1 or more`),
-		one(`"number": 3`, `"number": 8`, "oracle.builtin.share is number 8 of 8 parts, want of to be 1 or more, and number to be 0 to of-1"),
+			`oracle.builtin.share has number 3 and of 0, want of 1 or more`),
+		one(`"number": 3`, `"number": 8`, "oracle.builtin.share has number 8 and of 8, want of 1 or more, and number from 0 to of-1"),
 		one(`"share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}`, `"share": "3/8"`,
 			`oracle: builtin.share: found string, want an object`),
 	} {
