@@ -79,7 +79,7 @@ func TestTaskRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := ParseTask(text)
+		back, err := parseTask(text)
 		if err != nil || !reflect.DeepEqual(back, r) {
 			t.Errorf("%+v came back as %+v, %v\n%s", r, back, err, text)
 		}
@@ -220,7 +220,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"hidden": 5`, `"hidden": 0`,
 			`task: perceptron has 0 hidden units, want 1 to 256`),
 	} {
-		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
+		c.check(t, string(text), func(s string) error { _, err := Task(&sdk.Fleet{Task: []byte(s)}); return err })
 	}
 
 	if text, err = MarshalTask(recipes()[3]); err != nil {
@@ -243,7 +243,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`0.5, 0.5]`, `0.5]`, "missing.fill has 2 numbers, want 3"),
 		one(`0.5, 0.5]`, `0.5, 1e39]`, "missing.fill[2] is 1e+39, want a float32, of magnitude at most 3.4e+38"),
 	} {
-		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
+		c.check(t, string(text), func(s string) error { _, err := Task(&sdk.Fleet{Task: []byte(s)}); return err })
 	}
 
 	fleet, err := withTask().Marshal()
