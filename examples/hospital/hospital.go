@@ -38,6 +38,7 @@ type hospital struct {
 	key       ed25519.PrivateKey // a real device keeps its key in a file, see sdk/fleetfile
 	keys      func(member string) []ed25519.PublicKey
 	link      *ws.Transport
+	alone     []float32 // the rule that the hospital finds by itself
 	rule      []float32 // the result of the study; nil before its end
 }
 
@@ -66,11 +67,8 @@ func open(name, dir, python string) (*hospital, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ledger.Close(); err != nil {
-		return nil, err
-	}
 	_, h.key, err = ed25519.GenerateKey(nil)
-	return h, err
+	return h, errors.Join(err, ledger.Close())
 }
 
 // connect connects all hospitals. They have already exchanged their public keys over a trusted channel. Each hospital
@@ -195,36 +193,33 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	}
 	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma, Unit: dpmech.Record}
 	second := ledger.Covers("the same once more", fleet.Hash(), h.name, fleet.Method.Rounds, noise)
-	if errors.Is(second, dpmech.ErrBudget) {
-		second = nil
-	} else {
-		second = fmt.Errorf("%s: the ledger did not refuse the second study: error is %v, want dpmech.ErrBudget",
-			h.name, second)
+	err = errors.Join(ledger.Verify(certificate), ledger.Close())
+	if err == nil && !errors.Is(second, dpmech.ErrBudget) {
+		err = fmt.Errorf("%s: the ledger did not refuse the second study: error is %v, want dpmech.ErrBudget", h.name, second)
 	}
-	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
+	return certificate, err
 }
 
-// trainAlone returns the rule that the hospital finds by itself. It adds no noise, because the hospital sends nothing.
-func (h *hospital) trainAlone(ctx context.Context) (_ []float32, err error) {
+// trainAlone finds the rule h.alone. It adds no noise, because the hospital sends nothing.
+func (h *hospital) trainAlone(ctx context.Context) (err error) {
 	fleet, err := study(sdk.Privacy{NonPrivate: true}, h.name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	link, err := mem.New(h.name).Node(h.name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	patients, err := h.score(ctx, "patients.csv")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, patients.Close(), link.Close()) }()
-	node, err := sdk.New(sdk.Config{
-		Fleet: fleet, Name: h.name, Samples: patients.Samples(), Oracle: patients, Transport: link,
-	})
+	node, err := sdk.New(sdk.Config{Fleet: fleet, Name: h.name, Samples: patients.Samples(), Oracle: patients, Transport: link})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = node.Run(ctx)
-	return node.Model(), err
+	h.alone = node.Model()
+	return err
 }

@@ -84,17 +84,15 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 		return err
 	}
 	var all []*hospital
-	var alone [][]float32
 	for _, name := range fleet.Members {
 		h, err := open(name, filepath.Join(dir, name), python)
 		if err != nil {
 			return err
 		}
-		rule, err := h.trainAlone(ctx)
-		if err != nil {
+		if err := h.trainAlone(ctx); err != nil {
 			return fmt.Errorf("%s alone: %w", name, err)
 		}
-		all, alone = append(all, h), append(alone, rule)
+		all = append(all, h)
 	}
 	defer func() {
 		for _, h := range all {
@@ -109,7 +107,7 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	if err := trainTogether(ctx, out, fleet, all); err != nil {
 		return err
 	}
-	return report(ctx, out, fleet, all, alone)
+	return report(ctx, out, fleet, all)
 }
 
 // trainTogether runs the three nodes until each has the final rule. Halfway through the study, it simulates a power
@@ -141,9 +139,9 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 }
 
 // report prints the accuracy of the common rule, the accuracy of each hospital's own rule, and the privacy cost.
-func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital, alone [][]float32) error {
-	for i, h := range all {
-		before, err := h.accuracy(ctx, alone[i])
+func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital) error {
+	for _, h := range all {
+		before, err := h.accuracy(ctx, h.alone)
 		if err != nil {
 			return err
 		}

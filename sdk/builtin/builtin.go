@@ -62,16 +62,14 @@ func parse(section json.RawMessage, dir string) (fleetfile.Oracle, error) {
 	o := &Oracle{FitOwn: f.Fit == "own", Model: f.ModelSpec, Spec: f.Spec, Share: f.Share}
 	var errs faults
 	errs.want(f.Fit == "" || f.Fit == "own", `oracle.builtin.fit is %q, want own`, f.Fit)
-	errs.want(o.Spec.Source != "", "oracle.builtin.data is missing, want idx:DIR, csv:FILE or synthetic:clinical")
 	if held := f.TestFraction; held != nil {
 		errs.want(*held >= 0 && *held < 1, "oracle.builtin.test_fraction is %v, want a number above 0 and below 1, or 0 to "+
 			"train on all", *held)
 		o.Spec.TestFraction, o.Spec.Whole = *held, *held == 0
 	}
 	if s := f.Share; s != nil {
-		errs.want(s.Of >= 1, "oracle.builtin.share.of is %d, want 1 or more", s.Of)
-		errs.want(s.Of < 1 || s.Number >= 0 && s.Number < s.Of, "oracle.builtin.share.number is %d, want a whole number, 0..%d",
-			s.Number, s.Of-1)
+		errs.want(s.Number >= 0 && s.Number < s.Of, "oracle.builtin.share has number %d and of %d, want of 1 or more, and number from 0 "+
+			"to of-1", s.Number, s.Of)
 	}
 	switch rest := f.Spec; {
 	case len(errs) > 0:

@@ -19,7 +19,7 @@ func FuzzTask(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := ParseTask(data)
+		r, err := parseTask(data)
 		if err != nil {
 			return
 		}
@@ -30,7 +30,7 @@ func FuzzTask(f *testing.F) {
 		if err != nil {
 			t.Fatalf("no text for %+v: %v", r, err)
 		}
-		back, err := ParseTask(text)
+		back, err := parseTask(text)
 		if err != nil || !reflect.DeepEqual(back, r) {
 			t.Fatalf("%+v was read back as %+v, %v\n%s", r, back, err, text)
 		}

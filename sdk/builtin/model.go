@@ -25,10 +25,6 @@ const (
 	Program = "program" // losses come from a program, and only the program knows how to prepare data
 )
 
-// ErrNoTask is wrapped by the error of [Model.Predictor] if the model file has no task and therefore does not say how
-// to prepare data.
-var ErrNoTask = errors.New("builtin: the model file does not say how to prepare data")
-
 // Model is the content of a model file: a member's model at the end of some round, and what is needed to apply it.
 type Model struct {
 	Run    string   `json:"run"`  // name of the run, as in the fleet file
@@ -168,22 +164,19 @@ func (m *Model) Marshal() ([]byte, error) {
 	if err == nil {
 		_, err = parseModel(text) // rejects text that is not UTF-8
 	}
-	if err != nil {
-		return nil, fleetfile.In("", err)
-	}
-	return text, nil
+	return text, fleetfile.In("", err)
 }
 
-// Predictor returns a predictor that uses the model. It fails with [ErrNoTask] if the file has no task.
+// Predictor returns a predictor that uses the model. It fails if the file has no task.
 func (m *Model) Predictor() (*task.Predictor, error) {
+	const silent = "builtin: the model file does not say how to prepare data: "
 	switch m.NoTask {
 	case Program:
-		return nil, fmt.Errorf("%w: the losses of run %q came from each member's own program (a scorer), and only "+
-			"that program can use the %d parameters of the model", ErrNoTask, m.Run, len(m.Weights))
+		return nil, fmt.Errorf(silent+"the losses of run %q came from each member's own program (a scorer), and only that program can use "+
+			"the %d parameters of the model", m.Run, len(m.Weights))
 	case OwnFit:
-		return nil, fmt.Errorf("%w: each member of run %q fitted the preprocessing on its own data (\"fit\": \"own\" "+
-			"in the node file), and this model file was exported without the fitted values, because they are private",
-			ErrNoTask, m.Run)
+		return nil, fmt.Errorf(silent+"each member of run %q fitted the preprocessing on its own data (\"fit\": \"own\" in the node file), "+
+			"and this model file was exported without the fitted values, because they are private", m.Run)
 	}
 	return m.Task.Predictor(m.Weights)
 }

@@ -80,22 +80,10 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 	return all.Select(parts[s.Number]), given, nil
 }
 
-// checkPlaces returns an error if only one of two conditions holds: the run has two or more places for each person, and
-// its task names the column of persons. person is the name of that column, or "" if the task names none.
-func checkPlaces(places int, person string) error {
-	if (person != "") == (places >= 2) {
-		return nil
-	}
-	return fleetfile.Mismatchf("privacy.places is %d and the task's field person is %q: set both or neither; places is "+
-		"the maximum number of records used per person (2 or more), and person names the column that identifies a "+
-		"person", places, person)
-}
-
 // suits returns an error if the oracle cannot be used with recipe, the fleet's task (nil if the fleet has no task). If
 // records is true, it also returns an error if the oracle cannot be used with record-level privacy.
 func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
-	model := o.Model
-	switch {
+	switch misfit := o.Model.Fits(o.Spec.Target != ""); {
 	case o.FitOwn && records:
 		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want the field omitted and a task in the fleet ` +
 			`file: with record-level privacy, preprocessing fitted on this node's records would let one record ` +
@@ -113,8 +101,8 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
 		return fleetfile.Mismatchf("oracle.builtin.data is %q, want %s data, as in the task of the fleet file",
 			o.Spec.Source, recipe.Source)
-	case o.FitOwn && model.Fits(o.Spec.Target != "") != nil:
-		return fleetfile.Mismatchf("oracle.builtin: %w", model.Fits(o.Spec.Target != ""))
+	case o.FitOwn && misfit != nil:
+		return fleetfile.Mismatchf("oracle.builtin: %w", misfit)
 	}
 	return nil
 }
@@ -126,20 +114,17 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	}
 	model, spec := o.Model, o.Spec
 	spec.Records = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
-	var set *task.Set
-	var given []string
 	if err := o.suits(recipe, spec.Records); err != nil {
 		return nil, err
 	}
-	switch {
-	case recipe != nil:
+	var set *task.Set
+	var given []string
+	if recipe != nil {
 		model = recipe.Model
 		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
 		set, err = recipe.Apply(spec)
-	default:
-		if set, err = task.Load(o.Spec); err != nil && !errors.As(err, new(*fs.PathError)) {
-			err = notOwn(err)
-		}
+	} else if set, err = task.Load(o.Spec); err != nil && !errors.As(err, new(*fs.PathError)) {
+		err = notOwn(err)
 	}
 	if err != nil {
 		return nil, err
@@ -155,13 +140,14 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	}
 	oracle := model.New(train)
 	if spec.Records {
-		places := fleet.Fleet.Privacy.Places
-		if err := checkPlaces(places, recipe.Person); err != nil {
-			return nil, err
+		places, person := fleet.Fleet.Privacy.Places, recipe.Person
+		if (person != "") != (places >= 2) {
+			return nil, fleetfile.Mismatchf("privacy.places is %d and the task's field person is %q: set both or neither; places is the "+
+				"maximum number of records used per person (2 or more), and person names the column that identifies a person", places, person)
 		}
-		if recipe.Person != "" {
+		if person != "" {
 			oracle = oracle.InPlaces(places)
-			given = append(given, OfPersons(recipe.Person, places))
+			given = append(given, OfPersons(person, places))
 		}
 	}
 	if dim := fleet.Fleet.Params(); oracle.Dim() != dim {

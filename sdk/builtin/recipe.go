@@ -16,15 +16,17 @@ type recipeForm struct {
 	task.ModelSpec
 }
 
-// Task returns the recipe for the members' data, or nil if the fleet has no task.
+// Task returns the recipe for the members' data, or nil if the fleet has no task. It reports all errors at once.
 func Task(fleet *sdk.Fleet) (*task.Recipe, error) {
 	if fleet.Task == nil {
 		return nil, nil
 	}
-	return ParseTask(fleet.Task)
+	r, err := parseTask(fleet.Task)
+	return r, fleetfile.In("", err)
 }
 
-// ReadTask reads a recipe file of at most 16 MiB and reports all errors at once.
+// ReadTask reads a recipe file, which has the form of "task" in a fleet file, of at most 16 MiB. It reports all errors at
+// once.
 func ReadTask(path string) (*task.Recipe, error) {
 	data, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a recipe")
 	if err != nil {
@@ -32,12 +34,6 @@ func ReadTask(path string) (*task.Recipe, error) {
 	}
 	r, err := parseTask(data)
 	return r, fleetfile.In(path, err)
-}
-
-// ParseTask parses the content of a recipe file, which has the form of "task" in a fleet file; see [ReadTask].
-func ParseTask(data []byte) (*task.Recipe, error) {
-	r, err := parseTask(data)
-	return r, fleetfile.In("", err)
 }
 
 func parseTask(data []byte) (*task.Recipe, error) {
@@ -71,21 +67,14 @@ func someOf[T any](list []T) []T {
 	return list
 }
 
-// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task. [ParseTask] parses this text into an equal
+// MarshalTask returns the text of a recipe for [sdk.Fleet].Task. [Task] parses this text into an equal
 // recipe. Each column and each component of a projection takes one line.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
-	err := r.Validate()
-	if err != nil {
-		return nil, fleetfile.In("", err)
-	}
 	text, err := fleetfile.Encode(recipeForm{r, r.Model})
 	if err == nil {
-		_, err = parseTask(text) // rejects text that is not UTF-8
+		_, err = parseTask(text) // rejects an invalid recipe and text that is not UTF-8
 	}
-	if err != nil {
-		return nil, fleetfile.In("", err)
-	}
-	return text, nil
+	return text, fleetfile.In("", err)
 }
 
 // ErrZeroStart is wrapped by the error for a fleet whose model is a perceptron and whose start vector, x0, is zero.

@@ -79,7 +79,7 @@ func TestTaskRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := ParseTask(text)
+		back, err := parseTask(text)
 		if err != nil || !reflect.DeepEqual(back, r) {
 			t.Errorf("%+v came back as %+v, %v\n%s", r, back, err, text)
 		}
@@ -163,42 +163,41 @@ func TestTaskFaults(t *testing.T) {
 			`task: fitted_on is "", want 1 to 200 bytes of printable UTF-8 that describe the data`).
 			and(`task: model "", want softmax or perceptron, or linear for a target`).
 			and(`source is "", want csv, idx or synthetic`).
-			and(`classes has 0 labels, want 2 to 1000, distinct and not empty`),
+			and(`classes has 0 labels, want 2 to 1000, distinct, not empty`),
 		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,
 			`task: fitted_on is "", want 1 to 200 bytes`),
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
 		one(`"source": "csv"`, `"source": "CSV"`,
-			`source is "CSV", want csv, idx or synthetic`).
-			and(`label is "outcome", want the field omitted: the source is CSV`),
+			`source is "CSV", want csv, idx or synthetic`),
 		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is given twice`),
 		one(`"source": "csv"`, `"Source": "csv"`,
 			`unknown field "Source", want a name of lower-case letters, digits and underscores`),
 		one(`"source": "csv"`, `"source": "idx"`,
-			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want the field omitted`),
+			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want the column of the class for the source csv`),
 		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,
-			`pixels is 4, want the field omitted: the source is csv`).and("4 " +
+			`pixels is 4, want 1 to 268435456 for the source idx, else the field omitted`).and("4 " +
 			"means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
 		one(`{"name": "age"}`, `"age"`,
 			`columns: found string, want an object`),
 		one(`{"name": "age"}`, `{"name": " age"}`,
-			`columns[0].name is " age", want the name without spaces around it`),
+			`columns[0].name is " age", want a name without spaces around it`),
 		one(`{"name": "age"}`, `{"name": "outcome"}`,
-			`columns[0].name is "outcome", want a name that neither the label nor another column has`),
+			`columns[0].name is "outcome", want a name without spaces around it that neither the label nor another column has`),
 		one(`{"name": "age"}`, `{"name": "age", "scale": 1}`,
 			`unknown field "scale"`),
-		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000 distinct ones`),
+		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000, distinct and without`),
 		one(`"north", "süd"`, `"north", 7`,
 			`columns.categories: found number, want a string`),
 		one(`["", "north", "süd"]`, `[]`,
 			`columns[1].categories has 0 values`).and("4 deviations").and("pca.mean").and("pca.components[0]").and(
 			"pca.components[1]"),
-		one(`"label": "outcome",`, ``, `label is missing, want the column`),
+		one(`"label": "outcome",`, ``, `label is "", want the column`),
 		one(`["no", "yes", "?"]`, `["no"]`, `classes has 1 labels, want 2 to 1000`),
 		one(`["no", "yes", "?"]`, `["no", "no"]`, `classes has 2 labels, want`),
 		one(`["no", "yes", "?"]`, `["no", ""]`, `classes has 2 labels, want`),
 		one(`["no", "yes", "?"]`, `["no", " yes"]`,
-			`classes are ["no" " yes"], want labels without spaces around them`),
+			`classes has 2 labels, want 2 to 1000, distinct, not empty and without spaces around them`),
 		one(`"subset": true`, `"subset": 1`,
 			`subset: found number, want true or false`),
 		one(`[0.1, `, `[`, `standardize has 3 means and 4 deviations, want one for each of 4 columns`),
@@ -221,7 +220,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"hidden": 5`, `"hidden": 0`,
 			`task: perceptron has 0 hidden units, want 1 to 256`),
 	} {
-		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
+		c.check(t, string(text), func(s string) error { _, err := Task(&sdk.Fleet{Task: []byte(s)}); return err })
 	}
 
 	if text, err = MarshalTask(recipes()[3]); err != nil {
@@ -244,7 +243,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`0.5, 0.5]`, `0.5]`, "missing.fill has 2 numbers, want 3"),
 		one(`0.5, 0.5]`, `0.5, 1e39]`, "missing.fill[2] is 1e+39, want a float32, of magnitude at most 3.4e+38"),
 	} {
-		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
+		c.check(t, string(text), func(s string) error { _, err := Task(&sdk.Fleet{Task: []byte(s)}); return err })
 	}
 
 	fleet, err := withTask().Marshal()

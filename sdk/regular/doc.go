@@ -3,6 +3,5 @@
 //
 //	text, err := regular.Read("ledger.json.neighbors", 1<<30)
 //
-// [Open] checks type and size before and after opening, and opens with O_NONBLOCK, so it does not block even if a pipe
-// replaces the file between the check and the opening.
+// [Open] does not block even if a pipe replaces the file between the check and the opening.
 package regular

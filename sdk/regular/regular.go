@@ -39,12 +39,9 @@ func Read(path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may have grown since it was opened
 	if err == nil && int64(len(data)) > limit {
-		err = refused(path, "is a file of more than %d bytes, want at most %[1]d", limit)
+		return nil, refused(path, "is a file of more than %d bytes, want at most %[1]d", limit)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return data, nil
+	return data, err
 }
 
 func check(path string, info fs.FileInfo, limit int64) error {
@@ -55,10 +52,8 @@ func check(path string, info fs.FileInfo, limit int64) error {
 		return refused(path, "is a file of %d bytes, want at most %d", info.Size(), limit)
 	case mode.IsDir():
 		return refused(path, "is a folder, want a file")
-	case mode&fs.ModeNamedPipe != 0:
-		return refused(path, "is a special file, a pipe, want a regular file")
 	default:
-		return refused(path, "is a special file, want a regular file")
+		return refused(path, "is a special file, such as a pipe or a device, want a regular file")
 	}
 }
 

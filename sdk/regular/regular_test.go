@@ -38,8 +38,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"five": "", "endless": "is a file of 1099511627776 bytes, want at most 5", "pipe": "is a special file, a pipe, want a regular file",
-		"socket": "is a special file, want a regular file", "missing": "no such file", "zero": "is a special file, want a regular file",
+		"five": "", "endless": "is a file of 1099511627776 bytes, want at most 5", "pipe": "is a special file, such as a pipe or a device, want a regular file",
+		"socket": "is a special file, such as a pipe or a device, want a regular file", "missing": "no such file", "zero": "is a special file, such as a pipe or a device, want a regular file",
 		"/dev/null": "is a special file", "": "is a folder, want a file",
 	} {
 		for _, path := range []string{at(name), at("to-" + name)} {

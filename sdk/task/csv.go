@@ -98,7 +98,6 @@ type csvFile struct {
 	faults []error
 	stop   error // why reading stopped early; nil if the whole file was read
 	count  int   // number of invalid cells
-	told   int   // number of invalid cells that errors describe
 	open   bool  // true if no recipe determines which columns are numbers
 	lax    bool  // a line that cannot be read is marked as lost instead of causing an error
 	lacks  bool  // a column is missing
@@ -145,35 +144,25 @@ func filled(record []string) []string {
 func (r *csvFile) column(name string, missing error) *column {
 	at, there := r.where[name]
 	if !there {
-		at = -1
 		r.faults, r.lacks = append(r.faults, missing), true
 	}
 	return &column{Column: Column{Name: name}, at: at}
 }
 
 // layout is a function that returns the feature columns of a file, in order, followed by the label column. It may set
-// r.person and r.rule.
+// r.person, r.id, r.rule, r.na and r.open.
 type layout func(r *csvFile) (columns []*column)
-
-// marked returns a layout like l, except that a cell is also missing if its text is in the list na.
-func (l layout) marked(na []string) layout {
-	return func(r *csvFile) []*column {
-		r.na = na
-		return l(r)
-	}
-}
 
 func (s Spec) columns(r *csvFile) (columns []*column) {
 	r.rule, _ = s.missing()
-	r.open = true
+	r.na, r.open = s.NA, true
 	found := make(map[string]*column)
-	for _, f := range s.csvFields() {
-		for _, v := range f.columns {
-			if _, there := r.where[v]; f.name == "drop" && s.files != nil && !there {
-				continue // another file may have the column
-			}
-			found[v] = r.column(v, fieldError(f.name, "%s: %s has no such column", short(v), r.name))
+	for _, named := range s.namedColumns() {
+		field, name := named[0], named[1]
+		if _, there := r.where[name]; field == "drop" && s.files != nil && !there {
+			continue // another file may have the column
 		}
+		found[name] = r.column(name, fieldError(field, "%s: %s has no such column", short(name), r.name))
 	}
 	onehot := numbered(s.OneHot)
 	for i, name := range r.names {
@@ -189,10 +178,10 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	if len(columns) == 0 {
 		r.wrong("task: %s: no feature columns: every column is the label, the person or dropped", r.name)
 	}
-	if label := found[s.Label]; s.Target == "" {
-		return append(columns, label.labels(s.Labels))
+	if s.Target != "" {
+		return append(columns, found[s.Target])
 	}
-	return append(columns, found[s.Target])
+	return append(columns, found[s.Label].labels(s.Labels))
 }
 
 // readCSV reads a CSV file with a header line. It trims cells. A column of categories becomes one column of zeros and
@@ -240,7 +229,6 @@ func (r *csvFile) records() {
 func (r *csvFile) fault(cell int, format string, args ...any) {
 	r.bad = true
 	if r.count++; r.count <= maxFaults {
-		r.told++
 		r.wrong("task: %s: line %d: %s", r.name, r.line(cell), fmt.Sprintf(format, args...))
 	}
 }
@@ -281,8 +269,9 @@ func (r *csvFile) row(record []string) {
 }
 
 func (r *csvFile) whose(cell string) {
-	if cell == "" {
+	if cell == "" { // the row counts as a separate person: if each line is a row, no cell has a line break
 		r.fault(r.person.at, "column %s: empty, want the person of this row", short(r.person.Name))
+		cell = fmt.Sprintf("\n%d", r.at)
 	}
 	if r.known == nil {
 		r.known = make(map[string]int)
@@ -343,34 +332,37 @@ func (r *csvFile) text(c *column, cell string) {
 	}
 }
 
-// reportTexts records the errors of cells that are not numbers, or one error for a column that holds text.
-func (r *csvFile) reportTexts() {
-	for _, c := range r.columns {
-		if c.count <= 3 || 2*c.count*len(r.columns) < len(r.cells) {
-			r.faults, r.told = append(r.faults, c.texts...), r.told+len(c.texts)
-			continue
-		}
-		r.count -= c.count
-		if !r.open {
-			r.wrong("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count, short(c.some[0]))
-			continue
-		}
-		advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
-		if len(c.some) == 2 {
-			advice += "; with two texts it may be the label"
-		}
-		r.faults = append(r.faults, fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", short(c.Name), c.count, r.name,
-			short(c.some[0]), advice))
+// textFault returns the error for a column that holds text.
+func (r *csvFile) textFault(c *column) error {
+	if !r.open {
+		return fmt.Errorf("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count,
+			short(c.some[0]))
 	}
+	advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
+	if len(c.some) == 2 {
+		advice += "; with two texts it may be the label"
+	}
+	return fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", short(c.Name), c.count, r.name,
+		short(c.some[0]), advice)
 }
 
 // end records the errors that are known only when the whole file has been read.
 func (r *csvFile) end() {
+	var columns []error
+	for _, c := range r.columns {
+		if c.count <= 3 || 2*c.count*len(r.columns) < len(r.cells) {
+			r.faults = append(r.faults, c.texts...)
+		} else {
+			columns = append(columns, r.textFault(c))
+			r.count -= c.count
+		}
+	}
+	more := r.count - len(r.faults)
+	if r.faults = append(r.faults, columns...); more > 0 {
+		r.wrong("task: %s: %d more errors", r.name, more)
+	}
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
-	}
-	if r.reportTexts(); r.count > r.told {
-		r.wrong("task: %s: %d more errors", r.name, r.count-r.told)
 	}
 	if err := r.numbers.fault(r.name); err != nil {
 		r.faults = append(r.faults, err)

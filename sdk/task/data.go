@@ -132,7 +132,6 @@ type table struct {
 	names    []string // names of all columns of a CSV file
 	labels   []string
 	targets  []float32 // numbers to predict, in place of labels
-	scale    *Range    // range of the targets
 	person   []int     // number of the person of each row; nil if unknown
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil if all rows come from one file
@@ -144,10 +143,10 @@ type table struct {
 	fill     func(row []float32, i int) // writes row i into a row of zeros; safe for concurrent use
 }
 
-// data returns the rows whose label is one of the classes, or all rows if there is a target. If t.lost is set, it
-// returns all rows and marks the rows whose label is not one of the classes as lost.
-func (t *table) data(classes []string) *Data {
-	if t.targets != nil {
+// data returns the rows whose label is one of the classes or, if the table has targets in the range target, all rows. If
+// t.lost is set, it returns all rows and marks the rows whose label is not one of the classes as lost.
+func (t *table) data(classes []string, target *Range) *Data {
+	if target != nil {
 		classes = sides
 	}
 	d := &Data{Dim: t.dim, Classes: len(classes), Features: t.features, ClassNames: classes}
@@ -165,9 +164,9 @@ func (t *table) data(classes []string) *Data {
 	}
 	for i, y := range t.targets {
 		rows = append(rows, i)
-		d.Y = append(d.Y, t.scale.side(y))
+		d.Y = append(d.Y, target.side(y))
 	}
-	d.Target, d.Range, d.lost = t.targets, t.scale, t.lost
+	d.Target, d.Range, d.lost = t.targets, target, t.lost
 	d.Person, d.file = pick(t.person, rows), pick(t.file, rows)
 	d.X = make([]float32, len(rows)*t.dim)
 	share(len(rows), func(from, to int) {

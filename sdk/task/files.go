@@ -48,24 +48,27 @@ func ClientFiles(source string) (files []string, err error) {
 // that s.Drop does not list, in any order, and is split into its own training and test part. The first result has the
 // samples of all files in sequence, and each[i] has the samples of files[i]. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
-	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
-	if all, err = Load(s); err != nil {
-		return nil, nil, err
-	}
-	return all, all.each(), nil
+	all, err = Load(s.of(files))
+	return all, all.each(), err
 }
 
 // ApplyFiles is [Recipe.Apply] for several clients, each with a CSV file. The files and the results are as in
 // [LoadFiles].
 func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
-	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
-	if all, err = r.Apply(s); err != nil {
-		return nil, nil, err
-	}
-	return all, all.each(), nil
+	all, err = r.Apply(s.of(files))
+	return all, all.each(), err
 }
 
+func (s Spec) of(files []string) Spec {
+	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
+	return s
+}
+
+// each returns the part of each file, or nil if set is nil.
 func (set *Set) each() (each []*Set) {
+	if set == nil {
+		return nil
+	}
 	for i, file := range set.Spec.files {
 		one := *set
 		one.Spec.Source, one.Spec.files = "csv:"+file, nil
@@ -131,32 +134,28 @@ func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	return readCSV(f, path, rule, l)
 }
 
-// like adapts l to one of several files. Each file must have the columns of the first file. For the first file itself,
+// like returns a layout like l that also requires the columns of the first of several files. For the first file itself,
 // the argument is nil. The layout may be called several times for one file.
 func (l layout) like(first *csvFile) layout {
+	if first == nil {
+		return l
+	}
+	known := make(map[string]bool, len(first.columns))
+	for _, c := range first.columns {
+		known[c.Name] = true
+	}
 	return func(r *csvFile) []*column {
-		columns := l(r)
-		if first == nil {
-			return columns
-		}
-		known := make(map[string]bool, len(first.columns))
-		for _, c := range first.columns {
-			known[c.Name] = true
-		}
-		for _, c := range columns {
+		for _, c := range l(r) {
 			if !known[c.Name] {
 				r.wrong("task: %s has a column %s, which %s does not have: exclude it with drop", r.name, short(c.Name), first.name)
 			}
 		}
 		for _, c := range first.columns {
 			at, there := r.where[c.Name]
-			c.at, c.timed = at, false
-			if !there {
-				c.at = -1
-			}
 			if !there && !r.lacks {
 				r.wrong("task: %s has no column %s, which %s has: exclude it with drop", r.name, short(c.Name), first.name)
 			}
+			c.at, c.timed = at, false
 		}
 		r.lacks = r.lacks || r.faults != nil
 		return first.columns

@@ -1,8 +1,8 @@
 package task
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"math"
 )
 
@@ -49,9 +49,13 @@ func (s *Standardizer) tell(first int) {
 
 // Apply returns a standardized copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
-	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
+	if err := cmp.Or(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
 	}
+	return s.apply(d), nil
+}
+
+func (s *Standardizer) apply(d *Data) *Data {
 	return d.mapped(d.Dim, func(to, from []float32) {
 		for j, x := range from {
 			if s.Std[j] > 0 {
@@ -62,7 +66,7 @@ func (s *Standardizer) Apply(d *Data) (*Data, error) {
 				to[j] = float32(z)
 			}
 		}
-	}), nil
+	})
 }
 
 func columnMeans(d *Data) []float64 {
@@ -82,8 +86,9 @@ func columnMeans(d *Data) []float64 {
 type PCA struct {
 	Mean       []float64   `json:"mean"`       // means of the training columns
 	Components [][]float64 `json:"components"` // orthonormal, by decreasing variance; the entry of largest magnitude is positive
-	Variances  []float64   `json:"-"`          // variance of the training set along each component, before scaling
 	Scale      float64     `json:"scale"`      // factor by which all components are multiplied
+
+	variances []float64 // variance of the training set along each component, before scaling
 }
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
@@ -95,16 +100,16 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 		return nil, err
 	}
 	if n < 1 || n > train.Dim {
-		return nil, fmt.Errorf("task: PCA has %d components, want 1 to %d (the number of columns)", n, train.Dim)
+		return nil, fieldError("pca", "%d, want 1 to %d, the number of columns", n, train.Dim)
 	}
 	p := &PCA{Mean: columnMeans(train)}
 	product := func(vectors [][]float64) [][]float64 { return covariance(train, p.Mean, vectors) }
-	p.Components, p.Variances = topEigen(product, train.Dim, n)
+	p.Components, p.variances = topEigen(product, train.Dim, n)
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
-		p.Variances[k] = max(p.Variances[k], 0) // rounding can make a zero variance negative
-		total += p.Variances[k]
+		p.variances[k] = max(p.variances[k], 0) // rounding can make a zero variance negative
+		total += p.variances[k]
 	}
 	if !(total > 0) {
 		return nil, errors.New("task: PCA needs training rows that differ, but all are equal")
@@ -118,6 +123,10 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	if err := d.checkColumns(len(p.Mean)); err != nil {
 		return nil, err
 	}
+	return p.apply(d), nil
+}
+
+func (p *PCA) apply(d *Data) *Data {
 	out := d.blank(len(p.Components))
 	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
@@ -130,7 +139,7 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 			}
 		}
 	})
-	return out, nil
+	return out
 }
 
 // orient flips a vector so that its first entry of largest magnitude is positive.

@@ -121,11 +121,9 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 	claim := int64(1)
 	for h := header[4:]; len(h) > 0; h = h[4:] {
 		size := int64(binary.BigEndian.Uint32(h))
-		if size == 0 {
-			return nil, nil, errors.New("header has a dimension of size 0, want 1 or more")
-		}
-		if size > math.MaxInt32/claim {
-			return nil, nil, fmt.Errorf("header claims more than %d bytes", math.MaxInt32)
+		if size == 0 || size > math.MaxInt32/claim {
+			return nil, nil, fmt.Errorf("header has a dimension of size %d, want sizes of at least 1, and at most %d bytes together", size,
+				math.MaxInt32)
 		}
 		claim *= size
 		shape = append(shape, int(size))

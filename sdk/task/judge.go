@@ -15,7 +15,7 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
+	return judgeClasses(m.head.classes, m.data.Y, said, ones), nil
 }
 
 // said returns the predicted class of each sample, and for two classes also the probability of class 1 for each
@@ -26,7 +26,7 @@ func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	}
 	said = make([]int, m.data.Len())
 	for i := range said {
-		if said[i] = m.predict(x, i); said[i] < 0 || m.head.classes == 2 && math.IsNaN(float64(m.score(x, i))) {
+		if said[i] = m.predict(x, i); said[i] < 0 {
 			return nil, nil, m.tooLarge(i)
 		}
 		if m.head.classes == 2 {
@@ -42,7 +42,7 @@ func (m *Model) tooLarge(sample int) error {
 }
 
 // Errors compares predictions with the targets of all samples, in the unit of the targets. It fails if Loss would fail,
-// the model has no target, or a prediction is NaN.
+// the model has no target, or a target or a prediction is not finite.
 func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
 	for i, y := range m.data.Target {
 		is[i], said[i] = float64(y), m.data.Range.at(vec.Sigmoid(m.score(x, i)))
-		if math.IsNaN(said[i]) {
+		if !finite([]float64{is[i], said[i]}) {
 			return nil, m.tooLarge(i)
 		}
 	}
-	return JudgeNumbers(is, said)
+	return judgeNumbers(is, said), nil
 }
 
 // MeanLoss returns the mean loss over all samples, or NaN if Loss would fail.

@@ -17,14 +17,6 @@ const (
 	everyLine                // a row is one line below the header; an unreadable line is lost but keeps its place
 )
 
-// rows returns the rule for dividing the text of a file into rows when a recipe is fitted on the file.
-func (s Spec) rows() rowRule {
-	if s.Records {
-		return oneLine
-	}
-	return byRecord
-}
-
 func (r *csvFile) lines(below *bufio.Reader) {
 	r.at, _ = r.FieldPos(0) // the line of the header
 	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'
@@ -69,10 +61,6 @@ func (r *csvFile) place(record []string, fault error) {
 		if r.person.at < len(record) {
 			who = strings.TrimSpace(record[r.person.at])
 		}
-		if who == "" { // the row counts as a separate person: no cell has a line break, so the name is unique
-			r.fault(0, "column %s: empty, want the person of this row", short(r.person.Name))
-			who = fmt.Sprintf("\n%d", r.at)
-		}
 		r.whose(who)
 	}
 	if r.bad {
@@ -85,15 +73,12 @@ const noDrop = "each record is protected, and dropping one would change the numb
 
 // ForRecords returns an error if a recipe cannot prepare data in which each record is protected; see [Spec].Records.
 func (r *Recipe) ForRecords() error {
-	var faults []error
 	if r.Missing != nil && r.Missing.Rule == dropRows {
-		faults = append(faults, errors.New(`task: recipe: missing.rule is "drop", want indicator, mean or median: `+noDrop))
+		return errors.New(`task: recipe: missing.rule is "drop", want indicator, mean or median: ` + noDrop)
+	} else if r.Subset && r.Source != "csv" {
+		return fmt.Errorf("task: recipe: subset is true, want false, because a subset of %s data drops samples: %s", r.Source, noDrop)
 	}
-	if r.Subset && r.Source != "csv" {
-		faults = append(faults, fmt.Errorf("task: recipe: subset is true, want false, because a subset of %s "+
-			"data drops samples: %s", r.Source, noDrop))
-	}
-	return errors.Join(faults...)
+	return nil
 }
 
 // canLose makes t.data mark rows whose label is not one of the classes as lost, instead of removing them. t may be nil.

@@ -101,24 +101,22 @@ func (s Spec) Validate() error {
 		}
 	}
 	isCSV := s.kind() == "csv"
+	other := !isCSV && faults[0] == nil
 	want(!isCSV || s.Label != "" || s.Target != "", "label",
 		"is missing, want the name of the column that holds the class in %s", s.Source)
 	want(s.Label == "" || s.Target == "", "target", "%q and label %q, want only one: target for a number, label for a class", s.Target,
 		s.Label)
-	want(isCSV || s.Target == "" && s.Missing == "", "target", "%q, missing %q: only for data csv:FILE, not for %q",
-		s.Target, s.Missing, s.Source)
 	want(s.Target == "" || len(s.Labels) == 0, "labels", "%q, want none: target %q is a number", s.Labels, s.Target)
-	want(isCSV || len(s.NA) == 0, "na", "%q: only for data csv:FILE, not for %q", s.NA, s.Source)
-	want(isCSV || s.Person == "", "person", "%q: only for data csv:FILE, not for %q", s.Person, s.Source)
-	want(isCSV || s.Label == "" && len(s.Drop) == 0 && len(s.OneHot) == 0, "label",
-		"%q, drop %q, onehot %q: only for data csv:FILE, not for %q", s.Label, s.Drop, s.OneHot, s.Source)
+	const onlyCSV = "%q: only for data csv:FILE, not for %q"
+	want(!other || s.Missing == "", "missing", onlyCSV, s.Missing, s.Source)
+	want(!other || len(s.NA) == 0, "na", onlyCSV, s.NA, s.Source)
 	used := map[string]string{}
-	for _, f := range s.csvFields() {
-		for _, v := range f.columns {
-			first, again := used[v]
-			want(!again || !isCSV, f.name, "%q: that column is already in %s", v, first)
-			used[v] = f.name
-		}
+	for _, named := range s.namedColumns() {
+		field, name := named[0], named[1]
+		want(!other, field, onlyCSV, name, s.Source)
+		first, again := used[name]
+		want(!again || !isCSV, field, "%q: that column is already in %s", name, first)
+		used[name] = field
 	}
 	want(len(s.Labels) != 1, "labels", "%q, want at least two, or none to use all labels", s.Labels)
 	for i, l := range s.Labels {
@@ -150,31 +148,27 @@ func (s Spec) checkClasses(names []string) error {
 
 const asTarget = "give target instead of label to predict the number"
 
-type csvField struct {
-	name    string
-	columns []string
-}
-
-func (s Spec) csvFields() []csvField {
-	fields := []csvField{{"drop", s.Drop}, {"onehot", s.OneHot}}
-	for _, one := range [][2]string{{"person", s.Person}, {"target", s.Target}, {"label", s.Label}} {
+// namedColumns returns the columns of a CSV file that s names: for each the field of s and the column.
+func (s Spec) namedColumns() (all [][2]string) {
+	for _, one := range [][2]string{{"label", s.Label}, {"target", s.Target}, {"person", s.Person}} {
 		if one[1] != "" {
-			fields = slices.Insert(fields, 0, csvField{one[0], []string{one[1]}})
+			all = append(all, one)
 		}
 	}
-	return fields
+	for _, name := range s.Drop {
+		all = append(all, [2]string{"drop", name})
+	}
+	for _, name := range s.OneHot {
+		all = append(all, [2]string{"onehot", name})
+	}
+	return all
 }
 
 // CheckSource validates the form of a [Spec].Source without opening a file.
 func CheckSource(source string) error {
 	kind, arg, _ := strings.Cut(source, ":")
-	switch {
-	case kind != "idx" && kind != "csv" && kind != "synthetic":
+	if kind != "idx" && kind != "csv" && source != "synthetic:clinical" || arg == "" {
 		return fieldError("data", "%q, want idx:DIR, csv:FILE or synthetic:clinical", source)
-	case arg == "":
-		return fieldError("data", "%q has nothing after the colon, want idx:DIR, csv:FILE or synthetic:clinical", source)
-	case kind == "synthetic" && arg != "clinical":
-		return fieldError("data", "%q, want synthetic:clinical", source)
 	}
 	return nil
 }
@@ -228,7 +222,11 @@ func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	train, test, err := s.read(s.rows(), s.columns)
+	rule := byRecord
+	if s.Records {
+		rule = oneLine
+	}
+	train, test, err := s.read(rule, s.columns)
 	if err != nil {
 		return nil, err
 	}
@@ -242,19 +240,25 @@ func Load(s Spec) (*Set, error) {
 		err = set.split(train, test)
 	}
 	if err == nil {
-		err = set.finish(train)
+		err = set.fit()
 	}
 	if err != nil {
 		return nil, err
 	}
+	set.Train, set.Test = set.recipe.prepare(set.Train), set.recipe.prepare(set.Test)
 	return set, nil
 }
 
-// begin returns a set with classes but without samples. test may be nil.
+// begin returns a set without samples, whose recipe has everything that comes from all rows. test may be nil.
 func (s Spec) begin(train, test *table) (set *Set, err error) {
-	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{Subset: len(s.Labels) > 0}}
+	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{
+		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Person: s.Person, Subset: len(s.Labels) > 0,
+	}}
+	if train.columns == nil {
+		set.recipe.Pixels = train.dim
+	}
 	if s.Target != "" {
-		if train.scale, err = rangeOf(train.targets); err != nil {
+		if set.recipe.Target, err = rangeOf(train.targets); err != nil {
 			return nil, fieldError("target", "%q: %v", s.Target, err)
 		}
 		set.fitted("range of the target %q taken from all rows", s.Target)
@@ -265,6 +269,7 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 	} else if len(s.Labels) == 0 {
 		set.fitted("classes taken from the labels of all rows")
 	}
+	set.recipe.Classes = set.Spec.Labels
 	if s.Missing == dropRows {
 		set.fitted("rows with missing cells left out")
 	}
@@ -272,28 +277,6 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 		set.fitted("categories of column %q taken from all rows", c)
 	}
 	return set, nil
-}
-
-// finish fits and applies the steps that turn the samples of set into the columns of the model. train is the table from
-// which the samples come.
-func (set *Set) finish(train *table) error {
-	s, names := &set.Spec, set.Train.ClassNames
-	for c, members := range byClass(set.Train.Y, len(names)) {
-		if len(members) == 0 {
-			return fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
-		}
-	}
-	if set.Test.Len() == 0 && !s.Whole {
-		return fmt.Errorf("task: %s has no test sample with one of the labels %s", s.Source, quoted(names))
-	}
-	set.recipe = Recipe{
-		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Person: s.Person, Classes: s.Labels,
-		Target: train.scale, Subset: set.recipe.Subset,
-	}
-	if train.columns == nil {
-		set.recipe.Pixels = train.dim
-	}
-	return set.transform()
 }
 
 // read reads the Source, whose form must be valid, using l for CSV files. test is nil if the source has no test set.
@@ -306,7 +289,7 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 		if s.files == nil {
 			s.files = []string{arg}
 		}
-		train, err = readFiles(s.files, rule, l.marked(s.NA))
+		train, err = readFiles(s.files, rule, l)
 		return train, nil, err
 	}
 	d := Clinical(clinicalPatients, s.Seed)
@@ -324,9 +307,9 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 // split selects the samples of the classes, and holds some of them out for tests if there is no test table.
 func (set *Set) split(train, test *table) error {
 	s := &set.Spec
-	set.Train = train.data(s.Labels)
+	set.Train = train.data(s.Labels, set.recipe.Target)
 	if test != nil {
-		set.Test = test.data(s.Labels)
+		set.Test = test.data(s.Labels, nil)
 		return nil
 	} else if s.Whole {
 		set.Test = set.Train.Select(nil)
@@ -357,28 +340,30 @@ func (set *Set) split(train, test *table) error {
 	return nil
 }
 
-// transform turns the training and test parts into the columns of the model. It first fits, on the training part, all
-// steps that the Spec requests and that the recipe does not have yet.
-func (set *Set) transform() (err error) {
-	s, r, d := &set.Spec, &set.recipe, set.Train
-	if s.Missing != "" && r.Missing == nil {
-		if r.Missing, err = s.fitMissing(d, r.Columns); err != nil {
+// fit fits the steps that the Spec requests on the training part, which must have samples of all classes.
+func (set *Set) fit() (err error) {
+	s, r, names := &set.Spec, &set.recipe, set.Train.ClassNames
+	for c, members := range byClass(set.Train.Y, len(names)) {
+		if len(members) == 0 {
+			return fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
+		}
+	}
+	if set.Test.Len() == 0 && !s.Whole {
+		return fmt.Errorf("task: %s has no test sample with one of the labels %s", s.Source, quoted(names))
+	}
+	if s.Missing != "" {
+		if r.Missing, err = s.fitMissing(set.Train, r.Columns); err != nil {
 			return err
 		}
 		if s.Missing != dropRows {
 			set.fitted("values for missing cells (%s) fitted on the training split", s.Missing)
 		}
 	}
-	if *s.Standardize && r.Standardize == nil {
-		if d, err = r.clean(set.Train); err == nil {
-			r.Standardize, err = FitStandardizer(d)
-		}
-		if err != nil {
+	if *s.Standardize {
+		if r.Standardize, err = FitStandardizer(r.clean(set.Train)); err != nil {
 			return err
 		}
-		if r.Missing != nil {
-			r.Standardize.tell(r.raw())
-		}
+		r.Standardize.tell(r.raw())
 		if r.Standardize.Scale, err = s.scales(r); err != nil {
 			return err
 		}
@@ -387,23 +372,14 @@ func (set *Set) transform() (err error) {
 		}
 		set.fitted("standardization fitted on the training split")
 	}
-	if s.PCA > 0 && r.PCA == nil {
-		if d, err = r.clean(set.Train); err == nil && s.PCA > d.Dim {
-			err = fieldError("pca", "%d, want 1 to %d, the number of columns of %s", s.PCA, d.Dim, s.Source)
-		}
-		if err == nil {
-			r.PCA, err = FitPCA(d, s.PCA)
-		}
-		if err != nil {
+	if s.PCA > 0 {
+		if r.PCA, err = FitPCA(r.clean(set.Train), s.PCA); err != nil {
 			return err
 		}
 		set.fitted("PCA to %d fitted on the training split", s.PCA)
 	}
 	r.Bias = *s.Bias
-	if set.Train, err = r.prepare(set.Train); err == nil {
-		set.Test, err = r.prepare(set.Test)
-	}
-	return err
+	return nil
 }
 
 func (set *Set) fitted(format string, args ...any) {

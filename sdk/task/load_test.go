@@ -109,10 +109,10 @@ func TestSpecFaults(t *testing.T) {
 	}{
 		"nothing":  {Spec{}, []string{`data "", want idx:DIR, csv:FILE or synthetic:clinical`}},
 		"no colon": {Spec{Source: "file.csv"}, []string{`data "file.csv", want`}},
-		"no path":  {Spec{Source: "idx:"}, []string{`data "idx:" has nothing`}},
-		"unknown":  {Spec{Source: "synthetic:moons"}, []string{`data "synthetic:moons", want synthetic:clinical`}},
+		"no path":  {Spec{Source: "idx:"}, []string{`data "idx:", want idx:DIR`}},
+		"unknown":  {Spec{Source: "synthetic:moons"}, []string{`data "synthetic:moons", want idx:DIR, csv:FILE or synthetic:clinical`}},
 		"CSV flags": {Spec{Source: "synthetic:clinical", Label: "y", Drop: []string{"a"}},
-			[]string{`label "y", drop ["a"]`, "only for data csv:FILE"}},
+			[]string{`label "y": only for data csv:FILE`, `drop "a": only for data csv:FILE`}},
 		"several": {Spec{Source: "csv:x", PCA: -1, TestFraction: 1, Labels: []string{"a"}},
 			[]string{"label is missing", "pca -1", "test_fraction 1", `labels ["a"]`}},
 		"twice": {Spec{Source: "csv:x", Label: "a", Drop: []string{"a", "b", "b"}, OneHot: []string{"b", "c", "c"},

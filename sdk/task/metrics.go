@@ -1,7 +1,6 @@
 package task
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -70,18 +69,10 @@ type NumberMetrics struct {
 	MeanMAE  float64   `json:"mean_mae"`
 }
 
-// JudgeClasses compares the predicted classes (said) with the true classes (is), for 2 or more classes. A sample
-// without a prediction has -1 in said. For two classes, probability may have the probability of class 1 for each
-// sample; otherwise it is nil.
-func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
+// judgeClasses compares the predicted classes (said) of at least one sample with the true classes (is), for 2 or more
+// classes. For two classes, probability has the probability of class 1 for each sample; otherwise it is nil.
+func judgeClasses(classes int, is, said []int, probability []float64) *ClassMetrics {
 	n := len(is)
-	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
-		return nil, fmt.Errorf("task: found %d predicted classes for %d samples, want at least one sample and as many predicted classes; found %d probabilities and %d classes, want no probabilities, or 2 classes and one probability for each sample", len(said), n,
-			len(probability), classes)
-	}
-	if err := checkLabels(is, classes); err != nil {
-		return nil, err
-	}
 	m := &ClassMetrics{Samples: n, Confusion: make([][]int, classes)}
 	for k := range m.Confusion {
 		m.Confusion[k] = make([]int, classes)
@@ -90,12 +81,8 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 	right, used := 0, 0.0
 	for i, k := range is {
 		rows[k]++
-		if s := said[i]; s >= 0 && s < classes {
-			m.Confusion[k][s]++
-			columns[s]++
-		} else if s != -1 {
-			return nil, fmt.Errorf("task: found predicted class %d for sample %d, want -1 to %d", s, i, classes-1)
-		}
+		columns[said[i]]++
+		m.Confusion[k][said[i]]++
 	}
 	for k := range classes {
 		hits := m.Confusion[k][k]
@@ -116,12 +103,12 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 			Sensitivity: m.PerClass[1].Recall, Specificity: m.PerClass[0].Recall,
 			PPV: m.PerClass[1].Precision, NPV: m.PerClass[0].Precision,
 		}
-		return m, m.Binary.judge(is, probability)
+		m.Binary.judge(is, probability)
 	}
-	return m, nil
+	return m
 }
 
-func (b *BinaryMetrics) judge(is []int, probability []float64) error {
+func (b *BinaryMetrics) judge(is []int, probability []float64) {
 	var tenths [10]struct {
 		samples, ones int
 		sum           float64
@@ -129,9 +116,6 @@ func (b *BinaryMetrics) judge(is []int, probability []float64) error {
 	var scores [2][]float64
 	squares := make([]float64, len(is))
 	for i, p := range probability {
-		if !(p >= 0 && p <= 1) {
-			return fmt.Errorf("task: sample %d has the probability %v, want 0 to 1", i, p)
-		}
 		t := &tenths[min(9, int(p*10))]
 		t.samples++
 		t.ones += is[i]
@@ -144,7 +128,6 @@ func (b *BinaryMetrics) judge(is []int, probability []float64) error {
 		b.Calibration = append(b.Calibration, Tenth{t.samples, t.sum / float64(max(1, t.samples)), share95(t.ones, t.samples)})
 	}
 	b.AUC, b.Brier = auc(scores[0], scores[1]), mean95(squares)
-	return nil
 }
 
 // auc returns the area under the ROC curve for the scores of class 0 and of class 1, or nil if a slice is empty. It
@@ -162,8 +145,7 @@ func auc(zeros, ones []float64) *Estimate {
 	rarer := min(len(zeros), len(ones))
 	se := math.Sqrt(v1/n1 + v0/n0)
 	if rarer < 2 || se == 0 || a == 0 || a == 1 {
-		e := wilson(a, float64(rarer))
-		return &e
+		return wilson(a, float64(rarer))
 	}
 	odds := vec.Exp(quantile * se / (a * (1 - a)))
 	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
@@ -189,12 +171,10 @@ func placements(a, b []float64) (wins uint64, variance float64) {
 	return wins, float64(sd * sd)
 }
 
-// JudgeNumbers compares the predicted numbers (said) with the true numbers (is). All must be finite.
-func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
+// judgeNumbers compares the predicted numbers (said) of at least one sample with the true numbers (is). All must be
+// finite.
+func judgeNumbers(is, said []float64) *NumberMetrics {
 	n := len(is)
-	if n == 0 || len(said) != n || !finite(is) || !finite(said) {
-		return nil, fmt.Errorf("task: found %d predicted numbers for %d samples, want at least one sample and as many predicted numbers, all finite", len(said), n)
-	}
 	center, _ := moments(is)
 	size, square, own, ownSize := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for i, y := range is {
@@ -215,7 +195,7 @@ func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 		left := around(ratio, sd/math.Sqrt(float64(n)))
 		m.R2 = &Estimate{1 - left.Value, 1 - left.High, 1 - left.Low}
 	}
-	return m, nil
+	return m
 }
 
 // moments returns the mean and the sample standard deviation of x; for a single number sd is 0.
@@ -251,15 +231,14 @@ func share95(hits, trials int) *Estimate {
 	if trials == 0 {
 		return nil
 	}
-	e := wilson(float64(hits)/float64(trials), float64(trials))
-	return &e
+	return wilson(float64(hits)/float64(trials), float64(trials))
 }
 
 // wilson returns the Estimate of a share among n trials, with Wilson's score interval.
-func wilson(share, n float64) Estimate {
+func wilson(share, n float64) *Estimate {
 	const q2 = quantile * quantile
 	center := share + q2/(2*n)
 	half := float64(quantile * math.Sqrt(float64(share*(1-share))/n+q2/(4*n*n)))
 	// Rounding must not put the share outside its interval.
-	return Estimate{share, min(share, max(0, (center-half)/(1+q2/n))), max(share, min(1, (center+half)/(1+q2/n)))}
+	return &Estimate{share, min(share, max(0, (center-half)/(1+q2/n))), max(share, min(1, (center+half)/(1+q2/n)))}
 }

@@ -53,7 +53,7 @@ const everyColumn = "*" // valid after "indicator:" in Spec.Missing, and as a na
 func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	rule, told := s.missing()
 	for _, name := range told {
-		if name != everyColumn && !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == name }) {
+		if name != everyColumn && indexOf(columns, name) < 0 {
 			return nil, fieldError("missing", "%q: %q is not the name of a feature column", s.Missing, name)
 		}
 	}
@@ -62,6 +62,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 		return m, nil
 	}
 	m.Fill = make([]float64, train.Dim)
+	gaps := make([]bool, train.Dim) // true for each column with a missing number
 	for j := range m.Fill {
 		var present []float64
 		for i := range train.Y {
@@ -70,26 +71,21 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 			}
 		}
 		n := len(present)
-		if n == 0 {
+		gaps[j] = n < train.Len()
+		switch {
+		case n == 0:
 			return nil, fmt.Errorf("task: column %q is empty in all training rows: omit the column", train.Features[j])
-		}
-		if rule == fillMedian {
+		case rule == fillMedian:
 			slices.Sort(present)
 			m.Fill[j] = present[(n-1)/2]/2 + present[n/2]/2
-			continue
+		default:
+			m.Fill[j], _ = moments(present)
 		}
-		m.Fill[j], _ = moments(present)
-	}
-	if rule != indicate {
-		return m, nil
 	}
 	for k, j := range firstOf(columns) {
-		tell := slices.Contains(told, columns[k].Name) || slices.Contains(told, everyColumn)
-		for i := range train.Y {
-			tell = tell || isNaN(train.X[i*train.Dim+j])
-		}
-		if tell {
-			m.Columns = append(m.Columns, columns[k].Name)
+		name := columns[k].Name
+		if rule == indicate && (gaps[j] || slices.Contains(told, name) || slices.Contains(told, everyColumn)) {
+			m.Columns = append(m.Columns, name)
 		}
 	}
 	return m, nil
@@ -106,11 +102,8 @@ func firstOf(columns []Column) []int {
 	return first
 }
 
-func (r *Recipe) fill(d *Data) (*Data, error) {
+func (r *Recipe) fill(d *Data) *Data {
 	m := r.Missing
-	if err := d.checkColumns(len(m.Fill)); err != nil {
-		return nil, err
-	}
 	var marks []int
 	for k, j := range firstOf(r.Columns) {
 		if slices.Contains(m.Columns, r.Columns[k].Name) {
@@ -134,7 +127,7 @@ func (r *Recipe) fill(d *Data) (*Data, error) {
 	for _, name := range m.Columns {
 		out.Features = append(out.Features, name+" missing")
 	}
-	return out, nil
+	return out
 }
 
 func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...any)) {
@@ -147,7 +140,7 @@ func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...
 	held("missing.fill", m.Fill, want)
 	at := -1
 	for i, name := range m.Columns {
-		next := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name })
+		next := indexOf(r.Columns, name)
 		want(next > at && m.Rule == indicate, "missing.columns[%d] is %q, want names from columns in their order, with rule indicator only",
 			i, name)
 		at = next

@@ -127,7 +127,7 @@ func plainFill(t *testing.T, s Spec, rule string) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := train.data([]string{"no", "yes"})
+	d := train.data([]string{"no", "yes"}, nil)
 	learn, _, err := Split(d.Y, 2, s.TestFraction, s.Seed)
 	if err != nil {
 		t.Fatal(err)

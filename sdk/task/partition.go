@@ -25,16 +25,11 @@ import (
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
 //	                        al., "Communication-efficient learning of deep networks", 2017)
 type Partition struct {
-	kind   string  // the name of the rule in the text; "" for iid
-	alpha  float64 // the concentration
-	shards int     // number of shards of each client
+	text       string  // what ParsePartition read; "" for iid
+	alpha      float64 // the concentration; 0 unless the rule is dirichlet
+	unbalanced bool
+	shards     int // number of shards of each client; 0 unless the rule is pathological
 }
-
-const (
-	dirichlet    = "dirichlet"
-	unbalanced   = "dirichlet,unbalanced"
-	pathological = "pathological"
-)
 
 // The ranges of A and S that ParsePartition accepts. With the smallest concentration A, one share of a draw is nearly
 // 1; with the largest, all shares are nearly equal.
@@ -52,46 +47,27 @@ func (p *Partition) UnmarshalText(text []byte) (err error) {
 
 // ParsePartition parses a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
-	fault := func(format string, args ...any) (Partition, error) {
-		return Partition{}, fieldError("partition", format, args...)
-	}
-	kind, arg, _ := strings.Cut(text, ":")
-	switch kind {
-	case dirichlet:
-		arg, found := strings.CutSuffix(arg, ",unbalanced")
-		if found {
-			kind = unbalanced
+	p, err := Partition{text: text}, error(nil)
+	switch kind, arg, _ := strings.Cut(text, ":"); {
+	case text == "iid":
+		return Partition{}, nil
+	case kind == "dirichlet":
+		arg, p.unbalanced = strings.CutSuffix(arg, ",unbalanced")
+		if p.alpha, err = strconv.ParseFloat(arg, 64); err != nil || !(p.alpha >= minAlpha && p.alpha <= maxAlpha) {
+			return Partition{}, fieldError("partition", "%s: concentration %q, want a number from %v to %v", text, arg, minAlpha, maxAlpha)
 		}
-		a, err := strconv.ParseFloat(arg, 64)
-		if err != nil || !(a >= minAlpha && a <= maxAlpha) {
-			return fault("%s: concentration %q, want a number from %v to %v", text, arg, minAlpha, maxAlpha)
+	case kind == "pathological":
+		if p.shards, err = strconv.Atoi(arg); err != nil || p.shards < 1 || p.shards > maxShards {
+			return Partition{}, fieldError("partition", "%s: %q shards for each client, want a whole number from 1 to %d", text, arg, maxShards)
 		}
-		return Partition{kind: kind, alpha: a}, nil
-	case pathological:
-		s, err := strconv.Atoi(arg)
-		if err != nil || s < 1 || s > maxShards {
-			return fault("%s: %q shards for each client, want a whole number from 1 to %d", text, arg, maxShards)
-		}
-		return Partition{kind: kind, shards: s}, nil
+	default:
+		return Partition{}, fieldError("partition", "%q, want iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", text)
 	}
-	if text != "iid" {
-		return fault("%q, want iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S", text)
-	}
-	return Partition{}, nil
+	return p, nil
 }
 
-// String returns the text that [ParsePartition] reads.
-func (p Partition) String() string {
-	switch p.kind {
-	case dirichlet:
-		return fmt.Sprintf("dirichlet:%v", p.alpha)
-	case unbalanced:
-		return fmt.Sprintf("dirichlet:%v,unbalanced", p.alpha)
-	case pathological:
-		return fmt.Sprintf("pathological:%d", p.shards)
-	}
-	return "iid"
-}
+// String returns the text that [ParsePartition] read.
+func (p Partition) String() string { return cmp.Or(p.text, "iid") }
 
 // The random streams of a partition, as values of the field Step of [rng.Address].
 const (
@@ -124,13 +100,13 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 		return nil, err
 	}
 	var parts [][]int
-	switch p.kind {
-	case dirichlet:
-		parts = p.balanced(y, classes, clients, seed)
-	case unbalanced:
-		parts = p.unbalanced(y, classes, clients, seed)
-	case pathological:
-		parts = p.pathological(y, classes, clients, seed)
+	switch {
+	case p.unbalanced:
+		parts = p.divideClasses(y, classes, clients, seed)
+	case p.alpha > 0:
+		parts = p.divideEvenly(y, classes, clients, seed)
+	case p.shards > 0:
+		parts = p.divideShards(y, classes, clients, seed)
 	default:
 		parts = cut(shuffledClasses(make([]int, len(y)), 1, seed)[0], clients)
 	}
@@ -140,9 +116,9 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	return parts, nil
 }
 
-// balanced draws label shares for each client, adjusts the shares so that every sample is used, and divides each class
+// divideEvenly draws label shares for each client, adjusts the shares so that every sample is used, and divides each class
 // accordingly.
-func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int {
+func (p Partition) divideEvenly(y []int, classes, clients int, seed uint64) [][]int {
 	members := shuffledClasses(y, classes, seed)
 	totals := make([]int, classes)
 	for c, m := range members {
@@ -164,8 +140,8 @@ func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int 
 	return parts
 }
 
-// unbalanced divides each class among the clients. Each empty client then gets one random sample of the largest client.
-func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]int {
+// divideClasses divides each class among the clients. Each empty client then gets one random sample of the largest client.
+func (p Partition) divideClasses(y []int, classes, clients int, seed uint64) [][]int {
 	parts := make([][]int, clients)
 	for c, m := range shuffledClasses(y, classes, seed) {
 		s := partitionStream(seed, shareStream, 0, c)
@@ -196,7 +172,7 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 	return parts
 }
 
-func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]int {
+func (p Partition) divideShards(y []int, classes, clients int, seed uint64) [][]int {
 	shards := cut(slices.Concat(shuffledClasses(y, classes, seed)...), clients*p.shards)
 	s := partitionStream(seed, shardStream, 0, 0)
 	shuffle(&s, shards)

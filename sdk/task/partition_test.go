@@ -72,7 +72,7 @@ func TestAssign(t *testing.T) {
 		p := mustPartition(t, text)
 		for _, c := range []struct{ samples, classes, clients int }{{1, 2, 1}, {7, 2, 7}, {100, 3, 1}, {500, 2, 31},
 			{999, 10, 13}, {2100, 4, 1000}} {
-			if p.kind == pathological && c.clients*p.shards > c.samples {
+			if p.shards > 0 && c.clients*p.shards > c.samples {
 				continue
 			}
 			y := labels(c.samples, c.classes, 1)
@@ -98,10 +98,10 @@ func TestAssign(t *testing.T) {
 				}
 			}
 			spread := 1 // two shards may differ in length by one
-			if p.kind == pathological {
+			if p.shards > 0 {
 				spread = p.shards
 			}
-			if p.kind != unbalanced && largest-smallest > spread {
+			if !p.unbalanced && largest-smallest > spread {
 				t.Errorf("%s %+v: sizes from %d to %d", text, c, smallest, largest)
 			}
 			again, _ := p.Assign(y, c.classes, c.clients, 5)

@@ -95,9 +95,9 @@ func TestPCAAgainstBruteForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		matrix := bruteCovariance(d)
-		checkEigen(t, matrix, p.Components, p.Variances, 1e-9)
+		checkEigen(t, matrix, p.Components, p.variances, 1e-9)
 		values, _ := jacobi(matrix)
-		for k, v := range p.Variances {
+		for k, v := range p.variances {
 			if math.Abs(v-values[k]) > 1e-9*values[0] {
 				t.Errorf("%+v: variance %d is %v, brute force says %v", c, k, v, values[k])
 			}
@@ -140,7 +140,7 @@ func TestPCAProjection(t *testing.T) {
 			mean += x / float64(out.Len())
 			square += x * x / float64(out.Len())
 		}
-		if want := p.Variances[k] * p.Scale * p.Scale; math.Abs(mean) > 1e-6 || math.Abs(square-want) > 1e-5*want {
+		if want := p.variances[k] * p.Scale * p.Scale; math.Abs(mean) > 1e-6 || math.Abs(square-want) > 1e-5*want {
 			t.Errorf("component %d: mean %v, variance %v, want 0 and %v", k, mean, square, want)
 		}
 		total += square
@@ -221,10 +221,10 @@ func TestPCAEdges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkEigen(t, bruteCovariance(d), p.Components, p.Variances, 1e-12)
+	checkEigen(t, bruteCovariance(d), p.Components, p.variances, 1e-12)
 	for k, want := range []float64{0.5, 0.5, 0, 0} {
-		if math.Abs(p.Variances[k]-want) > 1e-12 || p.Variances[k] < 0 {
-			t.Errorf("variance %d is %v, want %v", k, p.Variances[k], want)
+		if math.Abs(p.variances[k]-want) > 1e-12 || p.variances[k] < 0 {
+			t.Errorf("variance %d is %v, want %v", k, p.variances[k], want)
 		}
 	}
 	out, _ := p.Apply(d)
@@ -266,7 +266,7 @@ func TestPCAFlatSpectrum(t *testing.T) {
 	}
 	values, _ := jacobi(bruteCovariance(d))
 	got, want := 0.0, 0.0
-	for k, v := range p.Variances {
+	for k, v := range p.variances {
 		got, want = got+v, want+values[k]
 	}
 	if math.Abs(got-want) > 1e-9*want {

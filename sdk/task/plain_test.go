@@ -36,7 +36,7 @@ func TestPCAAgainstPlainOne(t *testing.T) {
 			if err != nil || err2 != nil {
 				t.Fatal(err, err2)
 			}
-			if digest(got.Variances...) != digest(want.Variances...) || digest(got.Scale) != digest(want.Scale) ||
+			if digest(got.variances...) != digest(want.variances...) || digest(got.Scale) != digest(want.Scale) ||
 				digest(slices.Concat(got.Components...)...) != digest(slices.Concat(want.Components...)...) {
 				t.Errorf("%+v on %d processors: other bits than the plain one", c, processors)
 			}
@@ -51,12 +51,12 @@ func TestPCAAgainstPlainOne(t *testing.T) {
 func plainPCA(d *Data, n int) (*PCA, error) {
 	p := &PCA{Mean: columnMeans(d)}
 	product := func(vectors [][]float64) [][]float64 { return plainProduct(d, p.Mean, vectors) }
-	p.Components, p.Variances = plainTopEigen(product, d.Dim, n)
+	p.Components, p.variances = plainTopEigen(product, d.Dim, n)
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
-		p.Variances[k] = max(p.Variances[k], 0)
-		total += p.Variances[k]
+		p.variances[k] = max(p.variances[k], 0)
+		total += p.variances[k]
 	}
 	if !(total > 0) {
 		return nil, errors.New("no variance")

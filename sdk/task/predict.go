@@ -77,7 +77,7 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	}
 	if r.Missing != nil {
 		for _, name := range r.Missing.Columns {
-			p.of = append(p.of, slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name }))
+			p.of = append(p.of, indexOf(r.Columns, name))
 		}
 	}
 	return p, nil
@@ -108,13 +108,9 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 	if err != nil {
 		return nil, nil, err
 	}
-	t.scale = r.Target
-	d, err := r.prepare(p.seen(t.data(r.Classes)))
-	if err == nil && d.Len() == 0 {
-		err = fmt.Errorf("task: %s has no sample with one of the labels %s", t.name, quoted(r.Classes))
-	}
-	if err != nil {
-		return nil, nil, err
+	d := r.prepare(p.raw(t))
+	if d.Len() == 0 {
+		return nil, nil, fmt.Errorf("task: %s has no sample with one of the labels %s", t.name, quoted(r.Classes))
 	}
 	m := r.Model.New(d)
 	if r.Target != nil {
@@ -135,8 +131,7 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 	if err != nil {
 		return nil, nil, within(t.name, err)
 	}
-	classes, err := JudgeClasses(len(r.Classes), d.Y, said, ones)
-	return classes, nil, within(t.name, err)
+	return judgeClasses(len(r.Classes), d.Y, said, ones), nil, nil
 }
 
 func within(file string, err error) error {
@@ -170,15 +165,11 @@ func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 
 // read reads a source. If labels is false, all rows of a CSV file get the first class, and the label is not read.
 func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels bool) (*table, error) {
-	kind, arg, _ := strings.Cut(source, ":")
-	if err := CheckSource(source); err != nil {
+	if err := p.recipe.checkSource(source); err != nil {
 		return nil, err
 	}
-	if kind != p.recipe.Source {
-		return nil, fieldError("data", "%q, want %s data, like that of the recipe", source, p.recipe.Source)
-	}
 	l := p.layout(labels)
-	if kind == "csv" && arg == "-" && stdin != nil {
+	if source == "csv:-" && stdin != nil {
 		r, err := readCSV(stdin, "standard input", byRecord, l)
 		if err != nil {
 			return nil, err
@@ -190,21 +181,18 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 }
 
 func (p *Predictor) layout(labels bool) layout {
-	r := *p.recipe
 	return func(h *csvFile) []*column {
-		h.na, h.id = p.NA, p.idOf(h)
+		h.id = p.idOf(h)
+		r := *p.recipe
 		if !labels {
 			r.Label = h.names[0] // any column of the file, because its cells are ignored
 		}
-		columns := r.layout(h)
+		columns := r.layout(p.NA, p.Unknown)(h)
 		if !labels {
 			columns[len(columns)-1].ignored = true // for classes: every row gets the first class
 			if h.rule == dropRows {
 				h.rule = "" // no row may be dropped silently
 			}
-		}
-		for _, c := range columns[:len(columns)-1] {
-			c.unknown = p.Unknown
 		}
 		return columns
 	}
@@ -213,12 +201,12 @@ func (p *Predictor) layout(labels bool) layout {
 // idOf returns the column of a file that identifies a row, or nil.
 func (p *Predictor) idOf(h *csvFile) *column {
 	is := func(name string) bool {
-		other := name != p.recipe.Label && !slices.ContainsFunc(p.recipe.Columns, func(c Column) bool { return c.Name == name })
+		other := name != p.recipe.Label && indexOf(p.recipe.Columns, name) < 0
 		lower := strings.ToLower(name)
 		return other && (lower == "id" || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, " id") || strings.HasSuffix(name, "ID"))
 	}
-	at := slices.Index(h.names, p.recipe.Person)
-	if at < 0 || p.recipe.Person == "" {
+	at := slices.Index(h.names, p.recipe.Person) // no name is empty
+	if at < 0 {
 		at = slices.IndexFunc(h.names, is)
 	}
 	if at < 0 {
@@ -227,7 +215,9 @@ func (p *Predictor) idOf(h *csvFile) *column {
 	return &column{Column: Column{Name: h.names[at]}, at: at}
 }
 
-func (p *Predictor) seen(d *Data) *Data {
+// raw returns the samples of a table without preparation, after it has called p.Raw.
+func (p *Predictor) raw(t *table) *Data {
+	d := t.data(p.recipe.Classes, p.recipe.Target)
 	if p.Raw != nil {
 		p.Raw(d)
 	}
@@ -235,15 +225,11 @@ func (p *Predictor) seen(d *Data) *Data {
 }
 
 func (p *Predictor) predict(t *table) ([]Prediction, error) {
-	r := p.recipe
-	t.scale = r.Target
-	d, err := r.clean(p.seen(t.data(r.Classes)))
-	if err == nil {
-		err = d.checkColumns(r.full())
-	}
-	if err != nil {
+	d := p.raw(t)
+	if err := d.checkColumns(p.recipe.raw()); err != nil {
 		return nil, err
 	}
+	d = p.recipe.clean(d)
 	said := make([]Prediction, d.Len())
 	share(d.Len(), func(from, to int) {
 		for i := from; i < to; i++ {

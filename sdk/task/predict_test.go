@@ -78,10 +78,6 @@ func TestPredictorIsTheModel(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
 			source := p.source
-			set, err := p.recipe.Apply(Spec{Source: source, TestFraction: 0.5, Seed: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
 			table, err := p.read(source, nil, 0, true)
 			if err != nil {
 				t.Fatal(err)
@@ -91,13 +87,9 @@ func TestPredictorIsTheModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			// This data has all samples, without a test split, as a device reads them.
-			d := table.data(p.recipe.Classes)
+			d := table.data(p.recipe.Classes, p.recipe.Target)
 			is := d.Y
-			set.Train, set.Test = d, d
-			if err := set.transform(); err != nil {
-				t.Fatal(err)
-			}
-			m, x := p.recipe.Model.New(set.Train), p.model
+			m, x := p.recipe.Model.New(p.recipe.prepare(d)), p.model
 			right := 0
 			for i, one := range said {
 				loss, err := m.Loss(context.Background(), x, i)
@@ -160,12 +152,9 @@ func TestContributions(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := p.recipe
-			table.scale = r.Target
-			raw := table.data(r.Classes)
+			raw := table.data(r.Classes, r.Target)
 			if r.Missing != nil {
-				if raw, err = r.fill(raw); err != nil {
-					t.Fatal(err)
-				}
+				raw = r.fill(raw)
 			}
 			if r.Standardize != nil {
 				if raw, err = r.Standardize.Apply(raw); err != nil {

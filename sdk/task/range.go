@@ -19,19 +19,12 @@ type Range struct {
 }
 
 func rangeOf(targets []float32) (*Range, error) {
-	n := float64(len(targets))
-	mean, square := 0.0, 0.0
-	low, high := float64(slices.Min(targets)), float64(slices.Max(targets))
-	for _, y := range targets {
-		mean += float64(y)
+	s, err := FitStandardizer(&Data{X: targets, Y: make([]int, len(targets)), Dim: 1, Classes: 2})
+	if err != nil {
+		return nil, err
 	}
-	mean /= n
-	for _, y := range targets {
-		diff := float64(y) - mean
-		square += float64(diff * diff)
-	}
-	two := float64(2 * math.Sqrt(square/n))
-	r := &Range{Low: max(low, mean-two), High: min(high, mean+two)}
+	low, high, two := float64(slices.Min(targets)), float64(slices.Max(targets)), 2*s.Std[0]
+	r := &Range{Low: max(low, s.Mean[0]-two), High: min(high, s.Mean[0]+two)}
 	if low == high || r.check() != nil {
 		return nil, errors.New("all rows have nearly the same target: there is nothing to predict")
 	}

@@ -33,7 +33,7 @@ type Recipe struct {
 
 	Missing     *Missing      `json:"missing,omitempty"`     // rule for missing cells; if nil, they are an error
 	Standardize *Standardizer `json:"standardize,omitempty"` // nil for no standardization
-	PCA         *PCA          `json:"pca,omitempty"`         // nil for no projection; PCA.Variances is not used
+	PCA         *PCA          `json:"pca,omitempty"`         // nil for no projection
 	Bias        bool          `json:"bias,omitempty"`        // append a column of ones
 	Model       ModelSpec     `json:"-"`                     // the model to train
 }
@@ -44,6 +44,10 @@ type Column struct {
 	// Categories turns the column into one column of zeros and ones for each of these values, in this order; a value
 	// that is not in the list is an error. If Categories is nil, the cells are numbers.
 	Categories []string `json:"categories,omitzero"`
+}
+
+func indexOf(columns []Column, name string) int {
+	return slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
 }
 
 // Fit loads a public data set as [Load] does and returns the fitted recipe for a model. fittedOn becomes
@@ -63,10 +67,6 @@ func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	r := set.recipe
 	r.FittedOn, r.Model = fittedOn, m
-	if r.PCA != nil {
-		pca := *r.PCA
-		pca.Variances, r.PCA = nil, &pca
-	}
 	return &r, r.Validate()
 }
 
@@ -128,36 +128,26 @@ func (r *Recipe) Start(seed uint64) []float32 {
 // line without a person counts as a separate person. [Recipe.ForRecords] rejects recipes with which lines cannot keep
 // their place.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
-	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
+	if err := errors.Join(r.Validate(), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
 	}
-	rule, reader := byRecord, *r
 	if s.Records {
 		if err := r.ForRecords(); err != nil {
 			return nil, err
 		}
-		rule, reader.Subset = everyLine, false
 	}
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
 		Source: s.Source, files: s.files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
-	if s.kind() != r.Source {
-		return nil, fieldError("data", "%q, want %s data, like that of the recipe", s.Source, r.Source)
-	}
 	if r.Target != nil {
 		s.Label, s.Target = "", r.Label
 	}
-	train, test, err := s.read(rule, reader.layout)
+	train, test, err := r.read(s, nil)
 	if err != nil {
 		return nil, err
 	}
-	if s.Records {
-		train.canLose()
-		test.canLose()
-	}
-	train.scale = r.Target
 	set := &Set{Spec: s.filled(test != nil), Unread: train.unread, recipe: *r}
 	err = errors.Join(r.checkTable(train), r.checkTable(test))
 	if err == nil {
@@ -166,13 +156,10 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err == nil && set.Train.Len() == 0 {
 		err = fmt.Errorf("task: %s has no sample with one of the labels %s", train.name, quoted(r.Classes))
 	}
-	if err == nil {
-		set.Test = set.Test.keep()
-		err = set.transform()
-	}
 	if err != nil {
 		return nil, err
 	}
+	set.Train, set.Test = r.prepare(set.Train), r.prepare(set.Test.keep())
 	set.Train.spoil()
 	return set, nil
 }
@@ -182,46 +169,60 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 // of s. With s.Records it drops lines that cannot be read, see [Recipe.Apply]. unknown is called for each value that is
 // not a category of its column.
 func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) {
+	t, _, err := r.read(s, unknown)
+	if err != nil {
+		return nil, err
+	}
+	return t.data(r.Classes, r.Target).keep(), nil
+}
+
+// read reads the data that s names, which must be of the recipe's kind. unknown is as in layout; test may be nil.
+func (r *Recipe) read(s Spec, unknown func(column, cell string)) (train, test *table, err error) {
+	if err := r.checkSource(s.Source); err != nil {
+		return nil, nil, err
+	}
 	rule, reader := byRecord, *r
 	if s.Records {
 		rule, reader.Subset = everyLine, false
 	}
-	t, _, err := s.read(rule, func(h *csvFile) []*column {
-		columns := reader.layout(h)
-		for _, c := range columns[:len(columns)-1] {
-			c.unknown = unknown
-		}
-		return columns
-	})
-	if err != nil {
-		return nil, err
+	train, test, err = s.read(rule, reader.layout(s.NA, unknown))
+	if err == nil && s.Records {
+		train.canLose()
+		test.canLose()
 	}
-	if s.Records {
-		t.canLose()
-	}
-	t.scale = r.Target
-	return t.data(r.Classes).keep(), nil
+	return train, test, err
 }
 
-func (r *Recipe) clean(d *Data) (_ *Data, err error) {
+func (r *Recipe) checkSource(source string) error {
+	if err := CheckSource(source); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(source, r.Source+":") {
+		return fieldError("data", "%q, want %s data, like that of the recipe", source, r.Source)
+	}
+	return nil
+}
+
+func (r *Recipe) clean(d *Data) *Data {
 	if r.Missing != nil && r.Missing.Fill != nil {
-		d, err = r.fill(d)
+		d = r.fill(d)
 	}
-	if err == nil && r.Standardize != nil {
-		d, err = r.Standardize.Apply(d)
+	if r.Standardize != nil {
+		d = r.Standardize.apply(d)
 	}
-	return d, err
+	return d
 }
 
-func (r *Recipe) prepare(d *Data) (*Data, error) {
-	d, err := r.clean(d)
-	if err == nil && r.PCA != nil {
-		d, err = r.PCA.Apply(d)
+// prepare returns the columns of the model for data that has the columns of the recipe.
+func (r *Recipe) prepare(d *Data) *Data {
+	d = r.clean(d)
+	if r.PCA != nil {
+		d = r.PCA.apply(d)
 	}
-	if err == nil && r.Bias {
+	if r.Bias {
 		d = d.WithBias()
 	}
-	return d, err
+	return d
 }
 
 // checkTable checks that images and generated patients, whose source has no header to reveal a mismatch, suit the
@@ -246,32 +247,36 @@ func (r *Recipe) checkTable(t *table) error {
 	return nil
 }
 
-// layout finds the columns of the recipe anywhere in the file. The method value r.layout has the type layout.
-func (r *Recipe) layout(h *csvFile) (columns []*column) {
-	find := func(name, as string) *column {
-		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
-	}
-	for _, c := range r.Columns {
-		if c.Categories == nil {
-			columns = append(columns, find(c.Name, "a number"))
-		} else {
-			category := find(c.Name, "a category").labels(c.Categories)
-			category.fixed = true
-			columns = append(columns, category)
+// layout returns a layout that finds the columns of the recipe anywhere in a file. na is as in [Spec].NA. unknown is
+// called for each value that is not a category of its column; if it is nil, such a value is an error.
+func (r *Recipe) layout(na []string, unknown func(column, cell string)) layout {
+	return func(h *csvFile) (columns []*column) {
+		h.na = na
+		find := func(name, as string) *column {
+			return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
 		}
+		for _, c := range r.Columns {
+			if c.Categories == nil {
+				columns = append(columns, find(c.Name, "a number"))
+			} else {
+				category := find(c.Name, "a category").labels(c.Categories)
+				category.fixed, category.unknown = true, unknown
+				columns = append(columns, category)
+			}
+		}
+		if r.Person != "" {
+			h.person = find(r.Person, "the person of a row")
+		}
+		if r.Missing != nil {
+			h.rule = r.Missing.Rule
+		}
+		if r.Target != nil {
+			return append(columns, find(r.Label, "the target"))
+		}
+		label := find(r.Label, "the label").labels(r.Classes)
+		label.fixed = !r.Subset
+		return append(columns, label)
 	}
-	if r.Person != "" {
-		h.person = find(r.Person, "the person of a row")
-	}
-	if r.Missing != nil {
-		h.rule = r.Missing.Rule
-	}
-	if r.Target != nil {
-		return append(columns, find(r.Label, "the target"))
-	}
-	label := find(r.Label, "the label").labels(r.Classes)
-	label.fixed = !r.Subset
-	return append(columns, label)
 }
 
 // CheckFittedOn returns an error if s is not a valid value for Recipe.FittedOn.
@@ -293,30 +298,24 @@ func (r *Recipe) Validate() error {
 		}
 	}
 	isCSV, isIDX := r.Source == "csv", r.Source == "idx"
-	switch {
-	case isIDX:
-		want(len(r.Columns) == 0, "columns has %d columns, want none: the source is idx", len(r.Columns))
-		want(r.Pixels >= 1 && r.Pixels <= maxParameters, "pixels is %d, want 1 to %d", r.Pixels, maxParameters)
-	case isCSV || r.Source == "synthetic":
-		want(len(r.Columns) > 0, "columns is empty, want the columns to learn from")
-		want(r.Pixels == 0, "pixels is %d, want the field omitted: the source is %s", r.Pixels, r.Source)
-	default:
+	if !isCSV && !isIDX && r.Source != "synthetic" {
 		want(false, "source is %q, want csv, idx or synthetic", r.Source)
+	} else {
+		want(isIDX == (len(r.Columns) == 0), "columns has %d columns, want none for the source idx, else at least one", len(r.Columns))
+		want(isIDX == (r.Pixels > 0) && r.Pixels >= 0 && r.Pixels <= maxParameters,
+			"pixels is %d, want 1 to %d for the source idx, else the field omitted", r.Pixels, maxParameters)
+		want(isCSV == (r.Label != ""), "label is %q, want the column of the class for the source csv, else the field omitted", r.Label)
 	}
-	want(!isCSV || r.Label != "", "label is missing, want the column that holds the class")
-	want(isCSV || r.Label == "", "label is %q, want the field omitted: the source is %s", r.Label, r.Source)
 	want(trimmed(r.Label), "label is %q, want the name without spaces around it", r.Label)
-	want(trimmed(r.Classes...), "classes are %q, want labels without spaces around them", r.Classes)
 	want(r.Person == "" || isCSV && trimmed(r.Person) && r.Person != r.Label, "person is %q, want the name of a column other than "+
 		"the label, without spaces around it, and the source csv", r.Person)
 	used := map[string]bool{"": true, r.Label: true, r.Person: true}
 	for i, c := range r.Columns {
-		want(!used[c.Name], "columns[%d].name is %q, want a name that neither the label nor another column has", i, c.Name)
+		want(!used[c.Name] && trimmed(c.Name), "columns[%d].name is %q, want a name without spaces around it that neither the label nor "+
+			"another column has", i, c.Name)
 		used[c.Name] = true
-		want(trimmed(c.Name), "columns[%d].name is %q, want the name without spaces around it", i, c.Name)
-		want(trimmed(c.Categories...), "columns[%d].categories are %q, want values without spaces around them", i, c.Categories)
-		want(c.Categories == nil || distinct(c.Categories, 1),
-			"columns[%d].categories has %d values, want 1 to %d distinct ones", i, len(c.Categories), maxValues)
+		want(c.Categories == nil || distinct(c.Categories, 1), "columns[%d].categories has %d values, want 1 to %d, distinct and without "+
+			"spaces around them", i, len(c.Categories), maxValues)
 	}
 	if r.Target != nil {
 		want(r.Target.check() == nil && isCSV,
@@ -331,15 +330,16 @@ func (r *Recipe) Validate() error {
 		r.Missing.validate(r, want)
 	}
 	want(r.Target != nil || distinct(r.Classes, 2) && !slices.Contains(r.Classes, ""),
-		"classes has %d labels, want 2 to %d, distinct and not empty", len(r.Classes), maxValues)
+		"classes has %d labels, want 2 to %d, distinct, not empty and without spaces around them", len(r.Classes), maxValues)
 	raw := r.full()
 	if s := r.Standardize; s != nil {
 		want(len(s.Mean) == raw && len(s.Std) == raw,
 			"standardize has %d means and %d deviations, want one for each of %d columns", len(s.Mean), len(s.Std), raw)
 		held("standardize.mean", s.Mean, want)
 		held("standardize.std", s.Std, want)
-		wrong := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor })
-		want(wrong < 0, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", wrong, at(s.Std, wrong), leastDivisor)
+		if i := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor }); i >= 0 {
+			want(false, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", i, s.Std[i], leastDivisor)
+		}
 		want(s.declared(), "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
 		want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none with pca")
 	}
@@ -370,26 +370,18 @@ func trimmed(texts ...string) bool {
 // leastDivisor is the smallest normal float32, and the lower limit for deviations and scales in a recipe.
 const leastDivisor = 0x1p-126
 
-// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls want with
-// true, or with false and an error that names the first number that is too large.
+// held calls want with an error for the first number in v that does not fit a float32: it would be infinite in training.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
-	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
-	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)
-}
-
-// at returns v[i], or 0 if i is negative.
-func at(v []float64, i int) float64 {
-	if i < 0 {
-		return 0
+	if i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }); i >= 0 {
+		want(false, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, v[i], math.MaxFloat32)
 	}
-	return v[i]
 }
 
 func finite(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// distinct reports whether all values are different and their number is between the given minimum and maxValues.
+// distinct reports whether all values are trimmed and different, and their number is between the minimum and maxValues.
 func distinct(values []string, least int) bool {
-	return len(values) >= least && len(values) <= maxValues && len(numbered(values)) == len(values)
+	return len(values) >= least && len(values) <= maxValues && len(numbered(values)) == len(values) && trimmed(values...)
 }

@@ -268,10 +268,10 @@ func TestRecipeFaults(t *testing.T) {
 			r.PCA = &PCA{Mean: make([]float64, 4), Components: [][]float64{{1, 0, 0, 0}}, Scale: math.Inf(1)}
 		},
 		"pca.components has 0 components, want 1 to 4": func(r *Recipe) { r.PCA = &PCA{Mean: make([]float64, 4), Scale: 1} },
-		"columns is empty":                         func(r *Recipe) { r.Columns, r.Standardize = nil, nil },
-		`label is "class", want the field omitted`: func(r *Recipe) { r.Source = "synthetic" },
-		"pixels is 3, want the field omitted":      func(r *Recipe) { r.Pixels, r.Standardize = 3, nil },
-		"perceptron has 0 hidden units":            func(r *Recipe) { r.Model.Hidden = 0 },
+		"columns has 0 columns, want none for":         func(r *Recipe) { r.Columns, r.Standardize = nil, nil },
+		`label is "class", want the column of the`:     func(r *Recipe) { r.Source = "synthetic" },
+		"pixels is 3, want 1 to 268435456 for":         func(r *Recipe) { r.Pixels, r.Standardize = 3, nil },
+		"perceptron has 0 hidden units":                func(r *Recipe) { r.Model.Hidden = 0 },
 		"the model has about 536870912 parameters": func(r *Recipe) {
 			*r = Recipe{FittedOn: "x", Source: "idx", Pixels: 1 << 21, Classes: r.Classes,
 				Model: ModelSpec{PerceptronModel, 256}}

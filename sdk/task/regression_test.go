@@ -165,6 +165,10 @@ func TestTargetFaults(t *testing.T) {
 	if _, err := NewSoftmax(classes).Errors(make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "predicts classes") {
 		t.Errorf("errors of classes: %v", err)
 	}
+	far := with(d, func(d *Data) { d.Target = slices.Clone(d.Target); d.Target[1] = float32(math.Inf(1)) })
+	if _, err := (ModelSpec{Name: LinearModel}).New(far).Errors(make([]float32, far.Dim)); err == nil {
+		t.Error("errors of an infinite target")
+	}
 }
 
 func with(d *Data, change func(*Data)) *Data {
@@ -235,7 +239,7 @@ func TestTargetRecipe(t *testing.T) {
 	for want, s := range map[string]Spec{
 		`target "thalach" and label "num", want only one`: {Source: s.Source, Target: "thalach", Label: "num"},
 		`labels ["a" "b"], want none: target`:             {Source: s.Source, Target: "thalach", Labels: []string{"a", "b"}},
-		`target "age", missing "": only for`:              {Source: "synthetic:clinical", Target: "age"},
+		`target "age": only for`:                          {Source: "synthetic:clinical", Target: "age"},
 		`target "rate": `:                                 {Source: s.Source, Target: "rate"},
 		`label "thalach" has 91 values that are numbers`:  {Source: s.Source, Label: "thalach", Missing: fillMean},
 		`column "chol": empty label`: {Source: source("va"), Target: "chol", Drop: []string{"ca", "thal", "slope", "trestbps",

@@ -38,21 +38,19 @@ func (s Spec) scales(r *Recipe) ([]float64, error) {
 		rest = 1
 	}
 	scale := slices.Repeat([]float64{1}, r.full())
-	left := maps.Clone(s.Scale)
-	delete(left, everyColumn)
 	for k, j := range firstOf(r.Columns) {
-		c := r.Columns[k]
-		by, declared := s.Scale[c.Name]
+		by, declared := s.Scale[r.Columns[k].Name]
 		if !declared {
 			by = rest
 		}
-		for i := range max(1, len(c.Categories)) {
+		for i := range max(1, len(r.Columns[k].Categories)) {
 			scale[j+i] = by
 		}
-		delete(left, c.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(left)) {
-		return nil, fieldError("scale", "%q is not the name of a feature column", name)
+	for _, name := range slices.Sorted(maps.Keys(s.Scale)) {
+		if name != everyColumn && indexOf(r.Columns, name) < 0 {
+			return nil, fieldError("scale", "%q is not the name of a feature column", name)
+		}
 	}
 	return scale, nil
 }

@@ -58,7 +58,7 @@ func TestLongCells(t *testing.T) {
 	}
 	fixed := Recipe{FittedOn: "x", Source: "csv", Columns: []Column{{"a", []string{"u", long}}}, Label: "label", Classes: []string{"x", "y"},
 		Model: ModelSpec{Name: SoftmaxModel}}
-	_, err := readCSV(strings.NewReader("a,label\n"+long+"z,x\n"), "file", byRecord, fixed.layout)
+	_, err := readCSV(strings.NewReader("a,label\n"+long+"z,x\n"), "file", byRecord, fixed.layout(nil, nil))
 	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "... (2000001 bytes)") {
 		t.Errorf("a category: an error of %d bytes: %.200s", len(fmt.Sprint(err)), fmt.Sprint(err))
 	}

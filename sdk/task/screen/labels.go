@@ -51,13 +51,13 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 		return rel
 	}
 	own, s := explained(x, y), rng.New(1, rng.Address{Purpose: rng.Partition})
-	for rel.Shuffles = range shuffles {
+	rel.Shuffles = shuffles
+	for range shuffles {
 		s.Shuffle(len(y), func(i, j int) { y[i], y[j] = y[j], y[i] })
 		if !(explained(x, y) < own) {
 			rel.AsGood++
 		}
 	}
-	rel.Shuffles++
 	if rel.Chance() {
 		p.add(Labels, r.Label, d.Len(), rel.Class, "the other columns predict %.40q hardly better than they predict shuffled labels (%d of "+
 			"%d shuffles do as well): labels are in the wrong rows, or are unrelated to the columns", rel.Class, rel.AsGood, rel.Shuffles)
