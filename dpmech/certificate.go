@@ -210,10 +210,10 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 		default:
 			m := made[i]
 			unmade = r.Rounds - m.Rounds
-			if r.gaussian() != m.gaussian() || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
+			if r.Gaussian != m.Gaussian || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
 				return 0, fmt.Errorf("releases[%d]: found %d rounds from round %d on with %v, want %d rounds from "+
-					"round %d on with %v as in the ledger", i, m.Rounds, m.First, m.gaussian(),
-					r.Rounds, r.First, r.gaussian())
+					"round %d on with %v as in the ledger", i, m.Rounds, m.First, m.Gaussian,
+					r.Rounds, r.First, r.Gaussian)
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	if c.plans == nil {
 		c.plans = make(map[RunID]Amount)
 	}
-	c.plans[id] = spendOf(1, rounds, g).Total().Amount(g.Unit)
+	c.plans[id] = Spend{1, rounds, g}.Total().Amount(g.Unit)
 	check := Checkpoint{Limit: c.life.Limit.clone(), Run: c.plans[id]}
 	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)
 	for _, r := range c.life.Runs {

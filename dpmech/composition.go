@@ -87,7 +87,7 @@ func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted b
 
 // CheckRun returns an error that wraps [ErrBudget] if a whole run of the given number of rounds would exceed the limit.
 func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
-	whole := spendOf(1, rounds, g)
+	whole := Spend{1, rounds, g}
 	if err := whole.validate(); err != nil {
 		return err
 	}

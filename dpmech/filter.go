@@ -194,9 +194,9 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 		switch s := f.spends[i]; {
 		case round < s.First:
 			return false, fmt.Errorf("dpmech: round %d was skipped and cannot be reserved after round %d", round, f.Last())
-		case s.gaussian() != g:
+		case s.Gaussian != g:
 			return false, fmt.Errorf("dpmech: round %d is reserved with %v and cannot be reserved again with %v",
-				round, s.gaussian(), g)
+				round, s.Gaussian, g)
 		}
 		return true, nil
 	}
@@ -218,12 +218,12 @@ func (f *Filter) totalWith(round int, g Gaussian) Total {
 // appends a new element.
 func (f *Filter) add(round int, g Gaussian) {
 	if n := len(f.spends); n > 0 {
-		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {
+		if last := &f.spends[n-1]; round == last.last()+1 && g == last.Gaussian {
 			last.Rounds++
 			return
 		}
 	}
-	f.spends = append(f.spends, spendOf(round, 1, g))
+	f.spends = append(f.spends, Spend{round, 1, g})
 }
 
 // Total returns the cost of all counted releases, in zCDP, rounded up.

@@ -23,7 +23,7 @@ var onPrivacy = []mutation{
 	{"fewer releases in the certificate than in the ledger", "dpmech/certificate.go",
 		"err == nil && unmade != c.ReservedUnmade", "err == nil && unmade < c.ReservedUnmade", proofs},
 	{"the certificate's noise differs from the ledger's", "dpmech/certificate.go",
-		"if r.gaussian() != m.gaussian() ||", "if r.Clip != m.Clip ||", proofs},
+		"if r.Gaussian != m.Gaussian ||", "if r.Clip != m.Clip ||", proofs},
 	{"reservations without a release cost nothing", "dpmech/certificate.go",
 		"if c.Lifetime == nil {\n		return made",
 		"if c.Version > 0 || c.Lifetime == nil {\n		return made", proofs},
