@@ -152,7 +152,7 @@ func (c *Certificate) unit() Unit {
 
 // shares reports whether any stated cost relies on pairwise noise.
 func (c *Certificate) shares() bool {
-	return sumSpends(c.Spends).weakest.shared || c.Lifetime != nil && c.Lifetime.Total().weakest.shared
+	return sumSpends(c.Spends).weakest != nil || c.Lifetime != nil && c.Lifetime.Total().weakest != nil
 }
 
 // shared returns the pairwise noise of the releases or, if the releases have none, of the run's entries in the ledger.

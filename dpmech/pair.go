@@ -31,11 +31,11 @@ type Shared struct {
 // is, without pairwise noise.
 func (s Shared) Adversary() string { return s.adversary().String() }
 
-func (s Shared) adversary() adversary {
+func (s Shared) adversary() *Colluders {
 	if s == (Shared{}) {
-		return adversary{}
+		return nil
 	}
-	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
+	return &Colluders{s.Colluders, s.Absent}
 }
 
 // with returns a phrase for the partners with whom a member shares noise.
