@@ -86,7 +86,10 @@ const fallbackLoss = 0.0
 
 // Learning returns the number of the last release before the cool-down: K*(1+Mixing), or End*(1+Mixing) in a run that
 // ends early.
-func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
+func (c *Config) Learning() int { return c.learning(c.rounds()) }
+
+// learning returns the result of Learning for the given number of rounds with data.
+func (c *Config) learning(rounds int) int { return rounds * (1 + c.Mixing) }
 
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }

@@ -94,19 +94,6 @@ func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	return m.dequantize(base[c] + p.Grid[c])
 }
 
-// square returns sum + |y - from|^2, where y is the model that p and base describe (see coordinate). If from is nil, it
-// stands for zeros.
-func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
-	for c := range m.x {
-		off := float64(m.coordinate(p, base, c))
-		if from != nil {
-			off -= float64(from[c])
-		}
-		sum += float64(off * off)
-	}
-	return sum
-}
-
 func (p *Payload) set(q Payload) {
 	p.Vector = append(p.Vector[:0], q.Vector...)
 	p.Grid = append(p.Grid[:0], q.Grid...)

@@ -15,7 +15,11 @@ import (
 func (m *Machine) startRound() {
 	clear(m.s)
 	if m.flows() {
-		m.takeFlows()
+		for i := range m.edges { // the sum of the flows, in grid steps if the release is on the grid
+			if !m.gone(i) {
+				vec.Axpy(m.s, 1, part(m.flow, i, len(m.s)))
+			}
+		}
 		m.due = true
 		return
 	}
@@ -356,7 +360,11 @@ func (m *Machine) compare() {
 		if m.gone(i) {
 			continue
 		}
-		sum = m.square(sum, m.held(e, e.at(m.round)), part(m.base, i, len(m.x)), m.x)
+		p, base := m.held(e, e.at(m.round)), part(m.base, i, len(m.x))
+		for c, x := range m.x {
+			off := float64(m.coordinate(p, base, c)) - float64(x)
+			sum += float64(off * off)
+		}
 	}
 	m.compared, m.consensusError = m.round, sum/float64(m.live())
 }

@@ -47,13 +47,10 @@ func (m *Machine) last() int {
 // ends returns the first and the last release with which a neighbor may have ended. They differ if this client or the
 // neighbor may not have learned of an early end in time.
 func (m *Machine) ends() (first, last int) {
-	first, last = m.last(), m.last()
-	if m.stop == 0 {
-		return first, last
+	if last = m.last(); m.stop == 0 {
+		return last, last
 	}
-	told := m.cfg
-	told.End = m.stop
-	return min(first, told.Last()), last
+	return min(last, m.cfg.learning(m.stop)+m.cfg.Cooldown), last
 }
 
 // farEnd returns the last release that a neighbor may have made before it learned of an early end.
@@ -65,16 +62,12 @@ func (m *Machine) farEnd() int {
 }
 
 // planned returns the number of the last release of a run without an early end.
-func (c Config) planned() int {
-	c.End = 0
-	return c.Last()
-}
+func (c *Config) planned() int { return c.learning(c.Rounds) + c.Cooldown }
 
 // eitherForm reports whether a release may be on the grid at one end of an edge and off the grid at the other end.
 func (m *Machine) eitherForm(release int) bool {
-	told, plan := m.cfg, m.cfg
-	told.End, plan.End = m.stop, 0
-	return m.stop > 0 && m.cfg.Releases && m.cfg.GridStep != 0 && release > told.Learning() && release <= plan.Learning()
+	c := &m.cfg
+	return m.stop > 0 && c.Releases && c.GridStep != 0 && release > c.learning(m.stop) && release <= c.learning(c.Rounds)
 }
 
 // follow records that a neighbor has ended. This client ends with its next release, whose state includes the end.
