@@ -86,9 +86,6 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 // member's neighbors. The composition itself counts only releases that were made; the planned cost is included in the
 // checkpoints of other runs.
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
-	if c.plans == nil {
-		c.plans = make(map[RunID]Amount)
-	}
 	c.plans[id] = Spend{1, rounds, g}.Total().Amount(g.Unit)
 	check := Checkpoint{Limit: c.life.Limit.clone(), Run: c.plans[id]}
 	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)

@@ -39,7 +39,10 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Composition{life: Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()}}, nil
+	return &Composition{
+		life:  Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()},
+		plans: map[RunID]Amount{},
+	}, nil
 }
 
 // Check checks whether a release may be made. For each run, the rules are those of [Filter.Reserve]. counted reports
@@ -97,10 +100,6 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 // allows returns an error that wraps [ErrBudget] if the total would exceed the limit with the given cost in place of
 // the cost of the run's counted releases.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
-	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
-	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {
-		return err
-	}
 	after := sumInherited(c.life.Inherited)
 	for _, r := range c.life.Runs {
 		own := r.Total()
@@ -109,7 +108,8 @@ func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error
 		}
 		after = after.plus(own)
 	}
-	return c.life.Limit.allows(c.life.Total(), after.plus(cost), what)
+	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
+	return c.life.Limit.allows(max(unit, c.life.Unit()), c.life.Total(), after.plus(cost), what)
 }
 
 // Last returns the highest counted round of a run, or 0 if no round is counted.

@@ -29,10 +29,7 @@ type Limit struct {
 
 // String describes the limit in words, with its adversary if the limit names one.
 func (l Limit) String() string {
-	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
-	if l.Unit != Client {
-		text = fmt.Sprintf("epsilon %v %s at delta %v (%v)", l.Epsilon, l.Unit.Each(), l.Delta, l.Accounting)
-	}
+	text := fmt.Sprintf("epsilon %v%s at delta %v (%v)", l.Epsilon, l.Unit.phrase(), l.Delta, l.Accounting)
 	switch l.EpsilonAll {
 	case 0:
 		return text
@@ -106,17 +103,13 @@ func (l *Limit) Left(spent Total) Total {
 // ErrUnit is wrapped by the error for a release that protects only records under a limit that protects clients.
 var ErrUnit = errors.New("the limit is for each client, but the release protects only records")
 
-// bounds returns an error if a release of unit u protects only records but the limit protects clients.
-func (l *Limit) bounds(u Unit, what string) error {
-	if l == nil || u <= l.Unit {
-		return nil
+// allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend, or if it
+// protects only records and the limit protects clients. u is what the release protects. The parameters before and after
+// are the totals without and with this release; the error states both.
+func (l *Limit) allows(u Unit, before, after Total, what string) error {
+	if l != nil && u > l.Unit {
+		return fmt.Errorf("dpmech: %s: %w: %w: set a limit for each record (the limit is %v)", what, ErrBudget, ErrUnit, l)
 	}
-	return fmt.Errorf("dpmech: %s: %w: %w: set a limit for each record (the limit is %v)", what, ErrBudget, ErrUnit, l)
-}
-
-// allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend. The
-// parameters before and after are the totals without and with this release; the error states both.
-func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
 	}
@@ -200,11 +193,7 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 		}
 		return true, nil
 	}
-	what := fmt.Sprintf("round %d", round)
-	if err := f.limit.bounds(g.Unit, what); err != nil {
-		return false, err
-	}
-	return false, f.limit.allows(f.Total(), f.totalWith(round, g), what)
+	return false, f.limit.allows(g.Unit, f.Total(), f.totalWith(round, g), fmt.Sprintf("round %d", round))
 }
 
 // totalWith returns the total including one more release.

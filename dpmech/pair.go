@@ -38,14 +38,6 @@ func (s Shared) adversary() *Colluders {
 	return &Colluders{s.Colluders, s.Absent}
 }
 
-// with returns a phrase for the partners with whom a member shares noise.
-func (s Shared) with() string {
-	if s.Partners > 0 {
-		return fmt.Sprintf("each of %d members", s.Partners)
-	}
-	return "each neighbor"
-}
-
 // These are the bounds of the exponent n for which the pairwise sigma is 2^n times the local sigma.
 const (
 	leastShared = -4

@@ -28,11 +28,9 @@ func (s Spend) last() int { return s.First + s.Rounds - 1 }
 
 func (s Spend) validate() error {
 	var f faults
-	if s.First < 1 || s.First > maxRound {
-		f.want(false, "first round is %d, want 1..%d", s.First, maxRound)
-	} else if most := maxRound - s.First + 1; s.Rounds < 1 || s.Rounds > most {
-		f.want(false, "%d rounds from round %d on, want 1..%d", s.Rounds, s.First, most)
-	}
+	most := maxRound - s.First + 1
+	f.want(s.First >= 1 && s.First <= maxRound, "first round is %d, want 1..%d", s.First, maxRound)
+	f.want(len(f) > 0 || s.Rounds >= 1 && s.Rounds <= most, "%d rounds from round %d on, want 1..%d", s.Rounds, s.First, most)
 	if err := errors.Join(append(f, s.Gaussian.Validate())...); err != nil {
 		return err
 	}
@@ -50,10 +48,10 @@ func bounded(rho float64) error {
 // validateSpends returns an error unless the elements of list are in order of rounds, and a new element begins only
 // where parameters change or rounds are skipped, as in the result of [Filter.Spends].
 func validateSpends(list []Spend) error {
-	var errs []error
+	var f faults
 	for i, s := range list {
 		err := s.validate()
-		if err == nil && i > 0 && len(errs) == 0 {
+		if err == nil && i > 0 && len(f) == 0 {
 			switch before := list[i-1]; {
 			case s.First <= before.last():
 				err = fmt.Errorf("dpmech: first round is %d, want a round after %d", s.First, before.last())
@@ -63,11 +61,11 @@ func validateSpends(list []Spend) error {
 			}
 		}
 		if err != nil {
-			errs = append(errs, within(fmt.Sprintf("releases[%d]", i), err))
+			f.at(fmt.Sprintf("releases[%d]", i), err)
 		}
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
+	if len(f) > 0 {
+		return errors.Join(f...)
 	}
 	return bounded(sumSpends(list).All)
 }

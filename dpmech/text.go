@@ -191,7 +191,11 @@ func (p *page) spends(list []Spend) {
 		}
 		shared := ""
 		if s.Shared != (Shared{}) {
-			shared = fmt.Sprintf(", and %v shared with %s: equivalent to %v against %s", s.Shared.Sigma, s.Shared.with(),
+			with := "each neighbor"
+			if s.Shared.Partners > 0 {
+				with = fmt.Sprintf("each of %d members", s.Shared.Partners)
+			}
+			shared = fmt.Sprintf(", and %v shared with %s: equivalent to %v against %s", s.Shared.Sigma, with,
 				s.Shared.Effective, s.Shared.Adversary())
 		}
 		p.item("", "%s: R %v, sigma %v%s", rounds, s.Clip, s.Sigma, shared)
