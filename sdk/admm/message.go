@@ -126,7 +126,7 @@ func (e *edge) at(round int) int { return slices.Index(e.have[:], round) }
 func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
 
 func (m *Machine) edge(peer int) *edge {
-	i, known := slices.BinarySearchFunc(m.edges, peer, func(e edge, peer int) int { return cmp.Compare(e.peer, peer) })
+	i, known := slices.BinarySearch(m.cfg.Neighbors, peer)
 	if !known {
 		return nil
 	}
