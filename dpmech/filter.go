@@ -12,16 +12,15 @@ import (
 // ErrBudget is wrapped by the error for a release that the budget does not cover.
 var ErrBudget = errors.New("refused, because the privacy budget would be exceeded")
 
-// Limit is a privacy budget: epsilon at delta, computed with Accounting. In a limit for a run, Epsilon bounds the cost
-// against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), Epsilon
-// bounds the cost against all other members together, unless EpsilonAll is set.
+// Limit is a privacy budget: epsilon at delta, computed with Accounting. Epsilon bounds the cost against the adversary
+// that the fleet names, see [Total]; in a limit for a lifetime (see [Composition]), the weakest adversary that any run
+// names.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
 	// EpsilonAll bounds the cost against all other members together. For a run, 0 means that there is no such bound;
-	// for a lifetime, 0 means the value of Epsilon. If EpsilonAll is set for a lifetime, Epsilon bounds the cost
-	// against the weakest adversary that any run names.
+	// for a lifetime, 0 means the value of Epsilon.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 	// Unit is what the limit protects. A limit that protects clients refuses releases that protect only records.
 	Unit Unit `json:"unit,omitzero"`
