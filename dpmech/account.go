@@ -66,8 +66,7 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	// Epsilon is at least rho - 8.3*sqrt(2 rho).
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
-		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting",
-			epsilon, delta, a)
+		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting", epsilon, delta, a)
 	}
 	return bisect(leastRho, 2e6, fits), nil
 }

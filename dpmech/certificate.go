@@ -212,8 +212,7 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 			unmade = r.Rounds - m.Rounds
 			if r.Gaussian != m.Gaussian || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
 				return 0, fmt.Errorf("releases[%d]: found %d rounds from round %d on with %v, want %d rounds from "+
-					"round %d on with %v as in the ledger", i, m.Rounds, m.First, m.Gaussian,
-					r.Rounds, r.First, r.Gaussian)
+					"round %d on with %v as in the ledger", i, m.Rounds, m.First, m.Gaussian, r.Rounds, r.First, r.Gaussian)
 			}
 		}
 	}
@@ -322,8 +321,7 @@ func (c *Certificate) Verify() error {
 	if c.Lifetime != nil {
 		f.at("lifetime", c.Lifetime.verify(c))
 	} else {
-		f.want(c.ReservedUnmade == 0, "reserved_unmade: is %d, want 0 in a certificate without a ledger",
-			c.ReservedUnmade)
+		f.want(c.ReservedUnmade == 0, "reserved_unmade: is %d, want 0 in a certificate without a ledger", c.ReservedUnmade)
 	}
 	c.verifyForm(&f)
 	return within("certificate", errors.Join(f...))
@@ -344,8 +342,7 @@ func (c *Certificate) verifyForm(f *faults) {
 	for i, by := range c.Countersigned {
 		err := errors.Join(validName("member", by.Member), validHex("signature", by.Signature, signatureSize))
 		if i > 0 && by.Member <= before {
-			err = fmt.Errorf("member is %q, want one after %q: members must be in ascending order",
-				by.Member, before)
+			err = fmt.Errorf("member is %q, want one after %q: members must be in ascending order", by.Member, before)
 		}
 		f.at(fmt.Sprintf("countersigned[%d]", i), err)
 		before = by.Member

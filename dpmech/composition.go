@@ -17,8 +17,7 @@ type RunID struct {
 func (id RunID) text() string { return fmt.Sprintf("run %q of member %q", id.Run, id.Member) }
 
 func (id RunID) validate() error {
-	return errors.Join(validName("run", id.Run), validName("member", id.Member),
-		validHex("fleet hash", id.Fleet, sha256.Size))
+	return errors.Join(validName("run", id.Run), validName("member", id.Member), validHex("fleet hash", id.Fleet, sha256.Size))
 }
 
 // Composition counts the releases of all runs on one data set. It refuses a release that would exceed the limit for the

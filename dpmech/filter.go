@@ -263,8 +263,7 @@ func LoadFilter(state []byte) (*Filter, error) {
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: the %d bytes are damaged, or were not written by State",
-			len(state))
+		return nil, fmt.Errorf("dpmech: filter state: the %d bytes are damaged, or were not written by State", len(state))
 	}
 	return f, nil
 }

@@ -279,8 +279,7 @@ func (m *Machine) Posted(i, round int) Message {
 	if !m.cfg.Releases {
 		out = Payload{Vector: part(out.Vector, i, len(m.x))}
 	}
-	return Message{Kind: m.payloadKind(), From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector,
-		Grid: out.Grid}
+	return Message{Kind: m.payloadKind(), From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector, Grid: out.Grid}
 }
 
 // Lend gives the machine a new message buffer (room), to use until the next call of Lend, and returns the previous

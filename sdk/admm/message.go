@@ -187,8 +187,7 @@ func (m *Machine) Receive(msg Message) error {
 	case m.payloadKind():
 		return m.receiveRelease(e, &msg)
 	}
-	return fmt.Errorf("admm: found a message of kind %v from client %d, want kind %v",
-		msg.Kind, msg.From, m.payloadKind())
+	return fmt.Errorf("admm: found a message of kind %v from client %d, want kind %v", msg.Kind, msg.From, m.payloadKind())
 }
 
 func (m *Machine) payloadKind() Kind {
@@ -200,8 +199,7 @@ func (m *Machine) payloadKind() Kind {
 
 func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if first, last := m.ends(); msg.Round < first || msg.Round > last {
-		return fmt.Errorf("admm: neighbor %d reports completion after round %d, want round %d",
-			msg.From, msg.Round, m.last())
+		return fmt.Errorf("admm: neighbor %d reports completion after round %d, want round %d", msg.From, msg.Round, m.last())
 	}
 	if m.round < msg.Round { // j needs nothing more, so it holds this client's release of that round
 		return m.rolledBack(e, msg.Round)

@@ -84,8 +84,7 @@ const insistence = 4
 func newRobust(cfg Config) *robust {
 	n, d := len(cfg.Neighbors), cfg.Estimator.Dim
 	r := &robust{moved: make([]float32, n*d), center: make([]float32, d), cut: make([]float32, n),
-		quiet: make([]float32, n), distance: make([]float64, n),
-		sorted: make([]float64, n+1), seen: make([]Influence, n)}
+		quiet: make([]float32, n), distance: make([]float64, n), sorted: make([]float64, n+1), seen: make([]Influence, n)}
 	for i, j := range cfg.Neighbors {
 		r.seen[i].Peer = j
 	}

@@ -127,8 +127,7 @@ func (m *Machine) commit() {
 		return
 	}
 	// The new messages replace the messages of two rounds ago, which may still be unsent.
-	m.send = slices.DeleteFunc(m.send,
-		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
+	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()
 	m.round++
 	m.released, m.begun, m.due, m.aimed = true, true, false, false
@@ -350,8 +349,7 @@ func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float
 
 // compare measures the consensus error once per round. The run does not depend on it.
 func (m *Machine) compare() {
-	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round ||
-		!m.all(func(e *edge) bool { return e.holds(m.round) }) {
+	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round || !m.all(func(e *edge) bool { return e.holds(m.round) }) {
 		return
 	}
 	var sum float64
