@@ -74,10 +74,6 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 // 5, 67.7 with all". Epsilons have three significant digits, rounded up. Outsiders see all releases but do not have any
 // member's knowledge of the noise.
 func (c Curve) Text() string {
-	last := c.Points[len(c.Points)-1]
-	if len(c.Points) == 1 {
-		return fmt.Sprintf("epsilon %s against %s", epsilonText(last.Epsilon), Everybody)
-	}
 	var parts []string
 	for i, p := range c.shown() {
 		parts = append(parts, epsilonText(p.Epsilon)+" "+c.who(p, i > 0 && c.Points[i-1].Colluders > 0))

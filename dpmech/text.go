@@ -116,15 +116,13 @@ const (
 
 func (p *page) item(name, format string, args ...any) {
 	line := fmt.Sprintf("%-*s", pageIndent-1, name)
-	empty := true
 	for _, word := range strings.Fields(fmt.Sprintf(format, args...)) {
 		word = strings.Map(visible, word)
-		if !empty && len(line)+1+len(word) > pageWidth {
+		if len(line) >= pageIndent && len(line)+1+len(word) > pageWidth { // a line has at least one word
 			p.WriteString(line + "\n")
-			line, empty = strings.Repeat(" ", pageIndent-1), true
+			line = strings.Repeat(" ", pageIndent-1)
 		}
 		line += " " + word
-		empty = false
 	}
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
 }

@@ -157,7 +157,7 @@ func (m *Machine) check(s State) error {
 	}
 	want(s.Round, 1, m.last(), "found release %d, want %d to %d")
 	want(s.Recovered, 0, max(0, s.Round), "found a takeover after release %d, want %d to %d")
-	want(s.Early, min(s.Early, s.Round), m.last(), "found an early end with release %d, want 0, or %d to %d")
+	want(s.Early, 0, m.last(), "found an early end with release %d, want %d to %d")
 	want(len(s.Edges), len(m.edges), len(m.edges), "found %d neighbors, want %d")
 	length("the model", len(s.X), d, true)
 	length("the model on the grid", len(s.Grid), d, grid)

@@ -1,5 +1,7 @@
 package admm
 
+import "cmp"
+
 // Early end: [Machine.Stop] sets the last round with data. A client that learns of the stop before it begins the local
 // work of a later round ends with the last round that the stop sets. Any other client ends with its round in progress.
 // So a neighbor may end earlier or later than this client, and the machine waits for no release after a neighbor's end.
@@ -7,12 +9,7 @@ package admm
 // A client reports its end only with a release whose stored state includes the end. After this report a neighbor may
 // exit, and can no longer answer a client that restarts. So a client that restarts must still know of the end.
 
-func (c *Config) rounds() int {
-	if c.End > 0 {
-		return c.End
-	}
-	return c.Rounds
-}
+func (c *Config) rounds() int { return cmp.Or(c.End, c.Rounds) }
 
 // Stop makes the given round, 1..Config.Rounds, the last round that uses data. If the current round is later, Stop
 // makes the current round the last. Stop returns the round that is now the last with data. Mixing and cool-down follow
@@ -37,12 +34,7 @@ func (m *Machine) Begun() int {
 	return m.round
 }
 
-func (m *Machine) last() int {
-	if m.early > 0 {
-		return m.early
-	}
-	return m.cfg.Last()
-}
+func (m *Machine) last() int { return cmp.Or(m.early, m.cfg.Last()) }
 
 // ends returns the first and the last release with which a neighbor may have ended. They differ if this client or the
 // neighbor may not have learned of an early end in time.
