@@ -88,7 +88,8 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	c.plans[id] = Spend{1, rounds, g}.Total().Amount(g.Unit)
 	check := Checkpoint{Limit: c.life.Limit.clone(), Run: c.plans[id]}
-	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)
+	lost := Lifetime{Inherited: c.life.Inherited}
+	elsewhere, unit := lost.Total(), lost.Unit()
 	for _, r := range c.life.Runs {
 		// If a run's releases cost more than its plan, the run is over or belongs to another process. In this case, use
 		// the cost of its releases.
@@ -175,18 +176,4 @@ func excess(a, b float64) float64 {
 		return a
 	}
 	return math.Nextafter(a-b, math.Inf(1))
-}
-
-func inheritedUnit(list []Inherited) (u Unit) {
-	for _, in := range list {
-		u = max(u, in.Unit)
-	}
-	return u
-}
-
-func sumInherited(list []Inherited) (sum Total) {
-	for _, in := range list {
-		sum = sum.plus(in.Total())
-	}
-	return sum
 }

@@ -1,6 +1,7 @@
 package dpmech
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -98,7 +99,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 // allows returns an error that wraps [ErrBudget] if the total would exceed the limit with the given cost in place of
 // the cost of the run's counted releases.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
-	after := sumInherited(c.life.Inherited)
+	lost := Lifetime{Inherited: c.life.Inherited}
+	after := lost.Total()
 	for _, r := range c.life.Runs {
 		own := r.Total()
 		if r.RunID == id {
@@ -167,7 +169,9 @@ type Lifetime struct {
 
 // Total returns the cost of all runs and inherited entries.
 func (life *Lifetime) Total() (sum Total) {
-	sum = sumInherited(life.Inherited)
+	for _, in := range life.Inherited {
+		sum = sum.plus(in.Total())
+	}
 	for _, r := range life.Runs {
 		sum = sum.plus(r.Total())
 	}
@@ -177,7 +181,9 @@ func (life *Lifetime) Total() (sum Total) {
 // Unit returns the unit that the cost of all runs protects: Record if any run or inherited entry protects only records,
 // otherwise Client.
 func (life *Lifetime) Unit() (u Unit) {
-	u = inheritedUnit(life.Inherited)
+	for _, in := range life.Inherited {
+		u = max(u, in.Unit)
+	}
 	for _, r := range life.Runs {
 		u = max(u, unitOf(r.Spends))
 	}
@@ -196,19 +202,13 @@ func (life *Lifetime) run(id RunID) *RunSpend {
 	return nil
 }
 
-func (life *Lifetime) spends(id RunID) []Spend {
-	if r := life.run(id); r != nil {
-		return r.Spends
-	}
-	return nil
-}
+func (life *Lifetime) spends(id RunID) []Spend { return cmp.Or(life.run(id), &RunSpend{}).Spends }
 
 // verify reports each field of the lifetime in a certificate that is inconsistent with the other fields or with the
 // certificate c.
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
-	all, runs := sumInherited(life.Inherited), Total{}
 	rounds := int64(len(life.Inherited)) // each inherited entry is a line of the ledger, too
 	for i, in := range life.Inherited {
 		f.at(fmt.Sprintf("inherited[%d]", i), in.validate())
@@ -223,15 +223,14 @@ func (life *Lifetime) verify(c *Certificate) error {
 			f.at(where, err)
 			continue
 		}
-		sum := sumSpends(r.Spends)
-		f.want(r.Rho == sum.Rho, "%s: rho is stated as %v, want %v", where, r.Rho, sum.Rho)
+		rho := r.Total().Rho
+		f.want(r.Rho == rho, "%s: rho is stated as %v, want %v", where, r.Rho, rho)
 		if r.RunID == c.RunID {
 			unmade, err := unmadeOf(c.Spends, r.Spends)
 			f.at(where, err)
 			f.want(err != nil || unmade == c.ReservedUnmade, "%s: the ledger has %d releases of this run, want %d (the releases "+
 				"in the certificate) plus %d (reserved_unmade)", where, countRounds(r.Spends), countRounds(c.Spends), c.ReservedUnmade)
 		}
-		all, runs = all.plus(sum), runs.plus(sum)
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
@@ -243,5 +242,5 @@ func (life *Lifetime) verify(c *Certificate) error {
 		return err
 	}
 	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, want %d, the number of entries", life.Ledger.Seq, rounds)
-	return errors.Join(append(f, life.Cost.verify(all), CostOf(runs, life.Delta).withinLimit(life.Limit.lifelong()))...)
+	return errors.Join(append(f, life.Cost.verify(life.Total()), CostOf(own.Total(), life.Delta).withinLimit(life.Limit.lifelong()))...)
 }
