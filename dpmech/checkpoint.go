@@ -71,9 +71,7 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 		return c, within("checkpoint", err)
 	}
 	f := faults{}
-	if c.Limit != nil {
-		f.at("limit", c.Limit.Validate())
-	}
+	f.at("limit", c.Limit.Validate())
 	f.at("elsewhere", c.Elsewhere.validate())
 	f.at("run", c.Run.validate())
 	for _, id := range c.From {
@@ -127,9 +125,7 @@ type Inherited struct {
 
 func (in Inherited) validate() error {
 	f := faults{validHex("lost ledger", in.Ledger, 16), validName("proved_by", in.Member), in.Amount.validate()}
-	if in.Limit != nil {
-		f.at("limit", in.Limit.Validate())
-	}
+	f.at("limit", in.Limit.Validate())
 	return within("inherited", errors.Join(f...))
 }
 

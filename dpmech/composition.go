@@ -31,11 +31,7 @@ type Composition struct {
 // NewComposition returns an empty composition for a data set. created is the time of its creation in RFC 3339 format.
 // With a nil limit, the composition counts releases but never refuses one.
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
-	err := errors.Join(validName("data set", dataset), validTime("created", created))
-	if limit != nil {
-		err = errors.Join(err, limit.Validate())
-	}
-	if err != nil {
+	if err := errors.Join(validName("data set", dataset), validTime("created", created), limit.Validate()); err != nil {
 		return nil, err
 	}
 	return &Composition{

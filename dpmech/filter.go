@@ -38,8 +38,11 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s against %s, and %v against %s", text, WeakestNamed, l.EpsilonAll, AllOthers)
 }
 
-// Validate returns an error that names each field whose value is out of range.
-func (l Limit) Validate() error {
+// Validate returns an error that names each field whose value is out of range. A nil limit is valid.
+func (l *Limit) Validate() error {
+	if l == nil {
+		return nil
+	}
 	var f faults
 	f.want(l.Epsilon > 0 && l.Epsilon <= 1e6, "epsilon is %v, want more than 0 and at most 1e6", l.Epsilon)
 	f.want(l.EpsilonAll == 0 || l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= 1e6,
@@ -253,11 +256,8 @@ func LoadFilter(state []byte) (*Filter, error) {
 	if err := ReadJSON(state, &s); err != nil {
 		return nil, within("filter state", err)
 	}
-	wrong := faults{validateSpends(s.Spends)}
+	wrong := faults{validateSpends(s.Spends), s.Limit.Validate()}
 	wrong.want(s.Version == 1, "version is %d, want 1", s.Version)
-	if s.Limit != nil {
-		wrong = append(wrong, s.Limit.Validate())
-	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, within("filter state", err)
 	}

@@ -29,7 +29,7 @@ func TestLimitsOfUnits(t *testing.T) {
 			}
 		}
 	}
-	if err := (Limit{Epsilon: 1, Delta: 1e-5, Unit: 7}).Validate(); err == nil {
+	if err := (&Limit{Epsilon: 1, Delta: 1e-5, Unit: 7}).Validate(); err == nil {
 		t.Error("a limit of unit 7 is valid")
 	}
 	if err := (Gaussian{Clip: 1, Sigma: 1, Unit: 7}).Validate(); err == nil {
