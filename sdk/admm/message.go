@@ -133,9 +133,10 @@ func (m *Machine) edge(peer int) *edge {
 	return &m.edges[i]
 }
 
-// known returns the edge to a neighbor, only to be read. For a client that is no neighbor, it is an edge on which nothing
-// has arrived.
-func (m *Machine) known(peer int) *edge { return cmp.Or(m.edge(peer), &edge{index: -1}) }
+// known returns the edge to a neighbor, or stranger if there is no such neighbor. The caller must not change it.
+func (m *Machine) known(peer int) *edge { return cmp.Or(m.edge(peer), stranger) }
+
+var stranger = &edge{index: -1}
 
 // part returns the d numbers of edge i in v, which has d numbers for each edge, or an empty slice if v is empty.
 func part[T any](v []T, i, d int) []T {
