@@ -59,15 +59,14 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 // MaxRho returns the largest rho (zCDP) whose Epsilon at delta is at most epsilon, rounded down, for 0 < epsilon <= 1e6
 // and 2^-1022 <= delta < 1. It fails if an argument is out of range, or if even rho = 2^-1000 costs more than epsilon.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
-	if err := (Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
+	if err := (&Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
 		return 0, err
 	}
 	// Epsilon grows with rho, except in its last digits. The upper end of the search always exceeds the budget, because
 	// Epsilon is at least rho - 8.3*sqrt(2 rho).
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
-		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting",
-			epsilon, delta, a)
+		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting", epsilon, delta, a)
 	}
 	return bisect(leastRho, 2e6, fits), nil
 }

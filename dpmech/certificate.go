@@ -2,6 +2,7 @@ package dpmech
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,9 +114,7 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, level
 		}
 	}
 	c.NotCovered = c.uncovered()
-	if life != nil {
-		c.ReservedUnmade, _ = unmadeOf(c.Spends, life.spends(c.RunID)) // Verify reports an error
-	}
+	c.ReservedUnmade, _ = unmadeOf(c.Spends, c.life().spends(c.RunID)) // Verify reports an error
 	spent := c.charged()
 	c.Cost = CostOf(spent, delta)
 	if curve := CurveOf(spent, c.shared(), levels, delta, GDP); curve.Others > 0 {
@@ -132,7 +131,7 @@ func (c *Certificate) uncovered() []string {
 	if c.unit() == Record {
 		wanted = append(wanted, notCoveredRecord)
 	}
-	if c.shares() {
+	if sumSpends(c.Spends).weakest != nil || c.life().Total().weakest != nil { // a stated cost relies on pairwise noise
 		wanted = append(wanted, notCoveredShared...)
 	}
 	if c.Signature == "" {
@@ -141,28 +140,16 @@ func (c *Certificate) uncovered() []string {
 	return wanted
 }
 
-// unit returns the unit that all stated costs protect, for the run and for the lifetime of its data.
-func (c *Certificate) unit() Unit {
-	unit := unitOf(c.Spends)
-	if c.Lifetime != nil {
-		unit = max(unit, c.Lifetime.Unit())
-	}
-	return unit
-}
+// life returns the lifetime of the data, which is empty without a ledger.
+func (c *Certificate) life() *Lifetime { return cmp.Or(c.Lifetime, &Lifetime{}) }
 
-// shares reports whether any stated cost relies on pairwise noise.
-func (c *Certificate) shares() bool {
-	return sumSpends(c.Spends).weakest.shared || c.Lifetime != nil && c.Lifetime.Total().weakest.shared
-}
+// unit returns the unit that all stated costs protect, for the run and for the lifetime of its data.
+func (c *Certificate) unit() Unit { return max(unitOf(c.Spends), c.life().Unit()) }
 
 // shared returns the pairwise noise of the releases or, if the releases have none, of the run's entries in the ledger.
 // It returns the zero value without pairwise noise.
 func (c *Certificate) shared() (s Shared) {
-	list := c.Spends
-	if c.Lifetime != nil {
-		list = append(slices.Clip(list), c.Lifetime.spends(c.RunID)...)
-	}
-	for _, one := range list {
+	for _, one := range slices.Concat(c.Spends, c.life().spends(c.RunID)) {
 		if one.Shared != (Shared{}) {
 			return one.Shared
 		}
@@ -173,27 +160,12 @@ func (c *Certificate) shared() (s Shared) {
 // charged returns the cost of this run: either the cost of its releases or the cost of its reservations in the ledger,
 // whichever is larger.
 func (c *Certificate) charged() Total {
-	made := sumSpends(c.Spends)
-	if c.Lifetime == nil {
-		return made
-	}
-	reserved := c.Lifetime.spends(c.RunID)
+	made, reserved := sumSpends(c.Spends), c.life().spends(c.RunID)
 	if validateSpends(reserved) != nil {
 		return made // Verify reports the error
 	}
 	sum := sumSpends(reserved)
 	return Total{Rho: max(made.Rho, sum.Rho), All: max(made.All, sum.All), weakest: made.weakest.or(sum.weakest)}
-}
-
-// verifyReserved checks the ledger's reservations for the run. They must be exactly the certificate's releases and
-// ReservedUnmade further rounds.
-func (c *Certificate) verifyReserved(reserved []Spend) error {
-	unmade, err := unmadeOf(c.Spends, reserved)
-	if err == nil && unmade != c.ReservedUnmade {
-		err = fmt.Errorf("the ledger has %d releases of this run, want %d (the releases in the certificate) plus %d "+
-			"(reserved_unmade)", countRounds(reserved), countRounds(c.Spends), c.ReservedUnmade)
-	}
-	return err
 }
 
 // unmadeOf returns the number of releases in reserved (from the ledger) that are not in made (from the certificate).
@@ -210,10 +182,9 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 		default:
 			m := made[i]
 			unmade = r.Rounds - m.Rounds
-			if r.gaussian() != m.gaussian() || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
+			if r.Gaussian != m.Gaussian || r.First != m.First || unmade < 0 || unmade > 0 && i < len(made)-1 {
 				return 0, fmt.Errorf("releases[%d]: found %d rounds from round %d on with %v, want %d rounds from "+
-					"round %d on with %v as in the ledger", i, m.Rounds, m.First, m.gaussian(),
-					r.Rounds, r.First, r.gaussian())
+					"round %d on with %v as in the ledger", i, m.Rounds, m.First, m.Gaussian, r.Rounds, r.First, r.Gaussian)
 			}
 		}
 	}
@@ -322,8 +293,7 @@ func (c *Certificate) Verify() error {
 	if c.Lifetime != nil {
 		f.at("lifetime", c.Lifetime.verify(c))
 	} else {
-		f.want(c.ReservedUnmade == 0, "reserved_unmade: is %d, want 0 in a certificate without a ledger",
-			c.ReservedUnmade)
+		f.want(c.ReservedUnmade == 0, "reserved_unmade: is %d, want 0 in a certificate without a ledger", c.ReservedUnmade)
 	}
 	c.verifyForm(&f)
 	return within("certificate", errors.Join(f...))
@@ -344,8 +314,7 @@ func (c *Certificate) verifyForm(f *faults) {
 	for i, by := range c.Countersigned {
 		err := errors.Join(validName("member", by.Member), validHex("signature", by.Signature, signatureSize))
 		if i > 0 && by.Member <= before {
-			err = fmt.Errorf("member is %q, want one after %q: members must be in ascending order",
-				by.Member, before)
+			err = fmt.Errorf("member is %q, want one after %q: members must be in ascending order", by.Member, before)
 		}
 		f.at(fmt.Sprintf("countersigned[%d]", i), err)
 		before = by.Member

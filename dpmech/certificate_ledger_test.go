@@ -61,20 +61,20 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"another clip":       {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
 		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "want 0 (the releases in the certificate) plus 0 (reserved_unmade)"},
 		"more than reserved": {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from round 1 on"},
-		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{First: 2, Rounds: 9, Clip: 1, Sigma: 8} },
+		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{2, 9, Gaussian{Clip: 1, Sigma: 8}} },
 			"found 9 rounds from round 2 on"},
 		"a gap": {func(c *Certificate) {
-			c.Spends = []Spend{{First: 1, Rounds: 4, Clip: 1, Sigma: 8}, {First: 6, Rounds: 5, Clip: 1, Sigma: 8}}
+			c.Spends = []Spend{{1, 4, Gaussian{Clip: 1, Sigma: 8}}, {6, 5, Gaussian{Clip: 1, Sigma: 8}}}
 		},
 			"found 4 rounds from round 1 on"},
-		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{First: 12, Rounds: 1, Clip: 1, Sigma: 8}) },
+		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{12, 1, Gaussian{Clip: 1, Sigma: 8}}) },
 			"the ledger has no release from round 12 on"},
 		"a gap in the ledger": {func(c *Certificate) {
-			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 12, Rounds: 1, Clip: 1, Sigma: 8}}
+			c.Lifetime.Runs[1].Spends = []Spend{{1, 10, Gaussian{Clip: 1, Sigma: 8}}, {12, 1, Gaussian{Clip: 1, Sigma: 8}}}
 		},
 			"after a gap"},
 		"other noise behind": {func(c *Certificate) {
-			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 11, Rounds: 1, Clip: 1, Sigma: 80}}
+			c.Lifetime.Runs[1].Spends = []Spend{{1, 10, Gaussian{Clip: 1, Sigma: 8}}, {11, 1, Gaussian{Clip: 1, Sigma: 80}}}
 		},
 			"or have other parameters"},
 	} {

@@ -262,7 +262,7 @@ func TestCertificateText(t *testing.T) {
 	}
 	c.Simulated, c.Lifetime, c.Limit = true, nil, nil
 	for i := range 40 {
-		c.Spends = append(c.Spends, Spend{First: 20 + 2*i, Rounds: 1, Clip: 1, Sigma: 8})
+		c.Spends = append(c.Spends, Spend{20 + 2*i, 1, Gaussian{Clip: 1, Sigma: 8}})
 	}
 	text = c.Text()
 	for _, want := range []string{"SIMULATED", "NOT KNOWN", "round 40: R 1", "round 98: R 1"} {

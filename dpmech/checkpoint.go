@@ -18,29 +18,11 @@ type Amount struct {
 	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as in [Lifetime.Unit]
 }
 
-// Colluders describes an adversary as in [Shared]: Colluders members collude, and Absent members may drop out.
-type Colluders struct {
-	Colluders int `json:"colluders"`
-	Absent    int `json:"absent,omitempty"`
-}
-
 // Amount returns the JSON form of t, where u is the unit that the cost protects.
-func (t Total) Amount(u Unit) Amount {
-	a := Amount{Rho: t.Rho, All: t.All, Unit: u}
-	if w := t.weakest; w.shared {
-		a.Against = &Colluders{w.colluders, w.absent}
-	}
-	return a
-}
+func (t Total) Amount(u Unit) Amount { return Amount{t.Rho, t.All, t.weakest, u} }
 
 // Total returns the costs as a [Total], without the unit.
-func (a Amount) Total() Total {
-	t := Total{Rho: a.Rho, All: a.All}
-	if a.Against != nil {
-		t.weakest = adversary{true, a.Against.Colluders, a.Against.Absent}
-	}
-	return t
-}
+func (a Amount) Total() Total { return Total{a.Rho, a.All, a.Against} }
 
 func (a Amount) validate() error {
 	var f faults
@@ -89,9 +71,7 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 		return c, within("checkpoint", err)
 	}
 	f := faults{}
-	if c.Limit != nil {
-		f.at("limit", c.Limit.Validate())
-	}
+	f.at("limit", c.Limit.Validate())
 	f.at("elsewhere", c.Elsewhere.validate())
 	f.at("run", c.Run.validate())
 	for _, id := range c.From {
@@ -104,12 +84,10 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 // member's neighbors. The composition itself counts only releases that were made; the planned cost is included in the
 // checkpoints of other runs.
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
-	if c.plans == nil {
-		c.plans = make(map[RunID]Amount)
-	}
-	c.plans[id] = spendOf(1, rounds, g).Total().Amount(g.Unit)
+	c.plans[id] = Spend{1, rounds, g}.Total().Amount(g.Unit)
 	check := Checkpoint{Limit: c.life.Limit.clone(), Run: c.plans[id]}
-	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)
+	lost := Lifetime{Inherited: c.life.Inherited}
+	elsewhere, unit := lost.Total(), lost.Unit()
 	for _, r := range c.life.Runs {
 		// If a run's releases cost more than its plan, the run is over or belongs to another process. In this case, use
 		// the cost of its releases.
@@ -147,9 +125,7 @@ type Inherited struct {
 
 func (in Inherited) validate() error {
 	f := faults{validHex("lost ledger", in.Ledger, 16), validName("proved_by", in.Member), in.Amount.validate()}
-	if in.Limit != nil {
-		f.at("limit", in.Limit.Validate())
-	}
+	f.at("limit", in.Limit.Validate())
 	return within("inherited", errors.Join(f...))
 }
 
@@ -196,18 +172,4 @@ func excess(a, b float64) float64 {
 		return a
 	}
 	return math.Nextafter(a-b, math.Inf(1))
-}
-
-func inheritedUnit(list []Inherited) (u Unit) {
-	for _, in := range list {
-		u = max(u, in.Unit)
-	}
-	return u
-}
-
-func sumInherited(list []Inherited) (sum Total) {
-	for _, in := range list {
-		sum = sum.plus(in.Total())
-	}
-	return sum
 }

@@ -1,6 +1,7 @@
 package dpmech
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,8 +18,7 @@ type RunID struct {
 func (id RunID) text() string { return fmt.Sprintf("run %q of member %q", id.Run, id.Member) }
 
 func (id RunID) validate() error {
-	return errors.Join(validName("run", id.Run), validName("member", id.Member),
-		validHex("fleet hash", id.Fleet, sha256.Size))
+	return errors.Join(validName("run", id.Run), validName("member", id.Member), validHex("fleet hash", id.Fleet, sha256.Size))
 }
 
 // Composition counts the releases of all runs on one data set. It refuses a release that would exceed the limit for the
@@ -29,17 +29,15 @@ type Composition struct {
 }
 
 // NewComposition returns an empty composition for a data set. created is the time of its creation in RFC 3339 format.
-// With a nil limit, the composition counts releases but never refuses one. A limit bounds the cost against an adversary
-// that consists of all other members; see [Limit].
+// With a nil limit, the composition counts releases but never refuses one.
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
-	err := errors.Join(validName("data set", dataset), validTime("created", created))
-	if limit != nil {
-		err = errors.Join(err, limit.Validate())
-	}
-	if err != nil {
+	if err := errors.Join(validName("data set", dataset), validTime("created", created), limit.Validate()); err != nil {
 		return nil, err
 	}
-	return &Composition{life: Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()}}, nil
+	return &Composition{
+		life:  Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()},
+		plans: map[RunID]Amount{},
+	}, nil
 }
 
 // Check checks whether a release may be made. For each run, the rules are those of [Filter.Reserve]. counted reports
@@ -87,7 +85,7 @@ func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted b
 
 // CheckRun returns an error that wraps [ErrBudget] if a whole run of the given number of rounds would exceed the limit.
 func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
-	whole := spendOf(1, rounds, g)
+	whole := Spend{1, rounds, g}
 	if err := whole.validate(); err != nil {
 		return err
 	}
@@ -97,11 +95,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 // allows returns an error that wraps [ErrBudget] if the total would exceed the limit with the given cost in place of
 // the cost of the run's counted releases.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
-	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
-	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {
-		return err
-	}
-	after := sumInherited(c.life.Inherited)
+	lost := Lifetime{Inherited: c.life.Inherited}
+	after := lost.Total()
 	for _, r := range c.life.Runs {
 		own := r.Total()
 		if r.RunID == id {
@@ -109,7 +104,8 @@ func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error
 		}
 		after = after.plus(own)
 	}
-	return c.life.Limit.allows(c.life.Total(), after.plus(cost), what)
+	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
+	return c.life.Limit.allows(max(unit, c.life.Unit()), c.life.Total(), after.plus(cost), what)
 }
 
 // Last returns the highest counted round of a run, or 0 if no round is counted.
@@ -169,7 +165,9 @@ type Lifetime struct {
 
 // Total returns the cost of all runs and inherited entries.
 func (life *Lifetime) Total() (sum Total) {
-	sum = sumInherited(life.Inherited)
+	for _, in := range life.Inherited {
+		sum = sum.plus(in.Total())
+	}
 	for _, r := range life.Runs {
 		sum = sum.plus(r.Total())
 	}
@@ -179,7 +177,9 @@ func (life *Lifetime) Total() (sum Total) {
 // Unit returns the unit that the cost of all runs protects: Record if any run or inherited entry protects only records,
 // otherwise Client.
 func (life *Lifetime) Unit() (u Unit) {
-	u = inheritedUnit(life.Inherited)
+	for _, in := range life.Inherited {
+		u = max(u, in.Unit)
+	}
 	for _, r := range life.Runs {
 		u = max(u, unitOf(r.Spends))
 	}
@@ -198,19 +198,13 @@ func (life *Lifetime) run(id RunID) *RunSpend {
 	return nil
 }
 
-func (life *Lifetime) spends(id RunID) []Spend {
-	if r := life.run(id); r != nil {
-		return r.Spends
-	}
-	return nil
-}
+func (life *Lifetime) spends(id RunID) []Spend { return cmp.Or(life.run(id), &RunSpend{}).Spends }
 
 // verify reports each field of the lifetime in a certificate that is inconsistent with the other fields or with the
 // certificate c.
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
-	all, runs := sumInherited(life.Inherited), Total{}
 	rounds := int64(len(life.Inherited)) // each inherited entry is a line of the ledger, too
 	for i, in := range life.Inherited {
 		f.at(fmt.Sprintf("inherited[%d]", i), in.validate())
@@ -225,12 +219,14 @@ func (life *Lifetime) verify(c *Certificate) error {
 			f.at(where, err)
 			continue
 		}
-		sum := sumSpends(r.Spends)
-		f.want(r.Rho == sum.Rho, "%s: rho is stated as %v, want %v", where, r.Rho, sum.Rho)
+		rho := r.Total().Rho
+		f.want(r.Rho == rho, "%s: rho is stated as %v, want %v", where, r.Rho, rho)
 		if r.RunID == c.RunID {
-			f.at(where, c.verifyReserved(r.Spends))
+			unmade, err := unmadeOf(c.Spends, r.Spends)
+			f.at(where, err)
+			f.want(err != nil || unmade == c.ReservedUnmade, "%s: the ledger has %d releases of this run, want %d (the releases "+
+				"in the certificate) plus %d (reserved_unmade)", where, countRounds(r.Spends), countRounds(c.Spends), c.ReservedUnmade)
 		}
-		all, runs = all.plus(sum), runs.plus(sum)
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
@@ -242,5 +238,5 @@ func (life *Lifetime) verify(c *Certificate) error {
 		return err
 	}
 	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, want %d, the number of entries", life.Ledger.Seq, rounds)
-	return errors.Join(append(f, life.Cost.verify(all), CostOf(runs, life.Delta).withinLimit(life.Limit.lifelong()))...)
+	return errors.Join(append(f, life.Cost.verify(life.Total()), CostOf(own.Total(), life.Delta).withinLimit(life.Limit.lifelong()))...)
 }

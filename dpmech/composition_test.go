@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,7 +72,7 @@ func TestCompositionSumsRuns(t *testing.T) {
 	}
 	id := lifetime.Runs[0].RunID
 	if id.Run != "tuning" || lifetime.Rounds(id) != 4 || l.Last(id) != 4 ||
-		fmt.Sprint(lifetime.Runs[0].Spends) != fmt.Sprint([]Spend{{First: 1, Rounds: 4, Clip: 1, Sigma: 8}}) {
+		!slices.Equal(lifetime.Runs[0].Spends, []Spend{{1, 4, Gaussian{Clip: 1, Sigma: 8}}}) {
 		t.Errorf("first run %+v", lifetime.Runs[0])
 	}
 	if err := l.Add(id, 4, noisy); err == nil || !strings.Contains(err.Error(), "is already counted") {

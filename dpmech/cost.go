@@ -105,8 +105,7 @@ func (c Cost) withinLimit(l *Limit) error {
 			l.Accounting, eps, l.Delta, l.Epsilon)
 	}
 	if c.AgainstAll != nil && l.EpsilonAll > 0 {
-		all := Limit{Epsilon: l.EpsilonAll, Delta: l.Delta, Accounting: l.Accounting}
-		return within("against_all", c.AgainstAll.withinLimit(&all))
+		return within("against_all", c.AgainstAll.withinLimit(&Limit{Epsilon: l.EpsilonAll, Delta: l.Delta, Accounting: l.Accounting}))
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // because zero-out adjacency halves the sensitivity.
 func TestCostZeroOut(t *testing.T) {
 	for _, g := range []Gaussian{{Clip: 1, Sigma: 8}, {Clip: 1, Sigma: 1}, {Clip: 0.3, Sigma: 40}} {
-		whole, half := Spend{First: 1, Rounds: 50, Clip: g.Clip, Sigma: g.Sigma}, Spend{First: 1, Rounds: 50, Clip: g.Clip / 2, Sigma: g.Sigma}
+		whole, half := Spend{1, 50, Gaussian{Clip: g.Clip, Sigma: g.Sigma}}, Spend{1, 50, Gaussian{Clip: g.Clip / 2, Sigma: g.Sigma}}
 		c := CostOf(whole.Total(), 1e-5)
 		if want := CostOf(half.Total(), 1e-5).EpsilonGDP; math.Abs(c.EpsilonZeroOut/want-1) > 1e-9 {
 			t.Errorf("%v: zero-out epsilon is %v, want %v", g, c.EpsilonZeroOut, want)

@@ -1,6 +1,7 @@
 package dpmech
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -42,14 +43,12 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 	if t.Rho == t.All {
 		return Curve{Points: []Point{point(Level{}, t.All)}}
 	}
-	who := t.weakest
-	if !who.shared {
-		who = s.adversary()
+	var c Curve
+	who := cmp.Or(t.weakest, s.adversary())
+	if who == nil {
+		who, c.named = &Colluders{}, WeakestNamed
 	}
-	c := Curve{absent: who.absent}
-	if !who.shared {
-		c.named = WeakestNamed
-	}
+	c.absent = who.Absent
 	at := func(effective float64) float64 { return 1 / float64(effective*effective) }
 	if n := len(levels); n > 0 && at(levels[n-1].Effective) > at(s.Effective)*(1+1e-3) {
 		c.Others, c.absent = levels[n-1].Colluders, s.Absent
@@ -67,7 +66,7 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 		}
 		return c
 	}
-	c.Points = []Point{point(Level{Colluders: who.colluders}, t.Rho), point(Level{Colluders: math.MaxInt}, t.All)}
+	c.Points = []Point{point(Level{Colluders: who.Colluders}, t.Rho), point(Level{Colluders: math.MaxInt}, t.All)}
 	return c
 }
 
@@ -75,10 +74,6 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 // 5, 67.7 with all". Epsilons have three significant digits, rounded up. Outsiders see all releases but do not have any
 // member's knowledge of the noise.
 func (c Curve) Text() string {
-	last := c.Points[len(c.Points)-1]
-	if len(c.Points) == 1 {
-		return fmt.Sprintf("epsilon %s against %s", epsilonText(last.Epsilon), Everybody)
-	}
 	var parts []string
 	for i, p := range c.shown() {
 		parts = append(parts, epsilonText(p.Epsilon)+" "+c.who(p, i > 0 && c.Points[i-1].Colluders > 0))

@@ -12,16 +12,15 @@ import (
 // ErrBudget is wrapped by the error for a release that the budget does not cover.
 var ErrBudget = errors.New("refused, because the privacy budget would be exceeded")
 
-// Limit is a privacy budget: epsilon at delta, computed with Accounting. In a limit for a run, Epsilon bounds the cost
-// against the adversary that the fleet names, see [Total]. In a limit for a lifetime (see [Composition]), Epsilon
-// bounds the cost against all other members together, unless EpsilonAll is set.
+// Limit is a privacy budget: epsilon at delta, computed with Accounting. Epsilon bounds the cost against the adversary
+// that the fleet names, see [Total]; in a limit for a lifetime (see [Composition]), the weakest adversary that any run
+// names.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
 	// EpsilonAll bounds the cost against all other members together. For a run, 0 means that there is no such bound;
-	// for a lifetime, 0 means the value of Epsilon. If EpsilonAll is set for a lifetime, Epsilon bounds the cost
-	// against the weakest adversary that any run names.
+	// for a lifetime, 0 means the value of Epsilon.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 	// Unit is what the limit protects. A limit that protects clients refuses releases that protect only records.
 	Unit Unit `json:"unit,omitzero"`
@@ -29,10 +28,7 @@ type Limit struct {
 
 // String describes the limit in words, with its adversary if the limit names one.
 func (l Limit) String() string {
-	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
-	if l.Unit != Client {
-		text = fmt.Sprintf("epsilon %v %s at delta %v (%v)", l.Epsilon, l.Unit.Each(), l.Delta, l.Accounting)
-	}
+	text := fmt.Sprintf("epsilon %v%s at delta %v (%v)", l.Epsilon, l.Unit.phrase(), l.Delta, l.Accounting)
 	switch l.EpsilonAll {
 	case 0:
 		return text
@@ -42,8 +38,11 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%s against %s, and %v against %s", text, WeakestNamed, l.EpsilonAll, AllOthers)
 }
 
-// Validate returns an error that names each field whose value is out of range.
-func (l Limit) Validate() error {
+// Validate returns an error that names each field whose value is out of range. A nil limit is valid.
+func (l *Limit) Validate() error {
+	if l == nil {
+		return nil
+	}
 	var f faults
 	f.want(l.Epsilon > 0 && l.Epsilon <= 1e6, "epsilon is %v, want more than 0 and at most 1e6", l.Epsilon)
 	f.want(l.EpsilonAll == 0 || l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= 1e6,
@@ -106,17 +105,13 @@ func (l *Limit) Left(spent Total) Total {
 // ErrUnit is wrapped by the error for a release that protects only records under a limit that protects clients.
 var ErrUnit = errors.New("the limit is for each client, but the release protects only records")
 
-// bounds returns an error if a release of unit u protects only records but the limit protects clients.
-func (l *Limit) bounds(u Unit, what string) error {
-	if l == nil || u <= l.Unit {
-		return nil
+// allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend, or if it
+// protects only records and the limit protects clients. u is what the release protects. The parameters before and after
+// are the totals without and with this release; the error states both.
+func (l *Limit) allows(u Unit, before, after Total, what string) error {
+	if l != nil && u > l.Unit {
+		return fmt.Errorf("dpmech: %s: %w: %w: set a limit for each record (the limit is %v)", what, ErrBudget, ErrUnit, l)
 	}
-	return fmt.Errorf("dpmech: %s: %w: %w: set a limit for each record (the limit is %v)", what, ErrBudget, ErrUnit, l)
-}
-
-// allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend. The
-// parameters before and after are the totals without and with this release; the error states both.
-func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
 	}
@@ -194,17 +189,13 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 		switch s := f.spends[i]; {
 		case round < s.First:
 			return false, fmt.Errorf("dpmech: round %d was skipped and cannot be reserved after round %d", round, f.Last())
-		case s.gaussian() != g:
+		case s.Gaussian != g:
 			return false, fmt.Errorf("dpmech: round %d is reserved with %v and cannot be reserved again with %v",
-				round, s.gaussian(), g)
+				round, s.Gaussian, g)
 		}
 		return true, nil
 	}
-	what := fmt.Sprintf("round %d", round)
-	if err := f.limit.bounds(g.Unit, what); err != nil {
-		return false, err
-	}
-	return false, f.limit.allows(f.Total(), f.totalWith(round, g), what)
+	return false, f.limit.allows(g.Unit, f.Total(), f.totalWith(round, g), fmt.Sprintf("round %d", round))
 }
 
 // totalWith returns the total including one more release.
@@ -218,12 +209,12 @@ func (f *Filter) totalWith(round int, g Gaussian) Total {
 // appends a new element.
 func (f *Filter) add(round int, g Gaussian) {
 	if n := len(f.spends); n > 0 {
-		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {
+		if last := &f.spends[n-1]; round == last.last()+1 && g == last.Gaussian {
 			last.Rounds++
 			return
 		}
 	}
-	f.spends = append(f.spends, spendOf(round, 1, g))
+	f.spends = append(f.spends, Spend{round, 1, g})
 }
 
 // Total returns the cost of all counted releases, in zCDP, rounded up.
@@ -265,18 +256,14 @@ func LoadFilter(state []byte) (*Filter, error) {
 	if err := ReadJSON(state, &s); err != nil {
 		return nil, within("filter state", err)
 	}
-	wrong := faults{validateSpends(s.Spends)}
+	wrong := faults{validateSpends(s.Spends), s.Limit.Validate()}
 	wrong.want(s.Version == 1, "version is %d, want 1", s.Version)
-	if s.Limit != nil {
-		wrong = append(wrong, s.Limit.Validate())
-	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, within("filter state", err)
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: the %d bytes are damaged, or were not written by State",
-			len(state))
+		return nil, fmt.Errorf("dpmech: filter state: the %d bytes are damaged, or were not written by State", len(state))
 	}
 	return f, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -146,7 +147,7 @@ func TestFilterIsTight(t *testing.T) {
 			if g.Validate() != nil {
 				break
 			}
-			cost := Spend{First: round, Rounds: 1, Clip: g.Clip, Sigma: g.Sigma}.Total().Rho
+			cost := Spend{round, 1, Gaussian{Clip: g.Clip, Sigma: g.Sigma}}.Total().Rho
 			switch err := f.Reserve(round, g); {
 			case err == nil && limit.Accounting.Epsilon(f.Total().Rho, limit.Delta) > limit.Epsilon:
 				t.Fatalf("%+v: spent %v", limit, f.Total().Rho)
@@ -186,8 +187,8 @@ func TestFilterRounds(t *testing.T) {
 			t.Errorf("round %d: refused, and cost something", c.round)
 		}
 	}
-	want := []Spend{{First: 1, Rounds: 2, Clip: 1, Sigma: 8}, {First: 3, Rounds: 1, Clip: 1, Sigma: 9}, {First: 7, Rounds: 2, Clip: 1, Sigma: 9}, {First: 9, Rounds: 1, Clip: 1, Sigma: 8}}
-	if got := f.Spends(); fmt.Sprint(got) != fmt.Sprint(want) || f.Last() != 9 {
+	want := []Spend{{1, 2, Gaussian{Clip: 1, Sigma: 8}}, {3, 1, Gaussian{Clip: 1, Sigma: 9}}, {7, 2, Gaussian{Clip: 1, Sigma: 9}}, {9, 1, Gaussian{Clip: 1, Sigma: 8}}}
+	if got := f.Spends(); !slices.Equal(got, want) || f.Last() != 9 {
 		t.Errorf("spends %v up to round %d, want %v", got, f.Last(), want)
 	}
 }

@@ -32,10 +32,7 @@ type Gaussian struct {
 
 // String returns the parameters in the form used in error messages.
 func (g Gaussian) String() string {
-	text := fmt.Sprintf("clip %v and sigma %v", g.Clip, g.Sigma)
-	if g.Unit != Client {
-		text += " " + g.Unit.Each()
-	}
+	text := fmt.Sprintf("clip %v and sigma %v%s", g.Clip, g.Sigma, g.Unit.phrase())
 	if g.Shared != (Shared{}) {
 		text += fmt.Sprintf(", shared sigma %v and effective sigma %v against %s",
 			g.Shared.Sigma, g.Shared.Effective, g.Shared.Adversary())
@@ -123,7 +120,8 @@ func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) 
 // delta)-private. The result is between 0 and 2^31-1. MaxRounds fails if an argument is out of range (see
 // [Accounting.MaxRho] and [Gaussian.Validate]).
 func MaxRounds(g Gaussian, epsilon, delta float64, acc Accounting) (int, error) {
-	if err := errors.Join(Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}.Validate(), g.Validate()); err != nil {
+	limit := &Limit{Epsilon: epsilon, Delta: delta, Accounting: acc}
+	if err := errors.Join(limit.Validate(), g.Validate()); err != nil {
 		return 0, err
 	}
 	rho := g.Rho()

@@ -31,19 +31,11 @@ type Shared struct {
 // is, without pairwise noise.
 func (s Shared) Adversary() string { return s.adversary().String() }
 
-func (s Shared) adversary() adversary {
+func (s Shared) adversary() *Colluders {
 	if s == (Shared{}) {
-		return adversary{}
+		return nil
 	}
-	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
-}
-
-// with returns a phrase for the partners with whom a member shares noise.
-func (s Shared) with() string {
-	if s.Partners > 0 {
-		return fmt.Sprintf("each of %d members", s.Partners)
-	}
-	return "each neighbor"
+	return &Colluders{s.Colluders, s.Absent}
 }
 
 // These are the bounds of the exponent n for which the pairwise sigma is 2^n times the local sigma.

@@ -37,8 +37,7 @@ func CheckRows(g Gaussian, dim, most int) error {
 			"consists of rows", g.Unit.Each())
 	}
 	if dim < 1 || most < 1 {
-		return fmt.Errorf("dpmech: maximum number of units is %d and dimension is %d, want at least 1 for each",
-			most, dim)
+		return fmt.Errorf("dpmech: maximum number of units is %d and dimension is %d, want at least 1 for each", most, dim)
 	}
 	radius := newBall(g.Clip, math.Ldexp(g.Sigma, -gridBits(g, dim))).radius + 1
 	if hi, lo := bits.Mul64(radius, uint64(most)); hi > 0 || lo > mostSum {

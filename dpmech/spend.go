@@ -15,36 +15,23 @@ const (
 
 // Spend describes a number of releases in consecutive rounds with the same parameters.
 type Spend struct {
-	First  int     `json:"first"`  // the first round, at least 1
-	Rounds int     `json:"rounds"` // the number of releases, at least 1
-	Clip   float64 `json:"clip"`   // R, see [Gaussian]
-	Sigma  float64 `json:"sigma"`
-	Shared Shared  `json:"shared,omitzero"`
-	Unit   Unit    `json:"unit,omitzero"`
+	First  int `json:"first"`  // the first round, at least 1
+	Rounds int `json:"rounds"` // the number of releases, at least 1
+	Gaussian
 }
 
 // Total returns the zCDP cost of the releases, Rounds*2R^2/sigma^2, rounded up. It is the same on every processor. It
 // is +Inf if the parameters are not valid.
-func (s Spend) Total() Total { return s.gaussian().Total(s.Rounds) }
-
-func (s Spend) gaussian() Gaussian {
-	return Gaussian{Clip: s.Clip, Sigma: s.Sigma, Shared: s.Shared, Unit: s.Unit}
-}
-
-func spendOf(first, rounds int, g Gaussian) Spend {
-	return Spend{First: first, Rounds: rounds, Clip: g.Clip, Sigma: g.Sigma, Shared: g.Shared, Unit: g.Unit}
-}
+func (s Spend) Total() Total { return s.Gaussian.Total(s.Rounds) }
 
 func (s Spend) last() int { return s.First + s.Rounds - 1 }
 
 func (s Spend) validate() error {
 	var f faults
-	if s.First < 1 || s.First > maxRound {
-		f.want(false, "first round is %d, want 1..%d", s.First, maxRound)
-	} else if most := maxRound - s.First + 1; s.Rounds < 1 || s.Rounds > most {
-		f.want(false, "%d rounds from round %d on, want 1..%d", s.Rounds, s.First, most)
-	}
-	if err := errors.Join(append(f, s.gaussian().Validate())...); err != nil {
+	most := maxRound - s.First + 1
+	f.want(s.First >= 1 && s.First <= maxRound, "first round is %d, want 1..%d", s.First, maxRound)
+	f.want(len(f) > 0 || s.Rounds >= 1 && s.Rounds <= most, "%d rounds from round %d on, want 1..%d", s.Rounds, s.First, most)
+	if err := errors.Join(append(f, s.Gaussian.Validate())...); err != nil {
 		return err
 	}
 	return bounded(s.Total().All)
@@ -61,24 +48,24 @@ func bounded(rho float64) error {
 // validateSpends returns an error unless the elements of list are in order of rounds, and a new element begins only
 // where parameters change or rounds are skipped, as in the result of [Filter.Spends].
 func validateSpends(list []Spend) error {
-	var errs []error
+	var f faults
 	for i, s := range list {
 		err := s.validate()
-		if err == nil && i > 0 && len(errs) == 0 {
+		if err == nil && i > 0 && len(f) == 0 {
 			switch before := list[i-1]; {
 			case s.First <= before.last():
 				err = fmt.Errorf("dpmech: first round is %d, want a round after %d", s.First, before.last())
-			case s.First == before.last()+1 && s.gaussian() == before.gaussian():
+			case s.First == before.last()+1 && s.Gaussian == before.Gaussian:
 				err = errors.New("dpmech: the entry has the same parameters as the entry just before it, want a " +
 					"single entry for both")
 			}
 		}
 		if err != nil {
-			errs = append(errs, within(fmt.Sprintf("releases[%d]", i), err))
+			f.at(fmt.Sprintf("releases[%d]", i), err)
 		}
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
+	if len(f) > 0 {
+		return errors.Join(f...)
 	}
 	return bounded(sumSpends(list).All)
 }

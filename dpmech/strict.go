@@ -101,8 +101,7 @@ func uniqueNames(data []byte) error {
 			}
 			name, known := string(data[start+1:i]), open[len(open)-1]
 			if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-				return fmt.Errorf("unknown field %.64q, want a name of lower-case letters, digits and underscores",
-					name)
+				return fmt.Errorf("unknown field %.64q, want a name of lower-case letters, digits and underscores", name)
 			}
 			if known[name] {
 				return fmt.Errorf("field %s is given twice", name)
@@ -183,8 +182,7 @@ func (n names) parse(value *int, name []byte) error {
 	i := slices.Index(n[1:], cmp.Or(string(name), n[1]))
 	if i < 0 {
 		last := len(n) - 1
-		return fmt.Errorf("dpmech: %s is %q, want %s or %s",
-			strings.ToLower(n[0]), name, strings.Join(n[1:last], ", "), n[last])
+		return fmt.Errorf("dpmech: %s is %q, want %s or %s", strings.ToLower(n[0]), name, strings.Join(n[1:last], ", "), n[last])
 	}
 	*value = i
 	return nil

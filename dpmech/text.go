@@ -116,15 +116,13 @@ const (
 
 func (p *page) item(name, format string, args ...any) {
 	line := fmt.Sprintf("%-*s", pageIndent-1, name)
-	empty := true
 	for _, word := range strings.Fields(fmt.Sprintf(format, args...)) {
 		word = strings.Map(visible, word)
-		if !empty && len(line)+1+len(word) > pageWidth {
+		if len(line) >= pageIndent && len(line)+1+len(word) > pageWidth { // a line has at least one word
 			p.WriteString(line + "\n")
-			line, empty = strings.Repeat(" ", pageIndent-1), true
+			line = strings.Repeat(" ", pageIndent-1)
 		}
 		line += " " + word
-		empty = false
 	}
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
 }
@@ -191,7 +189,11 @@ func (p *page) spends(list []Spend) {
 		}
 		shared := ""
 		if s.Shared != (Shared{}) {
-			shared = fmt.Sprintf(", and %v shared with %s: equivalent to %v against %s", s.Shared.Sigma, s.Shared.with(),
+			with := "each neighbor"
+			if s.Shared.Partners > 0 {
+				with = fmt.Sprintf("each of %d members", s.Shared.Partners)
+			}
+			shared = fmt.Sprintf(", and %v shared with %s: equivalent to %v against %s", s.Shared.Sigma, with,
 				s.Shared.Effective, s.Shared.Adversary())
 		}
 		p.item("", "%s: R %v, sigma %v%s", rounds, s.Clip, s.Sigma, shared)

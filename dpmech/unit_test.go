@@ -29,7 +29,7 @@ func TestLimitsOfUnits(t *testing.T) {
 			}
 		}
 	}
-	if err := (Limit{Epsilon: 1, Delta: 1e-5, Unit: 7}).Validate(); err == nil {
+	if err := (&Limit{Epsilon: 1, Delta: 1e-5, Unit: 7}).Validate(); err == nil {
 		t.Error("a limit of unit 7 is valid")
 	}
 	if err := (Gaussian{Clip: 1, Sigma: 1, Unit: 7}).Validate(); err == nil {
@@ -83,7 +83,7 @@ func TestCertificateOfRecords(t *testing.T) {
 	if err := forged.Verify(); err == nil || !strings.Contains(err.Error(), "limit: is for each client") {
 		t.Errorf("a limit for each client: %v", err)
 	}
-	life := &Lifetime{Runs: []RunSpend{{Spends: []Spend{spendOf(1, 1, Gaussian{Clip: 1, Sigma: 1})}}, {Spends: f.Spends()}}}
+	life := &Lifetime{Runs: []RunSpend{{Spends: []Spend{{1, 1, Gaussian{Clip: 1, Sigma: 1}}}}, {Spends: f.Spends()}}}
 	if life.Unit() != Record {
 		t.Errorf("a lifetime with both units is %v, want for each record", life.Unit().Each())
 	}

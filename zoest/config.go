@@ -61,8 +61,7 @@ func (c Config) Validate() error {
 	want(!c.Records || !c.Seeded, "Records with a seeded table, want a dense one: a seeded row has only one query")
 	want(!c.Records || c.Momentum == 0, "Records with Momentum %v, want 0: a sum of unreleased updates would count a record "+
 		"in many releases", c.Momentum)
-	want(!c.Records || c.Batch == 0 || c.Batch == c.Samples, "Records with Batch %d, want 0: each step queries every record",
-		c.Batch)
+	want(!c.Records || c.Batch == 0 || c.Batch == c.Samples, "Records with Batch %d, want 0: each step queries every record", c.Batch)
 	want(c.Dim < 1 || c.Samples < 1 || c.Seeded || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
 		"a table of %d samples by %d numbers does not fit into memory; a seeded table does", c.Samples, c.Dim)
 	return errors.Join(errs...)

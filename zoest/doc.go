@@ -14,9 +14,7 @@
 // v, eq. (5), which has the same conditional mean, and a second moment of at most 9 Q^2 (Lemma 1). v estimates mu times
 // the gradient; the step size must account for mu.
 //
-// Two other kinds of memory also satisfy Lemma 1, and thus the theorem of the paper, and need fewer queries for the
-// same error. [Centered] subtracts from each loss the previous loss of the same sample. [Tracking] subtracts a linear
-// model of the sample's loss, which persists across rounds. Tracking does not fill a table at the start of a round, and
-// the error of v decreases from round to round, below that of two-point estimates with the same number of queries (see
-// TestErrorAtEqualQueries).
+// Two other kinds of memory, [Centered] and [Tracking], also satisfy Lemma 1, and thus the theorem of the paper, and
+// need fewer queries for the same error. With Tracking, the error of v decreases from round to round, below that of
+// two-point estimates with the same number of queries (see TestErrorAtEqualQueries).
 package zoest

@@ -134,7 +134,9 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 	}
 	if e.cfg.Kind == Tracking {
 		e.begin(x, true, nil)
-		e.model.round()
+		if e.model.tail[grown] >= mostGrown {
+			clear(e.model.memory)
+		}
 		e.mean()
 		return
 	}

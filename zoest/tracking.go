@@ -119,13 +119,6 @@ func newModel(cfg Config, memory []float32) model {
 	return m
 }
 
-// round begins a round. If the numbers in the memory have grown too large, it resets them to zero.
-func (m *model) round() {
-	if m.tail[grown] >= mostGrown {
-		clear(m.memory)
-	}
-}
-
 // begin begins a stage. The range and the trust stay fixed during the stage, so that they do not depend on its
 // directions.
 func (m *model) begin() {

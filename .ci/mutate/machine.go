@@ -154,7 +154,7 @@ var onMachine = []mutation{
 	{"worlds: a start from a state that is lost", "sdk/admm/takeover.go",
 		"m.round > since+1 || since == m.lost {", "m.round > since+1 {", worlds},
 	{"worlds: an edge that begins anew after an early end is not read again", "sdk/admm/state.go",
-		"m.cfg.planned()})", "m.last()})", worlds},
+		"e.Since, 0, m.cfg.planned(),", "e.Since, 0, m.last(),", worlds},
 	{"a takeover in the middle of mixing", "sdk/admm/takeover.go",
 		"block := 1 + cfg.Mixing;", "block := 1;", replace},
 	{"shared: both ends add", "sdk/admm/round.go",

@@ -61,8 +61,7 @@ func (f *File) read(field, dir string, count int64) ([]float32, error) {
 		return nil, fmt.Errorf("adapter: %s: %w", field, err)
 	}
 	if int64(len(data)) != 4*count {
-		return nil, fmt.Errorf("adapter: %s: %s has %d bytes, want %d (four for each number)", field, f.File, len(data),
-			4*count)
+		return nil, fmt.Errorf("adapter: %s: %s has %d bytes, want %d (four for each number)", field, f.File, len(data), 4*count)
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != f.SHA256 {
 		return nil, fmt.Errorf("adapter: %s.sha256 is %s, but the SHA-256 of %s is %x", field, f.SHA256, f.File, sum)
@@ -83,8 +82,7 @@ func New(spec Spec, base, basis []float32) (*Adapter, error) {
 		return nil, fmt.Errorf("adapter: base has %d numbers, want %d", len(base), spec.Of)
 	}
 	if spec.Form == Basis && int64(len(basis)) != int64(spec.Dim)*int64(spec.Of) {
-		return nil, fmt.Errorf("adapter: basis has %d numbers, want %d rows of %d numbers",
-			len(basis), spec.Dim, spec.Of)
+		return nil, fmt.Errorf("adapter: basis has %d numbers, want %d rows of %d numbers", len(basis), spec.Dim, spec.Of)
 	}
 	for k, x := range [][]float32{base, basis} {
 		for i, v := range x {

@@ -67,8 +67,7 @@ func Parse(text string, of int) (*Spec, error) {
 			name, sizes, _ := strings.Cut(part, "=")
 			_, _ = fmt.Sscanf(sizes, "%d:%dx%d", &m.Offset, &m.Rows, &m.Columns)
 			if m.Name = name; fmt.Sprintf("%s=%d:%dx%d", m.Name, m.Offset, m.Rows, m.Columns) != part {
-				return nil, fmt.Errorf("adapter: found matrix %.80q, want NAME=OFFSET:ROWSxCOLUMNS, such as fc=0:10x64",
-					part)
+				return nil, fmt.Errorf("adapter: found matrix %.80q, want NAME=OFFSET:ROWSxCOLUMNS, such as fc=0:10x64", part)
 			}
 			s.Matrices = append(s.Matrices, m)
 		}
@@ -92,8 +91,7 @@ func ParseRanges(text string) (ranges [][2]int, dim int, err error) {
 		a, errFirst := strconv.Atoi(first)
 		b, errLast := strconv.Atoi(last)
 		if errFirst != nil || errLast != nil {
-			return nil, 0, fmt.Errorf("adapter: found coordinates %.80q, want a number or a range such as 100-227",
-				part)
+			return nil, 0, fmt.Errorf("adapter: found coordinates %.80q, want a number or a range such as 100-227", part)
 		}
 		ranges, dim = append(ranges, [2]int{a, b}), dim+b-a+1
 	}

@@ -106,8 +106,8 @@ func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c
 // is outside the public bound, or a change on the grid exceeds the width of the bound. The result depends only on
 // public numbers and p, so anyone can check it.
 func (c *Config) Impossible(round int, p Payload) error {
-	plan, vector, grid := *c, c.Estimator.Dim, 0
-	if plan.End = 0; len(p.Grid) > 0 && c.GridStep != 0 && round <= plan.Learning() {
+	vector, grid := c.Estimator.Dim, 0
+	if len(p.Grid) > 0 && c.GridStep != 0 && round <= c.learning(c.Rounds) {
 		vector, grid = grid, vector
 	}
 	if len(p.Vector) != vector || len(p.Grid) != grid {

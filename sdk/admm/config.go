@@ -86,7 +86,10 @@ const fallbackLoss = 0.0
 
 // Learning returns the number of the last release before the cool-down: K*(1+Mixing), or End*(1+Mixing) in a run that
 // ends early.
-func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
+func (c *Config) Learning() int { return c.learning(c.rounds()) }
+
+// learning returns the result of Learning for the given number of rounds with data.
+func (c *Config) learning(rounds int) int { return rounds * (1 + c.Mixing) }
 
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
@@ -154,8 +157,7 @@ func (c Config) Validate() error {
 	}
 	clients("neighbor", c.Neighbors)
 	clients("partner", c.Partners)
-	refuse(c.Partners != nil && c.PairKey == nil, "Partners is %v, want nil: without PairKey, no noise is shared",
-		c.Partners)
+	refuse(c.Partners != nil && c.PairKey == nil, "Partners is %v, want nil: without PairKey, no noise is shared", c.Partners)
 	refuse(c.X0 != nil && len(c.X0) != c.Estimator.Dim, "X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
 	if i := beyond(c.X0, limit); i >= 0 {
 		refuse(true, "X0[%d] is %v, want at most %v in absolute value", i, c.X0[i], limit)
@@ -165,8 +167,7 @@ func (c Config) Validate() error {
 		"Rounds is %d, Mixing is %d and Cooldown is %d, want at most %d releases in total",
 		c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
 
-	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil),
-		"NonPrivate is true, but Privacy or Noise is set")
+	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil), "NonPrivate is true, but Privacy or Noise is set")
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes unless NonPrivate is true")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v, want 0 in a run without noise", c.GridStep)
 	shared := c.Privacy.Shared != dpmech.Shared{}

@@ -1,10 +1,6 @@
 package admm
 
-import (
-	"math"
-
-	"github.com/spade-dfl/spade-edge/zoest/vec"
-)
+import "math"
 
 // Consensus defines how members move in rounds without data. A member moves by the sum of its flows f_ij over the
 // neighbors j. In each of these rounds, a flow becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute
@@ -52,14 +48,5 @@ func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 		}
 		steps := math.RoundToEven(float64(carry*float64(f)) + float64(weight*apart))
 		flow[c] = float32(max(-mostFlow, min(mostFlow, steps)))
-	}
-}
-
-// takeFlows sets m.s to the sum of the flows, in grid steps if the release is on the grid.
-func (m *Machine) takeFlows() {
-	for i := range m.edges {
-		if !m.gone(i) {
-			vec.Axpy(m.s, 1, part(m.flow, i, len(m.s)))
-		}
 	}
 }

@@ -14,8 +14,7 @@ type RollbackError struct {
 
 func (e *RollbackError) Error() string {
 	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, but the state of that client ends with "+
-		"release %d: the state was rolled back, and continuing would release a round twice",
-		e.Peer, e.Held, e.Client, e.Round)
+		"release %d: the state was rolled back, and continuing would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
 // Probe returns a message that asks a neighbor which release of this client the neighbor holds. The message also states
@@ -51,8 +50,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return nil
 	case msg.Epoch > e.epoch:
 		if msg.Epoch > MaxTakeovers {
-			return fmt.Errorf("admm: the probe from neighbor %d has epoch %d, want at most %d", msg.From,
-				msg.Epoch, MaxTakeovers)
+			return fmt.Errorf("admm: the probe from neighbor %d has epoch %d, want at most %d", msg.From, msg.Epoch, MaxTakeovers)
 		}
 		// A replacement device may continue from an earlier release of the lost device, so e.heard may decrease.
 		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)

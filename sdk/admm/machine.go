@@ -279,8 +279,7 @@ func (m *Machine) Posted(i, round int) Message {
 	if !m.cfg.Releases {
 		out = Payload{Vector: part(out.Vector, i, len(m.x))}
 	}
-	return Message{Kind: m.payloadKind(), From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector,
-		Grid: out.Grid}
+	return Message{Kind: m.payloadKind(), From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector, Grid: out.Grid}
 }
 
 // Lend gives the machine a new message buffer (room), to use until the next call of Lend, and returns the previous
@@ -316,26 +315,13 @@ func (m *Machine) Outgrown() int { return m.outgrown }
 
 // Heard returns the highest release of a neighbor that this client has ever held; 0 if it has held none or has no such
 // neighbor.
-func (m *Machine) Heard(peer int) int {
-	if e := m.edge(peer); e != nil {
-		return e.heard
-	}
-	return 0
-}
+func (m *Machine) Heard(peer int) int { return m.known(peer).heard }
 
 // Holds reports whether a neighbor's release of a round has arrived since the machine was made.
-func (m *Machine) Holds(peer, round int) bool {
-	e := m.edge(peer)
-	return e != nil && round > 0 && e.at(round) >= 0
-}
+func (m *Machine) Holds(peer, round int) bool { return round > 0 && m.known(peer).at(round) >= 0 }
 
 // Epoch returns the latest known epoch of a neighbor; 0 if there is no such neighbor.
-func (m *Machine) Epoch(peer int) uint16 {
-	if e := m.edge(peer); e != nil {
-		return e.epoch
-	}
-	return 0
-}
+func (m *Machine) Epoch(peer int) uint16 { return m.known(peer).epoch }
 
 // advance proceeds until an input is missing, a release must be reserved, or a release is made.
 func (m *Machine) advance() error {

@@ -94,19 +94,6 @@ func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	return m.dequantize(base[c] + p.Grid[c])
 }
 
-// square returns sum + |y - from|^2, where y is the model that p and base describe (see coordinate). If from is nil, it
-// stands for zeros.
-func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
-	for c := range m.x {
-		off := float64(m.coordinate(p, base, c))
-		if from != nil {
-			off -= float64(from[c])
-		}
-		sum += float64(off * off)
-	}
-	return sum
-}
-
 func (p *Payload) set(q Payload) {
 	p.Vector = append(p.Vector[:0], q.Vector...)
 	p.Grid = append(p.Grid[:0], q.Grid...)
@@ -139,12 +126,17 @@ func (e *edge) at(round int) int { return slices.Index(e.have[:], round) }
 func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
 
 func (m *Machine) edge(peer int) *edge {
-	i, known := slices.BinarySearchFunc(m.edges, peer, func(e edge, peer int) int { return cmp.Compare(e.peer, peer) })
+	i, known := slices.BinarySearch(m.cfg.Neighbors, peer)
 	if !known {
 		return nil
 	}
 	return &m.edges[i]
 }
+
+// known returns the edge to a neighbor, or stranger if there is no such neighbor. The caller must not change it.
+func (m *Machine) known(peer int) *edge { return cmp.Or(m.edge(peer), stranger) }
+
+var stranger = &edge{index: -1}
 
 // part returns the d numbers of edge i in v, which has d numbers for each edge, or an empty slice if v is empty.
 func part[T any](v []T, i, d int) []T {
@@ -200,8 +192,7 @@ func (m *Machine) Receive(msg Message) error {
 	case m.payloadKind():
 		return m.receiveRelease(e, &msg)
 	}
-	return fmt.Errorf("admm: found a message of kind %v from client %d, want kind %v",
-		msg.Kind, msg.From, m.payloadKind())
+	return fmt.Errorf("admm: found a message of kind %v from client %d, want kind %v", msg.Kind, msg.From, m.payloadKind())
 }
 
 func (m *Machine) payloadKind() Kind {
@@ -213,8 +204,7 @@ func (m *Machine) payloadKind() Kind {
 
 func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if first, last := m.ends(); msg.Round < first || msg.Round > last {
-		return fmt.Errorf("admm: neighbor %d reports completion after round %d, want round %d",
-			msg.From, msg.Round, m.last())
+		return fmt.Errorf("admm: neighbor %d reports completion after round %d, want round %d", msg.From, msg.Round, m.last())
 	}
 	if m.round < msg.Round { // j needs nothing more, so it holds this client's release of that round
 		return m.rolledBack(e, msg.Round)

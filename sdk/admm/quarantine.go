@@ -57,12 +57,7 @@ func (m *Machine) Quarantine(peer int) int {
 
 // Quarantined returns the number of the first release that is made without the given neighbor, or 0 if the edge to this
 // neighbor is in use.
-func (m *Machine) Quarantined(peer int) int {
-	if e := m.edge(peer); e != nil && m.dropped(e.index) {
-		return m.cut[e.index]
-	}
-	return 0
-}
+func (m *Machine) Quarantined(peer int) int { return m.cut[m.known(peer).index] }
 
 // Alone reports whether the client has neighbors and all of them are in quarantine.
 func (m *Machine) Alone() bool { return len(m.edges) > 0 && m.live() == 0 }

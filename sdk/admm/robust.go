@@ -77,16 +77,14 @@ type robust struct {
 	seen     []Influence
 }
 
-// insistence times the radius is the total distance that may be clipped from a neighbor's moves in a run before the
-// neighbor is excluded. Of the values 1, 2, 4 and 8 that were tried, 4 disturbs an honest run on a sparse graph least
-// while still stopping every attacker that drags the model away.
+// insistence is the factor of the radius in [Influence].Aside. Of the values 1, 2, 4 and 8 that were tried, 4 disturbs
+// an honest run on a sparse graph least while still stopping every attacker that drags the model away.
 const insistence = 4
 
 func newRobust(cfg Config) *robust {
 	n, d := len(cfg.Neighbors), cfg.Estimator.Dim
 	r := &robust{moved: make([]float32, n*d), center: make([]float32, d), cut: make([]float32, n),
-		quiet: make([]float32, n), distance: make([]float64, n),
-		sorted: make([]float64, n+1), seen: make([]Influence, n)}
+		quiet: make([]float32, n), distance: make([]float64, n), sorted: make([]float64, n+1), seen: make([]Influence, n)}
 	for i, j := range cfg.Neighbors {
 		r.seen[i].Peer = j
 	}

@@ -15,7 +15,11 @@ import (
 func (m *Machine) startRound() {
 	clear(m.s)
 	if m.flows() {
-		m.takeFlows()
+		for i := range m.edges { // the sum of the flows, in grid steps if the release is on the grid
+			if !m.gone(i) {
+				vec.Axpy(m.s, 1, part(m.flow, i, len(m.s)))
+			}
+		}
 		m.due = true
 		return
 	}
@@ -123,8 +127,7 @@ func (m *Machine) commit() {
 		return
 	}
 	// The new messages replace the messages of two rounds ago, which may still be unsent.
-	m.send = slices.DeleteFunc(m.send,
-		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
+	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()
 	m.round++
 	m.released, m.begun, m.due, m.aimed = true, true, false, false
@@ -346,8 +349,7 @@ func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float
 
 // compare measures the consensus error once per round. The run does not depend on it.
 func (m *Machine) compare() {
-	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round ||
-		!m.all(func(e *edge) bool { return e.holds(m.round) }) {
+	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round || !m.all(func(e *edge) bool { return e.holds(m.round) }) {
 		return
 	}
 	var sum float64
@@ -356,7 +358,11 @@ func (m *Machine) compare() {
 		if m.gone(i) {
 			continue
 		}
-		sum = m.square(sum, m.held(e, e.at(m.round)), part(m.base, i, len(m.x)), m.x)
+		p, base := m.held(e, e.at(m.round)), part(m.base, i, len(m.x))
+		for c, x := range m.x {
+			off := float64(m.coordinate(p, base, c)) - float64(x)
+			sum += float64(off * off)
+		}
 	}
 	m.compared, m.consensusError = m.round, sum/float64(m.live())
 }

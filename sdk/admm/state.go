@@ -141,24 +141,24 @@ func (m *Machine) load(s State) {
 
 // check returns an error if a state does not belong to this client.
 func (m *Machine) check(s State) error {
-	d := m.cfg.Estimator.Dim
-	type bounds struct {
-		format       string
-		n, low, high int
-	}
-	grid := m.cfg.GridStep != 0
-	list := []bounds{
-		{"found release %d, want %d to %d", s.Round, 1, m.last()},
-		{"found a takeover after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
-		{"found an early end with release %d, want 0, or %d to %d", s.Early, min(s.Early, s.Round), m.last()},
-		{"found %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
-	}
-	length := func(what string, n, want int, is bool) {
-		if !is {
-			want = 0
+	d, grid := m.cfg.Estimator.Dim, m.cfg.GridStep != 0
+	var errs []error
+	want := func(n, low, high int, format string) {
+		if n < low || n > high {
+			args := []any{n, low, high}
+			errs = append(errs, fmt.Errorf("admm: stored state: "+format, args[:strings.Count(format, "%d")]...))
 		}
-		list = append(list, bounds{what + " has %d numbers, want %d", n, want, want})
 	}
+	length := func(what string, n, most int, is bool) {
+		if !is {
+			most = 0
+		}
+		want(n, most, most, what+" has %d numbers, want %d")
+	}
+	want(s.Round, 1, m.last(), "found release %d, want %d to %d")
+	want(s.Recovered, 0, max(0, s.Round), "found a takeover after release %d, want %d to %d")
+	want(s.Early, 0, m.last(), "found an early end with release %d, want %d to %d")
+	want(len(s.Edges), len(m.edges), len(m.edges), "found %d neighbors, want %d")
 	length("the model", len(s.X), d, true)
 	length("the model on the grid", len(s.Grid), d, grid)
 	length("the change on the grid", len(s.Delta), d, grid && m.cfg.Releases && m.onGrid(s.Round))
@@ -166,10 +166,10 @@ func (m *Machine) check(s State) error {
 	length("the estimator's memory", len(s.Last), len(m.est.Memory()), true)
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
 		of := fmt.Sprintf("neighbor %d ", e.Peer)
-		list = append(list, bounds{fmt.Sprintf("neighbor %d is %%d, want %%d", i), e.Peer, m.edges[i].peer, m.edges[i].peer},
-			bounds{of + "has made release %d, want %d to %d", e.Heard, 0, m.last()},
-			bounds{of + "is in quarantine from release %d on, want %d to %d", e.Quarantine, 0, max(0, s.Round) + 3},
-			bounds{"the edge to " + of + "restarts after release %d, want %d to %d", e.Since, 0, m.cfg.planned()})
+		want(e.Peer, m.edges[i].peer, m.edges[i].peer, fmt.Sprintf("neighbor %d is %%d, want %%d", i))
+		want(e.Heard, 0, m.last(), of+"has made release %d, want %d to %d")
+		want(e.Quarantine, 0, max(0, s.Round)+3, of+"is in quarantine from release %d on, want %d to %d")
+		want(e.Since, 0, m.cfg.planned(), "the edge to "+of+"restarts after release %d, want %d to %d")
 		length("z", len(e.Z), d, true)
 		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
 		length("the flow", len(e.Flow), d, m.cfg.Consensus != nil)
@@ -177,14 +177,6 @@ func (m *Machine) check(s State) error {
 		if len(e.Moved) > 0 || m.robust != nil && s.Recovered == 0 {
 			length("the neighbor's total move", len(e.Moved), d, m.robust != nil)
 		}
-	}
-	var errs []error
-	for _, b := range list {
-		if b.n >= b.low && b.n <= b.high {
-			continue
-		}
-		args := []any{b.n, b.low, b.high}
-		errs = append(errs, fmt.Errorf("admm: stored state: "+b.format, args[:strings.Count(b.format, "%d")]...))
 	}
 	if beyond(s.X, limit) >= 0 {
 		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is NaN, or above %v in absolute value",

@@ -1,5 +1,7 @@
 package admm
 
+import "cmp"
+
 // Early end: [Machine.Stop] sets the last round with data. A client that learns of the stop before it begins the local
 // work of a later round ends with the last round that the stop sets. Any other client ends with its round in progress.
 // So a neighbor may end earlier or later than this client, and the machine waits for no release after a neighbor's end.
@@ -7,12 +9,7 @@ package admm
 // A client reports its end only with a release whose stored state includes the end. After this report a neighbor may
 // exit, and can no longer answer a client that restarts. So a client that restarts must still know of the end.
 
-func (c *Config) rounds() int {
-	if c.End > 0 {
-		return c.End
-	}
-	return c.Rounds
-}
+func (c *Config) rounds() int { return cmp.Or(c.End, c.Rounds) }
 
 // Stop makes the given round, 1..Config.Rounds, the last round that uses data. If the current round is later, Stop
 // makes the current round the last. Stop returns the round that is now the last with data. Mixing and cool-down follow
@@ -37,23 +34,15 @@ func (m *Machine) Begun() int {
 	return m.round
 }
 
-func (m *Machine) last() int {
-	if m.early > 0 {
-		return m.early
-	}
-	return m.cfg.Last()
-}
+func (m *Machine) last() int { return cmp.Or(m.early, m.cfg.Last()) }
 
 // ends returns the first and the last release with which a neighbor may have ended. They differ if this client or the
 // neighbor may not have learned of an early end in time.
 func (m *Machine) ends() (first, last int) {
-	first, last = m.last(), m.last()
-	if m.stop == 0 {
-		return first, last
+	if last = m.last(); m.stop == 0 {
+		return last, last
 	}
-	told := m.cfg
-	told.End = m.stop
-	return min(first, told.Last()), last
+	return min(last, m.cfg.learning(m.stop)+m.cfg.Cooldown), last
 }
 
 // farEnd returns the last release that a neighbor may have made before it learned of an early end.
@@ -65,16 +54,12 @@ func (m *Machine) farEnd() int {
 }
 
 // planned returns the number of the last release of a run without an early end.
-func (c Config) planned() int {
-	c.End = 0
-	return c.Last()
-}
+func (c *Config) planned() int { return c.learning(c.Rounds) + c.Cooldown }
 
 // eitherForm reports whether a release may be on the grid at one end of an edge and off the grid at the other end.
 func (m *Machine) eitherForm(release int) bool {
-	told, plan := m.cfg, m.cfg
-	told.End, plan.End = m.stop, 0
-	return m.stop > 0 && m.cfg.Releases && m.cfg.GridStep != 0 && release > told.Learning() && release <= plan.Learning()
+	c := &m.cfg
+	return m.stop > 0 && c.Releases && c.GridStep != 0 && release > c.learning(m.stop) && release <= c.learning(c.Rounds)
 }
 
 // follow records that a neighbor has ended. This client ends with its next release, whose state includes the end.

@@ -192,16 +192,13 @@ func (m *Machine) postStart(e *edge) {
 func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
-		return fmt.Errorf("admm: unexpected %v from client %d: in this run, messages carry no releases",
-			msg.Kind, msg.From)
+		return fmt.Errorf("admm: unexpected %v from client %d: in this run, messages carry no releases", msg.Kind, msg.From)
 	case msg.Epoch > MaxTakeovers:
 		return impossible("admm: neighbor %d starts with epoch %d, want at most %d", msg.From, msg.Epoch, MaxTakeovers)
 	case msg.Epoch < e.epoch:
-		return fmt.Errorf("admm: neighbor %d starts at epoch %d, but had already reached epoch %d",
-			msg.From, msg.Epoch, e.epoch)
+		return fmt.Errorf("admm: neighbor %d starts at epoch %d, but had already reached epoch %d", msg.From, msg.Epoch, e.epoch)
 	case msg.Round < 1 || msg.Round > m.farEnd():
-		return fmt.Errorf("admm: neighbor %d starts after release %d, want a release in 1..%d",
-			msg.From, msg.Round, m.farEnd())
+		return fmt.Errorf("admm: neighbor %d starts after release %d, want a release in 1..%d", msg.From, msg.Round, m.farEnd())
 	}
 	at := msg.Payload()
 	if err := m.checkPlace(msg.Round, at); err != nil {
@@ -215,8 +212,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		m.answerStart(e)
 		return nil
 	case msg.Round > since && msg.Epoch == 0: // the neighbor answers a device that replaced this one
-		return fmt.Errorf("admm: neighbor %d starts after release %d, but has not replaced a device", msg.From,
-			msg.Round)
+		return fmt.Errorf("admm: neighbor %d starts after release %d, but has not replaced a device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
 		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, but this client has begun release "+
 			"%d with another device of that neighbor", e.peer, msg.Round, m.Begun())}
@@ -234,8 +230,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		}
 	}
 	if old, there := m.starts[e.index]; there && old.Epoch == msg.Epoch && since == msg.Round && !old.Payload().Equal(at) {
-		return fmt.Errorf("admm: the start message after release %d from client %d %w",
-			msg.Round, msg.From, errConflict)
+		return fmt.Errorf("admm: the start message after release %d from client %d %w", msg.Round, msg.From, errConflict)
 	}
 	m.starts[e.index] = Message{Epoch: msg.Epoch, Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)}
 	m.answerStart(e)

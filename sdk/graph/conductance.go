@@ -70,8 +70,7 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 	case len(g.neighbors[least]) <= colluders: // no edge remains
 		return Conductance{Least: 1, Node: least, Without: g.neighbors[least], Exact: true}
 	case len(g.neighbors[least]) == n-1: // complete graph: all choices are equivalent
-		return Conductance{Least: spectral(n-colluders, w, float64(n-colluders)), Without: g.neighbors[0][:colluders],
-			Exact: true}
+		return Conductance{Least: spectral(n-colluders, w, float64(n-colluders)), Without: g.neighbors[0][:colluders], Exact: true}
 	}
 	bound := 0.0
 	for at := w; g.choicesWork(colluders) <= exactWork; at /= 16 { // by Rayleigh's law a smaller w gives a lower bound

@@ -22,8 +22,8 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	st.Privacy = NewPrivacy(f, f.Total(4), nil, &dpmech.Lifetime{
 		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},
 		Runs: []dpmech.RunSpend{
-			{Spends: []dpmech.Spend{{First: 1, Rounds: 7, Clip: 1, Sigma: 8, Shared: f.Privacy.Gaussian().Shared}}},
-			{Spends: []dpmech.Spend{{First: 1, Rounds: 2, Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 16, Effective: 16}}}},
+			{Spends: []dpmech.Spend{{First: 1, Rounds: 7, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: f.Privacy.Gaussian().Shared}}}},
+			{Spends: []dpmech.Spend{{First: 1, Rounds: 2, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 16, Effective: 16}}}}},
 		},
 	})
 	p, a := st.Privacy, st.Privacy.AgainstAll

@@ -12,7 +12,7 @@ import (
 // TestPrivacyOfRecords checks that the status and the metrics of a run name the unit of privacy if the run, or another
 // run in the same ledger, protects each record.
 func TestPrivacyOfRecords(t *testing.T) {
-	record := dpmech.Spend{First: 1, Rounds: 7, Clip: 1, Sigma: 80, Unit: dpmech.Record}
+	record := dpmech.Spend{First: 1, Rounds: 7, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 80, Unit: dpmech.Record}}
 	life := &dpmech.Lifetime{Runs: []dpmech.RunSpend{{Spends: []dpmech.Spend{record}}}}
 	show := func(unit sdk.Unit, life *dpmech.Lifetime) string {
 		f := &sdk.Fleet{Method: sdk.Method{Rounds: 10}, Privacy: sdk.Privacy{Unit: unit, Clip: 1, Sigma: 80, Delta: 1e-5}}

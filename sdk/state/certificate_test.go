@@ -122,7 +122,7 @@ func TestCertificateOlderThanRun(t *testing.T) {
 // lifetime was rewritten to agree with that cost or contradicts it.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
-	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}
+	few := []dpmech.Spend{{First: 1, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 800}}}
 	filter, err := dpmech.NewFilter(nil)
 	if err := errors.Join(err, filter.Reserve(1, gauss(1, 800))); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,7 +116,7 @@ func TestLedgerSumsRuns(t *testing.T) {
 		}
 		first := life.Runs[0]
 		if first.Run != "tuning" || first.Member != "a" || first.Rho != 4*noisy.Rho() ||
-			fmt.Sprint(first.Spends) != fmt.Sprint([]dpmech.Spend{{First: 1, Rounds: 4, Clip: 1, Sigma: 8}}) {
+			!slices.Equal(first.Spends, []dpmech.Spend{{First: 1, Rounds: 4, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}}) {
 			t.Errorf("first run %+v", first)
 		}
 		if l.Last("tuning", fleetA, "a") != 4 || l.Last("final", fleetA, "b") != 7 || l.Last("final", fleetB, "b") != 0 {

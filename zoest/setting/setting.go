@@ -1,6 +1,7 @@
 package setting
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -121,10 +122,7 @@ func (c Choice) Text(value int) ([]byte, error) {
 
 // Parse sets *value to the index of the given name, or to 0 if the name is empty. It fails if the name is unknown.
 func (c Choice) Parse(value *int, name []byte) error {
-	i := slices.Index(c.Names, string(name))
-	if len(name) == 0 {
-		i = 0
-	}
+	i := slices.Index(c.Names, cmp.Or(string(name), c.Names[0]))
 	if i < 0 {
 		return fmt.Errorf("%s %q, want %s", c.Of, name, c)
 	}

@@ -373,7 +373,7 @@ func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 			t.Fatal(err)
 		}
 		p := tr.file.Fleet.Privacy
-		spends := []dpmech.Spend{{First: 1, Rounds: method.Rounds, Clip: p.Clip, Sigma: p.Sigma, Unit: p.Unit}}
+		spends := []dpmech.Spend{{First: 1, Rounds: method.Rounds, Gaussian: dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Unit}}}
 		if p.PairSigma > 0 {
 			spends[0].Shared = dpmech.Shared{Sigma: p.PairSigma, Effective: p.EffectiveSigma, Colluders: p.Colluders}
 		}

@@ -150,7 +150,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	// single release with noise sigma and, if whole is true, makes the same change to the lifetime.
 	one := func(sigma float64, whole bool) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
-			c.Spends, c.Rounds = []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: sigma}}, 1
+			c.Spends, c.Rounds = []dpmech.Spend{{First: 1, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: sigma}}}, 1
 			if c.Cost = dpmech.CostOf(c.Spends[0].Total(), c.Delta); whole {
 				c.Lifetime.Runs[0].Spends, c.Lifetime.Runs[0].Rho = c.Spends, c.Rho
 				c.Lifetime.Cost, c.Lifetime.Ledger.Seq = c.Cost, 1
