@@ -167,7 +167,7 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 			status: transport.PeerStatus{Name: c.Name},
 		}
 		p.setKeys(c.Keys)
-		e.peers[c.Name], e.byTag[hex.EncodeToString(p.in.fromTag)] = p, p
+		e.peers[c.Name], e.byTag[hex.EncodeToString(p.in.fromTag[:])] = p, p
 		e.sorted = append(e.sorted, p)
 	}
 	slices.SortFunc(e.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
@@ -308,15 +308,16 @@ func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []b
 		return err
 	}
 	p.number++
-	h := header{kind: kind, fleet: e.cfg.Fleet, process: e.process, number: p.number, length: len(frame)}
-	if h.total, err = Pieces(len(frame), size); err != nil {
+	total, err := Pieces(len(frame), size)
+	if err != nil {
 		return err
 	}
+	h := header{Kind: kind, Fleet: e.cfg.Fleet, Process: e.process, Number: p.number, Total: uint16(total), Length: uint32(len(frame))}
 	p.mu.Lock()
 	seals := p.seals
 	p.mu.Unlock()
-	m.From, m.To = hex.EncodeToString(p.out.fromTag), hex.EncodeToString(p.out.toTag)
-	for h.index = range h.total {
+	m.From, m.To = hex.EncodeToString(p.out.fromTag[:]), hex.EncodeToString(p.out.toTag[:])
+	for ; h.Index < h.Total; h.Index++ {
 		from, to := h.piece()
 		if m.Data, err = seal(&p.out, h, e.cfg.Key, seals, frame[from:to]); err != nil {
 			return err

@@ -3,8 +3,8 @@ package sealed
 import "slices"
 
 const (
-	processesKept = 8    // processes remembered for each peer
-	numbersKept   = 1024 // for each process: a frame this far behind the highest number counts as a repeat
+	processesKept = 8  // processes remembered for each peer
+	numbersKept   = 64 // for each process: a frame this far behind the highest number counts as a repeat
 )
 
 // replays records which frames of a peer have arrived. This only saves work: processing a frame twice is harmless, and
@@ -15,8 +15,8 @@ type replays struct {
 
 type process struct {
 	id      uint64
-	highest uint64
-	bits    [numbersKept / 64]uint64 // indexed by number modulo numbersKept
+	highest uint64 // highest number of a frame that has arrived
+	arrived uint64 // bit i is set if frame highest-i has arrived
 }
 
 func (w *replays) find(id uint64) *process {
@@ -34,11 +34,8 @@ func (w *replays) seen(id, number uint64) bool {
 	if l == nil || number > l.highest {
 		return false
 	}
-	if l.highest-number >= numbersKept {
-		return true
-	}
-	bit := number % numbersKept
-	return l.bits[bit/64]>>(bit%64)&1 == 1
+	back := l.highest - number
+	return back >= numbersKept || l.arrived>>back&1 == 1
 }
 
 // mark records the arrival of a frame. The parameters are the id of the sender's process and the number that this
@@ -54,18 +51,10 @@ func (w *replays) mark(id, number uint64) (first bool) {
 		w.processes = append(w.processes, l)
 	}
 	if number > l.highest {
-		if number-l.highest >= numbersKept {
-			clear(l.bits[:])
-		} else {
-			for n := l.highest + 1; n < number; n++ {
-				l.bits[n%numbersKept/64] &^= 1 << (n % 64)
-			}
-		}
+		l.arrived <<= number - l.highest
 		l.highest = number
-	} else if l.highest-number >= numbersKept {
-		return first
 	}
-	l.bits[number%numbersKept/64] |= 1 << (number % 64)
+	l.arrived |= 1 << (l.highest - number) // a frame further back than numbersKept leaves no trace
 	return first
 }
 
@@ -86,24 +75,23 @@ type assembly struct {
 
 // add copies a piece into its frame. If the frame is now complete, add returns it; otherwise it returns nil.
 func (a *assembly) add(h header, piece []byte) []byte {
-	if h.total == 1 {
+	if h.Total == 1 {
 		return slices.Clone(piece)
 	}
-	p := &partial{header: h, missing: h.total}
+	p := &partial{header: h, missing: int(h.Total)}
 	i := slices.IndexFunc(a.partials, func(q *partial) bool {
-		return q.process == h.process && q.number == h.number && q.kind == h.kind && q.length == h.length &&
-			q.total == h.total
+		return q.Process == h.Process && q.Number == h.Number && q.Kind == h.Kind && q.Length == h.Length && q.Total == h.Total
 	})
 	if i >= 0 {
 		p = a.partials[i]
 		a.partials = slices.Delete(a.partials, i, i+1)
 	} else {
-		p.frame, p.has = make([]byte, h.length), make([]bool, h.total)
+		p.frame, p.has = make([]byte, h.Length), make([]bool, h.Total)
 	}
-	if !p.has[h.index] {
+	if !p.has[h.Index] {
 		from, _ := h.piece()
 		copy(p.frame[from:], piece)
-		p.has[h.index] = true
+		p.has[h.Index] = true
 		p.missing--
 	}
 	if p.missing == 0 {

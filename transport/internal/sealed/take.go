@@ -35,17 +35,17 @@ func (e *End) Take(from string, data []byte, live bool) {
 	p.mu.Lock()
 	p.status.Heard = time.Now()
 	p.mu.Unlock()
-	if p.window.seen(v.process, v.number) {
+	if p.window.seen(v.Process, v.Number) {
 		return
 	}
 	most := e.cfg.MaxFrame
-	if v.kind == kindHello {
+	if v.Kind == kindHello {
 		most = endpoint.MaxHello
 	}
 	switch {
-	case v.length > most:
-		err = fmt.Errorf("the frame has %d bytes, want at most %d", v.length, most)
-	case v.kind == kindFrame && v.fleet != e.cfg.Fleet:
+	case int(v.Length) > most:
+		err = fmt.Errorf("the frame has %d bytes, want at most %d", v.Length, most)
+	case v.Kind == kindFrame && v.Fleet != e.cfg.Fleet:
 		err = ErrFleet
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *End) Take(from string, data []byte, live bool) {
 		if errors.Is(err, ErrFleet) {
 			e.setRefused(p, fmt.Errorf("%s: %w", e.cfg.Prefix, err), live)
 		}
-		p.window.mark(v.process, v.number)
+		p.window.mark(v.Process, v.Number)
 		e.refuse(p, err)
 		return
 	}
@@ -67,15 +67,15 @@ func (e *End) Take(from string, data []byte, live bool) {
 	if frame == nil {
 		return
 	}
-	first := p.window.mark(h.process, h.number)
+	first := p.window.mark(h.Process, h.Number)
 	p.mu.Lock()
 	p.ring.heard()
-	if h.kind == kindHello && first {
+	if h.Kind == kindHello && first {
 		p.ring.expire()
 	}
 	p.mu.Unlock()
-	if h.kind == kindHello {
-		e.takeHello(p, h.process, frame, live)
+	if h.Kind == kindHello {
+		e.takeHello(p, h.Process, frame, live)
 		return
 	}
 	e.setRefused(p, nil, live)
