@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 func init() {
@@ -96,31 +96,22 @@ func (t *TLS) check(kind, address, dir string) error {
 	}
 	var errs []error
 	if (t.Certificate == "") != (t.CertificateKey == "") {
-		errs = append(errs, errors.New("transport has only one of certificate_file and certificate_key_file, want "+
-			"both or neither"))
+		errs = append(errs, errors.New("transport has only one of certificate_file and certificate_key_file, want both or neither"))
 	}
 	if err := Check(kind, address); err != nil {
 		errs = append(errs, fmt.Errorf("transport.%s %w", kind, err))
 	} else if u, _ := url.Parse(address); t.Certificate+t.CA != "" && u.Scheme != "tls" && u.Scheme != "wss" {
-		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, because transport has "+
-			"certificates", kind, u.Scheme))
+		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, because transport has certificates", kind, u.Scheme))
 	}
 	return errors.Join(errs...)
 }
 
-// Check returns an error if address is not a valid URL for a broker of the given kind, "nats" or "mqtt". The error
-// omits the address, which may contain a password.
+// Check is [transport.CheckBroker] for an address in a file, which must not contain a user name.
 func Check(kind, address string) error {
-	u, err := url.Parse(address)
-	if err != nil {
-		u = new(url.URL)
+	if err := transport.CheckBroker(kind, address); err != nil {
+		return err
 	}
-	bare := strings.Trim(u.Path, "/") == ""
-	schemes := map[string]bool{"wss": true, "ws": true, "tls": bare, kind: bare}
-	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || !schemes[u.Scheme] {
-		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)", kind)
-	}
-	if u.User != nil {
+	if u, _ := url.Parse(address); u.User != nil {
 		return errors.New("contains a user name: put the user name and password into a file, and give its path in a " +
 			"field such as user_file")
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -79,10 +78,7 @@ func build(cfg Config) (*Transport, error) {
 	}
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	cfg.Logger = slog.New(transport.Limited(cfg.Logger.Handler()))
+	cfg.Logger = transport.Limited(cfg.Logger)
 	cert, err := selfSigned(cfg.Key)
 	if err != nil {
 		return nil, err

@@ -149,7 +149,7 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 	}
 	cfg.Key = slices.Clone(cfg.Key)
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
-	cfg.Logger = Logger(cfg.Logger)
+	cfg.Logger = transport.Limited(cfg.Logger)
 	e := &End{
 		cfg: cfg, exchange: exchange, line: line, process: binary.BigEndian.Uint64(process[:]),
 		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
@@ -173,15 +173,6 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 	slices.SortFunc(e.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
-}
-
-// Logger returns a logger that limits how often l logs the same line. If l is nil, the returned logger discards all
-// lines.
-func Logger(l *slog.Logger) *slog.Logger {
-	if l == nil {
-		l = slog.New(slog.DiscardHandler)
-	}
-	return slog.New(transport.Limited(l.Handler()))
 }
 
 // Start sends a hello to every peer in the background. If there are any peers, it also runs receive in a new goroutine.
