@@ -230,8 +230,7 @@ func (w *worker) greet(h hello) error {
 		w.first, w.dim, w.samples = h, int(h.Dim), int(h.Samples)
 	}
 	if h.Adapter != w.first.Adapter {
-		return fmt.Errorf("has sent a hello with the adapter %.200q, want %.200q as in the first hello",
-			h.Adapter, w.first.Adapter)
+		return fmt.Errorf("has sent a hello with the adapter %.200q, want %.200q as in the first hello", h.Adapter, w.first.Adapter)
 	}
 	if h != w.first {
 		return fmt.Errorf("has sent a hello with dim %d and samples %d, want dim %d and samples %d as in the first "+

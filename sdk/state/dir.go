@@ -201,8 +201,7 @@ func (d *Dir) Save(r Record) error {
 		return d.err
 	}
 	if err := d.save(r); err != nil {
-		d.err = fmt.Errorf("%w (saving round %d; the store in %s accepts no more saves until it is opened again)",
-			err, r.Round, d.dir)
+		d.err = fmt.Errorf("%w (saving round %d; the store in %s accepts no more saves until it is opened again)", err, r.Round, d.dir)
 		return d.err
 	}
 	return nil

@@ -182,8 +182,7 @@ func (s *scan) validate() (contents, error) {
 	}
 	if s.noLog && (c.newest >= 0 || a.torn() || b.torn()) {
 		return refuse("%s is missing, so the program cannot tell whether the slot files are the newest; restore the "+
-			"missing file or, if you know that the slot files are the newest, create an empty file with that name",
-			s.logPath())
+			"missing file or, if you know that the slot files are the newest, create an empty file with that name", s.logPath())
 	}
 	if c.newest < s.log.newest || c.newest < 0 && s.log.size > 0 {
 		last, left := "a release", "no slot holds a state"
@@ -203,8 +202,7 @@ func (s *scan) validate() (contents, error) {
 	}
 	if a.fault == nil && b.fault == nil && a.Round-b.Round != 1 && b.Round-a.Round != 1 {
 		return refuse("%s holds round %d and %s holds round %d, which no crash can cause: an old file was restored, or the "+
-			"disk lost a save that it had confirmed; restore the newest file, or %s",
-			s.path(0), a.Round, s.path(1), b.Round, anew)
+			"disk lost a save that it had confirmed; restore the newest file, or %s", s.path(0), a.Round, s.path(1), b.Round, anew)
 	}
 
 	for i, sl := range s.slots {

@@ -201,8 +201,7 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	}
 	then := spent.Lifetime(life.Ledger, c.Delta)
 	if !reflect.DeepEqual(life.Runs, then.Runs) || !reflect.DeepEqual(life.Limit, then.Limit) ||
-		!reflect.DeepEqual(life.Inherited, then.Inherited) ||
-		life.Dataset != then.Dataset || life.Created != then.Created {
+		!reflect.DeepEqual(life.Inherited, then.Inherited) || life.Dataset != then.Dataset || life.Created != then.Created {
 		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime differs from the state of ledger %s after "+
 			"reservation %d", l.path, life.Ledger.Seq))
 	}

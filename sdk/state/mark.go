@@ -62,8 +62,7 @@ func readMark(ledger string) (*highWater, error) {
 
 func parseMark(data []byte) (*highWater, error) {
 	if len(data) == 0 || len(data)%(2*block) != 0 {
-		return nil, fmt.Errorf("found %d bytes, want two halves of equal length, each a multiple of %d bytes",
-			len(data), block)
+		return nil, fmt.Errorf("found %d bytes, want two halves of equal length, each a multiple of %d bytes", len(data), block)
 	}
 	var newest *highWater
 	var faults [2]error

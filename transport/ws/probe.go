@@ -54,8 +54,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 					continue // keep the first refusal, which tells more than an absent peer
 				}
 				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err, Proxy: via,
-					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) ||
-						errors.As(err, new(tls.RecordHeaderError))}
+					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.As(err, new(tls.RecordHeaderError))}
 				if err == nil {
 					break
 				}

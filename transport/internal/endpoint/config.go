@@ -74,8 +74,7 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 
 // CheckPeers checks the names and keys of a node's peers. checkKey performs additional checks of each key that are
 // specific to the transport. own is the node's public key, or nil if it is unknown.
-func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer,
-	checkKey func(ed25519.PublicKey) error) {
+func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer, checkKey func(ed25519.PublicKey) error) {
 	owner := make(map[string]string) // by public key
 	if own != nil {
 		owner[string(own)] = name

@@ -65,10 +65,9 @@ var (
 	ErrForm      = errors.New("the message is not a valid envelope")
 	ErrRun       = errors.New("the message belongs to another run")
 	ErrCrossed   = errors.New("the sender or receiver in the message differs from the one that the broker reports")
-	ErrSignature = errors.New("the signature does not match the sender's key: the message was altered, or another " +
-		"party sent it")
-	ErrSealed = errors.New("the message is sealed for a key other than this node's key")
-	ErrFleet  = errors.New("the sender belongs to another fleet")
+	ErrSignature = errors.New("the signature does not match the sender's key: the message was altered, or another party sent it")
+	ErrSealed    = errors.New("the message is sealed for a key other than this node's key")
+	ErrFleet     = errors.New("the sender belongs to another fleet")
 )
 
 // tag returns the first n bytes of a hash of a run's name and, optionally, a member's name. The broker sees only tags,
