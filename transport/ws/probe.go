@@ -84,7 +84,7 @@ func (t *Transport) probe(ctx context.Context, p *peer, address string) (via str
 
 // exchange exchanges hellos with a peer over an authenticated connection.
 func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
-	hello, err := t.hellos.For(p.name)
+	hello, err := endpoint.Hello(t.cfg.Hello, p.name)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	if len(body) > endpoint.MaxHello {
 		return fmt.Errorf("the peer's hello has more than %d bytes", endpoint.MaxHello)
 	}
-	if err := t.hellos.Check(p.name, body); err != nil {
+	if err := t.cfg.CheckHello(p.name, body); err != nil {
 		return fmt.Errorf("%w: %w", errHello, err)
 	}
 	return nil
@@ -123,11 +123,11 @@ func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request)
 		return
 	}
 	p.meter.count(-len(body))
-	if err := t.hellos.Check(p.name, body); err != nil {
+	if err := t.cfg.CheckHello(p.name, body); err != nil {
 		http.Error(w, fmt.Sprintf("%v: %v", errHello, err), http.StatusConflict)
 		return
 	}
-	hello, err := t.hellos.For(p.name)
+	hello, err := endpoint.Hello(t.cfg.Hello, p.name)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +27,6 @@ type Transport struct {
 	cfg    Config // including defaults
 	public ed25519.PublicKey
 	cert   tls.Certificate
-	hellos endpoint.Hellos
 
 	peers    map[string]*peer
 	sorted   []*peer    // by name
@@ -79,6 +78,9 @@ func build(cfg Config) (*Transport, error) {
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
 	cfg.Logger = transport.Limited(cfg.Logger)
+	if cfg.CheckHello == nil {
+		cfg.CheckHello = endpoint.AnyHello
+	}
 	cert, err := selfSigned(cfg.Key)
 	if err != nil {
 		return nil, err
@@ -87,7 +89,6 @@ func build(cfg Config) (*Transport, error) {
 		cfg:    cfg,
 		public: cfg.Key.Public().(ed25519.PublicKey),
 		cert:   cert,
-		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
 		peers:  make(map[string]*peer),
 		inbox:  endpoint.NewInbox(),
 		handshakes: handshakeLimiter{
@@ -110,7 +111,7 @@ func build(cfg Config) (*Transport, error) {
 		t.peers[c.Name] = p
 		t.sorted = append(t.sorted, p)
 	}
-	sort.SliceStable(t.sorted, func(i, j int) bool { return t.sorted[i].name < t.sorted[j].name })
+	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
 	return t, nil
 }
 

@@ -121,32 +121,20 @@ func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) 
 	}
 }
 
-// Hellos contains the functions that create and check hellos, the messages that the application exchanges with a peer
-// when a connection opens. Either function may be nil.
-type Hellos struct {
-	Make   func(peer string) []byte
-	Accept func(peer string, hello []byte) error
-}
-
-// For returns the hello to send to a peer.
-func (h Hellos) For(peer string) ([]byte, error) {
-	if h.Make == nil {
-		return nil, nil
+// Hello returns what the application's function makes for a peer, or an empty hello if the function is nil. It fails if
+// the hello is too long.
+func Hello(application func(peer string) []byte, peer string) (hello []byte, err error) {
+	if application != nil {
+		hello = application(peer)
 	}
-	hello := h.Make(peer)
 	if len(hello) > MaxHello {
 		return nil, fmt.Errorf("this node's hello has %d bytes, want at most %d", len(hello), MaxHello)
 	}
 	return hello, nil
 }
 
-// Check passes the hello of a peer to the application and returns an error if the application refuses it.
-func (h Hellos) Check(peer string, hello []byte) error {
-	if h.Accept == nil {
-		return nil
-	}
-	return h.Accept(peer, hello)
-}
+// AnyHello accepts every hello.
+func AnyHello(string, []byte) error { return nil }
 
 // Jitter returns a random duration between d/2 and d, so that the nodes do not all reconnect at the same moment.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

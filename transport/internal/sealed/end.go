@@ -98,7 +98,6 @@ type End struct {
 	cfg      Config           // including defaults
 	exchange *ecdh.PrivateKey // cfg.Key as an X25519 key
 	process  uint64           // random, drawn at start
-	hellos   endpoint.Hellos
 	line     Line
 
 	peers    map[string]*peer
@@ -150,10 +149,12 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 	cfg.Key = slices.Clone(cfg.Key)
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	cfg.Logger = transport.Limited(cfg.Logger)
+	if cfg.CheckHello == nil {
+		cfg.CheckHello = endpoint.AnyHello
+	}
 	e := &End{
 		cfg: cfg, exchange: exchange, line: line, process: binary.BigEndian.Uint64(process[:]),
-		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
-		peers:  make(map[string]*peer), byTag: make(map[string]*peer),
+		peers: make(map[string]*peer), byTag: make(map[string]*peer),
 		inbox: endpoint.NewInbox(), opened: make(chan string, 4*len(cfg.Peers)), finish: func() {},
 	}
 	for _, c := range cfg.Peers {
@@ -330,7 +331,7 @@ func (e *End) sendHellos(p *peer) {
 		case <-e.ctx.Done():
 			return
 		}
-		hello, err := e.hellos.For(p.name)
+		hello, err := endpoint.Hello(e.cfg.Hello, p.name)
 		if err == nil {
 			err = e.inTurn(e.ctx, p, func() error { return e.post(e.ctx, p, kindHello, Message{Place: "hello"}, hello) })
 		}

@@ -108,7 +108,7 @@ func (e *End) deliver(from string, frame []byte) {
 // takeHello checks a hello from a peer. If the peer started after this node, the peer has not received a live hello
 // from this node yet, so takeHello schedules a hello.
 func (e *End) takeHello(p *peer, process uint64, hello []byte, live bool) {
-	err := e.hellos.Check(p.name, hello)
+	err := e.cfg.CheckHello(p.name, hello)
 	if err != nil {
 		err = fmt.Errorf("hello from %q: %w", p.name, err)
 		e.refuse(p, err)
