@@ -72,9 +72,8 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 	return public
 }
 
-// CheckPeers checks the names and keys of a node's peers. checkKey performs additional checks of each key that are
-// specific to the transport. own is the node's public key, or nil if it is unknown.
-func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer, checkKey func(ed25519.PublicKey) error) {
+// CheckPeers checks the names and keys of a node's peers. own is the node's public key, or nil if it is unknown.
+func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer) {
 	owner := make(map[string]string) // by public key
 	if own != nil {
 		owner[string(own)] = name
@@ -94,7 +93,7 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 			f.Add("peer %q has %d keys, want 1 or 2", p.Name, len(p.Keys))
 		}
 		for j, k := range p.Keys {
-			if err := checkKey(k); err != nil {
+			if _, err := ExchangePublic(k); err != nil {
 				f.Add("peer %q: key %d: %w", p.Name, j, err)
 				continue
 			}

@@ -59,13 +59,7 @@ func (c *Config) Check(faults *endpoint.Faults) {
 	if c.Run == "" {
 		faults.Add("Run is empty")
 	}
-	faults.CheckPeers(c.Name, own, c.Peers, checkKey)
-}
-
-// checkKey returns an error if frames cannot be encrypted for the owner of key.
-func checkKey(key ed25519.PublicKey) error {
-	_, err := endpoint.ExchangePublic(key)
-	return err
+	faults.CheckPeers(c.Name, own, c.Peers)
 }
 
 // Message is a message to publish through the broker.
@@ -137,15 +131,9 @@ type peer struct {
 
 // NewEnd returns an [End] for a configuration that has passed [Config.Check]. The End does nothing until [End.Start] is
 // called. NewEnd copies the slices in cfg.
-func NewEnd(cfg Config, line Line) (*End, error) {
-	exchange, err := endpoint.ExchangePrivate(cfg.Key)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
-	}
+func NewEnd(cfg Config, line Line) *End {
 	var process [8]byte
-	if _, err := rand.Read(process[:]); err != nil { // cannot fail, see crypto/rand
-		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
-	}
+	_, _ = rand.Read(process[:]) // never fails
 	cfg.Key = slices.Clone(cfg.Key)
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	cfg.Logger = transport.Limited(cfg.Logger)
@@ -153,7 +141,7 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 		cfg.CheckHello = endpoint.AnyHello
 	}
 	e := &End{
-		cfg: cfg, exchange: exchange, line: line, process: binary.BigEndian.Uint64(process[:]),
+		cfg: cfg, exchange: endpoint.ExchangePrivate(cfg.Key), line: line, process: binary.BigEndian.Uint64(process[:]),
 		peers: make(map[string]*peer), byTag: make(map[string]*peer),
 		inbox: endpoint.NewInbox(), opened: make(chan string, 4*len(cfg.Peers)), finish: func() {},
 	}
@@ -173,7 +161,7 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 	}
 	slices.SortFunc(e.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
 	e.ctx, e.cancel = context.WithCancel(context.Background())
-	return e, nil
+	return e
 }
 
 // Start sends a hello to every peer in the background. If there are any peers, it also runs receive in a new goroutine.
@@ -368,7 +356,7 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 // slices.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
-	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
+	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers)
 	faults.CheckSame(e.cfg.Name, slices.Sorted(maps.Keys(e.peers)), peers)
 	if err := faults.Err(); err != nil {
 		return err

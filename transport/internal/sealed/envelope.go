@@ -127,14 +127,9 @@ func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece
 	}
 	h.Version, h.Run, h.From, h.To = version, e.runTag, e.fromTag, e.toTag
 	h.Keys, h.Ephemeral = byte(len(to)), [32]byte(once.PublicKey().Bytes())
-	b, err := binary.Append(make([]byte, 0, len(piece)+overhead), binary.BigEndian, &h)
-	if err != nil {
-		return nil, err
-	}
-	content := make([]byte, sha256.Size)
-	if _, err := rand.Read(content); err != nil {
-		return nil, err
-	}
+	b, _ := binary.Append(make([]byte, 0, len(piece)+overhead), binary.BigEndian, &h) // never fails for a header
+	content := make([]byte, 32)
+	_, _ = rand.Read(content) // never fails
 	head := e.bound(b)
 	for _, k := range to {
 		wrap, err := wrapping(head, once, k, k)
@@ -143,24 +138,19 @@ func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece
 		}
 		b = wrap.Seal(b, noNonce, content, nil)
 	}
-	body, err := gcm(content)
-	if err != nil {
-		return nil, err
-	}
 	head = e.bound(b)
-	b = body.Seal(b, noNonce, piece, head)
+	b = gcm(content).Seal(b, noNonce, piece, head)
 	return append(b, ed25519.Sign(key, digest(head, b[len(b)-len(piece)-tagSize:]))...), nil
 }
 
 // noNonce is an all-zero nonce. It is safe because each key encrypts only once.
 var noNonce = make([]byte, 12)
 
-func gcm(key []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
+// gcm returns AES-GCM for a key of 32 bytes. Package cipher fails only for keys and blocks of other sizes.
+func gcm(key []byte) cipher.AEAD {
+	block, _ := aes.NewCipher(key)
+	aead, _ := cipher.NewGCM(block)
+	return aead
 }
 
 // wrapping returns the cipher that encrypts the content key for one of the receiver's keys. HKDF (RFC 5869) derives the
@@ -176,7 +166,7 @@ func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey
 	if err != nil {
 		return nil, err
 	}
-	return gcm(key)
+	return gcm(key), nil
 }
 
 // digest returns the hash that the sender signs.
@@ -257,14 +247,11 @@ func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
 		if err != nil {
 			continue
 		}
-		body, err := gcm(content)
+		piece, err := gcm(content).Open(v.sealed[:0], noNonce, v.sealed, e.bound(v.head))
 		if err != nil {
-			return nil, ErrSealed
+			break
 		}
-		if piece, err := body.Open(v.sealed[:0], noNonce, v.sealed, e.bound(v.head)); err == nil {
-			return piece, nil
-		}
-		return nil, ErrSealed
+		return piece, nil
 	}
 	return nil, ErrSealed
 }
