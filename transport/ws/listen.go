@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ func (t *Transport) acceptAll() {
 		}
 		raw, err := t.listener.Accept()
 		if err == nil {
-			from := sourceOf(raw.RemoteAddr())
+			from := remoteSource(raw)
 			c := t.handshakes.enter(raw, from, t.meets(from))
 			t.wg.Go(func() { t.receive(c) })
 			continue
@@ -44,14 +45,14 @@ func (t *Transport) acceptAll() {
 }
 
 // meets reports whether a peer has connected from the given source before, or has an address in that source.
-func (t *Transport) meets(from source) bool {
+func (t *Transport) meets(from netip.Prefix) bool {
 	for _, p := range t.sorted {
 		if at := p.met.Load(); at != nil && *at == from {
 			return true
 		}
 		for _, a := range p.config.Load().Addresses {
 			host, _, _ := transport.ParseAddress(a)
-			if ip := net.ParseIP(host); ip != nil && sourceOfIP(ip) == from {
+			if ip, err := netip.ParseAddr(host); err == nil && sourceOf(ip) == from {
 				return true
 			}
 		}
