@@ -57,25 +57,24 @@ func (e *End) Take(from string, data []byte, live bool) {
 		e.refuse(p, err)
 		return
 	}
-	h := v.header
 	piece, err := v.open(&p.in, e.exchange)
 	if err != nil {
 		e.refuse(p, fmt.Errorf("from %q: %w", p.name, err))
 		return
 	}
-	frame := p.arriving.add(h, piece)
+	frame := p.arriving.add(v.header, piece)
 	if frame == nil {
 		return
 	}
-	first := p.window.mark(h.Process, h.Number)
+	first := p.window.mark(v.Process, v.Number)
 	p.mu.Lock()
 	p.ring.heard()
-	if h.Kind == kindHello && first {
+	if v.Kind == kindHello && first {
 		p.ring.expire()
 	}
 	p.mu.Unlock()
-	if h.Kind == kindHello {
-		e.takeHello(p, h.Process, frame, live)
+	if v.Kind == kindHello {
+		e.takeHello(p, v.Process, frame, live)
 		return
 	}
 	e.setRefused(p, nil, live)
