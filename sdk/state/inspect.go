@@ -90,7 +90,7 @@ func (s *scan) readSlots(on disk, settle bool) error {
 			sl.slot, sl.fault = readSlot(f, size)
 			return nil
 		})
-		if errors.Is(err, errMissing) {
+		if errors.Is(err, fs.ErrNotExist) {
 			sl.fault = errMissing
 		} else if err != nil {
 			return err
@@ -113,24 +113,20 @@ func scanDir(on disk, dir string, settle bool) (*scan, error) {
 		}
 		return nil
 	})
-	if s.noLog = errors.Is(err, errMissing); s.noLog {
+	if s.noLog = errors.Is(err, fs.ErrNotExist); s.noLog {
 		err = nil
 	}
 	s.log = readLog(text)
 	return s, err
 }
 
-// withFile opens a file, syncs it if settle is set, calls use with the file and its size, and closes the file. It
-// returns errMissing if the file does not exist.
+// withFile opens a file, syncs it if settle is set, calls use with the file and its size, and closes the file.
 func withFile(on disk, name string, settle bool, use func(f file, size int64) error) error {
 	flag := os.O_RDONLY
 	if settle {
 		flag = os.O_RDWR
 	}
 	f, err := on.open(name, flag)
-	if errors.Is(err, fs.ErrNotExist) {
-		return errMissing
-	}
 	if err != nil {
 		return named(err)
 	}
