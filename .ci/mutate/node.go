@@ -52,7 +52,7 @@ var onNode = []mutation{
 	{"a mark omits a release that was not sent", "sdk/state/mark.go",
 		"Unsent: l.log.unsent})", "})", ledger},
 	{"a mark is not written", "sdk/state/ledger.go",
-		"	if !l.log.mark(id, round) {\n", "	if l.log.mark(id, round); round > 0 {\n", ledger},
+		"	if !l.log.mark(run, round) {\n", "	if l.log.mark(run, round); round > 0 {\n", ledger},
 	{"a line that counts as marked when the ledger is opened", "sdk/state/ledgeropen.go",
 		"			l.log.settle(*m)\n", "			l.log.settle(highWater{Head: l.log.head(l.log.seq())})\n", ledger},
 	{"claims without a signature", "sdk/trust/check.go",

@@ -194,7 +194,9 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 		return nil, err
 	}
 	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma, Unit: dpmech.Record}
-	second := ledger.Covers("the same once more", fleet.Hash(), h.name, fleet.Method.Rounds, noise)
+	again := certificate.RunID
+	again.Run = "the same once more"
+	second := ledger.Covers(again, fleet.Method.Rounds, noise)
 	if errors.Is(second, dpmech.ErrBudget) {
 		second = nil
 	} else {

@@ -92,7 +92,7 @@ func TestLedgerRollback(t *testing.T) {
 	// The rolled-back ledger continues with other reservations in place of the lost ones. The newest head then reveals
 	// that a line has changed.
 	for round := 4; round <= 9; round++ {
-		if err := l.Reserve("run", fleetA, "a", round, gauss(1, 16)); err != nil {
+		if err := l.Reserve(runID("run", fleetA, "a"), round, gauss(1, 16)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +258,7 @@ var badLines = []string{
 func FuzzReadLedger(f *testing.F) {
 	l, path := newLedger(f, limitOf(100, 1e-5, dpmech.ZCDP))
 	reserve(f, l, "run", 1, 2)
-	if err := l.Reserve("other", fleetB, "b", 3, gauss(0.1, 2.5)); err != nil {
+	if err := l.Reserve(runID("other", fleetB, "b"), 3, gauss(0.1, 2.5)); err != nil {
 		f.Fatal(err)
 	}
 	markUpTo(f, l, "run", 1)
