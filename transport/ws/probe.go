@@ -98,12 +98,9 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 		return t.explainRefusal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, endpoint.MaxHello+1))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, endpoint.MaxHello))
 	if err != nil {
-		return err
-	}
-	if len(body) > endpoint.MaxHello {
-		return fmt.Errorf("the peer's hello has more than %d bytes", endpoint.MaxHello)
+		return fmt.Errorf("the peer's hello: %w", err)
 	}
 	if err := t.cfg.CheckHello(p.name, body); err != nil {
 		return fmt.Errorf("%w: %w", errHello, err)
@@ -117,8 +114,8 @@ var errProbed = errors.New("a probe")
 // answerProbe answers a probe: it reports whether this node would accept a connection from p. It changes no state
 // except the byte counts.
 func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, endpoint.MaxHello+1))
-	if err != nil || len(body) > endpoint.MaxHello {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, endpoint.MaxHello))
+	if err != nil {
 		http.Error(w, fmt.Sprintf("want a hello of at most %d bytes", endpoint.MaxHello), http.StatusBadRequest)
 		return
 	}

@@ -137,7 +137,7 @@ func (t *Transport) Opened() <-chan string { return t.opened }
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
-	faults.CheckSame(t.cfg.Name, slices.Sorted(maps.Keys(t.peers)), peers)
+	faults.CheckSame(slices.Sorted(maps.Keys(t.peers)), peers)
 	if err := faults.Err(); err != nil {
 		return err
 	}

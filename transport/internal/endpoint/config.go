@@ -105,18 +105,15 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame records an error for each name that is in peers but not in known, or vice versa. The names in "known" are
-// those of the peers with which the node was created. name is the node's own name, which is ignored in peers.
-func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
+// CheckSame records an error unless peers has the same names as known, the sorted names of the peers with which the node
+// was created.
+func (f *Faults) CheckSame(known []string, peers []transport.Peer) {
+	var names []string
 	for _, p := range peers {
-		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {
-			f.Add("%q is not a peer of %q: the set of peers cannot change", p.Name, name)
-		}
+		names = append(names, p.Name)
 	}
-	for _, old := range known {
-		if !slices.ContainsFunc(peers, func(p transport.Peer) bool { return p.Name == old }) {
-			f.Add("peer %q is missing: the set of peers cannot change", old)
-		}
+	if slices.Sort(names); !slices.Equal(names, known) {
+		f.Add("the peers are %q, want %q: the set of peers cannot change", names, known)
 	}
 }
 

@@ -357,7 +357,7 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
 	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers)
-	faults.CheckSame(e.cfg.Name, slices.Sorted(maps.Keys(e.peers)), peers)
+	faults.CheckSame(slices.Sorted(maps.Keys(e.peers)), peers)
 	if err := faults.Err(); err != nil {
 		return err
 	}
