@@ -46,10 +46,7 @@ func start(p Program, mark string) (*process, error) {
 	cmd.Dir = p.Dir
 	cmd.SysProcAttr = ownGroup()
 	cmd.Env = append(environment(p.Environment), mark)
-	out := &process{
-		cmd: cmd, mark: mark,
-		read: make(chan struct{}), exited: make(chan struct{}), over: make(chan struct{}),
-	}
+	out := &process{cmd: cmd, mark: mark, read: make(chan struct{}), exited: make(chan struct{}), over: make(chan struct{})}
 	var errs [3]error
 	out.in, errs[0] = cmd.StdinPipe()
 	out.out, errs[1] = cmd.StdoutPipe()

@@ -58,14 +58,8 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	if m.node != nil {
 		return nil, fmt.Errorf("mem: member %q is already open", name)
 	}
-	e := &node{
-		net:      n,
-		name:     name,
-		maxFrame: cmp.Or(n.MaxFrame, endpoint.DefaultMaxFrame),
-		inbox:    endpoint.NewInbox(),
-		room:     make(map[string]chan struct{}),
-		opened:   make(chan string, min(len(n.members), 64)),
-	}
+	e := &node{net: n, name: name, maxFrame: cmp.Or(n.MaxFrame, endpoint.DefaultMaxFrame), inbox: endpoint.NewInbox(),
+		room: make(map[string]chan struct{}), opened: make(chan string, min(len(n.members), 64))}
 	e.ctx, e.close = context.WithCancel(context.Background())
 	m.node = e
 	for from := range m.missed {

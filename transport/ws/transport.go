@@ -99,14 +99,8 @@ func build(cfg Config) (*Transport, error) {
 		dialer: proxy.New(cfg.Proxy, cfg.dial),
 	}
 	for _, c := range cfg.Peers {
-		p := &peer{
-			name:   c.Name,
-			own:    cfg.Key,
-			out:    make(chan []byte),
-			redial: make(chan struct{}, 1),
-			turn:   make(chan struct{}, 1),
-			status: transport.PeerStatus{Name: c.Name},
-		}
+		p := &peer{name: c.Name, own: cfg.Key, out: make(chan []byte), redial: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+			status: transport.PeerStatus{Name: c.Name}}
 		p.configure(c)
 		t.peers[c.Name] = p
 		t.sorted = append(t.sorted, p)

@@ -146,15 +146,9 @@ func NewEnd(cfg Config, line Line) *End {
 		inbox: endpoint.NewInbox(), opened: make(chan string, 4*len(cfg.Peers)), finish: func() {},
 	}
 	for _, c := range cfg.Peers {
-		p := &peer{
-			name:   c.Name,
-			out:    newEdge(cfg.Run, cfg.Name, c.Name),
-			in:     newEdge(cfg.Run, c.Name, cfg.Name),
-			turn:   make(chan struct{}, 1),
-			hello:  make(chan struct{}, 1),
-			ring:   ring{repeatMin: cfg.RepeatMin, repeatMax: cfg.RepeatMax},
-			status: transport.PeerStatus{Name: c.Name},
-		}
+		p := &peer{name: c.Name, out: newEdge(cfg.Run, cfg.Name, c.Name), in: newEdge(cfg.Run, c.Name, cfg.Name),
+			turn: make(chan struct{}, 1), hello: make(chan struct{}, 1), status: transport.PeerStatus{Name: c.Name},
+			ring: ring{repeatMin: cfg.RepeatMin, repeatMax: cfg.RepeatMax}}
 		p.setKeys(c.Keys)
 		e.peers[c.Name], e.byTag[hex.EncodeToString(p.in.fromTag[:])] = p, p
 		e.sorted = append(e.sorted, p)
