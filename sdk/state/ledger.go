@@ -14,13 +14,11 @@ import (
 // Ledger is the lifetime account of one data set on a device, in a file outside the state of any run. It records every
 // release of every run before the release is made.
 //
-// The file has one JSON object for each line: a header, then reservations, each with the SHA-256 of the previous line,
-// so that any change is detected. Until the ledger is closed, zeros follow as room for further lines. The high-water
-// mark, a small separate file (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the
-// [dpmech.Head] of the line that was newest when the mark was written. A ledger that was cut off, or restored from an
-// old copy, does not contain that head and is rejected. A crash leaves at most one reservation too many. If ledger and
-// mark are restored together, only a later head stored elsewhere, such as in the node's state, reveals the rollback:
-// see [Ledger.CheckHead].
+// The file has one JSON object for each line: a header, then reservations. The high-water mark, a small separate file
+// (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the [dpmech.Head] of the line that
+// was newest when the mark was written. A ledger that was cut off, or restored from an old copy, does not contain that
+// head and is rejected. If ledger and mark are restored together, only a later head stored elsewhere, such as in the
+// node's state, reveals the rollback: see [Ledger.CheckHead].
 //
 // One process at a time can open a ledger. A Ledger is safe for concurrent use. After a failed write or sync every
 // further reservation and mark fails until the ledger is opened again.

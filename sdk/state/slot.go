@@ -19,9 +19,8 @@ import (
 //	magic "SPADEslt" | version uint32 | note length uint32 | round uint64 | state length uint64 | state | note | SHA-256
 //
 // in little-endian order. The digest covers everything before it; room for longer states follows. Later versions keep
-// the header and the place of the digest, so that an older build does not mistake a newer slot for a damaged slot. A
-// new state overwrites the older of the two states in place. One sync suffices, because a mix of old and new bytes does
-// not match its SHA-256. No release is sent before that sync, and the file with the newest state is untouched.
+// the header and the place of the digest, so that an older build does not mistake a newer slot for a damaged slot. One
+// sync suffices, because a mix of old and new bytes does not match its SHA-256.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1
