@@ -300,8 +300,8 @@ func FuzzReadLedger(f *testing.F) {
 				t.Fatalf("unsent %v of %d with mark %+v", b.unsent, b.seq(), m)
 			}
 			for _, line := range b.lines[1:] {
-				if marked := b.marked(line.id); marked > b.spent.Last(line.id) {
-					t.Fatalf("%v is marked up to %d, and ends with %d", line.id, marked, b.spent.Last(line.id))
+				if marked := b.marked(line.RunID); marked > b.spent.Last(line.RunID) {
+					t.Fatalf("%v is marked up to %d, and ends with %d", line.RunID, marked, b.spent.Last(line.RunID))
 				}
 			}
 		}
@@ -311,7 +311,7 @@ func FuzzReadLedger(f *testing.F) {
 		}
 		again := append(h, '\n')
 		for seq := 1; seq <= b.seq(); seq++ {
-			line, err := b.line(seq, reserved(b.lines[seq].id, b.lines[seq].round, b.lines[seq].g))
+			line, err := b.line(seq, entry{reservation: &b.lines[seq].reservation})
 			if err != nil {
 				t.Fatal(err)
 			}
