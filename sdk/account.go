@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"encoding/hex"
 	"fmt"
 	"sync"
 
@@ -12,9 +13,7 @@ import (
 // is not private.
 type account struct {
 	ledger *state.Ledger // nil: only this run's releases are counted
-	run    string
-	fleet  [32]byte
-	member string
+	run    dpmech.RunID
 	cost   dpmech.Gaussian // the clip and noise of each release with data, which determine its cost
 	rounds int             // planned rounds with data
 	whole  bool            // true once all rounds are charged, because this device replaced a lost device
@@ -29,7 +28,7 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 	if f.Privacy.NonPrivate {
 		return nil, nil
 	}
-	a := &account{ledger: ledger, run: f.Run, fleet: hash, member: member, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
+	a := &account{ledger: ledger, run: dpmech.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
 	a.reserved, a.marked = a.inLedger()
 	var err error
 	a.filter, err = dpmech.NewFilter(f.Privacy.Limit())
@@ -41,7 +40,7 @@ func (a *account) covers() error {
 	if a == nil || a.ledger == nil {
 		return nil
 	}
-	return a.ledger.Covers(a.run, a.fleet, a.member, a.rounds, a.cost)
+	return a.ledger.Covers(a.run, a.rounds, a.cost)
 }
 
 // inLedger returns this run's last reserved and last marked rounds in the ledger, or zeros without a ledger.
@@ -49,7 +48,7 @@ func (a *account) inLedger() (reserved, marked int) {
 	if a == nil || a.ledger == nil {
 		return 0, 0
 	}
-	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
+	return a.ledger.Last(a.run), a.ledger.Marked(a.run)
 }
 
 // load restores a stored filter. head is the ledger's position when the filter was stored, or empty if the node had no
@@ -62,7 +61,7 @@ func (a *account) load(filter []byte, head string) (err error) {
 		return err
 	}
 	for round := 1; round <= a.filter.Last(); round++ {
-		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
+		if err := a.ledger.Reserve(a.run, round, a.cost); err != nil {
 			return fmt.Errorf("sdk: release %d was made before the run had a ledger, and now cannot be charged to "+
 				"the ledger: %w", round, err)
 		}
@@ -108,7 +107,7 @@ func (a *account) reserve(round int) error {
 			return fmt.Errorf("sdk: release %d was not made: another node with the same name has already charged the "+
 				"release to the ledger: %w", round, state.ErrRollback)
 		}
-		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
+		if err := a.ledger.Reserve(a.run, round, a.cost); err != nil {
 			return fmt.Errorf("sdk: release %d was not made: %w", round, err)
 		}
 	}
@@ -123,7 +122,7 @@ func (a *account) mark(round int) error {
 	if a == nil || a.ledger == nil || round < 1 || a.whole {
 		return nil
 	}
-	if err := a.ledger.Mark(a.run, a.fleet, a.member, round); err != nil {
+	if err := a.ledger.Mark(a.run, round); err != nil {
 		return fmt.Errorf("sdk: release %d was not sent, because the ledger could not mark the release as sent: %w",
 			round, err)
 	}

@@ -31,7 +31,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 			n.status.Recovered))
 	}
 	about := dpmech.About{
-		RunID:     dpmech.RunID{Run: n.cfg.Fleet.Run, Fleet: hex.EncodeToString(n.hash[:]), Member: n.cfg.Name},
+		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil, Sampler: dpmech.Sampler,
 		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
 		ConditionalOn: conditions, EndedAfter: n.status.End, TookOverAfter: n.status.Recovered,

@@ -25,11 +25,11 @@ func TestCheck(t *testing.T) {
 	f := privateRing()
 	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}
 	for round := range 2 {
-		if err := own.Reserve(f.Run, f.Hash(), "a", round+1, g); err != nil {
+		if err := own.Reserve(runID(f.Run, f.Hash(), "a"), round+1, g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(own.Mark(f.Run, f.Hash(), "a", 2), own.Close()); err != nil {
+	if err := errors.Join(own.Mark(runID(f.Run, f.Hash(), "a"), 2), own.Close()); err != nil {
 		t.Fatal(err)
 	}
 	ledger, err := state.ReadLedger(path)

@@ -218,7 +218,7 @@ func TestLiesCostNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if last, seq := ledger.Last(f.Run, f.Hash(), "a"), ledger.Head().Seq; last != rounds || seq != run*rounds {
+				if last, seq := ledger.Last(runID(f.Run, f.Hash(), "a")), ledger.Head().Seq; last != rounds || seq != run*rounds {
 					t.Errorf("run %d: release %d is the last in the ledger, of %d lines; want %d of %d", run, last, seq, rounds,
 						run*rounds)
 				}

@@ -329,7 +329,7 @@ func TestBudgets(t *testing.T) {
 	}
 	// Let another run spend half of the budget that this run needs.
 	for round := 1; round <= 6; round++ {
-		if err := ledger.Reserve("another", f.Hash(), "a", round,
+		if err := ledger.Reserve(runID("another", f.Hash(), "a"), round,
 			dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func (n *Node) checkpoint() error {
 	if err != nil {
 		return err
 	}
-	c := l.Plan(f.Run, n.hash, n.cfg.Name, f.Method.Rounds, f.Privacy.Gaussian())
+	c := l.Plan(n.account.run, f.Method.Rounds, f.Privacy.Gaussian())
 	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, n.claims.Epoch, head, c)
 	n.claims.Checkpoint = e.Append(nil)
 	return nil

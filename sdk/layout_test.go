@@ -54,7 +54,7 @@ var mayImport = map[string][]string{
 	"sdk/monitor":   {"sdk", "sdk/losses", "sdk/signed", "sdk/state", "dpmech"},
 	"sdk/fleetfile": {"dpmech", "sdk", "sdk/adapter", "sdk/regular", "sdk/scorer", "sdk/state", "sdk/wire", "transport", "zoest"},
 	"sdk/builtin":   {"sdk", "sdk/fleetfile", "sdk/task", "sdk/wire"},
-	"sdk/broker":    {"sdk/fleetfile"},
+	"sdk/broker":    {"sdk/fleetfile", "transport"},
 	"sdk/device":    {"dpmech", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "transport"},
 	"sdk/sim":       {"sdk/admm", "zoest", "zoest/rng"},
 	"tinytest": {"sdk", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",

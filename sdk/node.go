@@ -137,8 +137,7 @@ func New(cfg Config) (*Node, error) {
 			}
 		}
 	}
-	logger := cmp.Or(cfg.Logger, slog.Default())
-	n.log = slog.New(transport.Limited(logger.Handler())).With("node", cfg.Name, "run", cfg.Fleet.Run)
+	n.log = transport.Limited(cmp.Or(cfg.Logger, slog.Default())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}

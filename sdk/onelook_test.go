@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -97,7 +98,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	}
 	check := func(when string, lines, marked int) {
 		t.Helper()
-		if seq, got := ledger.Head().Seq, ledger.Marked(f.Run, f.Hash(), "b"); seq != lines || got != marked {
+		if seq, got := ledger.Head().Seq, ledger.Marked(runID(f.Run, f.Hash(), "b")); seq != lines || got != marked {
 			t.Errorf("%s: %d lines, marked up to %d, want %d and %d", when, seq, got, lines, marked)
 		}
 	}
@@ -108,7 +109,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	}
 
 	// Simulate a crash after the ledger entry.
-	if err := ledger.Reserve(f.Run, f.Hash(), "b", 1, g); err != nil {
+	if err := ledger.Reserve(runID(f.Run, f.Hash(), "b"), 1, g); err != nil {
 		t.Fatal(err)
 	}
 	reopen()
@@ -182,7 +183,7 @@ func TestReservationWithoutStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
-	if err := ledger.Reserve(f.Run, f.Hash(), "a", 1,
+	if err := ledger.Reserve(runID(f.Run, f.Hash(), "a"), 1,
 		dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
 		t.Fatal(err)
 	}
@@ -192,8 +193,8 @@ func TestReservationWithoutStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, []*sdk.Node{n})
-	if last, marked := ledger.Last(f.Run, f.Hash(), "a"),
-		ledger.Marked(f.Run, f.Hash(), "a"); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
+	if last, marked := ledger.Last(runID(f.Run, f.Hash(), "a")),
+		ledger.Marked(runID(f.Run, f.Hash(), "a")); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
 		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
 	}
 	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the state of this release is lost") {
@@ -244,7 +245,7 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	if err := n.Run(ctx); !errors.Is(err, state.ErrRollback) {
 		t.Errorf("a node without its past: %v", err)
 	}
-	last, marked := ledger.Last(f.Run, f.Hash(), "b"), ledger.Marked(f.Run, f.Hash(), "b")
+	last, marked := ledger.Last(runID(f.Run, f.Hash(), "b")), ledger.Marked(runID(f.Run, f.Hash(), "b"))
 	if last < 1 || marked != last { // a neighbor may have received release 2
 		t.Errorf("release %d is charged, and %d marked", last, marked)
 	}
@@ -265,14 +266,14 @@ func TestReplacedDeviceStartsAgain(t *testing.T) {
 		defer stop()
 		open := tinytest.MemStore()
 		cfg := left(tinytest.CrashAt(open, 1), path) // the process crashes after it stores its starting point
-		run, hash, rounds := cfg.Fleet.Run, cfg.Fleet.Hash(), cfg.Fleet.Method.Rounds
+		id, rounds := runID(cfg.Fleet.Run, cfg.Fleet.Hash(), "a"), cfg.Fleet.Method.Rounds
 		for round := 1; round <= 6; round++ {
-			if err := cfg.Ledger.Reserve(run, hash, "a", round,
+			if err := cfg.Ledger.Reserve(id, round,
 				dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := cfg.Ledger.Mark(run, hash, "a", 5); err != nil {
+		if err := cfg.Ledger.Mark(id, 5); err != nil {
 			t.Fatal(err)
 		}
 		n, err := sdk.New(cfg)
@@ -301,7 +302,7 @@ func TestReplacedDeviceStartsAgain(t *testing.T) {
 		if err := n.Run(ctx); !errors.Is(err, context.Canceled) || n.Status().Recovered != 4 || n.Status().Round < 6 {
 			t.Errorf("%+v, %v", n.Status(), err)
 		}
-		marked, last := cfg.Ledger.Marked(run, hash, "a"), cfg.Ledger.Last(run, hash, "a")
+		marked, last := cfg.Ledger.Marked(id), cfg.Ledger.Last(id)
 		if marked != rounds || last != rounds || cfg.Ledger.Head().Seq != rounds {
 			t.Errorf("release %d is marked of %d in %d lines, want %d", marked, last, cfg.Ledger.Head().Seq, rounds)
 		}
@@ -310,4 +311,8 @@ func TestReplacedDeviceStartsAgain(t *testing.T) {
 			t.Errorf("%+v, %v", c, err)
 		}
 	})
+}
+
+func runID(run string, fleet [32]byte, member string) dpmech.RunID {
+	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }

@@ -208,7 +208,7 @@ func TestTakeoverFromLiars(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = n.Run(ctx)
-				charged := cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a")
+				charged := cfg.Ledger.Last(runID("test", cfg.Fleet.Hash(), "a"))
 				saved, _ := cfg.Store.Load()
 				want, entry := c.plain, c.entry
 				if keys {
@@ -261,7 +261,7 @@ func TestTakeoverChargesFirst(t *testing.T) {
 			t.Errorf("%v, want a crash", err)
 		}
 		last := func() (reserved, marked int) {
-			return cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a"), cfg.Ledger.Marked("test", cfg.Fleet.Hash(), "a")
+			return cfg.Ledger.Last(runID("test", cfg.Fleet.Hash(), "a")), cfg.Ledger.Marked(runID("test", cfg.Fleet.Hash(), "a"))
 		}
 		if reserved, marked := last(); reserved != rounds || marked != rounds {
 			t.Errorf("charged %d releases and marked %d, want %d", reserved, marked, rounds)
@@ -308,7 +308,7 @@ func TestTakeoverWaits(t *testing.T) {
 		defer cancel()
 		err = n.Run(ctx)
 		saved, _ := cfg.Store.Load()
-		if !errors.Is(err, context.DeadlineExceeded) || len(saved) > 0 || cfg.Ledger.Last("test", cfg.Fleet.Hash(), "a") > 0 {
+		if !errors.Is(err, context.DeadlineExceeded) || len(saved) > 0 || cfg.Ledger.Last(runID("test", cfg.Fleet.Hash(), "a")) > 0 {
 			t.Errorf("%v, %d states", err, len(saved))
 		}
 		if want := []string{"b", "c"}; len(told) != 1 || !slices.Equal(told[0], want) ||

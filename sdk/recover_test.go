@@ -329,7 +329,7 @@ func (w *wreck) checkCertificate(out outcome) {
 	}
 	defer l.Close()
 	lifetime := l.Lifetime(1e-5)
-	if got := l.Last(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[w.lost]); got != w.fleet.Method.Rounds ||
+	if got := l.Last(runID(w.fleet.Run, w.fleet.Hash(), w.fleet.Members[w.lost])); got != w.fleet.Method.Rounds ||
 		spare.node.Spend().Rho != w.fleet.Rho() || lifetime.Rho != w.fleet.Rho() {
 		w.t.Errorf("seed %d: the ledger ends with round %d and rho %v, the run has spent %v, want %v", w.seed, got,
 			lifetime.Rho,

@@ -24,8 +24,7 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 	case u.Scheme == "ws":
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path: connections without TLS are not supported", s)
 	case strings.Count(s, "://") > 1 || strings.HasSuffix(u.Host, ":"):
-		return "", "", fmt.Errorf("address %q: want exactly one scheme and a port after the colon, "+
-			"as in wss://host:port/path", s)
+		return "", "", fmt.Errorf("address %q: want exactly one scheme and a port after the colon, as in wss://host:port/path", s)
 	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment != "" || errIP != nil && strings.ContainsAny(host, ": ,;%"):
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path or host:port", s)
 	case ip.IsUnspecified():
@@ -43,6 +42,21 @@ func AddressURL(s string) string {
 		return "wss://" + s
 	}
 	return s
+}
+
+// CheckBroker returns an error if address is not a valid URL for a broker of the given kind, "nats" or "mqtt", which is
+// also the scheme of its URLs without TLS. The error omits the address, which may contain a password.
+func CheckBroker(kind, address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		u = new(url.URL)
+	}
+	bare := strings.Trim(u.Path, "/") == ""
+	schemes := map[string]bool{"wss": true, "ws": true, "tls": bare, kind: bare}
+	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || !schemes[u.Scheme] {
+		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)", kind)
+	}
+	return nil
 }
 
 // CheckProxy returns an error unless u is a valid proxy URL: "http://host:port" or "https://host:port", with an

@@ -39,3 +39,16 @@ func TestParseAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckBroker checks that CheckBroker accepts only URLs for the given kind of broker, and that its error contains no
+// password.
+func TestCheckBroker(t *testing.T) {
+	for text, good := range map[string]bool{"tls://h": true, "mqtt://h:1": true, "wss://h/mqtt": true, "ws://h": true,
+		"tls://h/path": false, "nats://h": false, "https://joe:hidden@h": false, "wss://": false, "tls://h?x": false, "%": false,
+		"tls://joe:hidden@h:x": false, "": false} {
+		err := transport.CheckBroker("mqtt", text)
+		if (err == nil) != good || err != nil && strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -23,3 +23,11 @@ func Example() {
 	// gateway-3.example gateway-3.example:7443 <nil>
 	// address "http://gateway-3.example/": want wss://host:port/path or host:port
 }
+
+func ExampleCheckBroker() {
+	fmt.Println(transport.CheckBroker("nats", "tls://broker.example:4222"))
+	fmt.Println(transport.CheckBroker("mqtt", "https://joe:secret@broker.example"))
+	// Output:
+	// <nil>
+	// is not of the form tls://host:port or wss://host:port/path (without TLS: mqtt:// or ws://)
+}

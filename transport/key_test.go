@@ -29,8 +29,8 @@ func TestParseKeyErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", `does not begin with "ed25519:"`},
 		{strings.TrimPrefix(good, keyPrefix), `does not begin with "ed25519:"`},
-		{good + "=", "has 44 characters"},
-		{good[:len(good)-1], "has 42 characters"},
+		{good + "=", "illegal base64"},
+		{good[:len(good)-1], "31 bytes"},
 		{good[:len(good)-1] + "\n", "31 bytes"},      // the decoder skips line breaks
 		{good[:len(good)-1] + "/", "illegal base64"}, // bits beyond the last byte
 		{keyPrefix + strings.Repeat("A", 43), "small order"},

@@ -30,11 +30,16 @@ const (
 	logKinds = 1 << 10          // if there are more kinds, lines are counted by message alone, without the peer
 )
 
-// Limited returns a handler that passes log lines to h, which must not be nil, and limits their number, so that other
-// members cannot fill the disk through the log of a node or its transport. For each message and peer, it passes the
-// first hundred lines and then one line every 30 seconds, with the number of dropped lines in the attribute "left_out".
-// Lines at level Debug are not limited.
-func Limited(h slog.Handler) slog.Handler { return limited{h, &lines{kinds: map[string]*allowance{}}} }
+// Limited returns a logger that passes lines to l and limits their number, so that other members cannot fill the disk
+// through the log of a node or its transport. For each message and peer, it passes the first hundred lines and then one
+// line every 30 seconds, with the number of dropped lines in the attribute "left_out". Lines at level Debug are not
+// limited. If l is nil, the result discards all lines.
+func Limited(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(limited{l.Handler(), &lines{kinds: map[string]*allowance{}}})
+}
 
 type limited struct {
 	slog.Handler

@@ -192,7 +192,9 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 		return nil, err
 	}
 	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma, Unit: dpmech.Record}
-	second := ledger.Covers("the same once more", fleet.Hash(), h.name, fleet.Method.Rounds, noise)
+	again := certificate.RunID
+	again.Run = "the same once more"
+	second := ledger.Covers(again, fleet.Method.Rounds, noise)
 	err = errors.Join(ledger.Verify(certificate), ledger.Close())
 	if err == nil && !errors.Is(second, dpmech.ErrBudget) {
 		err = fmt.Errorf("%s: the ledger did not refuse the second study: error is %v, want dpmech.ErrBudget", h.name, second)

@@ -90,7 +90,7 @@ func (w *audited) gaussian(round int) dpmech.Gaussian {
 func (w *audited) reserve(t testing.TB, run string, from, to int) {
 	t.Helper()
 	for round := from; round <= to; round++ {
-		if err := w.ledger.Reserve(run, w.fleet.Hash(), "b", round, w.gaussian(round)); err != nil {
+		if err := w.ledger.Reserve(runID(run, w.fleet.Hash(), "b"), round, w.gaussian(round)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,9 +144,8 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hash := w.fleet.Hash()
 	c, err := dpmech.NewCertificate(dpmech.About{
-		RunID:   dpmech.RunID{Run: w.fleet.Run, Fleet: hex.EncodeToString(hash[:]), Member: "b"},
+		RunID:   runID(w.fleet.Run, w.fleet.Hash(), "b"),
 		Sampler: dpmech.Sampler, Cooldown: w.fleet.Method.Cooldown,
 		ConditionalOn: []string{"preprocessing given in the fleet file, fitted on the public cohort of 2019"},
 	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta), levels...)
@@ -189,4 +188,8 @@ func reread(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 		t.Fatal(err)
 	}
 	return back
+}
+
+func runID(run string, fleet [32]byte, member string) dpmech.RunID {
+	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }

@@ -1,13 +1,16 @@
 package broker
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
+	"os"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 func init() {
@@ -96,33 +99,53 @@ func (t *TLS) check(kind, address, dir string) error {
 	}
 	var errs []error
 	if (t.Certificate == "") != (t.CertificateKey == "") {
-		errs = append(errs, errors.New("transport has only one of certificate_file and certificate_key_file, want "+
-			"both or neither"))
+		errs = append(errs, errors.New("transport has only one of certificate_file and certificate_key_file, want both or neither"))
 	}
 	if err := Check(kind, address); err != nil {
 		errs = append(errs, fmt.Errorf("transport.%s %w", kind, err))
 	} else if u, _ := url.Parse(address); t.Certificate+t.CA != "" && u.Scheme != "tls" && u.Scheme != "wss" {
-		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, because transport has "+
-			"certificates", kind, u.Scheme))
+		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, because transport has certificates", kind, u.Scheme))
 	}
 	return errors.Join(errs...)
 }
 
-// Check returns an error if address is not a valid URL for a broker of the given kind, "nats" or "mqtt". The error
-// omits the address, which may contain a password.
+// Check is [transport.CheckBroker] for an address in a file, which must not contain a user name.
 func Check(kind, address string) error {
-	u, err := url.Parse(address)
-	if err != nil {
-		u = new(url.URL)
+	if err := transport.CheckBroker(kind, address); err != nil {
+		return err
 	}
-	bare := strings.Trim(u.Path, "/") == ""
-	schemes := map[string]bool{"wss": true, "ws": true, "tls": bare, kind: bare}
-	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || !schemes[u.Scheme] {
-		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)", kind)
-	}
-	if u.User != nil {
+	if u, _ := url.Parse(address); u.User != nil {
 		return errors.New("contains a user name: put the user name and password into a file, and give its path in a " +
 			"field such as user_file")
 	}
 	return nil
+}
+
+// Config returns the TLS configuration from the files. It fails if anyone but the owner may read the file of the
+// certificate's key. Config reports all errors at once, each with the name of its field in the node file.
+func (t *TLS) Config() (*tls.Config, error) {
+	cfg := new(tls.Config)
+	var errs []error
+	if t.CertificateKey != "" {
+		_, err := fleetfile.ReadSecret(t.CertificateKey, "certificate key file")
+		if err == nil {
+			var pair tls.Certificate
+			pair, err = tls.LoadX509KeyPair(t.Certificate, t.CertificateKey)
+			cfg.Certificates = []tls.Certificate{pair}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("transport.certificate_key_file: %w", err))
+		}
+	}
+	if t.CA != "" {
+		cfg.RootCAs = x509.NewCertPool()
+		text, err := os.ReadFile(t.CA)
+		if err == nil && !cfg.RootCAs.AppendCertsFromPEM(text) {
+			err = fmt.Errorf("%s has no PEM certificate", t.CA)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("transport.ca_file: %w", err))
+		}
+	}
+	return cfg, errors.Join(errs...)
 }

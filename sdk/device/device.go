@@ -115,13 +115,12 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, config := "", (*tls.Config)(nil)
+	d := &Device{File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
 	if file.Metrics != nil {
-		if token, config, err = file.Metrics.Open(); err != nil {
+		if d.token, d.tls, err = file.Metrics.Open(); err != nil {
 			return nil, err
 		}
 	}
-	d := &Device{token: token, tls: config, File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
 	d.current.Store(fleet)
 	return d, nil
 }
@@ -165,8 +164,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
 	}
 	if d.Noise != nil && !d.fleet.Privacy.NonPrivate {
-		number := slices.Index(d.fleet.Members, d.File.Name)
-		cfg.Noise = d.Noise(number, func() int { return d.node.Status().Round })
+		cfg.Noise = d.Noise(slices.Index(d.fleet.Members, d.File.Name), func() int { return d.node.Status().Round })
 	}
 	if d.store, err = state.Open(d.File.State); err != nil {
 		return nil, err

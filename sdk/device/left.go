@@ -170,8 +170,7 @@ func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) 
 	}
 	if hash := fleet.Fleet.Hash(); kept.Fleet != hash || kept.Member != file.Name {
 		return nil, fmt.Errorf("%w: %s has the model of %q in the fleet with hash %x, want the model of %q in the "+
-			"fleet with hash %x, as in the node file",
-			ErrOtherState, file.State, kept.Member, kept.Fleet[:8], file.Name, hash[:8])
+			"fleet with hash %x, as in the node file", ErrOtherState, file.State, kept.Member, kept.Fleet[:8], file.Name, hash[:8])
 	}
 	kept.Model = fleet.Fleet.Model(kept.Model, kept.Round, kept.End, kept.Early)
 	return kept, nil

@@ -31,11 +31,11 @@ func TestNotifier(t *testing.T) {
 			os.Getenv("WATCHDOG_USEC") != "" {
 			t.Errorf("notifier %+v", n)
 		}
-		n.send("READY=1", "STATUS=x")
+		n.send("READY=1")
 		n.setStatus("one")
 		n.setStatus("one")
 		n.setStatus("two")
-		for _, want := range []string{"READY=1\nSTATUS=x", "STATUS=one", "STATUS=two"} {
+		for _, want := range []string{"READY=1", "STATUS=one", "STATUS=two"} {
 			if got := m.next(t, time.Minute); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}

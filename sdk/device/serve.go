@@ -111,7 +111,7 @@ func (d *Device) report(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		st := d.monitor.Status()
-		d.manager.setStatus(d.prefix() + Summary(&st))
+		d.manager.setStatus(d.prefix() + st.Progress() + ", " + Activity(&st))
 		if w := d.manager.watchdog; w > 0 && st.Stalled < w.Seconds()/2 {
 			d.manager.send("WATCHDOG=1")
 		}
@@ -121,11 +121,6 @@ func (d *Device) report(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-}
-
-// Summary returns a one-line description of a node's state.
-func Summary(s *monitor.Status) string {
-	return s.Progress() + ", " + Activity(s)
 }
 
 // Activity returns a description of what a node is doing.
@@ -192,8 +187,8 @@ func newNotifier() *notifier {
 	return n
 }
 
-// send sends assignments such as "READY=1" in one datagram.
-func (n *notifier) send(assignments ...string) {
+// send sends an assignment such as "READY=1".
+func (n *notifier) send(assignment string) {
 	if n.socket == "" {
 		return
 	}
@@ -201,7 +196,7 @@ func (n *notifier) send(assignments ...string) {
 	if err != nil {
 		return
 	}
-	_, _ = conn.Write([]byte(strings.Join(assignments, "\n")))
+	_, _ = conn.Write([]byte(assignment))
 	_ = conn.Close()
 }
 

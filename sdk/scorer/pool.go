@@ -87,8 +87,7 @@ func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 // NaN. If every loss is NaN, Losses fails with the error of the first query.
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
-		return fmt.Errorf("scorer: found %d queries and room for %d losses, want equal numbers",
-			len(queries), len(losses))
+		return fmt.Errorf("scorer: found %d queries and room for %d losses, want equal numbers", len(queries), len(losses))
 	}
 	either, cancel := context.WithCancel(ctx) // ends with the caller's context or with Close
 	defer cancel()

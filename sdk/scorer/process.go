@@ -30,13 +30,11 @@ type process struct {
 	errors tail
 	read   chan struct{} // closed when no goroutine reads the field out any more
 	exited chan struct{} // closed when the process has ended
-	killed chan struct{} // closed when this package killed the process
 	over   chan struct{} // closed when the process and its goroutines are gone
 	mark   string        // variable in the environment of the process and its children
 
 	unfinished int // number of bytes of an incomplete message; known when the channel read is closed
 
-	once sync.Once  // for closing the channel killed
 	mu   sync.Mutex // guards the field gone
 	gone bool       // the process has been waited for, so its ID may now belong to another process
 }
@@ -48,10 +46,7 @@ func start(p Program, mark string) (*process, error) {
 	cmd.Dir = p.Dir
 	cmd.SysProcAttr = ownGroup()
 	cmd.Env = append(environment(p.Environment), mark)
-	out := &process{
-		cmd: cmd, mark: mark,
-		read: make(chan struct{}), exited: make(chan struct{}), killed: make(chan struct{}), over: make(chan struct{}),
-	}
+	out := &process{cmd: cmd, mark: mark, read: make(chan struct{}), exited: make(chan struct{}), over: make(chan struct{})}
 	var errs [3]error
 	out.in, errs[0] = cmd.StdinPipe()
 	out.out, errs[1] = cmd.StdoutPipe()
@@ -114,7 +109,6 @@ func (p *process) signal(signal syscall.Signal) {
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	_ = p.cmd.Process.Kill() // needed on systems without process groups
-	p.once.Do(func() { close(p.killed) })
 	p.in.Close()
 }
 
@@ -139,23 +133,15 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-// left waits until the process has ended or has been killed, and then until its goroutines have ended. It returns false
-// if the system cannot kill the process, for example while the process waits for a disk.
+// left waits until a process that was asked to end or killed is gone, with its goroutines. It returns false if the system
+// cannot kill the process, for example while the process waits for a disk.
 func (p *process) left() bool {
 	select {
-	case <-p.exited:
-	case <-p.killed:
+	case <-p.over:
+		return true
+	case <-time.After(2*grace + limbo): // end waits twice for the grace time before it kills the process
+		return false
 	}
-	select {
-	case <-p.over: // the process and its goroutines are gone
-	case <-time.After(limbo):
-		select {
-		case <-p.exited:
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // lost returns an error about a process that no longer reads or writes. The error reports how the process ended or, if

@@ -229,13 +229,9 @@ func (w *worker) greet(h hello) error {
 	if w.first == (hello{}) {
 		w.first, w.dim, w.samples = h, int(h.Dim), int(h.Samples)
 	}
-	if h.Adapter != w.first.Adapter {
-		return fmt.Errorf("has sent a hello with the adapter %.200q, want %.200q as in the first hello",
-			h.Adapter, w.first.Adapter)
-	}
-	if h != w.first {
-		return fmt.Errorf("has sent a hello with dim %d and samples %d, want dim %d and samples %d as in the first "+
-			"hello", h.Dim, h.Samples, w.first.Dim, w.first.Samples)
+	if f := w.first; h != f {
+		return fmt.Errorf("has sent a hello with dim %d, samples %d and adapter %.200q, want dim %d, samples %d and adapter %.200q as in "+
+			"the first hello", h.Dim, h.Samples, h.Adapter, f.Dim, f.Samples, f.Adapter)
 	}
 	w.serving++
 	return nil

@@ -201,8 +201,7 @@ func (d *Dir) Save(r Record) error {
 		return d.err
 	}
 	if err := d.save(r); err != nil {
-		d.err = fmt.Errorf("%w (saving round %d; the store in %s accepts no more saves until it is opened again)",
-			err, r.Round, d.dir)
+		d.err = fmt.Errorf("%w (saving round %d; the store in %s accepts no more saves until it is opened again)", err, r.Round, d.dir)
 		return d.err
 	}
 	return nil
@@ -221,7 +220,6 @@ func (d *Dir) save(r Record) error {
 	}
 	i := r.Round & 1
 	f := d.slots[i]
-	d.whole[i] = false
 	digest, err := writeSlot(f, r)
 	if err == nil {
 		err = f.sync()
@@ -260,7 +258,7 @@ func (d *Dir) append(r Record, digest [sha256.Size]byte) error {
 
 // Close implements [Store]. It syncs the log and releases the lock.
 func (d *Dir) Close() error {
-	if d.lock == nil && d.log == nil {
+	if d.log == nil {
 		return nil
 	}
 	var err error

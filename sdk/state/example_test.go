@@ -80,11 +80,12 @@ func ExampleLedger() {
 	fleet := sha256.Sum256([]byte("the fleet file"))
 	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
 	for _, run := range []string{"tuning", "final"} {
+		id := dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3"}
 		filter, _ := dpmech.NewFilter(nil)
 		for round := 1; round <= 10; round++ {
 			err := filter.Check(round, g)
 			if err == nil {
-				err = ledger.Reserve(run, fleet, "clinic-3", round, g)
+				err = ledger.Reserve(id, round, g)
 			}
 			if err == nil {
 				err = filter.Reserve(round, g)
@@ -94,7 +95,6 @@ func ExampleLedger() {
 				return
 			}
 		}
-		id := dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3"}
 		about := dpmech.About{RunID: id, Sampler: "exact"}
 		cert, err := dpmech.NewCertificate(about, 1e-5, filter, ledger.Lifetime(1e-5))
 		if err != nil {

@@ -68,52 +68,48 @@ func (e *headEntry) check() error {
 // Find returns the latest state of a ledger, signed by one of the given keys, or nil if there is none or if the latest
 // state equals known. Find also returns a state that is older than known, because a ledger that was rolled back and
 // then continued does not contain that state.
-func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) *signed.Earlier {
-	e := h.most(keys, func(e, than *signed.Earlier) bool {
-		return bytes.Equal(e.Ledger.ID[:], ledger) && (than == nil || e.Ledger.Seq > than.Ledger.Seq ||
-			e.Ledger.Seq == than.Ledger.Seq && than.Ledger == known)
-	})
-	if e != nil && e.Ledger == known {
+func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) (found *signed.Earlier) {
+	for _, e := range h.signedBy(keys) {
+		if bytes.Equal(e.Ledger.ID[:], ledger) && (found == nil || e.Ledger.Seq > found.Ledger.Seq ||
+			e.Ledger.Seq == found.Ledger.Seq && found.Ledger == known) {
+			found = &e
+		}
+	}
+	if found != nil && found.Ledger == known {
 		return nil
 	}
-	return e
+	return found
 }
 
 // Lost returns the checkpoint, signed by one of the given keys, of any ledger other than the given ledger, or nil if
 // there is none. If there are several, it returns the checkpoint with the largest cost outside the run. The checkpoint
 // shows a member with a new ledger what its lost ledger had spent.
-func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
-	return h.most(keys, func(e, than *signed.Earlier) bool {
+func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) (found *signed.Earlier) {
+	most := 0.0 // cost of found
+	for _, e := range h.signedBy(keys) {
 		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {
-			return false
+			continue
 		}
-		if than == nil {
-			return true
+		if spent, _ := e.Spent(run); found == nil || spent.All > most {
+			found, most = &e, spent.All
 		}
-		have, _ := e.Spent(run)
-		most, _ := than.Spent(run)
-		return have.All > most.All
-	})
+	}
+	return found
 }
 
-// most returns the greatest entry signed by one of the given keys, or nil if there is none. The function more defines
-// the order: more(e, than) reports whether e is greater than the other entry; more(e, nil) reports whether e may be
-// returned at all.
-func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier) bool) (found *signed.Earlier) {
+// signedBy returns copies of the statements that are signed by one of the given keys.
+func (h *Heads) signedBy(keys []ed25519.PublicKey) (list []signed.Earlier) {
 	if h == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i := range h.entries {
-		e := &h.entries[i]
-		byKey := func(k ed25519.PublicKey) bool { return bytes.Equal(k, e.Key) }
-		if slices.ContainsFunc(keys, byKey) && more(&e.Signed, found) {
-			one := e.Signed
-			found = &one
+	for _, e := range h.entries {
+		if slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return bytes.Equal(k, e.Key) }) {
+			list = append(list, e.Signed)
 		}
 	}
-	return found
+	return list
 }
 
 // Learn keeps a statement signed by one of the given keys, unless a later state of the same ledger is known.

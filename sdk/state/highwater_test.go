@@ -34,7 +34,7 @@ func TestLedgerMarks(t *testing.T) {
 		}
 		for _, l := range []*Ledger{l, looking} {
 			for run, want := range runs {
-				if got := [2]int{l.Last(run, fleetA, "a"), l.Marked(run, fleetA, "a")}; got != want {
+				if got := [2]int{l.Last(runID(run, fleetA, "a")), l.Marked(runID(run, fleetA, "a"))}; got != want {
 					t.Errorf("%s: run %s ends with %d and is marked up to %d, want %v", when, run, got[0], got[1], want)
 				}
 			}
@@ -98,7 +98,7 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 3, 4)
 	for _, round := range []int{-1, 0, 5} {
-		if err := l.Mark("run", fleetA, "a", round); err == nil ||
+		if err := l.Mark(runID("run", fleetA, "a"), round); err == nil ||
 			!strings.Contains(err.Error(), "want 1..4 (the last reserved round)") {
 			t.Errorf("round %d: %v", round, err)
 		}
@@ -107,14 +107,14 @@ func TestLedgerMarkRefuses(t *testing.T) {
 		run   string
 		fleet [32]byte
 	}{{"another", fleetA}, {"run", fleetB}, {"", fleetA}} {
-		if err := l.Mark(c.run, c.fleet, "a", 1); err == nil {
+		if err := l.Mark(runID(c.run, c.fleet, "a"), 1); err == nil {
 			t.Errorf("a mark in a run %q that has reserved nothing", c.run)
 		}
 	}
 	disk := &faulty{file: l.marks, keep: -1}
 	l.marks = disk
 	markUpTo(t, l, "run", 2) // rounds 1 and 2 were skipped, so nothing up to round 2 is reserved
-	if disk.attempts != 0 || l.Marked("run", fleetA, "a") != 0 {
+	if disk.attempts != 0 || l.Marked(runID("run", fleetA, "a")) != 0 {
 		t.Error("a mark of skipped rounds")
 	}
 	markUpTo(t, l, "run", 4)
@@ -127,7 +127,7 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if looking.Mark("run", fleetA, "a", 4) == nil {
+	if looking.Mark(runID("run", fleetA, "a"), 4) == nil {
 		t.Error("a read-only ledger accepted a mark")
 	}
 }
@@ -158,7 +158,7 @@ func TestLedgerLinesBehindMark(t *testing.T) {
 	}{{ends[2], 3}, {ends[2] - 1, 2}, {ends[1] + 1, 2}, {ends[1], 2}, {ends[1] - 5, 1}, {ends[0], 1}} {
 		put(whole[:c.size])
 		l := reopen(t, path)
-		if l.Head().Seq != c.seq || l.Marked("run", fleetA, "a") != 1 || l.Marked("two", fleetA, "a") != 0 {
+		if l.Head().Seq != c.seq || l.Marked(runID("run", fleetA, "a")) != 1 || l.Marked(runID("two", fleetA, "a")) != 0 {
 			t.Errorf("%d bytes: %d reservations, want %d", c.size, l.Head().Seq, c.seq)
 		}
 		closeLedger(t, l)

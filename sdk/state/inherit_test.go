@@ -73,7 +73,7 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 		if err != nil {
 			t.Errorf("%v: no certificate for what was released: %v", unit, err)
 		}
-		if err := l.Reserve("run", fleetA, "a", 4, noisy); err == nil {
+		if err := l.Reserve(runID("run", fleetA, "a"), 4, noisy); err == nil {
 			t.Errorf("%v: a further release", unit)
 		}
 	}
@@ -124,7 +124,7 @@ func TestTornInheritance(t *testing.T) {
 			if k, err = OpenLedger(path); err != nil {
 				t.Fatal(err)
 			}
-			if k.Last("run", fleetA, "a") != 2 || k.Marked("run", fleetA, "a") != 1 || len(k.Lifetime(1e-5).Inherited) != 1 {
+			if k.Last(runID("run", fleetA, "a")) != 2 || k.Marked(runID("run", fleetA, "a")) != 1 || len(k.Lifetime(1e-5).Inherited) != 1 {
 				t.Errorf("marked %v, %d of %d bytes: %+v", marked, n-begin, end-begin, k.Lifetime(1e-5))
 			}
 			_ = k.Close()

@@ -62,14 +62,12 @@ func ParseJournal(text []byte) (*Journal, error) {
 	j := new(Journal)
 	lines, err := parseLines(text, (*journalLine).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: journal: %w; restore the journal from a copy, or remove it and lose the "+
-			"evidence in it", err)
+		return nil, fmt.Errorf("state: journal: %w; restore the journal from a copy, or remove it and lose the evidence in it", err)
 	}
 	for i, l := range lines {
 		switch {
 		case (i == 0) != (l.Fleet != nil):
-			return nil, fmt.Errorf("state: journal: line %d: want the fields run, fleet and member in the first line "+
-				"only", i+1)
+			return nil, fmt.Errorf("state: journal: line %d: want the fields run, fleet and member in the first line only", i+1)
 		case i == 0:
 			j.Run, j.Member = l.Run, l.Member
 			copy(j.Fleet[:], l.Fleet)
@@ -142,8 +140,7 @@ const MaxFrameKept = 256 << 10
 
 // NewFrame returns the stored form of the frame b, with a copy of its first bytes.
 func NewFrame(b []byte) Frame {
-	return Frame{Bytes: len(b), SHA256: fmt.Sprintf("%x", sha256.Sum256(b)),
-		Start: append([]byte(nil), b[:min(len(b), MaxFrameKept)]...)}
+	return Frame{Bytes: len(b), SHA256: fmt.Sprintf("%x", sha256.Sum256(b)), Start: append([]byte(nil), b[:min(len(b), MaxFrameKept)]...)}
 }
 
 // Kept implements [Store].

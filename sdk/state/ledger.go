@@ -1,7 +1,6 @@
 package state
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,13 +14,11 @@ import (
 // Ledger is the lifetime account of one data set on a device, in a file outside the state of any run. It records every
 // release of every run before the release is made.
 //
-// The file has one JSON object for each line: a header, then reservations, each with the SHA-256 of the previous line,
-// so that any change is detected. Until the ledger is closed, zeros follow as room for further lines. The high-water
-// mark, a small separate file (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the
-// [dpmech.Head] of the line that was newest when the mark was written. A ledger that was cut off, or restored from an
-// old copy, does not contain that head and is rejected. A crash leaves at most one reservation too many. If ledger and
-// mark are restored together, only a later head stored elsewhere, such as in the node's state, reveals the rollback:
-// see [Ledger.CheckHead].
+// The file has one JSON object for each line: a header, then reservations. The high-water mark, a small separate file
+// (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the [dpmech.Head] of the line that
+// was newest when the mark was written. A ledger that was cut off, or restored from an old copy, does not contain that
+// head and is rejected. If ledger and mark are restored together, only a later head stored elsewhere, such as in the
+// node's state, reveals the rollback: see [Ledger.CheckHead].
 //
 // One process at a time can open a ledger. A Ledger is safe for concurrent use. After a failed write or sync every
 // further reservation and mark fails until the ledger is opened again.
@@ -56,12 +53,6 @@ func (l *Ledger) append(e entry) error {
 	return l.broken
 }
 
-// runID returns the RunID of a member's run. The arguments are the run's name, the SHA-256 of the fleet file, and the
-// member's name.
-func runID(run string, fleet [32]byte, member string) dpmech.RunID {
-	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
-}
-
 // fault adds the ledger's path to an error; nil stays nil.
 func (l *Ledger) fault(err error) error {
 	if err == nil {
@@ -72,48 +63,46 @@ func (l *Ledger) fault(err error) error {
 
 // Covers returns an error that wraps [dpmech.ErrBudget] if a run of the given number of rounds with the parameters g
 // would, together with all other runs, exceed the limit. Covers reserves nothing.
-func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
+func (l *Ledger) Covers(run dpmech.RunID, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fault(l.log.spent.CheckRun(runID(run, fleet, member), rounds, g))
+	return l.fault(l.log.spent.CheckRun(run, rounds, g))
 }
 
-// Reserve counts the release of a round before its noise is drawn. fleet is the SHA-256 of the fleet file. The
-// reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] apply to each run; for example, a
-// repeated reservation costs nothing. An error that wraps [dpmech.ErrBudget] means that the lifetime limit does not
-// cover the release. After any error nothing may be released.
+// Reserve counts the release of a round before its noise is drawn. The reservation is on disk when Reserve returns. The
+// rules of [dpmech.Filter.Reserve] apply to each run; for example, a repeated reservation costs nothing. An error that
+// wraps [dpmech.ErrBudget] means that the lifetime limit does not cover the release. After any error nothing may be
+// released.
 //
 // A node calls [dpmech.Filter.Check], Reserve and [dpmech.Filter.Reserve] in this order, so that a refused release is
 // counted neither in the filter nor in the ledger, and a crash can only make the ledger count too much.
-func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
+func (l *Ledger) Reserve(run dpmech.RunID, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.writable(); err != nil {
 		return err
 	}
-	id := runID(run, fleet, member)
-	counted, err := l.log.spent.Check(id, round, g)
+	counted, err := l.log.spent.Check(run, round, g)
 	if err != nil || counted {
 		return l.fault(err)
 	}
-	return l.fault(l.append(reserved(id, round, g)))
+	return l.fault(l.append(reserved(run, round, g)))
 }
 
 // Mark durably raises a run's high-water mark to a reserved round: the run's releases up to that round may be sent from
 // now on. Call it after the state of that round is durable and before sending the release. After any error nothing may
 // be sent.
-func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
+func (l *Ledger) Mark(run dpmech.RunID, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.writable(); err != nil {
 		return err
 	}
-	id := runID(run, fleet, member)
-	if last := l.log.spent.Last(id); round < 1 || round > last {
+	if last := l.log.spent.Last(run); round < 1 || round > last {
 		return l.fault(fmt.Errorf("run %q of member %q: cannot mark round %d, want 1..%d (the last reserved round)",
-			run, member, round, last))
+			run.Run, run.Member, round, last))
 	}
-	if !l.log.mark(id, round) {
+	if !l.log.mark(run, round) {
 		return nil
 	}
 	l.broken = l.acknowledge()
@@ -131,17 +120,17 @@ func (l *Ledger) writable() error {
 }
 
 // Last returns the highest round reserved for a run of one member, or 0 if there is none. See [dpmech.CheckResume].
-func (l *Ledger) Last(run string, fleet [32]byte, member string) int {
+func (l *Ledger) Last(run dpmech.RunID) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.log.spent.Last(runID(run, fleet, member))
+	return l.log.spent.Last(run)
 }
 
 // Marked returns the highest round marked for a run of one member, or 0 if there is none. See [dpmech.CheckResume].
-func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
+func (l *Ledger) Marked(run dpmech.RunID) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.log.marked(runID(run, fleet, member))
+	return l.log.marked(run)
 }
 
 // Head returns the current state of the ledger, to be stored elsewhere as proof against a rollback.
@@ -201,8 +190,7 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	}
 	then := spent.Lifetime(life.Ledger, c.Delta)
 	if !reflect.DeepEqual(life.Runs, then.Runs) || !reflect.DeepEqual(life.Limit, then.Limit) ||
-		!reflect.DeepEqual(life.Inherited, then.Inherited) ||
-		life.Dataset != then.Dataset || life.Created != then.Created {
+		!reflect.DeepEqual(life.Inherited, then.Inherited) || life.Dataset != then.Dataset || life.Created != then.Created {
 		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime differs from the state of ledger %s after "+
 			"reservation %d", l.path, life.Ledger.Seq))
 	}
@@ -216,10 +204,10 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 
 // Plan records that a run of the given number of rounds with the parameters g has begun, and returns the checkpoint to
 // send to the member's neighbors: see [dpmech.Composition.Plan].
-func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) dpmech.Checkpoint {
+func (l *Ledger) Plan(run dpmech.RunID, rounds int, g dpmech.Gaussian) dpmech.Checkpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.log.spent.Plan(runID(run, fleet, member), rounds, g)
+	return l.log.spent.Plan(run, rounds, g)
 }
 
 // Inherits reports whether this ledger takes over the cost of the lost ledger with the given id, which belonged to the

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -22,6 +23,10 @@ var (
 // zeroRun is the run in ledger lines that tests forge.
 var zeroRun = dpmech.RunID{Run: "run", Fleet: strings.Repeat("0", 64), Member: "a"}
 
+func runID(run string, fleet [32]byte, member string) dpmech.RunID {
+	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
+}
+
 func gauss(clip, sigma float64) dpmech.Gaussian { return dpmech.Gaussian{Clip: clip, Sigma: sigma} }
 
 func limitOf(epsilon, delta float64, a dpmech.Accounting) *dpmech.Limit {
@@ -42,7 +47,7 @@ func newLedger(t testing.TB, limit *dpmech.Limit) (*Ledger, string) {
 func reserve(t testing.TB, l *Ledger, run string, from, to int) {
 	t.Helper()
 	for round := from; round <= to; round++ {
-		if err := l.Reserve(run, fleetA, "a", round, noisy); err != nil {
+		if err := l.Reserve(runID(run, fleetA, "a"), round, noisy); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,7 +55,7 @@ func reserve(t testing.TB, l *Ledger, run string, from, to int) {
 
 func markUpTo(t testing.TB, l *Ledger, run string, round int) {
 	t.Helper()
-	if err := l.Mark(run, fleetA, "a", round); err != nil {
+	if err := l.Mark(runID(run, fleetA, "a"), round); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,14 +99,14 @@ func refused(t *testing.T, path string, want ...string) {
 func TestLedgerSumsRuns(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)
-	if err := l.Reserve("tuning", fleetB, "a", 1, noisy); err != nil { // with another fleet file it is another run
+	if err := l.Reserve(runID("tuning", fleetB, "a"), 1, noisy); err != nil { // with another fleet file it is another run
 		t.Fatal(err)
 	}
 	closeLedger(t, l)
 	l = reopen(t, path)
 	reserve(t, l, "final", 1, 2)
 	reserve(t, l, "tuning", 2, 4) // two of these rounds are already reserved
-	if err := l.Reserve("final", fleetA, "b", 7, gauss(1, 4)); err != nil {
+	if err := l.Reserve(runID("final", fleetA, "b"), 7, gauss(1, 4)); err != nil {
 		t.Fatal(err)
 	}
 	check := func(l *Ledger) {
@@ -119,7 +124,7 @@ func TestLedgerSumsRuns(t *testing.T) {
 			!slices.Equal(first.Spends, []dpmech.Spend{{First: 1, Rounds: 4, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}}) {
 			t.Errorf("first run %+v", first)
 		}
-		if l.Last("tuning", fleetA, "a") != 4 || l.Last("final", fleetA, "b") != 7 || l.Last("final", fleetB, "b") != 0 {
+		if l.Last(runID("tuning", fleetA, "a")) != 4 || l.Last(runID("final", fleetA, "b")) != 7 || l.Last(runID("final", fleetB, "b")) != 0 {
 			t.Error("last rounds are wrong")
 		}
 	}
@@ -129,11 +134,11 @@ func TestLedgerSumsRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(looking)
-	if err := looking.Reserve("final", fleetA, "a", 3, noisy); err == nil {
+	if err := looking.Reserve(runID("final", fleetA, "a"), 3, noisy); err == nil {
 		t.Error("a read-only ledger accepted a reservation")
 	}
 	closeLedger(t, l)
-	if err := l.Reserve("final", fleetA, "a", 3, noisy); err == nil || l.Close() != nil {
+	if err := l.Reserve(runID("final", fleetA, "a"), 3, noisy); err == nil || l.Close() != nil {
 		t.Errorf("a closed ledger accepted a reservation, or did not stay closed")
 	}
 	check(reopen(t, path))
@@ -158,7 +163,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 		{"a\nb", "a", 3, noisy, "printable"},
 		{"run", "\xff", 3, noisy, "printable"},
 	} {
-		if err := l.Reserve(c.run, fleetA, c.member, c.round, c.g); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := l.Reserve(runID(c.run, fleetA, c.member), c.round, c.g); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q, %q, round %d, %v: %v, want %q", c.run, c.member, c.round, c.g, err, c.want)
 		}
 	}
@@ -167,7 +172,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	}
 	// These are the longest possible names: JSON writes each of their bytes as an escape of six bytes.
 	long := strings.Repeat("<", 200)
-	if err := l.Reserve(long, fleetA, long, math.MaxInt32, gauss(1.2345678901234567e-10,
+	if err := l.Reserve(runID(long, fleetA, long), math.MaxInt32, gauss(1.2345678901234567e-10,
 		1.2345678901234567e-9)); err != nil {
 		t.Error(err)
 	}
@@ -182,20 +187,20 @@ func TestLedgerLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 50 {
-		if err := l.Reserve(fmt.Sprint("run ", i%7), fleetA, "a", 1+i/7, gauss(1, sigma)); err != nil {
+		if err := l.Reserve(runID(fmt.Sprint("run ", i%7), fleetA, "a"), 1+i/7, gauss(1, sigma)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	closeLedger(t, l)
 	l = reopen(t, path)
 	for _, run := range []string{"run 1", "a new run"} {
-		err = l.Reserve(run, fleetA, "a", 50, gauss(1, sigma))
+		err = l.Reserve(runID(run, fleetA, "a"), 50, gauss(1, sigma))
 		if !errors.Is(err, dpmech.ErrBudget) || !strings.Contains(err.Error(), "lifetime") ||
 			!strings.Contains(err.Error(), run) {
 			t.Errorf("%v, want a refusal", err)
 		}
 	}
-	if err := l.Reserve("run 0", fleetA, "a", 1, gauss(1, sigma)); err != nil {
+	if err := l.Reserve(runID("run 0", fleetA, "a"), 1, gauss(1, sigma)); err != nil {
 		t.Errorf("a repetition on an empty budget: %v", err)
 	}
 	if l.Head().Seq != 50 {
@@ -221,10 +226,10 @@ func TestLedgerConcurrent(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for round := 1; round <= 5; round++ {
-				if err := l.Reserve(fmt.Sprint("run ", i/2), fleetA, "a", round, noisy); err != nil {
+				if err := l.Reserve(runID(fmt.Sprint("run ", i/2), fleetA, "a"), round, noisy); err != nil {
 					t.Error(err)
 				}
-				if err := l.Mark(fmt.Sprint("run ", i/2), fleetA, "a", round); err != nil {
+				if err := l.Mark(runID(fmt.Sprint("run ", i/2), fleetA, "a"), round); err != nil {
 					t.Error(err)
 				}
 				_ = l.Head()

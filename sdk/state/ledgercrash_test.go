@@ -40,7 +40,7 @@ func openNode(d *simDisk) (n simNode, err error) {
 type facts struct{ saved, reserved, marked int }
 
 func (n simNode) facts() facts {
-	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
+	return facts{max(n.dir.newest, 0), n.ledger.Last(runID("run", fleetA, "a")), n.ledger.Marked(runID("run", fleetA, "a"))}
 }
 
 // round makes release k as a node does: it reserves, saves and marks the release. It then calls sent, because neighbors
@@ -366,10 +366,10 @@ func TestLedgerMarkGrows(t *testing.T) {
 	}
 	closeLedger(t, l)
 	l = reopen(t, path)
-	if got := l.Marked("sent", fleetA, "a"); got != 3 {
+	if got := l.Marked(runID("sent", fleetA, "a")); got != 3 {
 		t.Errorf("marked up to %d", got)
 	}
-	if err := l.Mark("run", [32]byte{}, "a", many); err != nil {
+	if err := l.Mark(runID("run", [32]byte{}, "a"), many); err != nil {
 		t.Fatal(err)
 	}
 	if got := marks(t, path); got != strconv.Itoa(many+3)+" []" {

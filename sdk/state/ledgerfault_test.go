@@ -66,7 +66,7 @@ func TestLedgerFaults(t *testing.T) {
 		before := l.Head()
 		c.file.file = l.file
 		l.file = &c.file
-		err := l.Reserve("run", fleetA, "a", 4, noisy)
+		err := l.Reserve(runID("run", fleetA, "a"), 4, noisy)
 		if err == nil || !errors.Is(err, errFault) && !errors.Is(err, io.ErrShortWrite) {
 			t.Fatalf("%s: %v, want the fault", c.name, err)
 		}
@@ -74,12 +74,12 @@ func TestLedgerFaults(t *testing.T) {
 		c.file.keep, c.file.syncErr, c.file.lost = -1, nil, false
 		tries := c.file.attempts
 		for _, round := range []int{4, 5, 1} {
-			if err := l.Reserve("run", fleetA, "a", round, noisy); err == nil ||
+			if err := l.Reserve(runID("run", fleetA, "a"), round, noisy); err == nil ||
 				!strings.Contains(err.Error(), "refuses all reservations") {
 				t.Errorf("%s: round %d afterwards: %v", c.name, round, err)
 			}
 		}
-		if err := l.Mark("run", fleetA, "a", 3); err == nil || !strings.Contains(err.Error(), "refuses all reservations") {
+		if err := l.Mark(runID("run", fleetA, "a"), 3); err == nil || !strings.Contains(err.Error(), "refuses all reservations") {
 			t.Errorf("%s: a mark afterwards: %v", c.name, err)
 		}
 		if c.file.attempts != tries {
@@ -93,7 +93,7 @@ func TestLedgerFaults(t *testing.T) {
 		if err := l.Contains(before); err != nil || l.Head().Seq != c.seq {
 			t.Errorf("%s: %d reservations afterwards (%v), want %d", c.name, l.Head().Seq, err, c.seq)
 		}
-		if marked := l.Marked("run", fleetA, "a"); marked != 3 {
+		if marked := l.Marked(runID("run", fleetA, "a")); marked != 3 {
 			t.Errorf("%s: release %d is marked afterwards, want 3", c.name, marked)
 		}
 		reserve(t, l, "run", 4, 5)
@@ -169,7 +169,7 @@ func TestLedgerFileErrors(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
 		l.markRoom = 0 // forces a new mark file, which the directory does not permit
-		if err := l.Mark("run", fleetA, "a", 1); !errors.Is(err, fs.ErrPermission) ||
+		if err := l.Mark(runID("run", fleetA, "a"), 1); !errors.Is(err, fs.ErrPermission) ||
 			!strings.Contains(err.Error(), markPath(path)) {
 			t.Errorf("%v", err)
 		}
@@ -211,7 +211,7 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	markUpTo(t, l, "run", 2)
 	marked := l.Head()
 	l.file = &faulty{file: l.file, keep: -1, syncErr: errFault}
-	if err := l.Reserve("run", fleetA, "a", 3, noisy); !errors.Is(err, errFault) {
+	if err := l.Reserve(runID("run", fleetA, "a"), 3, noisy); !errors.Is(err, errFault) {
 		t.Fatal(err)
 	}
 	closeLedger(t, l)
@@ -232,7 +232,7 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 		if line := l.log.size() - l.log.lines[2].end; disk.attempts != 1 || disk.written != line {
 			t.Errorf("%d bytes in %d writes, want the last line of %d", disk.written, disk.attempts, line)
 		}
-		if m, err := readMark(path); err != nil || m.Head != marked || l.Marked("run", fleetA, "a") != 2 {
+		if m, err := readMark(path); err != nil || m.Head != marked || l.Marked(runID("run", fleetA, "a")) != 2 {
 			t.Errorf("with %v the mark is %+v (%v)", fault, m, err)
 		}
 		closeLedger(t, l)
@@ -247,20 +247,20 @@ func TestLedgerMarkFails(t *testing.T) {
 	markUpTo(t, l, "run", 1)
 	disk := &faulty{file: l.marks, keep: 10}
 	l.marks = disk
-	if err := l.Mark("run", fleetA, "a", 1); err != nil {
+	if err := l.Mark(runID("run", fleetA, "a"), 1); err != nil {
 		t.Errorf("a mark that says nothing new: %v", err)
 	}
-	if err := l.Mark("run", fleetA, "a", 2); !errors.Is(err, errFault) {
+	if err := l.Mark(runID("run", fleetA, "a"), 2); !errors.Is(err, errFault) {
 		t.Errorf("%v, want the fault", err)
 	}
 	disk.keep = -1
-	if err := errors.Join(l.Mark("run", fleetA, "a", 2), l.Reserve("run", fleetA, "a", 3, noisy)); err == nil ||
+	if err := errors.Join(l.Mark(runID("run", fleetA, "a"), 2), l.Reserve(runID("run", fleetA, "a"), 3, noisy)); err == nil ||
 		strings.Count(err.Error(), "refuses all reservations") != 2 {
 		t.Errorf("afterwards: %v", err)
 	}
 	closeLedger(t, l)
 	l = reopen(t, path)
-	if marked, last := l.Marked("run", fleetA, "a"), l.Last("run", fleetA, "a"); marked != 1 || last != 2 {
+	if marked, last := l.Marked(runID("run", fleetA, "a")), l.Last(runID("run", fleetA, "a")); marked != 1 || last != 2 {
 		t.Errorf("release %d of %d is marked, want 1 of 2", marked, last)
 	}
 	markUpTo(t, l, "run", 2)

@@ -59,11 +59,9 @@ type ledgerLog struct {
 }
 
 type ledgerLine struct {
-	hash      [sha256.Size]byte
-	end       int64 // offset in the file of the byte after the line's newline
-	id        dpmech.RunID
-	round     int
-	g         dpmech.Gaussian
+	hash [sha256.Size]byte
+	end  int64 // offset in the file of the byte after the line's newline
+	reservation
 	inherited *dpmech.Inherited // set if the line is an inherited spend and not a reservation
 }
 
@@ -137,9 +135,9 @@ func (l *ledgerLog) add(line []byte) error {
 	}
 	next := ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, inherited: e.Inherited}
 	if e.Inherited == nil {
-		next.id, next.round, next.g = e.RunID, e.Round, e.Gaussian
-		if before := l.lines[l.seq()].id; before == next.id {
-			next.id = before // lines of one run share the memory of the run's id
+		next.reservation = *e.reservation
+		if before := l.lines[l.seq()].RunID; before == next.RunID {
+			next.RunID = before // lines of one run share the memory of the run's id
 		}
 	}
 	if err := next.count(l.spent); err != nil {
@@ -156,7 +154,7 @@ func (line *ledgerLine) count(spent *dpmech.Composition) error {
 	if line.inherited != nil {
 		return spent.Inherit(*line.inherited)
 	}
-	return spent.Add(line.id, line.round, line.g)
+	return spent.Add(line.RunID, line.Round, line.Gaussian)
 }
 
 // inheritsFrom reports whether any line inherits the cost of the ledger with the given id.
@@ -179,7 +177,7 @@ func (l *ledgerLog) settle(m highWater) {
 func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 	before := len(l.unsent)
 	l.unsent = slices.DeleteFunc(l.unsent, func(seq int) bool {
-		return l.lines[seq].id == id && l.lines[seq].round <= round
+		return l.lines[seq].RunID == id && l.lines[seq].Round <= round
 	})
 	return len(l.unsent) < before
 }
@@ -187,8 +185,8 @@ func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 // marked returns the highest marked round of a run, or 0 if there is none.
 func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 	for seq, line := range l.lines {
-		if _, unsent := slices.BinarySearch(l.unsent, seq); line.id == id && !unsent {
-			round = max(round, line.round)
+		if _, unsent := slices.BinarySearch(l.unsent, seq); line.RunID == id && !unsent {
+			round = max(round, line.Round)
 		}
 	}
 	return round

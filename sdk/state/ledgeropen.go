@@ -35,8 +35,7 @@ const neverAfresh = "a new ledger is never started automatically, because it wou
 // the member, the new ledger inherits the cost in that checkpoint (see [Ledger.Inherit]), unless it is declared
 // [NeverUsed].
 func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
-	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
-		NeverUsed: len(declared) > 0}
+	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit, NeverUsed: len(declared) > 0}
 	_, errHeader := h.composition()
 	_, errLimit := dpmech.NewFilter(limit) // fails if the limit is too small for any release
 	if err := errors.Join(errHeader, errLimit); err != nil {

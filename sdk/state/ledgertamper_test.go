@@ -92,7 +92,7 @@ func TestLedgerRollback(t *testing.T) {
 	// The rolled-back ledger continues with other reservations in place of the lost ones. The newest head then reveals
 	// that a line has changed.
 	for round := 4; round <= 9; round++ {
-		if err := l.Reserve("run", fleetA, "a", round, gauss(1, 16)); err != nil {
+		if err := l.Reserve(runID("run", fleetA, "a"), round, gauss(1, 16)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +258,7 @@ var badLines = []string{
 func FuzzReadLedger(f *testing.F) {
 	l, path := newLedger(f, limitOf(100, 1e-5, dpmech.ZCDP))
 	reserve(f, l, "run", 1, 2)
-	if err := l.Reserve("other", fleetB, "b", 3, gauss(0.1, 2.5)); err != nil {
+	if err := l.Reserve(runID("other", fleetB, "b"), 3, gauss(0.1, 2.5)); err != nil {
 		f.Fatal(err)
 	}
 	markUpTo(f, l, "run", 1)
@@ -300,8 +300,8 @@ func FuzzReadLedger(f *testing.F) {
 				t.Fatalf("unsent %v of %d with mark %+v", b.unsent, b.seq(), m)
 			}
 			for _, line := range b.lines[1:] {
-				if marked := b.marked(line.id); marked > b.spent.Last(line.id) {
-					t.Fatalf("%v is marked up to %d, and ends with %d", line.id, marked, b.spent.Last(line.id))
+				if marked := b.marked(line.RunID); marked > b.spent.Last(line.RunID) {
+					t.Fatalf("%v is marked up to %d, and ends with %d", line.RunID, marked, b.spent.Last(line.RunID))
 				}
 			}
 		}
@@ -311,7 +311,7 @@ func FuzzReadLedger(f *testing.F) {
 		}
 		again := append(h, '\n')
 		for seq := 1; seq <= b.seq(); seq++ {
-			line, err := b.line(seq, reserved(b.lines[seq].id, b.lines[seq].round, b.lines[seq].g))
+			line, err := b.line(seq, entry{reservation: &b.lines[seq].reservation})
 			if err != nil {
 				t.Fatal(err)
 			}

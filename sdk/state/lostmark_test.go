@@ -34,7 +34,7 @@ func TestLostMark(t *testing.T) {
 			t.Fatal(err)
 		}
 		for round := 1; round <= c.lines; round++ {
-			err = errors.Join(err, l.Reserve("run", [32]byte{1}, "a", round, dpmech.Gaussian{Clip: 1, Sigma: 8}))
+			err = errors.Join(err, l.Reserve(runID("run", [32]byte{1}, "a"), round, dpmech.Gaussian{Clip: 1, Sigma: 8}))
 		}
 		if err = errors.Join(err, l.Close()); err != nil {
 			t.Fatal(err)

@@ -25,9 +25,8 @@ func blocks(n int64) int64 { return (n + block - 1) / block * block }
 // that line has been sent.
 //
 // The file has two places of equal length, in whole blocks. A mark is written to the place that does not hold the
-// newest mark, as JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark
-// does not match its SHA-256, and the other place still holds the previous mark, which is then used. No release is sent
-// before that sync.
+// newest mark, as JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. If a mark is torn, the other place
+// still holds the previous mark, which is then used.
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending
@@ -62,8 +61,7 @@ func readMark(ledger string) (*highWater, error) {
 
 func parseMark(data []byte) (*highWater, error) {
 	if len(data) == 0 || len(data)%(2*block) != 0 {
-		return nil, fmt.Errorf("found %d bytes, want two halves of equal length, each a multiple of %d bytes",
-			len(data), block)
+		return nil, fmt.Errorf("found %d bytes, want two halves of equal length, each a multiple of %d bytes", len(data), block)
 	}
 	var newest *highWater
 	var faults [2]error

@@ -197,7 +197,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"proof of a start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Signed: admm.Signed{Proof: []byte{1}}},
 			"proof: found in a frame of kind start, wanted the field absent"},
 		{"short offer of a start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Signed: admm.Signed{Offer: []byte{1}}},
-			"offer: found 1 bytes, wanted 191"},
+			"offer: found 1 bytes, wanted at most 191 in parts of 191"},
 		{"stops of a join", admm.Message{Kind: admm.Join, Signed: admm.Signed{Stops: make([]byte, 195)}},
 			"stops: found in a frame of kind join, wanted the field absent"},
 	} {

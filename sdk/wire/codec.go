@@ -51,23 +51,28 @@ const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.Rela
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
-	Version     uint64  `cbor:"1,keyasint"`
-	Kind        uint64  `cbor:"2,keyasint"`
-	Round       uint64  `cbor:"3,keyasint"`
-	Resent      bool    `cbor:"4,keyasint,omitempty"`
-	Vector      []byte  `cbor:"5,keyasint,omitempty"`
-	Grid        []byte  `cbor:"7,keyasint,omitempty"`
-	Held        *uint64 `cbor:"9,keyasint,omitempty"`
-	Device      *uint64 `cbor:"10,keyasint,omitempty"`
-	Own         []byte  `cbor:"12,keyasint,omitempty"`
-	Proof       []byte  `cbor:"13,keyasint,omitempty"`
-	Other       []byte  `cbor:"14,keyasint,omitempty"`
-	Countersign []byte  `cbor:"16,keyasint,omitempty"`
-	Offer       []byte  `cbor:"17,keyasint,omitempty"`
-	Stops       []byte  `cbor:"18,keyasint,omitempty"`
-	Digests     []byte  `cbor:"19,keyasint,omitempty"`
-	Relayed     []byte  `cbor:"20,keyasint,omitempty"`
-	Known       []byte  `cbor:"21,keyasint,omitempty"`
+	Version uint64  `cbor:"1,keyasint"`
+	Kind    uint64  `cbor:"2,keyasint"`
+	Round   uint64  `cbor:"3,keyasint"`
+	Resent  bool    `cbor:"4,keyasint,omitempty"`
+	Vector  []byte  `cbor:"5,keyasint,omitempty"`
+	Grid    []byte  `cbor:"7,keyasint,omitempty"`
+	Held    *uint64 `cbor:"9,keyasint,omitempty"`
+	Device  *uint64 `cbor:"10,keyasint,omitempty"`
+	statements
+}
+
+// statements is [admm.Signed] with the keys of its fields.
+type statements struct {
+	Own         []byte `cbor:"12,keyasint,omitempty"`
+	Proof       []byte `cbor:"13,keyasint,omitempty"`
+	Other       []byte `cbor:"14,keyasint,omitempty"`
+	Countersign []byte `cbor:"16,keyasint,omitempty"`
+	Offer       []byte `cbor:"17,keyasint,omitempty"`
+	Stops       []byte `cbor:"18,keyasint,omitempty"`
+	Digests     []byte `cbor:"19,keyasint,omitempty"`
+	Relayed     []byte `cbor:"20,keyasint,omitempty"`
+	Known       []byte `cbor:"21,keyasint,omitempty"`
 }
 
 // fields is a set of the optional fields of a frame.
@@ -124,8 +129,7 @@ func (f *frame) check(kind admm.Kind) error {
 	}
 	switch {
 	case has&^(must|may) != 0:
-		return fmt.Errorf("%s: found in a frame of kind %s, wanted the field absent",
-			(has &^ (must | may)).name(), kind)
+		return fmt.Errorf("%s: found in a frame of kind %s, wanted the field absent", (has &^ (must | may)).name(), kind)
 	case must&^has != 0:
 		return fmt.Errorf("%s: not found, wanted in every frame of kind %s", (must &^ has).name(), kind)
 	case (kind == admm.Release || kind == admm.Stand || kind == admm.Start) && has&hasPayload == 0:
@@ -151,33 +155,24 @@ func (f *frame) has() (set fields) {
 	return set
 }
 
-// checkSigned returns an error if a signed field is too long.
+// checkSigned returns an error if a signed field does not consist of whole parts or is too long.
 func (f *frame) checkSigned() error {
-	total := 0
-	for i, b := range [][]byte{f.Own, f.Proof, f.Other, f.Countersign} {
-		most := maxField
-		if hasOwn<<i == hasOther {
-			most = signed.MaxEarlier
+	for _, l := range [...]struct {
+		name          string
+		n, most, part int // length, greatest length, and length of a part, in bytes
+	}{
+		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), signed.MaxEarlier, 1},
+		{"countersign", len(f.Countersign), maxField, 1}, {"offer", len(f.Offer), signed.Size, signed.Size},
+		{"stops", len(f.Stops), signed.MaxStops * signed.RelayedSize, signed.RelayedSize},
+		{"digests", len(f.Digests), signed.MaxDigests, 1}, {"known", len(f.Known), maxField, 1},
+		{"relayed", len(f.Relayed), signed.MaxOffers * signed.RelayedSize, signed.RelayedSize},
+	} {
+		if l.n > l.most || l.n%l.part != 0 {
+			return fmt.Errorf("%s: found %d bytes, wanted at most %d in parts of %d", l.name, l.n, l.most, l.part)
 		}
-		if len(b) > most {
-			return fmt.Errorf("%s: found %d bytes, wanted at most %d", (hasOwn << i).name(), len(b), most)
-		}
-		total += len(b)
 	}
-	switch n, stops, relayed := len(f.Offer), len(f.Stops), len(f.Relayed); {
-	case total > maxSigned:
-		return fmt.Errorf("fields own, proof, other and countersign: found %d bytes in total, wanted at most %d", total,
-			maxSigned)
-	case n != 0 && n != signed.Size:
-		return fmt.Errorf("offer: found %d bytes, wanted %d", n, signed.Size)
-	case len(f.Digests) > signed.MaxDigests:
-		return fmt.Errorf("digests: found %d bytes, wanted at most %d", len(f.Digests), signed.MaxDigests)
-	case stops%signed.RelayedSize != 0 || stops > signed.MaxStops*signed.RelayedSize:
-		return fmt.Errorf("stops: found %d bytes, wanted %d for each stop and at most %d stops", stops, signed.RelayedSize, signed.MaxStops)
-	case relayed%signed.RelayedSize != 0 || relayed > signed.MaxOffers*signed.RelayedSize:
-		return fmt.Errorf("relayed: found %d bytes, wanted %d for each statement and at most %d statements", relayed, signed.RelayedSize, signed.MaxOffers)
-	case len(f.Known) > maxField:
-		return fmt.Errorf("known: found %d bytes, wanted at most %d", len(f.Known), maxField)
+	if total := len(f.Own) + len(f.Proof) + len(f.Other) + len(f.Countersign); total > maxSigned {
+		return fmt.Errorf("fields own, proof, other and countersign: found %d bytes in total, wanted at most %d", total, maxSigned)
 	}
 	return nil
 }
@@ -230,10 +225,7 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	if err := checkFinite("vector", m.Vector); err != nil {
 		return nil, err
 	}
-	s := &m.Signed
-	f := &frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent,
-		Own: s.Own, Proof: s.Proof, Other: s.Other, Countersign: s.Countersign, Offer: s.Offer,
-		Stops: s.Stops, Digests: s.Digests, Relayed: s.Relayed, Known: s.Known}
+	f := &frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent, statements: statements(m.Signed)}
 	if m.Kind == admm.ProbeReply {
 		f.Kind, f.Resent = uint64(admm.Probe), true
 	}
@@ -282,9 +274,7 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 		return err
 	}
 	*m = admm.Message{Kind: kind, Round: int(f.Round), Resent: f.Resent && kind != admm.ProbeReply,
-		Vector: m.Vector[:0], Grid: m.Grid[:0],
-		Signed: admm.Signed{Own: f.Own, Proof: f.Proof, Other: f.Other, Countersign: f.Countersign,
-			Offer: f.Offer, Stops: f.Stops, Digests: f.Digests, Relayed: f.Relayed, Known: f.Known}}
+		Vector: m.Vector[:0], Grid: m.Grid[:0], Signed: admm.Signed(f.statements)}
 	if f.Held != nil {
 		m.Held = int(*f.Held)
 	}

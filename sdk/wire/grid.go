@@ -142,8 +142,7 @@ func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 		} else {
 			z = uint32(r.acc >> riceEscape)
 			if z>>k < riceEscape {
-				return nil, fmt.Errorf("number %d: found the value %d in an escape code, wanted at least %d",
-					i, z, uint64(riceEscape)<<k)
+				return nil, fmt.Errorf("number %d: found the value %d in an escape code, wanted at least %d", i, z, uint64(riceEscape)<<k)
 			}
 			r.skip(riceEscape + 32)
 		}

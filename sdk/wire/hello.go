@@ -80,9 +80,7 @@ func (h Hello) check() error {
 
 func checkName(field, s string) error {
 	switch {
-	case s == "":
-		return fmt.Errorf("%s: found an empty string, wanted 1..%d bytes", field, MaxName)
-	case len(s) > MaxName:
+	case len(s) < 1 || len(s) > MaxName:
 		return fmt.Errorf("%s: found %d bytes, wanted 1..%d", field, len(s), MaxName)
 	case !utf8.ValidString(s):
 		return fmt.Errorf("%s: found %q, wanted valid UTF-8", field, s)

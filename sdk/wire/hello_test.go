@@ -156,15 +156,15 @@ func TestEncodeHelloRefuses(t *testing.T) {
 		change func(*Hello)
 		want   string
 	}{
-		{"no run", func(h *Hello) { h.Run = "" }, "run: found an empty string, wanted 1..64 bytes"},
+		{"no run", func(h *Hello) { h.Run = "" }, "run: found 0 bytes, wanted 1..64"},
 		{"long run", func(h *Hello) { h.Run = strings.Repeat("x", 65) }, "run: found 65 bytes, wanted 1..64"},
-		{"no from", func(h *Hello) { h.From = "" }, "from: found an empty string"},
+		{"no from", func(h *Hello) { h.From = "" }, "from: found 0 bytes"},
 		{"broken from", func(h *Hello) { h.From = "a\xff" }, `from: found "a\xff", wanted valid UTF-8`},
-		{"no to", func(h *Hello) { h.To = "" }, "to: found an empty string"},
+		{"no to", func(h *Hello) { h.To = "" }, "to: found 0 bytes"},
 		{"no codec", func(h *Hello) { h.Codec = 0 }, "codec: found version 0, wanted 1 or more"},
 		{"long adapter", func(h *Hello) { h.Adapter = strings.Repeat("a", 65) }, "adapter: found 65 bytes, wanted 1..64"},
 		{"17 sections", func(h *Hello) { h.Sections = make([]Section, 17) }, "sections: found 17, wanted at most 16"},
-		{"two at once", func(h *Hello) { h.Run, h.To = "", "" }, "to: found an empty string"},
+		{"two at once", func(h *Hello) { h.Run, h.To = "", "" }, "to: found 0 bytes"},
 	} {
 		h := sampleHello()
 		c.change(&h)
@@ -208,7 +208,7 @@ var malformedHellos = []struct {
 	{"codec 0", pairs(1, 0, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"),
 		"codec: found version 0, wanted 1 or more"},
 	{"codec text", pairs(1, "1", 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "cbor: cannot unmarshal UTF-8 text string into Go struct field wire.hello.1 of type uint32"},
-	{"run empty", pairs(1, 1, 2, "", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found an empty string"},
+	{"run empty", pairs(1, 1, 2, "", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found 0 bytes"},
 	{"run long", pairs(1, 1, 2, strings.Repeat("x", 65), 3, make([]byte, 32), 4, "a", 5, "b"),
 		"run: found 65 bytes, wanted 1..64"},
 	{"run bytes", pairs(1, 1, 2, []byte("r"), 3, make([]byte, 32), 4, "a", 5, "b"),

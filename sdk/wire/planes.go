@@ -97,43 +97,38 @@ func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 		return nil, nil, errors.New("found the end of the data, wanted a block")
 	}
 	form, b := b[0], b[1:]
+	least := [...]int{blockRaw: n, blockRepeat: 1, blockHuff0: 2}
+	if int(form) >= len(least) {
+		return nil, nil, fmt.Errorf("found a block of form %d, wanted 0, 1 or 2", form)
+	}
+	if len(b) < least[form] {
+		return nil, nil, fmt.Errorf("found %d bytes in a block of form %d, wanted at least %d", len(b), form, least[form])
+	}
 	switch form {
 	case blockRaw:
-		if len(b) < n {
-			return nil, nil, fmt.Errorf("found %d raw bytes, wanted %d", len(b), n)
-		}
 		return b[:n], b[n:], nil
 	case blockRepeat:
-		if len(b) < 1 {
-			return nil, nil, errors.New("found the end of the data, wanted the value of the repeated byte")
-		}
 		u.block = sized(u.block, n)
 		for i := range u.block {
 			u.block[i] = b[0]
 		}
 		return u.block, b[1:], nil
-	case blockHuff0:
-		if len(b) < 2 {
-			return nil, nil, errors.New("found the end of the data, wanted the length of a compressed block")
-		}
-		size := int(b[0]) | int(b[1])<<8
-		if b = b[2:]; size > len(b) || size+2 >= n {
-			return nil, nil, fmt.Errorf("found a compressed length of %d, wanted at most %d", size, min(len(b), n-3))
-		}
-		_, data, err := huff0.ReadTable(b[:size], &u.huff)
-		if err != nil {
-			return nil, nil, fmt.Errorf("compressed block: %w", err)
-		}
+	}
+	size := int(b[0]) | int(b[1])<<8
+	if b = b[2:]; size > len(b) || size+2 >= n {
+		return nil, nil, fmt.Errorf("found a compressed length of %d, wanted at most %d", size, min(len(b), n-3))
+	}
+	_, data, err := huff0.ReadTable(b[:size], &u.huff)
+	if err == nil {
 		// huff0 fails unless the block exactly fills the capacity of the destination, so the capacity must be n.
 		u.block = sized(u.block, n)
 		block, err = u.huff.Decoder().Decompress4X(u.block[:0:n], data)
-		if err != nil {
-			return nil, nil, fmt.Errorf("compressed block: %w", err)
-		}
-		if len(block) != n {
-			return nil, nil, fmt.Errorf("compressed block: found %d bytes, wanted %d", len(block), n)
-		}
-		return block, b[size:], nil
 	}
-	return nil, nil, fmt.Errorf("found a block of form %d, wanted 0, 1 or 2", form)
+	if err == nil && len(block) != n {
+		err = fmt.Errorf("found %d bytes, wanted %d", len(block), n)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("compressed block: %w", err)
+	}
+	return block, b[size:], nil
 }

@@ -18,9 +18,13 @@ type Net struct {
 	// MaxFrame is the maximum length of a frame, in bytes; 0 means 16 MiB. Set it before opening the first node.
 	MaxFrame int
 
-	mu     sync.Mutex
-	nodes  map[string]*node           // nil for a member that is not open
-	missed map[string]map[string]bool // by closed member: the senders whose frames the member missed
+	mu      sync.Mutex
+	members map[string]*member
+}
+
+type member struct {
+	node   *node           // nil while the member is closed
+	missed map[string]bool // senders whose frames the closed member may have missed
 }
 
 var (
@@ -30,9 +34,9 @@ var (
 
 // New returns a network with the given members. Initially all members are closed.
 func New(members ...string) *Net {
-	n := &Net{nodes: make(map[string]*node, len(members)), missed: make(map[string]map[string]bool)}
+	n := &Net{members: make(map[string]*member, len(members))}
 	for _, name := range members {
-		n.nodes[name] = nil
+		n.members[name] = &member{missed: make(map[string]bool)}
 	}
 	return n
 }
@@ -47,39 +51,24 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	old, ok := n.nodes[name]
-	if !ok {
+	m := n.members[name]
+	if m == nil {
 		return nil, fmt.Errorf("mem: this network has no member %q", name)
 	}
-	if old != nil {
+	if m.node != nil {
 		return nil, fmt.Errorf("mem: member %q is already open", name)
 	}
-	e := &node{
-		net:      n,
-		name:     name,
-		maxFrame: cmp.Or(n.MaxFrame, endpoint.DefaultMaxFrame),
-		inbox:    endpoint.NewInbox(),
-		room:     make(map[string]chan struct{}),
-		opened:   make(chan string, min(len(n.nodes), 64)),
-	}
+	e := &node{net: n, name: name, maxFrame: cmp.Or(n.MaxFrame, endpoint.DefaultMaxFrame), inbox: endpoint.NewInbox(),
+		room: make(map[string]chan struct{}), opened: make(chan string, min(len(n.members), 64))}
 	e.ctx, e.close = context.WithCancel(context.Background())
-	n.nodes[name] = e
-	for from := range n.missed[name] {
-		if sender := n.nodes[from]; sender != nil {
+	m.node = e
+	for from := range m.missed {
+		if sender := n.members[from].node; sender != nil {
 			endpoint.Offer(sender.opened, name)
 		}
 	}
-	delete(n.missed, name)
+	clear(m.missed)
 	return e, nil
-}
-
-// miss records that a closed member may have missed a frame. The parameters are the names of that member and of the
-// sender. The caller must hold the network's lock.
-func (n *Net) miss(to, from string) {
-	if n.missed[to] == nil {
-		n.missed[to] = make(map[string]bool)
-	}
-	n.missed[to][from] = true
 }
 
 type node struct {
@@ -118,15 +107,16 @@ func (e *node) Send(ctx context.Context, to string, frame []byte) error {
 	if len(frame) > e.maxFrame {
 		return fmt.Errorf("mem: send to %q: frame of %d bytes, want at most %d", to, len(frame), e.maxFrame)
 	}
-	e.net.mu.Lock()
-	dst, ok := e.net.nodes[to]
-	if ok && dst == nil {
-		e.net.miss(to, e.name)
-	}
-	e.net.mu.Unlock()
-	if !ok || to == e.name {
+	m := e.net.members[to] // the set of members never changes
+	if m == nil || to == e.name {
 		return fmt.Errorf("mem: send to %q: not a neighbor of %q", to, e.name)
 	}
+	e.net.mu.Lock()
+	dst := m.node
+	if dst == nil {
+		m.missed[e.name] = true
+	}
+	e.net.mu.Unlock()
 	if dst == nil {
 		return nil
 	}
@@ -142,8 +132,8 @@ func (e *node) Send(ctx context.Context, to string, frame []byte) error {
 	if dst.ctx.Err() != nil { // the receiver has closed, and may be open again
 		e.net.mu.Lock()
 		defer e.net.mu.Unlock()
-		if e.net.nodes[to] == nil {
-			e.net.miss(to, e.name)
+		if m.node == nil {
+			m.missed[e.name] = true
 		} else {
 			endpoint.Offer(e.opened, to)
 		}
@@ -169,11 +159,12 @@ func (e *node) Close() error {
 	defer e.net.mu.Unlock()
 	if e.ctx.Err() == nil {
 		e.close()
-		e.net.nodes[e.name] = nil
+		m := e.net.members[e.name]
+		m.node = nil
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for from := range e.room { // each sender's last frames may be lost
-			e.net.miss(e.name, from)
+			m.missed[from] = true
 		}
 	}
 	return nil

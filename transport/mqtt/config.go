@@ -102,8 +102,8 @@ func (c *Config) validate() error {
 	faults := endpoint.Faults{Prefix: "mqtt: config: "}
 	common := c.sealed()
 	common.Check(&faults)
-	if err := CheckURL(c.URL); err != nil {
-		faults.Add("URL: %w", err)
+	if err := transport.CheckBroker("mqtt", c.URL); err != nil {
+		faults.Add("URL %w", err)
 	} else if u, _, _ := sealed.Split(c.URL); u.User != nil {
 		faults.Add("URL %q contains a user; set the user in Login instead", u.Redacted())
 	}
@@ -121,8 +121,3 @@ func (c *Config) sealed() sealed.Config {
 		RepeatMin: c.timing.repeatMin, RepeatMax: c.timing.repeatMax,
 	}
 }
-
-var schemes = sealed.Schemes{Prefix: "mqtt", Plain: "mqtt"}
-
-// CheckURL returns an error if s is not a valid value for [Config.URL]. The error contains no password.
-func CheckURL(s string) error { return schemes.Check(s) }

@@ -16,11 +16,3 @@ func ExampleTopics() {
 	// topic write spade/2a06e406a05e38b2b8036b6a65ff4c0f/c14df0b540793556/+
 	// topic read spade/2a06e406a05e38b2b8036b6a65ff4c0f/+/c14df0b540793556
 }
-
-func ExampleCheckURL() {
-	fmt.Println(mqtt.CheckURL("tls://broker.example:8883"))
-	fmt.Println(mqtt.CheckURL("https://joe:secret@broker.example"))
-	// Output:
-	// <nil>
-	// mqtt: URL "https://joe:xxxxx@broker.example", want tls://host:port or wss://host:port/path, or without TLS mqtt:// or ws://
-}

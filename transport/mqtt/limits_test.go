@@ -38,12 +38,6 @@ func TestConfigFaults(t *testing.T) {
 	if strings.Contains(err.Error(), "hidden") {
 		t.Errorf("a password in %v", err)
 	}
-	for text, good := range map[string]bool{"tls://h": true, "mqtt://h:1": true, "wss://h/mqtt": true, "ws://h": true,
-		"tls://h/path": false, "nats://h": false, "https://h": false, "wss://": false, "tls://h?x": false, "%": false, "": false} {
-		if err := CheckURL(text); (err == nil) != good {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
 }
 
 func grant(id byte, bytes int, value uint32) []byte {

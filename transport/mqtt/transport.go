@@ -40,10 +40,7 @@ func build(cfg Config) (*Transport, error) {
 	}
 	cfg.MaxAge = cmp.Or(cfg.MaxAge, defaultMaxAge)
 	t := &Transport{cfg: cfg}
-	var err error
-	if t.End, err = sealed.NewEnd(cfg.sealed(), &t.link); err != nil {
-		return nil, err
-	}
+	t.End = sealed.NewEnd(cfg.sealed(), &t.link)
 	t.cfg.Logger = t.Log()
 	t.link.run, t.link.self = sealed.Tags(cfg.Run, cfg.Name)
 	t.link.Watch = sealed.NewWatch("mqtt", t.Log())

@@ -109,11 +109,11 @@ func (c *Config) validate() error {
 	common := c.sealed()
 	common.Check(&faults)
 	if len(c.URLs) == 0 {
-		faults.Add("URLs is empty, want %s", schemes.Forms())
+		faults.Add("URLs is empty, want at least one")
 	}
 	for i, s := range c.URLs {
-		if err := CheckURL(s); err != nil {
-			faults.Add("URLs[%d]: %w", i, err)
+		if err := transport.CheckBroker("nats", s); err != nil {
+			faults.Add("URLs[%d] %w", i, err)
 		} else if _, web, path := sealed.Split(s); i > 0 && (web != c.web() || path != c.path()) {
 			faults.Add("URLs[%d]: found %q and %q, want websocket URLs with one common path, or no websocket URLs",
 				i, sealed.Redacted(c.URLs[0]), sealed.Redacted(s))
@@ -136,11 +136,6 @@ func (c *Config) sealed() sealed.Config {
 		RepeatMin: c.timing.repeatMin, RepeatMax: c.timing.repeatMax,
 	}
 }
-
-var schemes = sealed.Schemes{Prefix: "nats", Plain: "nats"}
-
-// CheckURL returns an error if s is not a valid element of [Config.URLs]. The error contains no password.
-func CheckURL(s string) error { return schemes.Check(s) }
 
 func (c *Config) web() bool { _, web, _ := sealed.Split(c.URLs[0]); return web }
 

@@ -58,11 +58,3 @@ func Example() {
 	fmt.Printf("%s: %s %v\n", from, frame, err)
 	// Output: alder: good night <nil>
 }
-
-func ExampleCheckURL() {
-	fmt.Println(nats.CheckURL("tls://broker.example:4222"))
-	fmt.Println(nats.CheckURL("https://joe:secret@broker.example"))
-	// Output:
-	// <nil>
-	// nats: URL "https://joe:xxxxx@broker.example", want tls://host:port or wss://host:port/path, or without TLS nats:// or ws://
-}

@@ -49,10 +49,7 @@ func build(cfg Config) (*Transport, error) {
 	}
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	t := &Transport{cfg: cfg}
-	var err error
-	if t.End, err = sealed.NewEnd(cfg.sealed(), &t.link); err != nil {
-		return nil, err
-	}
+	t.End = sealed.NewEnd(cfg.sealed(), &t.link)
 	run, _ := sealed.Tags(cfg.Run, cfg.Name)
 	t.link.Watch = sealed.NewWatch("nats", t.Log())
 	t.link.run, t.link.timing, t.link.log, t.link.lost = run, &t.cfg.timing, t.Log(), t.ResendAll

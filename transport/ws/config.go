@@ -112,7 +112,7 @@ func (c *Config) validate() error {
 
 // checkPeers adds all errors in peers to faults. own is the node's public key, or nil if it is unknown.
 func checkPeers(faults *endpoint.Faults, name string, own ed25519.PublicKey, peers []Peer) {
-	faults.CheckPeers(name, own, peers, transport.CheckKey)
+	faults.CheckPeers(name, own, peers)
 	for _, p := range peers {
 		for _, a := range p.Addresses {
 			if _, _, err := transport.ParseAddress(a); err != nil {

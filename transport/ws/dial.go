@@ -79,8 +79,7 @@ func (t *Transport) keepDialing(p *peer) {
 // answered reports whether an attempt failed because the peer, or a proxy on the way to the peer, refused the
 // connection.
 func answered(err error) bool {
-	return errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.Is(err, errStatus) ||
-		errors.Is(err, proxy.ErrRefused)
+	return errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.Is(err, errStatus) || errors.Is(err, proxy.ErrRefused)
 }
 
 func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err error) {
@@ -160,8 +159,7 @@ func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufi
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	text := transport.Printable(strings.ReplaceAll(strings.TrimSpace(string(body)), "\n", "; "))
 	if resp.StatusCode == http.StatusConflict {
-		return nil, nil, fmt.Errorf("the peer reports: %w: %s",
-			errHello, strings.TrimPrefix(text, errHello.Error()+": "))
+		return nil, nil, fmt.Errorf("the peer reports: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
 	}
 	return nil, nil, fmt.Errorf("%w: %s: %q", errStatus, transport.Printable(resp.Status), text)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 )
@@ -40,33 +41,27 @@ type handshakeLimiter struct {
 // caller is a connection that this node accepted. The limiter's mutex guards all fields except conn.
 type caller struct {
 	conn    net.Conn
-	source  source
+	source  netip.Prefix
 	met     bool  // a peer has connected from the source before
 	begun   bool  // the caller's handshake has begun
 	peer    *peer // the peer that the caller proved to be; nil for a stranger
 	crowded bool  // the limiter closed the caller because there were too many
 }
 
-// source identifies the addresses that the limiter treats as one: a single IPv4 address, or an IPv6 /64 network. It is
-// empty for a caller without an IP address.
-type source string
-
-func sourceOf(a net.Addr) source {
-	tcp, ok := a.(*net.TCPAddr)
-	if !ok {
-		return ""
-	}
-	return sourceOfIP(tcp.IP)
+// sourceOf returns the network that the limiter treats as one source: a single IPv4 address, or an IPv6 /64 network. It
+// is invalid for an invalid address.
+func sourceOf(ip netip.Addr) netip.Prefix {
+	ip = ip.Unmap()
+	source, _ := ip.Prefix(min(64, ip.BitLen()))
+	return source
 }
 
-func sourceOfIP(ip net.IP) source {
-	if short := ip.To4(); short != nil {
-		return source(short)
-	}
-	return source(ip[:min(8, len(ip))])
+func remoteSource(conn net.Conn) netip.Prefix {
+	at, _ := netip.ParseAddrPort(conn.RemoteAddr().String())
+	return sourceOf(at.Addr())
 }
 
-func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
+func (d *handshakeLimiter) enter(conn net.Conn, from netip.Prefix, met bool) *caller {
 	c := &caller{conn: conn, source: from, met: met}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +74,7 @@ func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
 // another caller in it.
 func (d *handshakeLimiter) makeRoom(newest *caller) {
 	var total int
-	count := make(map[source]int)
+	count := make(map[netip.Prefix]int)
 	for _, c := range d.pending[nil] {
 		count[c.source]++
 		if c.begun == newest.begun {

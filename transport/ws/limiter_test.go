@@ -270,7 +270,7 @@ func TestToken(t *testing.T) {
 // from the source with the most callers.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
-	from := func(i int) source { return sourceOfIP(net.IPv4(10, 0, 0, byte(i))) }
+	from := func(i int) netip.Prefix { return sourceOf(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) }
 	enter := func(i int, met bool) *caller { return d.enter(&script{}, from(i), met) }
 	alone, met, begun, known := enter(1, false), enter(2, true), enter(2, false), enter(3, false)
 	d.begin(begun, nil)
@@ -314,17 +314,18 @@ func TestLimiter(t *testing.T) {
 }
 
 func TestSourceOf(t *testing.T) {
-	for at, want := range map[string]source{
-		"192.0.2.7:1":             "\xc0\x00\x02\x07",
-		"[::ffff:192.0.2.7]:1":    "\xc0\x00\x02\x07",
-		"[2001:db8:1:2:3::4]:1":   "\x20\x01\x0d\xb8\x00\x01\x00\x02",
-		"[fe80::1:2:3:4%eth0]:10": "\xfe\x80\x00\x00\x00\x00\x00\x00",
+	for at, want := range map[string]string{
+		"192.0.2.7":          "192.0.2.7/32",
+		"::ffff:192.0.2.7":   "192.0.2.7/32",
+		"2001:db8:1:2:3::4":  "2001:db8:1:2::/64",
+		"fe80::1:2:3:4%eth0": "fe80::/64",
 	} {
-		if got := sourceOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(at))); got != want {
-			t.Errorf("source of %s is %x, want %x", at, got, want)
+		if got := sourceOf(netip.MustParseAddr(at)); got.String() != want {
+			t.Errorf("source of %s is %v, want %s", at, got, want)
 		}
 	}
-	if got := sourceOf(&net.UnixAddr{}); got != "" {
-		t.Errorf("source of a socket is %x, want none", got)
+	one, _ := net.Pipe()
+	if got := remoteSource(one); got.IsValid() {
+		t.Errorf("source of a pipe is %v, want none", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ func (t *Transport) acceptAll() {
 		}
 		raw, err := t.listener.Accept()
 		if err == nil {
-			from := sourceOf(raw.RemoteAddr())
+			from := remoteSource(raw)
 			c := t.handshakes.enter(raw, from, t.meets(from))
 			t.wg.Go(func() { t.receive(c) })
 			continue
@@ -44,14 +45,14 @@ func (t *Transport) acceptAll() {
 }
 
 // meets reports whether a peer has connected from the given source before, or has an address in that source.
-func (t *Transport) meets(from source) bool {
+func (t *Transport) meets(from netip.Prefix) bool {
 	for _, p := range t.sorted {
 		if at := p.met.Load(); at != nil && *at == from {
 			return true
 		}
 		for _, a := range p.config.Load().Addresses {
 			host, _, _ := transport.ParseAddress(a)
-			if ip := net.ParseIP(host); ip != nil && sourceOfIP(ip) == from {
+			if ip, err := netip.ParseAddr(host); err == nil && sourceOf(ip) == from {
 				return true
 			}
 		}
@@ -129,25 +130,23 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 		return nil, t.explainRefusal(err)
 	}
 	rw := bufio.NewReadWriter(br, bufio.NewWriterSize(l.secure, 256))
-	w := &reply{conn: l.secure, rw: rw, header: make(http.Header)}
-	var c *conn
-	switch {
-	case r.Method == http.MethodPost:
+	w := &reply{ReadWriter: rw, conn: l.secure, header: make(http.Header)}
+	if r.Method == http.MethodPost {
 		t.answerProbe(p, w, r)
-		err = errProbed
-	default:
-		c, err = serverConn(l, w, r, t.cfg.MaxFrame)
+		w.Flush()
+		return nil, errProbed
 	}
+	c, err := serverConn(l, w, r, t.cfg.MaxFrame)
 	if err != nil {
-		w.rw.Flush()
+		w.Flush()
 	}
 	return c, err
 }
 
 // reply is the http.ResponseWriter for the only request on a connection.
 type reply struct {
+	*bufio.ReadWriter
 	conn   net.Conn
-	rw     *bufio.ReadWriter
 	header http.Header
 }
 
@@ -159,12 +158,10 @@ func (w *reply) WriteHeader(status int) {
 	if status != http.StatusSwitchingProtocols {
 		w.header.Set("Connection", "close")
 	}
-	fmt.Fprintf(w.rw, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
-	w.header.Write(w.rw)
-	w.rw.WriteString("\r\n")
-	w.rw.Flush() // an error recurs at the next write
+	fmt.Fprintf(w, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	w.header.Write(w)
+	w.WriteString("\r\n")
+	w.Flush() // an error recurs at the next write
 }
 
-func (w *reply) Write(p []byte) (int, error) { return w.rw.Write(p) }
-
-func (w *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.conn, w.rw, nil }
+func (w *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.conn, w.ReadWriter, nil }

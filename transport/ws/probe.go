@@ -54,8 +54,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 					continue // keep the first refusal, which tells more than an absent peer
 				}
 				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err, Proxy: via,
-					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) ||
-						errors.As(err, new(tls.RecordHeaderError))}
+					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.As(err, new(tls.RecordHeaderError))}
 				if err == nil {
 					break
 				}
@@ -85,7 +84,7 @@ func (t *Transport) probe(ctx context.Context, p *peer, address string) (via str
 
 // exchange exchanges hellos with a peer over an authenticated connection.
 func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
-	hello, err := t.hellos.For(p.name)
+	hello, err := endpoint.Hello(t.cfg.Hello, p.name)
 	if err != nil {
 		return err
 	}
@@ -99,14 +98,11 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 		return t.explainRefusal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, endpoint.MaxHello+1))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, endpoint.MaxHello))
 	if err != nil {
-		return err
+		return fmt.Errorf("the peer's hello: %w", err)
 	}
-	if len(body) > endpoint.MaxHello {
-		return fmt.Errorf("the peer's hello has more than %d bytes", endpoint.MaxHello)
-	}
-	if err := t.hellos.Check(p.name, body); err != nil {
+	if err := t.cfg.CheckHello(p.name, body); err != nil {
 		return fmt.Errorf("%w: %w", errHello, err)
 	}
 	return nil
@@ -118,17 +114,17 @@ var errProbed = errors.New("a probe")
 // answerProbe answers a probe: it reports whether this node would accept a connection from p. It changes no state
 // except the byte counts.
 func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, endpoint.MaxHello+1))
-	if err != nil || len(body) > endpoint.MaxHello {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, endpoint.MaxHello))
+	if err != nil {
 		http.Error(w, fmt.Sprintf("want a hello of at most %d bytes", endpoint.MaxHello), http.StatusBadRequest)
 		return
 	}
 	p.meter.count(-len(body))
-	if err := t.hellos.Check(p.name, body); err != nil {
+	if err := t.cfg.CheckHello(p.name, body); err != nil {
 		http.Error(w, fmt.Sprintf("%v: %v", errHello, err), http.StatusConflict)
 		return
 	}
-	hello, err := t.hellos.For(p.name)
+	hello, err := endpoint.Hello(t.cfg.Hello, p.name)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -69,7 +69,7 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 }
 
 func (s *session) sendHello() error {
-	hello, err := s.t.hellos.For(s.p.name)
+	hello, err := endpoint.Hello(s.t.cfg.Hello, s.p.name)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *session) receiveHello() error {
 	if err := s.c.readBody(r, hello); err != nil {
 		return err
 	}
-	if err := s.t.hellos.Check(s.p.name, hello); err != nil {
+	if err := s.t.cfg.CheckHello(s.p.name, hello); err != nil {
 		return refusal{fmt.Errorf("%w: %w", errHello, err)}
 	}
 	if !s.p.pins(s.c.key) {

@@ -53,8 +53,7 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 	if c.unknown {
 		room := unknownLimit - c.traffic.received.Load()
 		if room <= 0 {
-			return 0, fmt.Errorf("the caller sent more than %d bytes without proving that it holds a known key",
-				unknownLimit)
+			return 0, fmt.Errorf("the caller sent more than %d bytes without proving that it holds a known key", unknownLimit)
 		}
 		p = p[:min(int64(len(p)), room)]
 	}

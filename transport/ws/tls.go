@@ -42,8 +42,7 @@ func (t *Transport) verifyPeer(p *peer, via string, cs tls.ConnectionState) erro
 		hint = "most likely the proxy " + via + " terminates TLS (it must pass TLS through: its operator can exempt the " +
 			"address); otherwise a pin is out of date, or the address leads elsewhere"
 	}
-	return pinError{fmt.Errorf("peer %q %w; pinned for this peer: %s; %s; %s",
-		p.name, err, p.formatKeys(), hint, brokerHint)}
+	return pinError{fmt.Errorf("peer %q %w; pinned for this peer: %s; %s; %s", p.name, err, p.formatKeys(), hint, brokerHint)}
 }
 
 // pinError is the error for an end that presented a key that is not pinned for it.

@@ -6,11 +6,10 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"slices"
-	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +27,6 @@ type Transport struct {
 	cfg    Config // including defaults
 	public ed25519.PublicKey
 	cert   tls.Certificate
-	hellos endpoint.Hellos
 
 	peers    map[string]*peer
 	sorted   []*peer    // by name
@@ -79,10 +77,10 @@ func build(cfg Config) (*Transport, error) {
 	}
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg.Logger = transport.Limited(cfg.Logger)
+	if cfg.CheckHello == nil {
+		cfg.CheckHello = endpoint.AnyHello
 	}
-	cfg.Logger = slog.New(transport.Limited(cfg.Logger.Handler()))
 	cert, err := selfSigned(cfg.Key)
 	if err != nil {
 		return nil, err
@@ -91,7 +89,6 @@ func build(cfg Config) (*Transport, error) {
 		cfg:    cfg,
 		public: cfg.Key.Public().(ed25519.PublicKey),
 		cert:   cert,
-		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
 		peers:  make(map[string]*peer),
 		inbox:  endpoint.NewInbox(),
 		handshakes: handshakeLimiter{
@@ -102,19 +99,13 @@ func build(cfg Config) (*Transport, error) {
 		dialer: proxy.New(cfg.Proxy, cfg.dial),
 	}
 	for _, c := range cfg.Peers {
-		p := &peer{
-			name:   c.Name,
-			own:    cfg.Key,
-			out:    make(chan []byte),
-			redial: make(chan struct{}, 1),
-			turn:   make(chan struct{}, 1),
-			status: transport.PeerStatus{Name: c.Name},
-		}
+		p := &peer{name: c.Name, own: cfg.Key, out: make(chan []byte), redial: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+			status: transport.PeerStatus{Name: c.Name}}
 		p.configure(c)
 		t.peers[c.Name] = p
 		t.sorted = append(t.sorted, p)
 	}
-	sort.SliceStable(t.sorted, func(i, j int) bool { return t.sorted[i].name < t.sorted[j].name })
+	slices.SortFunc(t.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
 	return t, nil
 }
 
@@ -140,7 +131,7 @@ func (t *Transport) Opened() <-chan string { return t.opened }
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
-	faults.CheckSame(t.cfg.Name, slices.Sorted(maps.Keys(t.peers)), peers)
+	faults.CheckSame(slices.Sorted(maps.Keys(t.peers)), peers)
 	if err := faults.Err(); err != nil {
 		return err
 	}

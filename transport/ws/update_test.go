@@ -35,13 +35,13 @@ func TestUpdateErrors(t *testing.T) {
 		peers []Peer
 		want  []string
 	}{
-		"one is missing": {[]Peer{elsewhere}, []string{`peer "d" is missing`}},
-		"none":           {nil, []string{`peer "b" is missing`, `peer "d" is missing`}},
-		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is not a peer of "a"`}},
+		"one is missing": {[]Peer{elsewhere}, []string{`the peers are ["b"], want ["b" "d"]`}},
+		"none":           {nil, []string{`the peers are [], want ["b" "d"]`}},
+		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`the peers are ["b" "d" "e"], want ["b" "d"]`}},
 		"the node itself": {[]Peer{elsewhere, peerOf("d"), peerOf("a")},
-			[]string{"the node's own name", `is also a key of "a"`}},
+			[]string{"the node's own name", `is also a key of "a"`, `the peers are ["a" "b" "d"]`}},
 		"twice": {[]Peer{elsewhere, peerOf("d"), elsewhere},
-			[]string{`peer "b" is listed twice`, "is also a key of"}},
+			[]string{`peer "b" is listed twice`, "is also a key of", `the peers are ["b" "b" "d"]`}},
 		"no key":           {[]Peer{elsewhere, {Name: "d"}}, []string{`peer "d" has 0 keys, want 1 or 2`}},
 		"three keys":       {[]Peer{elsewhere, peerOf("d", "d", "e", "f")}, []string{`peer "d" has 3 keys`}},
 		"a key of another": {[]Peer{elsewhere, peerOf("d", "other")}, []string{`is also a key of "b"`}},

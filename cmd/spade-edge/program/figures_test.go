@@ -28,7 +28,7 @@ func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 		t.Fatal(err)
 	}
 	for round := 1; round <= rounds && err == nil; round++ {
-		err = ledger.Reserve(run, sha256.Sum256([]byte(run)), "a", round, g)
+		err = ledger.Reserve(runID(run, sha256.Sum256([]byte(run)), "a"), round, g)
 	}
 	if err = errors.Join(err, ledger.Close()); err != nil {
 		t.Fatal(err)

@@ -105,11 +105,11 @@ func TestPrivacyLeft(t *testing.T) {
 	}
 	left := object[privacy.LifetimeLeft](t, "-ledger", path, "-fleet", filepath.Join(dir, "fleet.json")).Left
 	for round := 1; round <= *left.Rounds; round++ {
-		if err := ledger.Reserve("last", f.Hash(), "a", round, g); err != nil {
+		if err := ledger.Reserve(runID("last", f.Hash(), "a"), round, g); err != nil {
 			t.Fatalf("%d rounds are left, and round %d is refused: %v", *left.Rounds, round, err)
 		}
 	}
-	if err := ledger.Reserve("last", f.Hash(), "a", *left.Rounds+1, g); !errors.Is(err, dpmech.ErrBudget) {
+	if err := ledger.Reserve(runID("last", f.Hash(), "a"), *left.Rounds+1, g); !errors.Is(err, dpmech.ErrBudget) {
 		t.Errorf("%d rounds are left, and then another: %v", *left.Rounds, err)
 	}
 	again := object[privacy.LifetimeLeft](t, "-ledger", path, "-fleet", filepath.Join(dir, "fleet.json")).Left

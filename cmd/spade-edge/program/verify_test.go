@@ -69,14 +69,15 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	f, hash := n.file.Fleet, n.file.Fleet.Hash()
 	filter, err := dpmech.NewFilter(nil)
 	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma, Unit: f.Privacy.Unit}
+	id := runID(f.Run, hash, "b")
 	for round := 1; round <= f.Method.Rounds; round++ {
-		err = errors.Join(err, n.ledger.Reserve(f.Run, hash, "b", round, g), filter.Reserve(round, g))
+		err = errors.Join(err, n.ledger.Reserve(id, round, g), filter.Reserve(round, g))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := dpmech.NewCertificate(dpmech.About{
-		RunID: dpmech.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: "b"}, Sampler: "exact", Cooldown: f.Method.Cooldown,
+		RunID: id, Sampler: "exact", Cooldown: f.Method.Cooldown,
 	}, f.Privacy.Delta, filter, n.ledger.Lifetime(f.Privacy.Delta))
 	if err != nil {
 		t.Fatal(err)
@@ -209,8 +210,12 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	// The ledger has recorded another release of this run since the certificate was written.
 	good = n.certify(t, nil, "a")
 	f := n.file.Fleet
-	if err := n.ledger.Reserve(f.Run, f.Hash(), "b", 51, dpmech.Gaussian{Clip: 1, Sigma: 8}); err != nil {
+	if err := n.ledger.Reserve(runID(f.Run, f.Hash(), "b"), 51, dpmech.Gaussian{Clip: 1, Sigma: 8}); err != nil {
 		t.Fatal(err)
 	}
 	refused("older", good, "has 1 further releases of this run", "-ledger", ledger)
+}
+
+func runID(run string, fleet [32]byte, member string) dpmech.RunID {
+	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }

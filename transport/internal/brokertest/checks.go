@@ -45,8 +45,7 @@ func CutOff(t *testing.T, open Opener) {
 	Eventually(t, "the cut is noticed", func() bool { return !a.Peers()[0].Connected })
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if err := a.Send(ctx, "c", []byte("two")); !errors.Is(err, context.DeadlineExceeded) ||
-		!strings.Contains(err.Error(), "broker") {
+	if err := a.Send(ctx, "c", []byte("two")); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "broker") {
 		t.Errorf("Send while cut off from the broker returned %v, want a deadline error that mentions the broker", err)
 	}
 	Send(t, c, "a", []byte("for later"))

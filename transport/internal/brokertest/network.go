@@ -3,7 +3,7 @@ package brokertest
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -52,16 +52,12 @@ func Ring(run string, members int, private bool, rounds int) *Network {
 	return n
 }
 
-// noise is a noise source for private releases that depends only on the member and the round, so that a restarted
-// process repeats a lost release exactly. Each Read starts the same stream again, which is correct because a release
-// reads its source only once.
-type noise struct {
-	client int
-	round  func() int
-}
+// noise is a source of noise. Each Read starts the same stream again, which is correct because a release reads its source
+// only once.
+type noise func() rng.Address
 
-func (n *noise) Read(b []byte) (int, error) {
-	s := rng.New(11, rng.Address{Purpose: rng.Noise, Client: uint32(n.client), Round: uint32(n.round())})
+func (n noise) Read(b []byte) (int, error) {
+	s := rng.New(11, n())
 	return s.Read(b)
 }
 
@@ -73,7 +69,9 @@ func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	}
 	var node *sdk.Node
 	if !n.Fleet.Privacy.NonPrivate {
-		cfg.Noise = io.Reader(&noise{i, func() int { return node.Status().Round }})
+		cfg.Noise = noise(func() rng.Address { // a restarted process repeats a lost release exactly
+			return rng.Address{Purpose: rng.Noise, Client: uint32(i), Round: uint32(node.Status().Round)}
+		})
 	}
 	node, err := sdk.New(cfg)
 	return node, err
@@ -166,7 +164,7 @@ func (n *Network) Open(t testing.TB, open Opener) (all []transport.Transport) {
 // SameBits runs fleets over a broker and checks that their releases equal those of a fault-free run bit for bit.
 func SameBits(t *testing.T, open Opener) {
 	for _, private := range []bool{false, true} {
-		n := Ring("private "+map[bool]string{true: "true"}[private], 8, private, 8)
+		n := Ring(fmt.Sprint("private ", private), 8, private, 8)
 		want, _ := n.Quiet(t)
 		got, _, err := n.Run(Long(t), n.Open(t, open), nil)
 		if err != nil {

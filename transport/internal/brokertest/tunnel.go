@@ -18,10 +18,11 @@ const Nowhere = "broker.invalid"
 // Tunnel is an HTTP proxy that supports only CONNECT and can resolve [Nowhere].
 type Tunnel struct {
 	net.Listener
+	conns sync.Map // the open connections, as keys
+
 	mu    sync.Mutex // guards the fields below
 	fault func(c net.Conn, head *http.Request) bool
 	asked []string
-	conns map[net.Conn]bool
 }
 
 // NewTunnel starts a proxy and stops it when the test ends.
@@ -31,7 +32,7 @@ func NewTunnel(t testing.TB) *Tunnel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Tunnel{Listener: l, conns: make(map[net.Conn]bool)}
+	p := &Tunnel{Listener: l}
 	var work sync.WaitGroup
 	work.Go(func() {
 		for {
@@ -58,21 +59,12 @@ func ProxyURL(address, who string) *url.URL {
 	return u
 }
 
-func (p *Tunnel) hold(c net.Conn, open bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.conns[c] = open; !open {
-		delete(p.conns, c)
-	}
-}
-
 // HangUp abruptly closes all connections.
 func (p *Tunnel) HangUp() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.conns {
-		c.Close()
-	}
+	p.conns.Range(func(c, _ any) bool {
+		c.(net.Conn).Close()
+		return true
+	})
 }
 
 // Breaks closes all connections. The proxy then calls fault for each new request. If the result is true, the proxy
@@ -85,8 +77,8 @@ func (p *Tunnel) Breaks(fault func(c net.Conn, head *http.Request) bool) {
 }
 
 func (p *Tunnel) serve(c net.Conn) {
-	p.hold(c, true)
-	defer p.hold(c, false)
+	p.conns.Store(c, true)
+	defer p.conns.Delete(c)
 	defer c.Close()
 	r := bufio.NewReader(c)
 	head, err := http.ReadRequest(r)
@@ -105,8 +97,8 @@ func (p *Tunnel) serve(c net.Conn) {
 		io.WriteString(c, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
 		return
 	}
-	p.hold(far, true)
-	defer p.hold(far, false)
+	p.conns.Store(far, true)
+	defer p.conns.Delete(far)
 	defer far.Close()
 	io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
 	go func() { _, _ = io.Copy(far, r); far.Close() }()

@@ -72,10 +72,8 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 	return public
 }
 
-// CheckPeers checks the names and keys of a node's peers. checkKey performs additional checks of each key that are
-// specific to the transport. own is the node's public key, or nil if it is unknown.
-func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer,
-	checkKey func(ed25519.PublicKey) error) {
+// CheckPeers checks the names and keys of a node's peers. own is the node's public key, or nil if it is unknown.
+func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer) {
 	owner := make(map[string]string) // by public key
 	if own != nil {
 		owner[string(own)] = name
@@ -95,7 +93,7 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 			f.Add("peer %q has %d keys, want 1 or 2", p.Name, len(p.Keys))
 		}
 		for j, k := range p.Keys {
-			if err := checkKey(k); err != nil {
+			if _, err := ExchangePublic(k); err != nil {
 				f.Add("peer %q: key %d: %w", p.Name, j, err)
 				continue
 			}
@@ -107,47 +105,32 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame records an error for each name that is in peers but not in known, or vice versa. The names in "known" are
-// those of the peers with which the node was created. name is the node's own name, which is ignored in peers.
-func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
+// CheckSame records an error unless peers has the same names as known, the sorted names of the peers with which the node
+// was created.
+func (f *Faults) CheckSame(known []string, peers []transport.Peer) {
+	var names []string
 	for _, p := range peers {
-		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {
-			f.Add("%q is not a peer of %q: the set of peers cannot change", p.Name, name)
-		}
+		names = append(names, p.Name)
 	}
-	for _, old := range known {
-		if !slices.ContainsFunc(peers, func(p transport.Peer) bool { return p.Name == old }) {
-			f.Add("peer %q is missing: the set of peers cannot change", old)
-		}
+	if slices.Sort(names); !slices.Equal(names, known) {
+		f.Add("the peers are %q, want %q: the set of peers cannot change", names, known)
 	}
 }
 
-// Hellos contains the functions that create and check hellos, the messages that the application exchanges with a peer
-// when a connection opens. Either function may be nil.
-type Hellos struct {
-	Make   func(peer string) []byte
-	Accept func(peer string, hello []byte) error
-}
-
-// For returns the hello to send to a peer.
-func (h Hellos) For(peer string) ([]byte, error) {
-	if h.Make == nil {
-		return nil, nil
+// Hello returns what the application's function makes for a peer, or an empty hello if the function is nil. It fails if
+// the hello is too long.
+func Hello(application func(peer string) []byte, peer string) (hello []byte, err error) {
+	if application != nil {
+		hello = application(peer)
 	}
-	hello := h.Make(peer)
 	if len(hello) > MaxHello {
 		return nil, fmt.Errorf("this node's hello has %d bytes, want at most %d", len(hello), MaxHello)
 	}
 	return hello, nil
 }
 
-// Check passes the hello of a peer to the application and returns an error if the application refuses it.
-func (h Hellos) Check(peer string, hello []byte) error {
-	if h.Accept == nil {
-		return nil
-	}
-	return h.Accept(peer, hello)
-}
+// AnyHello accepts every hello.
+func AnyHello(string, []byte) error { return nil }
 
 // Jitter returns a random duration between d/2 and d, so that the nodes do not all reconnect at the same moment.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

@@ -59,13 +59,7 @@ func (c *Config) Check(faults *endpoint.Faults) {
 	if c.Run == "" {
 		faults.Add("Run is empty")
 	}
-	faults.CheckPeers(c.Name, own, c.Peers, checkKey)
-}
-
-// checkKey returns an error if frames cannot be encrypted for the owner of key.
-func checkKey(key ed25519.PublicKey) error {
-	_, err := endpoint.ExchangePublic(key)
-	return err
+	faults.CheckPeers(c.Name, own, c.Peers)
 }
 
 // Message is a message to publish through the broker.
@@ -98,7 +92,6 @@ type End struct {
 	cfg      Config           // including defaults
 	exchange *ecdh.PrivateKey // cfg.Key as an X25519 key
 	process  uint64           // random, drawn at start
-	hellos   endpoint.Hellos
 	line     Line
 
 	peers    map[string]*peer
@@ -138,50 +131,31 @@ type peer struct {
 
 // NewEnd returns an [End] for a configuration that has passed [Config.Check]. The End does nothing until [End.Start] is
 // called. NewEnd copies the slices in cfg.
-func NewEnd(cfg Config, line Line) (*End, error) {
-	exchange, err := endpoint.ExchangePrivate(cfg.Key)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
-	}
+func NewEnd(cfg Config, line Line) *End {
 	var process [8]byte
-	if _, err := rand.Read(process[:]); err != nil { // cannot fail, see crypto/rand
-		return nil, fmt.Errorf("%s: %w", cfg.Prefix, err)
-	}
+	_, _ = rand.Read(process[:]) // never fails
 	cfg.Key = slices.Clone(cfg.Key)
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
-	cfg.Logger = Logger(cfg.Logger)
+	cfg.Logger = transport.Limited(cfg.Logger)
+	if cfg.CheckHello == nil {
+		cfg.CheckHello = endpoint.AnyHello
+	}
 	e := &End{
-		cfg: cfg, exchange: exchange, line: line, process: binary.BigEndian.Uint64(process[:]),
-		hellos: endpoint.Hellos{Make: cfg.Hello, Accept: cfg.CheckHello},
-		peers:  make(map[string]*peer), byTag: make(map[string]*peer),
+		cfg: cfg, exchange: endpoint.ExchangePrivate(cfg.Key), line: line, process: binary.BigEndian.Uint64(process[:]),
+		peers: make(map[string]*peer), byTag: make(map[string]*peer),
 		inbox: endpoint.NewInbox(), opened: make(chan string, 4*len(cfg.Peers)), finish: func() {},
 	}
 	for _, c := range cfg.Peers {
-		p := &peer{
-			name:   c.Name,
-			out:    newEdge(cfg.Run, cfg.Name, c.Name),
-			in:     newEdge(cfg.Run, c.Name, cfg.Name),
-			turn:   make(chan struct{}, 1),
-			hello:  make(chan struct{}, 1),
-			ring:   ring{repeatMin: cfg.RepeatMin, repeatMax: cfg.RepeatMax},
-			status: transport.PeerStatus{Name: c.Name},
-		}
+		p := &peer{name: c.Name, out: newEdge(cfg.Run, cfg.Name, c.Name), in: newEdge(cfg.Run, c.Name, cfg.Name),
+			turn: make(chan struct{}, 1), hello: make(chan struct{}, 1), status: transport.PeerStatus{Name: c.Name},
+			ring: ring{repeatMin: cfg.RepeatMin, repeatMax: cfg.RepeatMax}}
 		p.setKeys(c.Keys)
-		e.peers[c.Name], e.byTag[hex.EncodeToString(p.in.fromTag)] = p, p
+		e.peers[c.Name], e.byTag[hex.EncodeToString(p.in.fromTag[:])] = p, p
 		e.sorted = append(e.sorted, p)
 	}
 	slices.SortFunc(e.sorted, func(a, b *peer) int { return strings.Compare(a.name, b.name) })
 	e.ctx, e.cancel = context.WithCancel(context.Background())
-	return e, nil
-}
-
-// Logger returns a logger that limits how often l logs the same line. If l is nil, the returned logger discards all
-// lines.
-func Logger(l *slog.Logger) *slog.Logger {
-	if l == nil {
-		l = slog.New(slog.DiscardHandler)
-	}
-	return slog.New(transport.Limited(l.Handler()))
+	return e
 }
 
 // Start sends a hello to every peer in the background. If there are any peers, it also runs receive in a new goroutine.
@@ -308,15 +282,16 @@ func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []b
 		return err
 	}
 	p.number++
-	h := header{kind: kind, fleet: e.cfg.Fleet, process: e.process, number: p.number, length: len(frame)}
-	if h.total, err = Pieces(len(frame), size); err != nil {
+	total, err := Pieces(len(frame), size)
+	if err != nil {
 		return err
 	}
+	h := header{Kind: kind, Fleet: e.cfg.Fleet, Process: e.process, Number: p.number, Total: uint16(total), Length: uint32(len(frame))}
 	p.mu.Lock()
 	seals := p.seals
 	p.mu.Unlock()
-	m.From, m.To = hex.EncodeToString(p.out.fromTag), hex.EncodeToString(p.out.toTag)
-	for h.index = range h.total {
+	m.From, m.To = hex.EncodeToString(p.out.fromTag[:]), hex.EncodeToString(p.out.toTag[:])
+	for ; h.Index < h.Total; h.Index++ {
 		from, to := h.piece()
 		if m.Data, err = seal(&p.out, h, e.cfg.Key, seals, frame[from:to]); err != nil {
 			return err
@@ -338,7 +313,7 @@ func (e *End) sendHellos(p *peer) {
 		case <-e.ctx.Done():
 			return
 		}
-		hello, err := e.hellos.For(p.name)
+		hello, err := endpoint.Hello(e.cfg.Hello, p.name)
 		if err == nil {
 			err = e.inTurn(e.ctx, p, func() error { return e.post(e.ctx, p, kindHello, Message{Place: "hello"}, hello) })
 		}
@@ -375,8 +350,8 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 // slices.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
-	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
-	faults.CheckSame(e.cfg.Name, slices.Sorted(maps.Keys(e.peers)), peers)
+	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers)
+	faults.CheckSame(slices.Sorted(maps.Keys(e.peers)), peers)
 	if err := faults.Err(); err != nil {
 		return err
 	}

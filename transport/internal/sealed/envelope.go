@@ -11,39 +11,39 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// The fields of an envelope, with offset and length in bytes. All numbers are big-endian.
-//
-//	0    1  version, 1
-//	1    1  kind: 1 for a hello, 2 for a frame
-//	2   16  tag of the run
-//	18   8  tag of the sender
-//	26   8  tag of the receiver
-//	34  32  hash of the sender's fleet
-//	66   8  random number that identifies the sender's process
-//	74   8  number of the frame from this process to this receiver
-//	82   2  index of the piece in its frame
-//	84   2  number of pieces
-//	86   4  length of the whole frame in bytes
-//	90   1  n, the number of the receiver's keys that can open the envelope: 1 or 2
-//	91  32  an ephemeral X25519 public key of this envelope
-//	123 48n the content key, sealed once for each key of the receiver
-//	..      the piece, sealed with the content key: its length plus 16
-//	..  64  the sender's signature
+// An envelope consists of a header, the content key sealed once for each key of the receiver, the piece of a frame sealed
+// with the content key, and the sender's signature.
 const (
 	version    = 1
-	offKeys    = 91
-	offWrapped = offKeys + 32
+	lenHeader  = 123 // of a header
 	lenWrapped = sha256.Size + tagSize
 	tagSize    = 16 // of AES-GCM
 	maxKeys    = 2
 
 	// overhead is an upper bound on the bytes that an envelope adds to its piece.
-	overhead = offWrapped + maxKeys*lenWrapped + tagSize + ed25519.SignatureSize
+	overhead = lenHeader + maxKeys*lenWrapped + tagSize + ed25519.SignatureSize
 )
+
+// header is the start of an envelope, which the broker can read. Package binary encodes it, in big-endian order.
+type header struct {
+	Version   byte
+	Kind      byte     // kindHello or kindFrame
+	Run       [16]byte // tag of the run
+	From, To  [8]byte  // tags of the sender and the receiver
+	Fleet     [32]byte // hash of the sender's fleet
+	Process   uint64   // random number that identifies the sender's process
+	Number    uint64   // number of the frame from this process to this receiver
+	Index     uint16   // index of the piece in its frame
+	Total     uint16   // number of pieces
+	Length    uint32   // length of the whole frame in bytes
+	Keys      byte     // number of the receiver's keys that can open the envelope, 1..maxKeys
+	Ephemeral [32]byte // X25519 public key, used for this envelope only
+}
 
 const (
 	kindHello = 1
@@ -65,10 +65,9 @@ var (
 	ErrForm      = errors.New("the message is not a valid envelope")
 	ErrRun       = errors.New("the message belongs to another run")
 	ErrCrossed   = errors.New("the sender or receiver in the message differs from the one that the broker reports")
-	ErrSignature = errors.New("the signature does not match the sender's key: the message was altered, or another " +
-		"party sent it")
-	ErrSealed = errors.New("the message is sealed for a key other than this node's key")
-	ErrFleet  = errors.New("the sender belongs to another fleet")
+	ErrSignature = errors.New("the signature does not match the sender's key: the message was altered, or another party sent it")
+	ErrSealed    = errors.New("the message is sealed for a key other than this node's key")
+	ErrFleet     = errors.New("the sender belongs to another fleet")
 )
 
 // tag returns the first n bytes of a hash of a run's name and, optionally, a member's name. The broker sees only tags,
@@ -90,12 +89,14 @@ func appendText(b []byte, s string) []byte {
 // edge is one direction of a connection between two members of a run. Every envelope is cryptographically bound to its
 // edge.
 type edge struct {
-	run, from, to          string
-	runTag, fromTag, toTag []byte
+	run, from, to  string
+	runTag         [16]byte
+	fromTag, toTag [8]byte
 }
 
 func newEdge(run, from, to string) edge {
-	return edge{run: run, from: from, to: to, runTag: tag(16, run), fromTag: tag(8, run, from), toTag: tag(8, run, to)}
+	return edge{run: run, from: from, to: to, runTag: [16]byte(tag(16, run)), fromTag: [8]byte(tag(8, run, from)),
+		toTag: [8]byte(tag(8, run, to))}
 }
 
 // bound returns the additional data that encryption and signature authenticate: the names of the run, the sender and
@@ -106,47 +107,29 @@ func (e *edge) bound(head []byte) []byte {
 	return append(b, head...)
 }
 
-// header contains the fields of an envelope that are readable by the broker.
-type header struct {
-	kind            byte
-	fleet           [32]byte
-	process, number uint64
-	index, total    int
-	length          int
-}
-
 // pieceSize returns the size of the pieces, in bytes, when a frame is split into the given total number of pieces. The
 // last piece may be shorter.
 func pieceSize(length, total int) int { return (length + total - 1) / total }
 
 // piece returns the start and end offsets of the envelope's piece in the frame.
 func (h *header) piece() (from, to int) {
-	size := pieceSize(h.length, h.total)
-	return h.index * size, min((h.index+1)*size, h.length)
+	size := pieceSize(int(h.Length), int(h.Total))
+	from = int(h.Index) * size
+	return from, min(from+size, int(h.Length))
 }
 
 // seal encrypts and signs one piece of a frame. The parameter "to" lists the receiver's public keys; the owner of any
 // of these keys can decrypt the result.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
-	b := make([]byte, 0, len(piece)+overhead)
-	b = append(b, version, h.kind)
-	b = append(append(append(b, e.runTag...), e.fromTag...), e.toTag...)
-	b = append(b, h.fleet[:]...)
-	b = binary.BigEndian.AppendUint64(b, h.process)
-	b = binary.BigEndian.AppendUint64(b, h.number)
-	b = binary.BigEndian.AppendUint16(b, uint16(h.index))
-	b = binary.BigEndian.AppendUint16(b, uint16(h.total))
-	b = binary.BigEndian.AppendUint32(b, uint32(h.length))
-	b = append(b, byte(len(to)))
 	once, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	b = append(b, once.PublicKey().Bytes()...)
-	content := make([]byte, sha256.Size)
-	if _, err := rand.Read(content); err != nil {
-		return nil, err
-	}
+	h.Version, h.Run, h.From, h.To = version, e.runTag, e.fromTag, e.toTag
+	h.Keys, h.Ephemeral = byte(len(to)), [32]byte(once.PublicKey().Bytes())
+	b, _ := binary.Append(make([]byte, 0, len(piece)+overhead), binary.BigEndian, &h) // never fails for a header
+	content := make([]byte, 32)
+	_, _ = rand.Read(content) // never fails
 	head := e.bound(b)
 	for _, k := range to {
 		wrap, err := wrapping(head, once, k, k)
@@ -155,24 +138,19 @@ func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece
 		}
 		b = wrap.Seal(b, noNonce, content, nil)
 	}
-	body, err := gcm(content)
-	if err != nil {
-		return nil, err
-	}
 	head = e.bound(b)
-	b = body.Seal(b, noNonce, piece, head)
+	b = gcm(content).Seal(b, noNonce, piece, head)
 	return append(b, ed25519.Sign(key, digest(head, b[len(b)-len(piece)-tagSize:]))...), nil
 }
 
 // noNonce is an all-zero nonce. It is safe because each key encrypts only once.
 var noNonce = make([]byte, 12)
 
-func gcm(key []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
+// gcm returns AES-GCM for a key of 32 bytes. Package cipher fails only for keys and blocks of other sizes.
+func gcm(key []byte) cipher.AEAD {
+	block, _ := aes.NewCipher(key)
+	aead, _ := cipher.NewGCM(block)
+	return aead
 }
 
 // wrapping returns the cipher that encrypts the content key for one of the receiver's keys. HKDF (RFC 5869) derives the
@@ -188,7 +166,7 @@ func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey
 	if err != nil {
 		return nil, err
 	}
-	return gcm(key)
+	return gcm(key), nil
 }
 
 // digest returns the hash that the sender signs.
@@ -202,47 +180,37 @@ func digest(head, body []byte) []byte {
 // envelope is a parsed, well-formed envelope, whose signature has not been verified yet.
 type envelope struct {
 	header
-	run, from, to        []byte
-	head                 []byte // everything before the sealed piece
-	keys                 int
-	sealed, signature    []byte
-	beforeKeys, ephemera []byte
+	head              []byte // everything before the sealed piece
+	sealed, signature []byte
 }
 
 // parse parses an envelope. The slices in the result share memory with b.
 func parse(b []byte) (*envelope, error) {
-	if len(b) < offWrapped || b[0] != version {
-		if len(b) > 0 && b[0] != version {
-			return nil, fmt.Errorf("%w: version is %d, want %d", ErrForm, b[0], version)
-		}
+	if len(b) > 0 && b[0] != version {
+		return nil, fmt.Errorf("%w: version is %d, want %d", ErrForm, b[0], version)
+	}
+	v := new(envelope)
+	if _, err := binary.Decode(b, binary.BigEndian, &v.header); err != nil {
 		return nil, fmt.Errorf("%w: the message has only %d bytes", ErrForm, len(b))
 	}
-	v := &envelope{run: b[2:18], from: b[18:26], to: b[26:34], keys: int(b[90])}
-	v.kind = b[1]
-	v.fleet = [32]byte(b[34:66])
-	v.process, v.number = binary.BigEndian.Uint64(b[66:]), binary.BigEndian.Uint64(b[74:])
-	v.index, v.total = int(binary.BigEndian.Uint16(b[82:])), int(binary.BigEndian.Uint16(b[84:]))
-	length := binary.BigEndian.Uint32(b[86:])
-	end := offWrapped + v.keys*lenWrapped
+	length, total := int(v.Length), int(v.Total)
 	switch {
-	case v.kind != kindHello && v.kind != kindFrame:
-		return nil, fmt.Errorf("%w: kind is %d, want %d or %d", ErrForm, v.kind, kindHello, kindFrame)
-	case v.keys < 1 || v.keys > maxKeys:
-		return nil, fmt.Errorf("%w: the number of receiver keys is %d, want 1 or 2", ErrForm, v.keys)
-	case length > endpoint.LargestMaxFrame:
-		return nil, fmt.Errorf("%w: the frame has %d bytes, want at most %d", ErrForm, length, endpoint.LargestMaxFrame)
-	case v.index >= v.total || v.total > max(1, int(length)) ||
-		(v.total-1)*pieceSize(int(length), v.total) >= max(1, int(length)):
-		return nil, fmt.Errorf("%w: piece %d of %d cannot belong to a frame of %d bytes", ErrForm, v.index, v.total,
-			length)
+	case v.Kind != kindHello && v.Kind != kindFrame:
+		return nil, fmt.Errorf("%w: kind is %d, want %d or %d", ErrForm, v.Kind, kindHello, kindFrame)
+	case v.Keys < 1 || v.Keys > maxKeys:
+		return nil, fmt.Errorf("%w: the number of receiver keys is %d, want 1 or 2", ErrForm, v.Keys)
+	case v.Length > endpoint.LargestMaxFrame:
+		return nil, fmt.Errorf("%w: the frame has %d bytes, want at most %d", ErrForm, v.Length, endpoint.LargestMaxFrame)
+	case v.Index >= v.Total || total > max(1, length) || (total-1)*pieceSize(length, total) >= max(1, length):
+		return nil, fmt.Errorf("%w: piece %d of %d cannot belong to a frame of %d bytes", ErrForm, v.Index, v.Total, v.Length)
 	}
-	v.length = int(length)
 	from, to := v.piece()
+	end := lenHeader + int(v.Keys)*lenWrapped
 	if want := end + to - from + tagSize + ed25519.SignatureSize; len(b) != want {
 		return nil, fmt.Errorf("%w: the message has %d bytes, want %d", ErrForm, len(b), want)
 	}
-	v.beforeKeys, v.ephemera = b[:offWrapped], b[offKeys:offWrapped]
-	v.head, v.sealed, v.signature = b[:end], b[end:len(b)-ed25519.SignatureSize], b[len(b)-ed25519.SignatureSize:]
+	last := len(b) - ed25519.SignatureSize
+	v.head, v.sealed, v.signature = b[:end], b[end:last], b[last:]
 	return v, nil
 }
 
@@ -250,9 +218,9 @@ func parse(b []byte) (*envelope, error) {
 // the keys in pins sent the envelope on the edge e.
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
-	case string(v.run) != string(e.runTag):
+	case v.Run != e.runTag:
 		return ErrRun
-	case string(v.from) != string(e.fromTag) || string(v.to) != string(e.toTag):
+	case v.From != e.fromTag || v.To != e.toTag:
 		return ErrCrossed
 	}
 	sum := digest(e.bound(v.head), v.sealed)
@@ -266,27 +234,22 @@ func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 
 // open decrypts the piece of a verified envelope. It decrypts in place and so overwrites the envelope.
 func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
-	once, err := ecdh.X25519().NewPublicKey(v.ephemera)
+	once, err := ecdh.X25519().NewPublicKey(v.Ephemeral[:])
 	if err != nil {
 		return nil, ErrSealed
 	}
-	wrap, err := wrapping(e.bound(v.beforeKeys), own, once, own.PublicKey())
+	wrap, err := wrapping(e.bound(v.head[:lenHeader]), own, once, own.PublicKey())
 	if err != nil {
 		return nil, ErrSealed
 	}
-	for i := range v.keys {
-		at := offWrapped + i*lenWrapped
-		content, err := wrap.Open(nil, noNonce, v.head[at:at+lenWrapped], nil)
+	for wrapped := range slices.Chunk(v.head[lenHeader:], lenWrapped) {
+		content, err := wrap.Open(nil, noNonce, wrapped, nil)
 		if err != nil {
 			continue
 		}
-		body, err := gcm(content)
+		piece, err := gcm(content).Open(v.sealed[:0], noNonce, v.sealed, e.bound(v.head))
 		if err != nil {
-			return nil, ErrSealed
-		}
-		piece, err := body.Open(v.sealed[:0], noNonce, v.sealed, e.bound(v.head))
-		if err != nil {
-			return nil, ErrSealed
+			break
 		}
 		return piece, nil
 	}

@@ -41,10 +41,7 @@ func TestVectorsOfGCM(t *testing.T) {
 		}
 		for _, v := range g.Tests {
 			count[v.Result]++
-			sealer, err := gcm(raw(v.Key))
-			if err != nil {
-				t.Fatal(err)
-			}
+			sealer := gcm(raw(v.Key))
 			sealed, valid := append(raw(v.CT), raw(v.Tag)...), v.Result == "valid"
 			opened, err := sealer.Open(nil, raw(v.IV), sealed, raw(v.AAD))
 			if valid != (err == nil) || valid && !bytes.Equal(opened, raw(v.Msg)) {
