@@ -133,7 +133,8 @@ func New(cfg Config) (*Node, error) {
 		if cfg.Secret == nil {
 			n.secrets = new(trust.Secrets)
 			if mcfg.Partners != nil {
-				n.secrets.Relays, n.relays, mcfg.Paired = true, newRelays(mcfg.Partners), n.paired
+				n.secrets.Relays, n.relays = true, newRelays(len(cfg.Fleet.Members), mcfg.Partners, mcfg.Neighbors)
+				mcfg.Paired = func(release int) bool { return len(n.missing(release)) == 0 }
 			}
 		}
 	}
@@ -221,5 +222,9 @@ func (n *Node) publish() {
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
 	}
-	n.status.Waiting = n.awaitKeys(n.status.Waiting)
+	for _, name := range n.missing(st.Round + 1) {
+		if !slices.Contains(n.status.Waiting, name) {
+			n.status.Waiting = append(n.status.Waiting, name)
+		}
+	}
 }

@@ -51,7 +51,7 @@ func (n *Node) loadSecrets() error {
 		if err != nil {
 			return err
 		}
-		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Epoch == n.claims.Epoch {
+		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Own.Epoch == n.claims.Epoch {
 			s.Set(n.claims, k)
 			return n.retireSecrets(release)
 		}
@@ -128,8 +128,8 @@ func (n *Node) dropSecrets() {
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)
-	if n.secrets != nil && trust.Offers(m.Kind) {
-		m.Signed.Offer = n.secrets.Offer
+	if n.secrets != nil && n.secrets.Kept != nil && trust.Offers(m.Kind) {
+		m.Signed.Offer = n.secrets.Kept.Own.Append(nil)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestRelayedOffers(t *testing.T) {
 		if fresh != c.fresh || (err != nil) != c.fails || errors.As(err, new(trust.Fork)) != c.fork || s.Changed != c.fresh {
 			t.Errorf("%s: fresh %v, changed %v, %v", name, fresh, s.Changed, err)
 		}
-		switch device, o := s.Holds(a, "b"); {
+		switch device, o := s.Holds("b"); {
 		case c.fresh && (o != c.offer || device != uint8(o.Epoch)+1):
 			t.Errorf("%s: device %d and %+v are held", name, device, o)
 		case !c.fresh && len(c.before) > 0 && o != c.before[0]:
