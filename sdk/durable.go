@@ -22,7 +22,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	}
 	if len(snaps) == 0 {
 		if n.cfg.Recover {
-			n.toRecover, n.stops.blind = &mcfg, true
+			n.toRecover = &mcfg
 		} else if err := n.account.check(n.cfg.Store != nil, 0); err != nil {
 			return err
 		}

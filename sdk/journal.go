@@ -32,20 +32,12 @@ func (n *Node) loadJournal() error {
 		}
 		n.journal = *kept
 	}
-	n.loadStops()
-	return n.loadEvidence()
-}
-
-// keepJournal applies change to the journal and stores the changed journal. On error, the journal is unchanged. change
-// must replace lists rather than modify them. The caller must hold n.mu.
-func (n *Node) keepJournal(change func(j *state.Journal)) error {
-	j := n.journal
-	change(&j)
-	if err := n.writeJournal(&j); err != nil {
-		return err
+	for _, s := range n.journal.Stops {
+		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
+			n.stops.fresh = true
+		}
 	}
-	n.journal, n.unkept = j, false
-	return nil
+	return n.loadEvidence()
 }
 
 func (n *Node) writeJournal(j *state.Journal) error {
@@ -99,9 +91,6 @@ func (n *Node) loadEvidence() error {
 		}
 		n.convicted(e)
 		n.status.Evidence = append(n.status.Evidence, e)
-		if j, known := n.number[e.Member]; known && n.claims.Peers[j] != nil {
-			n.claims.Peers[j].Evidence = &e
-		}
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ type Node struct {
 	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
 	encoded   []byte       // scratch space of record
-	toRecover *admm.Config // configuration of the machine after a takeover; nil if none is pending
+	toRecover *admm.Config // configuration of the machine after a takeover; nil if none is pending; guarded by mu
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
@@ -118,14 +118,10 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average = true, cfg.Average
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
-	names := map[int]string{}
-	for _, j := range mcfg.Neighbors {
-		names[j] = cfg.Fleet.Members[j]
-	}
-	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Name, names)
+	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name], mcfg.Neighbors)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
 	if cfg.Fleet.wire().Payload == PayloadRelease {
-		n.claims.Compare(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name])
+		n.claims.Compare()
 	}
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
@@ -171,7 +167,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.Stops = slices.Clone(st.Stops)
+	st.Stops = n.wishes()
 	return st
 }
 

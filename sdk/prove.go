@@ -3,6 +3,7 @@ package sdk
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -45,7 +46,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	}
 	var two *trust.Contradiction
 	if errors.As(err, &two) {
-		r.accuse(from, peer, two.Evidence)
+		r.accuse(two.Evidence)
 	}
 	return outdated, err
 }
@@ -186,22 +187,28 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 		ErrClone, findOther)}
 }
 
-// accuse stores evidence against a neighbor, unless it is already stored, and sends it to the neighbor.
-func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
+// accuse stores evidence against another member and sends it to the neighbors, unless it is already stored.
+func (r *run) accuse(e signed.Evidence) {
 	if !r.convicted(e) {
-		peer.Evidence = &e
 		r.keepEvidence(e) // before logging: a reader of the log may look for the evidence in the status
-		r.log.Error("evidence of equivocation", "neighbor", peer.Name, "round", e.Round)
+		r.log.Error("evidence of equivocation", "member", e.Member, "round", e.Round)
 		r.spread(e)
 	}
-	r.show(from, peer)
+	if of := r.number[e.Member]; r.claims.Peers[of] != nil {
+		r.show(of, r.claims.Peers[of])
+	}
 }
 
 // show sends a neighbor the evidence against it, at most once between two ticks. Each device with the neighbor's key
 // stops when it receives the evidence.
 func (r *run) show(to int, peer *trust.Peer) {
-	if peer.Evidence != nil && peer.First(trust.SayDouble) {
-		r.postEvidence(to, peer.Evidence)
+	for _, e := range slices.Backward(r.status.Evidence) {
+		if e.Member == peer.Name {
+			if peer.First(trust.SayDouble) {
+				r.postEvidence(to, &e)
+			}
+			return
+		}
 	}
 }
 

@@ -155,7 +155,7 @@ func (r *run) takeOver() error {
 		return err
 	}
 	n.mu.Lock()
-	n.machine, n.claims.Epoch, n.toRecover, n.status.Recovered = m, cfg.Epoch, nil, m.Status().Round
+	n.machine, n.claims.Epoch, n.status.Recovered = m, cfg.Epoch, m.Status().Round
 	n.mu.Unlock()
 	if err := n.newSecrets(m.Status().Round + 1); err != nil {
 		return n.fatal(err)
@@ -174,7 +174,7 @@ func (r *run) takeOver() error {
 	}
 	n.publish()
 	n.mu.Lock()
-	n.stops.blind, n.stops.fresh = false, true // the new machine does not know the stops
+	n.toRecover, n.stops.fresh = nil, true // the new machine does not know the stops
 	n.mu.Unlock()
 	n.log.Warn("this device has replaced the lost device", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)

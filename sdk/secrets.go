@@ -73,7 +73,7 @@ func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
 	}
-	if err := n.secrets.New(n.claims, n.hash, from); err != nil {
+	if err := n.secrets.New(n.claims, from); err != nil {
 		return err
 	}
 	return n.keepSecrets()

@@ -9,7 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
@@ -45,16 +44,6 @@ type Wish struct {
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
-	blind bool // true during a takeover, when the node does not know the fleet's progress
-}
-
-func (n *Node) loadStops() {
-	for _, s := range n.journal.Stops {
-		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
-			n.stops.fresh = true
-		}
-	}
-	n.showStops()
 }
 
 // keepStops stores valid stops, and then adds them to the known stops. The caller holds n.mu.
@@ -66,22 +55,23 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 	if !more {
 		return nil
 	}
-	if err := n.keepJournal(func(j *state.Journal) { j.Stops = next.Known }); err != nil {
+	j := n.journal
+	j.Stops = next.Known
+	if err := n.writeJournal(&j); err != nil {
 		return fmt.Errorf("sdk: the early-stop request for round %d has no effect yet, because it cannot be stored: %w",
 			list[0].Round, err)
 	}
 	next.fresh = true
-	n.stops = next
-	n.showStops()
+	n.journal, n.unkept, n.stops = j, false, next
 	return nil
 }
 
-// showStops copies the known stops to the status. The caller holds n.mu.
-func (n *Node) showStops() {
-	n.status.Stops = nil
+// wishes returns the known stops. The caller holds n.mu.
+func (n *Node) wishes() (list []Wish) {
 	for _, s := range n.stops.Known {
-		n.status.Stops = append(n.status.Stops, Wish{n.cfg.Fleet.Members[s.Member], s.Round})
+		list = append(list, Wish{n.cfg.Fleet.Members[s.Member], s.Round})
 	}
+	return list
 }
 
 // Stop requests that round number last be the final round with data. If last is 0, Stop chooses the earliest round that
@@ -100,7 +90,7 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("the fleet file lacks stop.members, the number of members that must request an early stop")
 	case !n.claims.Signing():
 		return refuse("the fleet's members have no keys, so no member can sign a request")
-	case n.stops.blind:
+	case n.toRecover != nil:
 		return refuse("the node is replacing a lost device, and does not yet know the progress of the run")
 	}
 	self := n.number[n.cfg.Name]
@@ -210,7 +200,7 @@ func (r *run) stopEarly() {
 	fresh, last := r.stops.fresh, r.stops.Agreed()
 	r.stops.fresh = false
 	var by []string
-	for _, w := range r.status.Stops {
+	for _, w := range r.wishes() {
 		by = append(by, w.Member)
 	}
 	r.mu.Unlock()

@@ -103,7 +103,7 @@ var onPrivacy = []mutation{
 	{"a key that makes the noise of all releases", "sdk/pair/secret.go",
 		"uint64(release))", "0)", sharing},
 	{"an offer that counts before its time", "sdk/pair/kept.go",
-		"k.From <= release && o.Round <= release", "k.From <= release", agree},
+		"k.Own.Round <= release && o.Round <= release", "k.Own.Round <= release", agree},
 	{"partners: another graph in a certificate", "sdk/audit/audit.go", "!have.Field(i).Equal(need.Field(i))",
 		"i != 4 && !have.Field(i).Equal(need.Field(i))", partners},
 	{"report: a guess is as good as without noise in one of two tests", "dpmech/curve.go", "math.Erfc(math.Sqrt(rho)/2)/2", "math.Erfc(math.Sqrt(rho/2)/2)/2",

@@ -89,18 +89,17 @@ func Digests(members int) float64 {
 // sparsity returns n such that one in n releases of a member is compared.
 func sparsity(members int) int { return (members - 1 + perFrame - 1) / perFrame }
 
-// Compare makes the log compare releases, if the run signs them and has three members or more. self is this member's
-// index.
-func (l *Log) Compare(run string, fleet [32]byte, members []string, self int) {
-	if !l.Signing() || Digests(len(members)) == 0 {
+// Compare makes the log compare releases, if the run signs them and has three members or more.
+func (l *Log) Compare() {
+	n := len(l.members)
+	if !l.Signing() || Digests(n) == 0 {
 		return
 	}
-	g := &Gossip{log: l, members: members, self: self, every: sparsity(len(members)), claims: map[Slot]*claim{},
-		window: min(2*len(members)+4, 1<<lagBits-1), bad: map[int]uint16{}}
-	for _, name := range members {
-		g.scopes = append(g.scopes, signed.NewScope(run, fleet, name))
+	l.Gossip = &Gossip{log: l, members: l.members, self: slices.Index(l.members, l.Name), every: sparsity(n),
+		claims: map[Slot]*claim{}, window: min(2*n+4, 1<<lagBits-1), bad: map[int]uint16{}}
+	for _, name := range l.members {
+		l.Gossip.scopes = append(l.Gossip.scopes, l.scope(name))
 	}
-	l.Gossip = g
 }
 
 // compared reports whether statements of a slot are compared: one in g.every releases of each member, except releases

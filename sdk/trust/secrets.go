@@ -27,13 +27,13 @@ func (s *Secrets) Set(l *Log, k *pair.Kept) {
 
 // New creates a key pair for all releases from the given release on. Store the Secrets before sending the offer to a
 // neighbor.
-func (s *Secrets) New(l *Log, fleet [32]byte, from int) error {
+func (s *Secrets) New(l *Log, from int) error {
 	private, err := pair.NewPrivate()
 	if err != nil {
 		return err
 	}
 	own := signed.Statement{Epoch: l.Epoch, Kind: signed.Offer, Round: from, Value: [32]byte(private.PublicKey().Bytes())}
-	s.Set(l, &pair.Kept{Fleet: fleet, Member: l.Name, Own: own, Private: private})
+	s.Set(l, &pair.Kept{Fleet: l.fleet, Member: l.Name, Own: own, Private: private})
 	s.Changed = true
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (
 	if member == l.Name || s.replaced(member, o) || slices.Contains(s.Kept.Peers[member], o) {
 		return false, nil
 	}
-	if err := o.Verify(signed.NewScope(l.Run, s.Kept.Fleet, member), l.Keys(member)); err != nil {
+	if err := o.Verify(l.scope(member), l.Keys(member)); err != nil {
 		return false, err
 	}
 	if fresh, err = s.admit(l, member, o, last+1, true); !fresh {

@@ -57,7 +57,7 @@ func TestRelayedOffers(t *testing.T) {
 		"of low order":              {nil, sign(with(func(o *signed.Statement) { o.Value = [32]byte{1} }), b, "b"), "b", false, false, true},
 	} {
 		s := &trust.Secrets{Relays: true}
-		if err := s.New(a, fleet, 1); err != nil {
+		if err := s.New(a, 1); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range c.before {
