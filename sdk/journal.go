@@ -26,9 +26,8 @@ func (n *Node) loadJournal() error {
 		return err
 	}
 	if text != nil {
-		if kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name {
-			return fmt.Errorf("sdk: the stored journal belongs to member %q, run %q, fleet hash %x, want member %q, "+
-				"run %q, fleet hash %x", kept.Member, kept.Run, kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
+		if err := checkOwn(n.hash, n.cfg.Name, kept.Fleet, kept.Member, build); err != nil {
+			return fmt.Errorf("sdk: stored journal: %w", err)
 		}
 		n.journal = *kept
 	}

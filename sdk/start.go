@@ -56,7 +56,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r.silence = transport.NewSilence(time.Now(), names, 5*time.Second)
 	if n.cfg.Patience > 0 {
-		r.presence = newPresence(time.Now(), names)
+		r.presence = newPresence(time.Now(), names, n.cfg.Patience)
 		for name, box := range r.presence.arrived {
 			r.workers.Go(func() { r.pass(name, box) })
 		}

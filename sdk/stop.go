@@ -168,11 +168,9 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case f.Stop == nil || !r.claims.Signing():
 		return nil, errors.New("sdk: the sender relays an early-stop request, but this fleet does not allow an early " +
 			"stop")
-	case s.Member >= len(f.Members):
-		return nil, fmt.Errorf("sdk: found an early-stop request from member %d, want 0..%d",
-			s.Member, len(f.Members)-1)
-	case s.Round >= f.Method.Rounds:
-		return nil, fmt.Errorf("sdk: found an early-stop request for round %d, want 1..%d", s.Round, f.Method.Rounds-1)
+	case s.Member >= len(f.Members) || s.Round >= f.Method.Rounds:
+		return nil, fmt.Errorf("sdk: found an early-stop request from member %d for round %d, want member 0..%d and round 1..%d",
+			s.Member, s.Round, len(f.Members)-1, f.Method.Rounds-1)
 	}
 	r.mu.Lock()
 	next := r.stops

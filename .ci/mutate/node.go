@@ -100,8 +100,6 @@ var onNode = []mutation{
 		suite{"./sdk/signed", "RepeatsAreVerified"}},
 	{"signed: a signature of another length is accepted", "sdk/signed/statement.go", " || len(signature) != ed25519.SignatureSize {", " {",
 		suite{"./sdk/signed", "RepeatsAreVerified"}},
-	{"signed: a Done has the countersignature of an earlier release", "sdk/trust/log.go", "peer.signature == nil || peer.confirmed != *r {", "peer.signature == nil {",
-		suite{"./sdk/trust", "CountersignatureIs"}},
 	{"story: evidence by others does nothing", "sdk/prove.go", "	case of >= 0:\n		r.expose(e)\n", "	case of >= 0:\n", suite{"./sdk", "EvidenceTravels"}},
 	{"story: questions take the room of releases", "sdk/outbox.go", "if len(b.words) > 0 {", "if len(b.words) > 0 && len(b.frames) == 0 {", words},
 	{"a mark before the state", "sdk/durable.go",

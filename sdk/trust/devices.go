@@ -1,6 +1,9 @@
 package trust
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // PackDevices encodes the devices that [Secrets.Holds] returns, two bits for each member, starting at the lowest bits
 // of the first byte.
@@ -14,17 +17,12 @@ func PackDevices(devices []uint8) []byte {
 
 // ParseDevices parses the output of PackDevices for the given number of members.
 func ParseDevices(b []byte, members int) ([]uint8, error) {
-	if len(b) != (members+3)/4 {
-		return nil, fmt.Errorf("trust: the sender's list of offers has %d bytes, want %d", len(b), (members+3)/4)
-	}
-	devices := make([]uint8, 4*len(b))
-	for i := range devices {
+	devices := make([]uint8, members)
+	for i := range min(members, 4*len(b)) {
 		devices[i] = b[i/4] >> (i % 4 * 2) & 3
 	}
-	for _, d := range devices[members:] {
-		if d != 0 {
-			return nil, fmt.Errorf("trust: the sender's list of offers refers to more than %d members", members)
-		}
+	if !bytes.Equal(PackDevices(devices), b) {
+		return nil, fmt.Errorf("trust: the sender's list of offers, %d bytes, is not a list for %d members", len(b), members)
 	}
-	return devices[:members], nil
+	return devices, nil
 }

@@ -16,11 +16,8 @@ import (
 // digest once. If two digests of one slot differ, the member asks everybody for the statement ([Question]). Only two
 // different signed statements of one slot are evidence; digests and questions are not.
 //
-// Let members a and b use different statements of one slot, which belongs to release q, and let dist be their distance
-// in the graph of honest members. Each member on the path between them sends its first digest of that slot by release
-// q+dist. The digests at the two ends differ, so there are two neighbors on the path whose digests differ. One of these
-// two members detects this once it has the releases q+dist of its neighbors. Each statement names its predecessor, so
-// all later slots differ as well. See PROOF.md, "One story".
+// Each member on a path of honest members between two members that use different statements of a slot sends its first
+// digest of the slot, so two neighbors on the path have different digests; see PROOF.md, "One story".
 //
 // What a member compares, sends and answers depends only on questions and on the releases that it held when it began
 // the work on its release in progress. Releases that arrive during this work wait until the work on the next release
@@ -68,8 +65,6 @@ const (
 	// DigestSize is the length in bytes of a digest with its slot, big-endian: the member's number (2 bytes), the epoch
 	// (2 bits), how many releases back the slot is (14 bits), and the digest.
 	DigestSize = 4 + len(digest{})
-	// MaxDigests is the maximum number of digests with one release.
-	MaxDigests = signed.MaxDigests / DigestSize
 
 	lagBits     = 14
 	mostOf      = 8  // maximum number of digests of one member and epoch in a frame

@@ -51,9 +51,6 @@ type Peer struct {
 	Ahead, Times int         // next release when AskHeld was last sent; number of times since
 	Request      uint64      // last takeover in which a device of the neighbor's name asked for this node's state
 
-	confirmed signed.Statement // release of the neighbor that this member countersigned last
-	signature []byte           // countersignature of confirmed; nil if there is none
-
 	taken [2]Used // the neighbor's last two releases, by number mod 2; only if releases are compared
 }
 
@@ -206,10 +203,7 @@ func (l *Log) Attach(m *admm.Message) {
 	if r := peer.Held.Proving(m.Held); r != nil {
 		m.Signed.Proof = r.Append(nil)
 		if m.Kind == admm.Done {
-			if peer.signature == nil || peer.confirmed != *r { // a Done is repeated at each tick
-				peer.confirmed, peer.signature = *r, r.Countersign(l.Key, peer.Scope)
-			}
-			m.Signed.Countersign = peer.signature
+			m.Signed.Countersign = r.Countersign(l.Key, peer.Scope)
 		}
 	}
 }
