@@ -65,17 +65,6 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	return c, err
 }
 
-// certified returns an error if no certificate can be issued, so that a run fails at its start rather than at its end.
-func (n *Node) certified() error {
-	if n.account == nil {
-		return nil
-	}
-	if _, err := n.Certificate(); err != nil {
-		return fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
-	}
-	return nil
-}
-
 // inheritance returns the conditions under which the costs stated in life cover all runs on the node's data. Each
 // condition is one sentence.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {

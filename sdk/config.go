@@ -130,7 +130,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 					left--
 				}
 				wrong = wrong || slices.Contains(c.Without[:i], name) ||
-					!near && !(f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j))
+					!near && !slices.Contains(p.noise.Neighbors(self), j)
 			}
 			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors or noise "+
 				"partners of %q, but not all of its neighbors", ErrWithout, c.Without, c.Name)

@@ -142,15 +142,23 @@ type faults []error
 
 // refuse adds a [FieldError] for the named field if the value is wrong.
 func (f *faults) refuse(wrong bool, field string, found any, want string, args ...any) {
-	if !wrong {
-		return
+	if wrong {
+		*f = append(*f, fieldError(field, found, want, args...))
 	}
+}
+
+func fieldError(field string, found any, want string, args ...any) error {
 	text := fmt.Sprint(found)
 	if s, ok := found.(string); ok {
 		text = strconv.Quote(s)
 	}
-	*f = append(*f, &FieldError{Package: "sdk: fleet", Field: field, Found: text, Want: fmt.Sprintf(want, args...)})
+	return &FieldError{Package: "sdk: fleet", Field: field, Found: text, Want: fmt.Sprintf(want, args...)}
 }
+
+// listOf is the length of a list, for [fieldError].
+type listOf int
+
+func (n listOf) String() string { return fmt.Sprintf("a list of %d numbers", int(n)) }
 
 func (f *faults) add(err error) {
 	if err != nil {
@@ -164,10 +172,7 @@ func (f *Fleet) plan() (*plan, error) {
 	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of printable UTF-8", wire.MaxName)
 	errs.add(setting.Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
 	p := f.network(&errs)
-	if f.X0 != nil && len(f.X0) != f.Dim {
-		errs.add(&FieldError{Package: "sdk: fleet", Field: "x0", Found: fmt.Sprintf("a list of %d numbers", len(f.X0)),
-			Want: fmt.Sprintf("%d, or none for zeros", f.Dim)})
-	}
+	errs.refuse(f.X0 != nil && len(f.X0) != f.Dim, "x0", listOf(len(f.X0)), "%d, or none for zeros", f.Dim)
 	for _, s := range settings.All() {
 		if private := !f.Privacy.NonPrivate && f.Privacy != (Privacy{}); private || !strings.HasPrefix(s.Name, "privacy.") {
 			errs.add(s.Check(f, f.Method.Rounds))
@@ -235,15 +240,10 @@ func (f *Fleet) checkRecords(errs *faults) {
 		errs.refuse(f.Records != nil, "records", f.Records, "none, because privacy.unit is %v", f.Privacy.Unit)
 		return
 	}
-	if len(f.Records) != len(f.Members) {
-		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d numbers", len(f.Records)),
-			Want: fmt.Sprintf("the number of records of each of the %d members, because privacy.unit is record",
-				len(f.Members))})
-	}
+	errs.refuse(len(f.Records) != len(f.Members), "records", listOf(len(f.Records)),
+		"the number of records of each of the %d members, because privacy.unit is record", len(f.Members))
 	for i, m := range f.Records {
-		if !records.Has(float64(m)) {
-			errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
-		}
+		errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
 	}
 	const want = "%v, because privacy.unit is record: %s"
 	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "each step queries all records")

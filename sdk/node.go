@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -144,10 +145,14 @@ func New(cfg Config) (*Node, error) {
 	}
 	for _, step := range []func() error{
 		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadSecrets, n.checkpoint,
-		n.certified,
 	} {
 		if err := step(); err != nil {
 			return nil, err
+		}
+	}
+	if n.account != nil { // fail now rather than at the end of the run
+		if _, err := n.Certificate(); err != nil {
+			return nil, fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
 		}
 	}
 	n.publish()

@@ -63,13 +63,11 @@ func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 		return g, nil
 	}
 	if g.N() > settings.MaxPartnered {
-		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
-			Want: fmt.Sprintf("0 in a fleet of more than %d members", settings.MaxPartnered)}
+		return nil, fieldError("privacy.partners", p.Partners, "0 in a fleet of more than %d members", settings.MaxPartnered)
 	}
 	noise, err := graph.Parse("regular:"+strconv.Itoa(p.Partners), g.N(), seed)
 	if err != nil {
-		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
-			Want: fmt.Sprintf("a regular graph of %d members: %v", g.N(), err)}
+		return nil, fieldError("privacy.partners", p.Partners, "a regular graph of %d members: %v", g.N(), err)
 	}
 	return noise, nil
 }
@@ -164,8 +162,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 			want = fmt.Sprintf("at most %v, the noise that remains against %v; the worst case is %q if %q %s", most,
 				p.Gaussian().Shared.Adversary(), f.Members[c.Node], without, do)
 		}
-		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
-			Want: fmt.Sprintf("at least sigma (%v), and %s", p.Sigma, want)}
+		return fieldError("privacy.effective_sigma", p.EffectiveSigma, "at least sigma (%v), and %s", p.Sigma, want)
 	}
 	return nil
 }

@@ -186,7 +186,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 	switch {
 	case r.outbox[request.From] == nil:
 		return errors.New("sdk: the sender asks to replace a device, but the sender is not a neighbor")
-	case !r.releases:
+	case r.cfg.Fleet.wire().Payload != PayloadRelease:
 		return fmt.Errorf("sdk: the sender asks to replace a device, but only a fleet with payload %q "+
 			"supports replacement devices", PayloadRelease)
 	case r.joining != nil:

@@ -16,7 +16,6 @@ type run struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 	codec      *wire.Codec
-	releases   bool // the fleet's payload is the release
 	inbox      chan received
 	presence   *presence          // nil without Config.Patience
 	silence    *transport.Silence // tracks which neighbors are silent
@@ -41,10 +40,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{
-		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]*outbox{},
-	}
+	r := &run{Node: n, codec: codec, inbox: make(chan received, 4), outbox: map[int]*outbox{}}
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
 	}

@@ -99,7 +99,7 @@ var onPrivacy = []mutation{
 	{"a secret that is the same in every run", "sdk/pair/secret.go",
 		"hkdf.Key(sha256.New, shared, fleet[:],", "hkdf.Key(sha256.New, shared, nil,", agree},
 	{"a secret that is the same for other names", "sdk/pair/secret.go",
-		"append(append(info, e.name...), e.public...)", "append(info, e.public...)", agree},
+		"+ name + string(public)", "+ string(public)", agree},
 	{"a key that makes the noise of all releases", "sdk/pair/secret.go",
 		"uint64(release))", "0)", sharing},
 	{"an offer that counts before its time", "sdk/pair/kept.go",
