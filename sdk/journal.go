@@ -50,19 +50,17 @@ func (n *Node) writeJournal(j *state.Journal) error {
 	return err
 }
 
-// note changes the journal and stores it, immediately or, after an error, at a later tick. The argument named what is a
-// text that describes the change in log messages.
-func (n *Node) note(what string, change func(j *state.Journal)) {
+// note changes the journal and stores it, immediately or, after an error, at a later tick.
+func (n *Node) note(change func(j *state.Journal)) {
 	n.mu.Lock()
 	change(&n.journal)
 	n.unkept = true
 	n.mu.Unlock()
-	n.keepNotes(what)
+	n.keepNotes()
 }
 
-// keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are now stored. The
-// argument named what is a text that describes the change in log messages.
-func (n *Node) keepNotes(what string) bool {
+// keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are now stored.
+func (n *Node) keepNotes() bool {
 	n.mu.Lock()
 	var err error
 	if n.unkept {
@@ -71,7 +69,7 @@ func (n *Node) keepNotes(what string) bool {
 	}
 	n.mu.Unlock() // unlock before logging: the log handler may call Status
 	if err != nil {
-		n.log.Error("the journal cannot be stored; the node will retry", "what", what, "err", err)
+		n.log.Error("the journal cannot be stored; the node will retry", "err", err)
 	}
 	return err == nil
 }
@@ -95,7 +93,7 @@ func (n *Node) loadEvidence() error {
 }
 
 func (r *run) keepEvidence(e signed.Evidence) {
-	r.note(e.String(), func(j *state.Journal) {
+	r.note(func(j *state.Journal) {
 		r.status.Evidence = append(r.status.Evidence, e)
 		j.Evidence = append(slices.Clone(j.Evidence), e)
 	})

@@ -148,21 +148,16 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 		return fmt.Errorf("sdk: fleet: %w", err)
 	}
 	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
-		want := fmt.Sprintf("at most %v, a lower bound on the noise that remains against %v (the exact value takes too long)", most,
-			p.Gaussian().Shared.Adversary())
+		why := "this is a lower bound, because the exact value takes too long"
 		if c.Exact {
 			var without []string
 			for _, v := range c.Without {
 				without = append(without, f.Members[v])
 			}
-			do := "collude"
-			if p.Absent > 0 {
-				do = "collude or vanish"
-			}
-			want = fmt.Sprintf("at most %v, the noise that remains against %v; the worst case is %q if %q %s", most,
-				p.Gaussian().Shared.Adversary(), f.Members[c.Node], without, do)
+			why = fmt.Sprintf("the worst case is %q if %q collude or vanish", f.Members[c.Node], without)
 		}
-		return fieldError("privacy.effective_sigma", p.EffectiveSigma, "at least sigma (%v), and %s", p.Sigma, want)
+		return fieldError("privacy.effective_sigma", p.EffectiveSigma,
+			"at least sigma (%v), and at most %v, the noise that remains against %v; %s", p.Sigma, most, p.Gaussian().Shared.Adversary(), why)
 	}
 	return nil
 }
