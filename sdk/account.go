@@ -70,8 +70,7 @@ func (a *account) load(filter []byte, head string) (err error) {
 	return nil
 }
 
-const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again " +
-	"under a new run id"
+const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again under a new run id"
 
 // check returns an error if the ledger has a release that is missing from the node's stored state; see
 // [dpmech.CheckResume]. stored is true if the node has a Store. round is the last round with data in the stored state,
@@ -124,8 +123,7 @@ func (a *account) mark(round int) error {
 		return nil
 	}
 	if err := a.ledger.Mark(a.run, a.fleet, a.member, round); err != nil {
-		return fmt.Errorf("sdk: release %d was not sent, because the ledger could not mark the release as sent: %w",
-			round, err)
+		return fmt.Errorf("sdk: release %d was not sent, because the ledger could not mark the release as sent: %w", round, err)
 	}
 	return nil
 }

@@ -14,8 +14,7 @@ import (
 // The certificate is signed if Config.Key is set. Certificate fails if the run is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
-		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so the messages of its members may " +
-			"reveal private data")
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so the messages of its members may reveal private data")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -235,8 +235,7 @@ var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 // checkRecords checks the settings that depend on the protected unit.
 func (f *Fleet) checkRecords(errs *faults) {
 	if f.Privacy.Unit != UnitRecord {
-		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, because privacy.unit is %v",
-			f.Privacy.Unit)
+		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, because privacy.unit is %v", f.Privacy.Unit)
 		errs.refuse(f.Records != nil, "records", f.Records, "none, because privacy.unit is %v", f.Privacy.Unit)
 		return
 	}
@@ -364,8 +363,7 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		return nil, err
 	}
 	if len(samples) != len(f.Members) {
-		return nil, fmt.Errorf("sdk: found %d sample counts for %d members, want one for each member",
-			len(samples), len(f.Members))
+		return nil, fmt.Errorf("sdk: found %d sample counts for %d members, want one for each member", len(samples), len(f.Members))
 	}
 	for i, m := range samples {
 		if m != f.units(i, m) {

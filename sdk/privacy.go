@@ -83,8 +83,7 @@ func (p Privacy) Limit() *dpmech.Limit {
 	if p.EpsilonLimit == 0 {
 		return nil
 	}
-	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll,
-		Unit: p.Unit}
+	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll, Unit: p.Unit}
 }
 
 // units returns the number of samples that a member must have: with UnitRecord the number that the fleet states,

@@ -79,8 +79,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	}
 	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
-		return fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced",
-			m.Held)
+		return fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced", m.Held)
 	}
 	return nil
 }
@@ -136,8 +135,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 		return err
 	}
 	if shown == nil || shown.Round < m.Round {
-		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows no signature of that "+
-			"release", m.Round)
+		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows no signature of that release", m.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
 		return fmt.Errorf("sdk: the sender reports completion after release %d, but the lost device made that "+
@@ -183,8 +181,7 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
 	r.convict(e)
 	return ending{fmt.Errorf("sdk: %q shows two different releases of round %d signed with this node's key: %w; %s",
-		by, e.Round,
-		ErrClone, findOther)}
+		by, e.Round, ErrClone, findOther)}
 }
 
 // accuse stores evidence against another member and sends it to the neighbors, unless it is already stored.

@@ -125,8 +125,7 @@ func (r *run) receiveStanding(m *admm.Message) error {
 		}
 	}
 	r.joining.epoch = max(r.joining.epoch, m.Epoch)
-	r.joining.standing[m.From] = admm.Message{Round: m.Round, Held: m.Held,
-		Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}
+	r.joining.standing[m.From] = admm.Message{Round: m.Round, Held: m.Held, Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}
 	return nil
 }
 

@@ -63,8 +63,7 @@ func (n *Node) loadSecrets() error {
 		return n.newSecrets(1)
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of the run are missing, and neighbors accept no "+
-		"new secrets from this device: restore the secrets, or start with an empty state folder to replace a lost "+
-		"device", release)
+		"new secrets from this device: restore the secrets, or start with an empty state folder to replace a lost device", release)
 }
 
 // newSecrets makes the key pair for the given release and all later releases, and stores the key pair before the node

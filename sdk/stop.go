@@ -58,8 +58,7 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 	j := n.journal
 	j.Stops = next.Known
 	if err := n.writeJournal(&j); err != nil {
-		return fmt.Errorf("sdk: the early-stop request for round %d has no effect yet, because it cannot be stored: %w",
-			list[0].Round, err)
+		return fmt.Errorf("sdk: the early-stop request for round %d has no effect yet, because it cannot be stored: %w", list[0].Round, err)
 	}
 	next.fresh = true
 	n.journal, n.unkept, n.stops = j, false, next
@@ -166,8 +165,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case err != nil:
 		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return nil, errors.New("sdk: the sender relays an early-stop request, but this fleet does not allow an early " +
-			"stop")
+		return nil, errors.New("sdk: the sender relays an early-stop request, but this fleet does not allow an early stop")
 	case s.Member >= len(f.Members) || s.Round >= f.Method.Rounds:
 		return nil, fmt.Errorf("sdk: found an early-stop request from member %d for round %d, want member 0..%d and round 1..%d",
 			s.Member, s.Round, len(f.Members)-1, f.Method.Rounds-1)
@@ -183,8 +181,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 		return nil, err
 	}
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a replacement may have missed messages
-	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
-		f.Method.EndedAt(s.Round).Learning() < first {
+	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries && f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d: this request cannot reach all "+
 			"members in time", name, m.Round, s.Round)
 	}

@@ -118,8 +118,7 @@ func (x *auditor) method() {
 		}
 	}
 	if n := c.Rounds + c.ReservedUnmade; n > f.Method.Rounds {
-		x.differ("rounds", fmt.Sprintf("%d with reserved_unmade", n),
-			fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds))
+		x.differ("rounds", fmt.Sprintf("%d with reserved_unmade", n), fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds))
 	}
 	if f.Task != nil && len(c.ConditionalOn) == 0 {
 		x.differ("conditional_on", "empty", "at least the preparation of the data, which the fleet's task describes")

@@ -58,8 +58,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	case e.Kind == Release && len(e.Text) == 0:
 		return e, nil
 	case e.Kind == Release || e.Ledger == (Head{}) || sha256.Sum256(e.Text) != e.Value:
-		return e, fmt.Errorf("signed: the %d bytes after the %v differ from what was signed, or the ledger is missing",
-			len(e.Text), e.Kind)
+		return e, fmt.Errorf("signed: the %d bytes after the %v differ from what was signed, or the ledger is missing", len(e.Text), e.Kind)
 	}
 	_, err = dpmech.ParseCheckpoint(e.Text)
 	return e, err

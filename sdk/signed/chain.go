@@ -71,8 +71,7 @@ func NewEvidence(member string, first, second *Statement) Evidence {
 
 // String returns a sentence that names the member and the round.
 func (e Evidence) String() string {
-	return fmt.Sprintf("%q has signed two different releases of round %d: its device was copied or rolled back",
-		e.Member, e.Round)
+	return fmt.Sprintf("%q has signed two different releases of round %d: its device was copied or rolled back", e.Member, e.Round)
 }
 
 // Check returns an error unless the evidence has two releases and the first of them belongs to Round.

@@ -59,8 +59,7 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	case n.Value != l.Scope:
 		err = errors.New("trust: the quarantine notice is for another member")
 	case n.Round > last+2:
-		err = fmt.Errorf("trust: the quarantine notice applies from release %d on, want release %d or earlier", n.Round,
-			last+2)
+		err = fmt.Errorf("trust: the quarantine notice applies from release %d on, want release %d or earlier", n.Round, last+2)
 	case l.Signing():
 		err = n.Verify(peer.Scope, l.Keys(peer.Name))
 	}

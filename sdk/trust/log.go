@@ -137,8 +137,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 			return err
 		}
 		if stored.Round != r.Round || stored.Value != r.Value {
-			return fmt.Errorf("trust: the stored signature belongs to release %d, and does not match the stored "+
-				"release", stored.Round)
+			return fmt.Errorf("trust: the stored signature belongs to release %d, and does not match the stored release", stored.Round)
 		}
 		r = stored
 	}
