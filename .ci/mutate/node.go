@@ -80,7 +80,7 @@ var onNode = []mutation{
 		"				c.known, c.digest = true, d\n				fresh = append(fresh, s)\n", "				c.known, c.digest = true, d\n", gossip},
 	{"story: nobody asks", "sdk/trust/gossip.go", "			case c.digest != d:\n				c.asked = true", "			case c.digest != d:", gossip},
 	{"story: a statement that nobody has signed", "sdk/trust/gossip.go",
-		"err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))", "_ = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))",
+		"err = st.Verify(g.log.scope(name), g.log.Keys(name))", "_ = st.Verify(g.log.scope(name), g.log.Keys(name))",
 		gossip},
 	{"story: statements of another slot", "sdk/trust/gossip.go",
 		"(st.Round != s.Round || st.Epoch != s.Epoch)", "(st.Round != s.Round && st.Epoch != s.Epoch)", suite{"./sdk/trust", "WrongQuestions"}},

@@ -74,23 +74,23 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	if err = cmp.Or(err1, err2); err != nil {
 		return -1, e, err
 	}
-	verify := func(s signed.Scope, member string) error {
-		keys := l.Keys(member)
+	verify := func(member string) error {
+		s, keys := l.scope(member), l.Keys(member)
 		return cmp.Or(first.Verify(s, keys), second.Verify(s, keys))
 	}
 	two := first.Contradicts(&second)
-	switch err = verify(l.Scope, l.Name); {
+	switch err = verify(l.Name); {
 	case err == nil && two:
 		return -1, signed.NewEvidence(l.Name, &first, &second), nil
 	case err == nil:
 		return -1, e, fmt.Errorf("trust: invalid evidence: the signed releases %d and %d do not contradict each other",
 			first.Round, second.Round)
 	}
-	if about := l.Gossip.about(m); two && about >= 0 && verify(l.Gossip.scopes[about], l.Gossip.members[about]) == nil {
-		return about, signed.NewEvidence(l.Gossip.members[about], &first, &second), nil
+	if about := l.Gossip.about(m); two && about >= 0 && verify(l.members[about]) == nil {
+		return about, signed.NewEvidence(l.members[about], &first, &second), nil
 	}
 	for j, peer := range l.Peers {
-		if two && verify(peer.Scope, peer.Name) == nil {
+		if two && verify(peer.Name) == nil {
 			return j, signed.NewEvidence(peer.Name, &first, &second), nil
 		}
 	}

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -24,8 +23,6 @@ import (
 // begins, because the time that the work takes depends on data, and so does what arrives meanwhile.
 type Gossip struct {
 	log     *Log
-	members []string
-	scopes  []signed.Scope
 	self    int
 	every   int // one in this many releases of each member is compared
 	window  int // for how many past releases statements are kept
@@ -90,11 +87,8 @@ func (l *Log) Compare() {
 	if !l.Signing() || Digests(n) == 0 {
 		return
 	}
-	l.Gossip = &Gossip{log: l, members: l.members, self: slices.Index(l.members, l.Name), every: sparsity(n),
-		claims: map[Slot]*claim{}, window: min(2*n+4, 1<<lagBits-1), bad: map[int]uint16{}}
-	for _, name := range l.members {
-		l.Gossip.scopes = append(l.Gossip.scopes, l.scope(name))
-	}
+	l.Gossip = &Gossip{log: l, self: slices.Index(l.members, l.Name), every: sparsity(n), claims: map[Slot]*claim{},
+		window: min(2*n+4, 1<<lagBits-1), bad: map[int]uint16{}}
 }
 
 // compared reports whether statements of a slot are compared: one in g.every releases of each member, except releases
@@ -167,9 +161,9 @@ func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error
 	at := binary.BigEndian.Uint16(b[2:])
 	s = Slot{int(binary.BigEndian.Uint16(b)), at >> lagBits, release - int(at&(1<<lagBits-1))}
 	copy(d[:], b[4:])
-	if s.Member >= len(g.members) || s.Epoch > admm.MaxTakeovers || s.Round < 1 {
+	if s.Member >= len(g.log.members) || s.Epoch > admm.MaxTakeovers || s.Round < 1 {
 		err = fmt.Errorf("trust: found a digest of release %d, member %d, epoch %d, want release 1 or later, member 0..%d, epoch 0..%d", s.Round, s.Member,
-			s.Epoch, len(g.members)-1, admm.MaxTakeovers)
+			s.Epoch, len(g.log.members)-1, admm.MaxTakeovers)
 	}
 	return s, d, err
 }
@@ -253,9 +247,9 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 		}
 		c := g.of(s)
 		if c.held != nil && c.held.Contradicts(&st) {
-			f.Doubles = append(f.Doubles, signed.NewEvidence(g.members[s.Member], c.held, &st))
+			f.Doubles = append(f.Doubles, signed.NewEvidence(g.log.members[s.Member], c.held, &st))
 		}
-		id := st.ID(g.scopes[s.Member])
+		id := st.ID(g.log.scope(g.log.members[s.Member]))
 		c.held, c.known, c.digest = &st, true, digest(id[:])
 		fresh = append(fresh, s)
 		f.Ask = append(f.Ask, c.duties(s)...)
@@ -335,9 +329,9 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case s.Round != m.Round || s.Round > g.begun+len(g.members): // a member n edges away is at most n releases ahead
+	case s.Round != m.Round || s.Round > g.begun+len(g.log.members): // a member n edges away is at most n releases ahead
 		return nil, nil, fmt.Errorf("trust: found a question about release %d in a message of release %d, want the "+
-			"same release in both, and at most release %d", s.Round, m.Round, g.begun+len(g.members))
+			"same release in both, and at most release %d", s.Round, m.Round, g.begun+len(g.log.members))
 	case s.Member == g.self || s.Round < g.begun-g.window || !g.compared(s):
 		return nil, nil, nil
 	}
@@ -353,7 +347,7 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	case c.held == nil:
 		c.held = shown
 	case shown != nil && c.held.Contradicts(shown):
-		e := signed.NewEvidence(g.members[s.Member], c.held, shown)
+		e := signed.NewEvidence(g.log.members[s.Member], c.held, shown)
 		return nil, &e, nil
 	}
 	return c.duties(s), nil, nil
@@ -361,16 +355,14 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 
 // shown parses a statement b and checks that the member of slot s signed it for this slot.
 func (g *Gossip) shown(s Slot, b []byte) (*signed.Statement, error) {
-	if c := g.claims[s]; c != nil && c.held != nil && bytes.Equal(b, c.held.Append(nil)) {
-		return c.held, nil // already checked
-	}
 	st, err := signed.Parse(b, signed.Release)
 	if err == nil && (st.Round != s.Round || st.Epoch != s.Epoch) {
 		err = fmt.Errorf("trust: found release %d of epoch %d in a question about release %d of epoch %d, want the "+
 			"same release and epoch", st.Round, st.Epoch, s.Round, s.Epoch)
 	}
 	if err == nil {
-		err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))
+		name := g.log.members[s.Member]
+		err = st.Verify(g.log.scope(name), g.log.Keys(name))
 	}
 	return &st, err
 }
