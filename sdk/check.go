@@ -32,10 +32,9 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	case err != nil:
 		r.State = err
 	default:
-		r.State = checkOwn(hash, c.Name, kept.Fleet, kept.Member, kept.Build)
-	}
-	if err == nil && r.State == nil {
-		r.Kept = kept
+		if r.State = checkOwn(hash, c.Name, kept.Fleet, kept.Member, kept.Build); r.State == nil {
+			r.Kept = kept
+		}
 	}
 	if c.Ledger != nil && !c.Fleet.Privacy.NonPrivate {
 		r.Ledger = r.checkLedger(&c, hash, read)

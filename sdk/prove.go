@@ -218,9 +218,7 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 // other device. A device that was merely silent does not probe, so without correct it would continue to release data at
 // the same time as its replacement.
 //
-// A node calls correct when a connection opens to a neighbor of which it knows several epochs, and when the neighbor
-// sends anything signed by a replaced device, or a release that leads to a [trust.Fork]. At most once between two
-// ticks, correct sends a probe, which does not disturb a replacement device.
+// At most once between two ticks, correct sends a probe, which does not disturb a replacement device.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
 		return
