@@ -53,10 +53,10 @@ func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snap
 		return err
 	}
 	a.whole = kept.Replaced
-	err = a.check(true, kept.Round)
+	err = a.check(kept.Round)
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
-			err = a.check(true, now.Round)
+			err = a.check(now.Round)
 		}
 	}
 	if err != nil {

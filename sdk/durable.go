@@ -23,7 +23,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if len(snaps) == 0 {
 		if n.cfg.Recover {
 			n.toRecover = &mcfg
-		} else if err := n.account.check(n.cfg.Store != nil, 0); err != nil {
+		} else if err := n.account.check(0); err != nil {
 			return err
 		}
 		n.machine, err = admm.New(mcfg)
@@ -34,7 +34,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	mcfg.Epoch = newest.Epoch
 	if a := n.account; a != nil {
 		a.whole = n.claims.Epoch > 0
-		if err := a.check(true, n.method().Data(round)); err != nil {
+		if err := a.check(n.method().Data(round)); err != nil {
 			return err
 		}
 		if err := a.load(newest.Filter, newest.Ledger); err != nil {

@@ -95,11 +95,10 @@ func (r *run) rest(p *pace) (over bool, err error) {
 
 // reportWaiting reports to the observer, once per round, which neighbors the node is waiting for.
 func (r *run) reportWaiting() {
-	if st := r.Status(); len(st.Waiting) > 0 && r.waiting != st.Round+1 {
+	st, report := r.Status(), r.cfg.Observer.Waiting
+	if report != nil && len(st.Waiting) > 0 && r.waiting != st.Round+1 {
 		r.waiting = st.Round + 1
-		if r.cfg.Observer.Waiting != nil {
-			r.cfg.Observer.Waiting(st.Round, st.Waiting)
-		}
+		report(st.Round, st.Waiting)
 	}
 }
 
