@@ -36,7 +36,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 		if m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation {
 			break // the machine ignores answers to an earlier incarnation
 		}
-		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
+		if _, err = r.checkHeld(peer, m, m.Held); err == nil && len(m.Signed.Other) > 0 {
 			err = r.checkEarlier(peer.Name, m.Signed.Other)
 		}
 	case admm.Done:
@@ -61,27 +61,28 @@ func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
 			return err
 		}
 	}
-	return r.checkHeld(peer, m)
+	_, err := r.checkHeld(peer, m, m.Held)
+	return err
 }
 
-// checkHeld checks the proof that the sender holds a release of this node.
-func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
-	shown, err := r.claims.Proof(m, m.Held)
+// checkHeld checks the proof in m that the sender holds the release of this node with the number held, and returns the
+// proof: a release that this node has signed, or nil if held is 0 and m has no proof.
+func (r *run) checkHeld(peer *trust.Peer, m *admm.Message, held int) (*signed.Statement, error) {
+	shown, err := r.claims.Proof(m, held)
 	if err != nil || shown == nil {
-		return err
+		return nil, err
 	}
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
-		return err
+		return nil, err
 	}
-	if shown.Round < m.Held {
-		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows the signature of "+
-			"release %d", m.Held, shown.Round)
+	if shown.Round < held {
+		return nil, fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows no signature of that release", held)
 	}
-	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
+	if shown.Epoch < r.claims.Epoch && held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
-		return fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced", m.Held)
+		return nil, fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced", held)
 	}
-	return nil
+	return shown, nil
 }
 
 // verifyHeld compares shown, a release signed with this node's key, with the node's own state. The neighbor that showed
@@ -130,18 +131,8 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 
 // checkDone checks that a neighbor holds this node's last release, and stores the neighbor's countersignature.
 func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
-	shown, err := r.claims.Proof(m, m.Round)
+	shown, err := r.checkHeld(peer, m, max(1, m.Round)) // at least 1, so that a proof is required
 	if err != nil {
-		return err
-	}
-	if shown == nil || shown.Round < m.Round {
-		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows no signature of that release", m.Round)
-	}
-	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
-		return fmt.Errorf("sdk: the sender reports completion after release %d, but the lost device made that "+
-			"release, not this replacement device", m.Round)
-	}
-	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err
 	}
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
