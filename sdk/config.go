@@ -134,8 +134,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 				"partners of %q, but not all of its neighbors", ErrWithout, c.Without, c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
 				"Key is nil, want a key, because the fleet has noise partners: members relay offers, and could replace unsigned ones")
-			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
-				errs = append(errs, f.wrongRecords(self, c.Samples))
+			if c.Samples > 0 {
+				errs = append(errs, f.checkSamples(self, c.Samples))
 			}
 		}
 		tracking := f.Method.Estimator == EstimatorTracking

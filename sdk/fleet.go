@@ -366,8 +366,8 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		return nil, fmt.Errorf("sdk: found %d sample counts for %d members, want one for each member", len(samples), len(f.Members))
 	}
 	for i, m := range samples {
-		if m != f.units(i, m) {
-			return nil, f.wrongRecords(i, m)
+		if err := f.checkSamples(i, m); err != nil {
+			return nil, err
 		}
 	}
 	if noise == nil && !f.Privacy.NonPrivate {

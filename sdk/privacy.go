@@ -103,8 +103,11 @@ func (p Privacy) Each() string {
 	return p.Unit.Each()
 }
 
-// wrongRecords returns the error for a member whose number of records differs from the number in the fleet.
-func (f *Fleet) wrongRecords(member, samples int) error {
+// checkSamples returns an error if a member's number of samples differs from the number that the fleet states.
+func (f *Fleet) checkSamples(member, samples int) error {
+	if samples == f.units(member, samples) {
+		return nil
+	}
 	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])
 	if p := f.Privacy.Places; p > 1 {
 		want = fmt.Sprintf("%d, %d places for each of the %d persons of %q in the fleet", f.units(member, 0), p, f.Records[member],

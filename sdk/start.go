@@ -28,9 +28,13 @@ type run struct {
 	joining    *joining     // nil except during a takeover
 	remembered bool         // this Run called rememberHeads
 	outgrown   bool         // the log reported that the model was clipped to the public bound
-	idle       int          // frames taken since the last progress
-	waiting    int          // 1 plus the round for which Observer.Waiting was called
-	final      time.Time    // when the model became final
+	tick       *time.Timer
+	until      time.Duration // from the last tick to the next
+	moved      bool          // the node made progress since the last tick
+	fed        bool          // the node took a frame since the last query
+	idle       int           // frames taken since the last progress
+	waiting    int           // 1 plus the round for which Observer.Waiting was called
+	final      time.Time     // when the model became final
 }
 
 // start starts the goroutines of one call of Run. Each neighbor has its own sender, so that a slow neighbor does not

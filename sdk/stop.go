@@ -103,12 +103,9 @@ func (n *Node) Stop(last int) (int, error) {
 	if last == 0 {
 		last = earliest
 	}
-	if last < earliest {
-		return refuse("round %d is too early: the request cannot reach all members in time, want %d or later", last, earliest)
-	}
-	if last >= m.Rounds {
-		return refuse("the run ends with round %d anyway, and a request for a round before %d cannot reach all "+
-			"members in time", m.Rounds, earliest)
+	if last < earliest || last >= m.Rounds {
+		return refuse("found round %d, want %d or later, so that the request reaches all members in time, and less than %d, "+
+			"because the run ends with round %[3]d anyway", last, earliest, m.Rounds)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
