@@ -35,10 +35,7 @@ func (c Chain) Of(round int) *Statement {
 // Proving returns the newest release of the given round or a later round. If there is none, it returns the newest
 // release.
 func (c Chain) Proving(round int) *Statement {
-	if r := c.newest(func(r *Statement) bool { return r.Round >= round }); r != nil {
-		return r
-	}
-	return c.Last()
+	return cmp.Or(c.newest(func(r *Statement) bool { return r.Round >= round }), c.Last())
 }
 
 // Add inserts a release, or replaces the release of the same round and epoch, and drops the oldest release if there are

@@ -64,11 +64,9 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if r.Round != m.Round {
-		return false, fmt.Errorf("trust: a frame of release %d carries the signature of release %d", m.Round, r.Round)
-	}
-	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
-		return false, fmt.Errorf("trust: the content of release %d differs from the content that the sender has signed", m.Round)
+	if r.Round != m.Round || m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
+		return false, fmt.Errorf("trust: the content of release %d differs from the content that the sender has signed as release %d",
+			m.Round, r.Round)
 	}
 	if err := l.Gossip.check(m); err != nil {
 		return false, err

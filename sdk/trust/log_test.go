@@ -98,7 +98,7 @@ func TestReleasesThatCannotBe(t *testing.T) {
 			*m = *released(again, 1, 2, 6)
 		}, "does not continue the sender's signed release 1"},
 		"no signature":  {func(_ *trust.Log, m *admm.Message) { m.Signed.Own = nil }, "is not signed"},
-		"another round": {func(_ *trust.Log, m *admm.Message) { m.Round = 3 }, "carries the signature of release 2"},
+		"another round": {func(_ *trust.Log, m *admm.Message) { m.Round = 3 }, "signed as release 2"},
 		"other numbers": {func(_ *trust.Log, m *admm.Message) { m.Vector[0]++ }, "differs from the content that the sender has signed"},
 		"of somebody else": {func(b *trust.Log, m *admm.Message) {
 			s := signed.Statement{Kind: signed.Release, Round: m.Round, Value: signed.Digest(m.Vector, nil)}
