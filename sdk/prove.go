@@ -75,9 +75,6 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message, held int) (*signed.St
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return nil, err
 	}
-	if shown.Round < held {
-		return nil, fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows no signature of that release", held)
-	}
 	if shown.Epoch < r.claims.Epoch && held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
 		return nil, fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced", held)

@@ -83,22 +83,24 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof parses and checks the proof in m that the sender holds a release of this node: that release with this node's
-// signature. held is the number of the release that the sender claims to hold. Proof returns nil if m has no proof and
-// held is 0. The caller compares the round of the proof with held.
+// Proof parses and checks the proof in m that the sender holds a release of this node: that release, or a later one, with
+// this node's signature. held is the number of the release that the sender claims to hold. Proof returns nil if m has no
+// proof and held is 0.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
-	if len(m.Signed.Proof) == 0 {
-		if held == 0 {
-			return nil, nil
+	var r signed.Statement
+	if len(m.Signed.Proof) > 0 {
+		var err error
+		if r, err = signed.Parse(m.Signed.Proof, signed.Release); err == nil && !slices.Contains(l.Own, r) {
+			err = r.Verify(l.Scope, l.Keys(l.Name))
 		}
+		if err != nil {
+			return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but the proof is not valid: %w", held, err)
+		}
+	} else if held == 0 {
+		return nil, nil
+	}
+	if r.Round < held {
 		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but shows no signature of that release", held)
-	}
-	r, err := signed.Parse(m.Signed.Proof, signed.Release)
-	if err == nil && !slices.Contains(l.Own, r) {
-		err = r.Verify(l.Scope, l.Keys(l.Name))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but the proof is not valid: %w", held, err)
 	}
 	return &r, nil
 }
@@ -133,17 +135,11 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 		}
 	}
 	shown, err := l.Proof(m, m.Held)
-	switch {
-	case err != nil:
-		return err
-	case shown == nil && m.Epoch > 0:
-		return fmt.Errorf("trust: %q claims that this device was replaced %d times, but shows no signature that "+
-			"proves it", peer.Name, m.Epoch)
-	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
-		return fmt.Errorf("trust: %q claims to hold release %d of this member from epoch %d, but shows the signature "+
-			"of release %d from epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)
+	if err == nil && m.Epoch > 0 && (shown == nil || shown.Epoch < m.Epoch) {
+		err = fmt.Errorf("trust: %q claims that this device was replaced %d times, but shows no signature that proves it",
+			peer.Name, m.Epoch)
 	}
-	return nil
+	return err
 }
 
 // Start checks the proof in a Start message. recovered is the release after which this node replaced a lost device, or
