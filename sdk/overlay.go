@@ -120,8 +120,8 @@ func (r *run) relayOn(from int) {
 
 func (r *run) takeRelay(m *admm.Message) error {
 	members := r.cfg.Fleet.Members
-	if r.relays == nil || r.relays.peers[m.From] == nil {
-		return errors.New("sdk: unexpected offers: the sender is not a neighbor, or only neighbors share noise in this fleet")
+	if r.relays == nil {
+		return errors.New("sdk: unexpected offers: only neighbors share noise in this fleet")
 	}
 	theirs, err := trust.ParseDevices(m.Signed.Known, len(members))
 	if err != nil || r.secrets.Kept == nil {

@@ -20,7 +20,7 @@ func (e ending) Unwrap() error { return e.error }
 // equivocation. outdated is true for a release by a replaced device.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
-	if !r.claims.Signing() || peer == nil {
+	if !r.claims.Signing() {
 		return false, nil
 	}
 	switch m.Kind {
@@ -233,7 +233,7 @@ func (r *run) probe(to, held int) {
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !r.claims.Signing() || !carries || m.Round <= next || peer == nil || !peer.First(trust.AskHeld) {
+	if !r.claims.Signing() || !carries || m.Round <= next || !peer.First(trust.AskHeld) {
 		return nil
 	}
 	if peer.Ahead != next {

@@ -74,9 +74,6 @@ func (r *run) sendNotice(j int) {
 // drops the edge.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
-	if peer == nil {
-		return errors.New("sdk: the sender of the quarantine notice is not a neighbor")
-	}
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
 		r.correct(m.From, peer)

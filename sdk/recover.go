@@ -108,7 +108,7 @@ func (r *run) awaited() (names []string, text string) {
 // lost device.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
-	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
+	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation {
 		return nil // not an answer to this takeover; the neighbor will answer again
 	}
 	err := r.machine.CheckStanding(m)
@@ -183,8 +183,6 @@ func (r *run) takeOver() error {
 // respond answers a device that is replacing a neighbor's lost device.
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
-	case r.outbox[request.From] == nil:
-		return errors.New("sdk: the sender asks to replace a device, but the sender is not a neighbor")
 	case r.cfg.Fleet.wire().Payload != PayloadRelease:
 		return fmt.Errorf("sdk: the sender asks to replace a device, but only a fleet with payload %q "+
 			"supports replacement devices", PayloadRelease)

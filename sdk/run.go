@@ -147,8 +147,8 @@ func (r *run) perform(duties admm.Ready) error {
 // deliver decodes and checks a frame, and passes it to the machine.
 func (r *run) deliver(in received) error {
 	from, member := r.number[in.from]
-	if !member {
-		return errors.New("sdk: the sender is not a member of the fleet")
+	if !member || r.claims.Peers[from] == nil {
+		return errors.New("sdk: the sender is not a neighbor")
 	}
 	m := &r.message
 	if err := r.codec.Decode(in.frame, m); err != nil {

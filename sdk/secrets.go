@@ -137,7 +137,7 @@ func (n *Node) attach(m *admm.Message) {
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch: the sender's; in a ProbeReply, this node's
 	switch {
-	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind) || peer == nil:
+	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind):
 		return nil, nil
 	case probe && m.Epoch < r.machine.Epoch(m.From), // a replaced device
 		!probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation), // unverified

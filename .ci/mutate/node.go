@@ -56,7 +56,7 @@ var onNode = []mutation{
 	{"a line that counts as marked when the ledger is opened", "sdk/state/ledgeropen.go",
 		"			l.log.settle(*m)\n", "			l.log.settle(highWater{Head: l.log.head(l.log.seq())})\n", ledger},
 	{"claims without a signature", "sdk/trust/check.go",
-		"} else if held == 0 {", "} else if held >= 0 {", claims},
+		"if r.Round < held {", "if r.Round < held && held < 0 {", claims},
 	{"a claim about a release other than the signed one", "sdk/trust/check.go",
 		"|| m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {",
 		"|| m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) == [32]byte{} {", claims},
