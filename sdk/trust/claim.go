@@ -2,7 +2,6 @@ package trust
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -56,10 +55,9 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	n, err = signed.Parse(m.Signed.Proof, signed.Notice)
 	switch {
 	case err != nil:
-	case n.Value != l.Scope:
-		err = errors.New("trust: the quarantine notice is for another member")
-	case n.Round > last+2:
-		err = fmt.Errorf("trust: the quarantine notice applies from release %d on, want release %d or earlier", n.Round, last+2)
+	case n.Value != l.Scope || n.Round > last+2:
+		err = fmt.Errorf("trust: the quarantine notice applies from release %d on, want release %d or earlier, or is for another member",
+			n.Round, last+2)
 	case l.Signing():
 		err = n.Verify(peer.Scope, l.Keys(peer.Name))
 	}

@@ -152,11 +152,8 @@ func (g *Gossip) about(m *admm.Message) int {
 }
 
 func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error) {
-	if g == nil {
-		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want none: members of this run do not compare releases", len(b))
-	}
-	if len(b) != DigestSize {
-		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want %d", len(b), DigestSize)
+	if g == nil || len(b) != DigestSize {
+		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want %d, or none if members do not compare releases", len(b), DigestSize)
 	}
 	at := binary.BigEndian.Uint16(b[2:])
 	s = Slot{int(binary.BigEndian.Uint16(b)), at >> lagBits, release - int(at&(1<<lagBits-1))}
