@@ -172,7 +172,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.Stops = n.wishes()
+	st.Stops = n.requests()
 	return st
 }
 

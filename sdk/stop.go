@@ -65,8 +65,8 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 	return nil
 }
 
-// wishes returns the known stops. The caller holds n.mu.
-func (n *Node) wishes() (list []Wish) {
+// requests returns the known stops. The caller holds n.mu.
+func (n *Node) requests() (list []Wish) {
 	for _, s := range n.stops.Known {
 		list = append(list, Wish{n.cfg.Fleet.Members[s.Member], s.Round})
 	}
@@ -192,7 +192,7 @@ func (r *run) stopEarly() {
 	fresh, last := r.stops.fresh, r.stops.Agreed()
 	r.stops.fresh = false
 	var by []string
-	for _, w := range r.wishes() {
+	for _, w := range r.requests() {
 		by = append(by, w.Member)
 	}
 	r.mu.Unlock()
