@@ -69,20 +69,13 @@ func (a *account) load(filter []byte, head string) (err error) {
 	return nil
 }
 
-const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again " +
-	"under a new run id"
+const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again under a new run id"
 
 // check returns an error if the ledger has a release that is missing from the node's stored state; see
-// [dpmech.CheckResume]. stored is true if the node has a Store. round is the last round with data in the stored state,
-// or 0 if no state is stored. Without a Store, check fails if the ledger has marked a release of this run, because the
-// release may have been sent.
-func (a *account) check(stored bool, round int) error {
-	switch {
-	case a == nil || a.whole:
+// [dpmech.CheckResume]. round is the last round with data in the stored state, or 0 if no state is stored.
+func (a *account) check(round int) error {
+	if a == nil || a.whole {
 		return nil
-	case !stored && a.marked > 0:
-		return fmt.Errorf("sdk: the ledger has release %d of this run, but the state of this release is lost, "+
-			"because the node has no Store: %w; %s", a.marked, state.ErrLost, advice)
 	}
 	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
 		return fmt.Errorf("sdk: the ledger has release %d of this run, but the stored state ends with release %d: %w; %s (%w)",
@@ -123,8 +116,7 @@ func (a *account) mark(round int) error {
 		return nil
 	}
 	if err := a.ledger.Mark(a.run, round); err != nil {
-		return fmt.Errorf("sdk: release %d was not sent, because the ledger could not mark the release as sent: %w",
-			round, err)
+		return fmt.Errorf("sdk: release %d was not sent, because the ledger could not mark the release as sent: %w", round, err)
 	}
 	return nil
 }

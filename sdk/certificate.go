@@ -14,8 +14,7 @@ import (
 // The certificate is signed if Config.Key is set. Certificate fails if the run is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
-		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so the messages of its members may " +
-			"reveal private data")
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so the messages of its members may reveal private data")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,17 +62,6 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		err = signed.SealCertificate(c, n.claims.Key, n.claims.Seen, held)
 	}
 	return c, err
-}
-
-// certified returns an error if no certificate can be issued, so that a run fails at its start rather than at its end.
-func (n *Node) certified() error {
-	if n.account == nil {
-		return nil
-	}
-	if _, err := n.Certificate(); err != nil {
-		return fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
-	}
-	return nil
 }
 
 // inheritance returns the conditions under which the costs stated in life cover all runs on the node's data. Each

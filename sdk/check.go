@@ -32,10 +32,9 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	case err != nil:
 		r.State = err
 	default:
-		r.State = checkOwn(hash, c.Name, kept.Fleet, kept.Member, kept.Build)
-	}
-	if err == nil && r.State == nil {
-		r.Kept = kept
+		if r.State = checkOwn(hash, c.Name, kept.Fleet, kept.Member, kept.Build); r.State == nil {
+			r.Kept = kept
+		}
 	}
 	if c.Ledger != nil && !c.Fleet.Privacy.NonPrivate {
 		r.Ledger = r.checkLedger(&c, hash, read)
@@ -54,10 +53,10 @@ func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snap
 		return err
 	}
 	a.whole = kept.Replaced
-	err = a.check(true, kept.Round)
+	err = a.check(kept.Round)
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
-			err = a.check(true, now.Round)
+			err = a.check(now.Round)
 		}
 	}
 	if err != nil {

@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 			"a fleet with hash 0000000000000000"},
 		"another's state": {func(c *sdk.Config) { c.Ledger = nil },
 			kept(state.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),
-			"State", `to member "b", want "a"`},
+			"State", `member "b", want`},
 		"another program": {func(c *sdk.Config) { c.Ledger = nil },
 			kept(state.Snapshot{Member: "a", Fleet: f.Hash(), Build: "x"}), "State", `"x"`},
 		"limit": {func(c *sdk.Config) {

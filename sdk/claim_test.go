@@ -152,7 +152,7 @@ func TestLiesCostNothing(t *testing.T) {
 				return []admm.Message{honest}
 			}
 			return nil
-		}), "a frame of release 4 carries the signature of release 5"},
+		}), "the content of release 4 differs from the content that the sender has signed as release 5"},
 		{"a double that is none", beside(3, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Conflict, Round: 1,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}}

@@ -120,8 +120,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			"Recover is set, but Store is nil: a replacement device must store its start state before sending it")
 		if p != nil && self >= 0 {
 			all := p.graph.Neighbors(self)
-			refuse(c.Recover && len(all) == 0,
-				"Recover is set, but %q has no neighbors that could report the progress of the run", c.Name)
+			refuse(c.Recover && len(all) == 0, "Recover is set, but %q has no neighbors that could report the progress of the run", c.Name)
 			left, wrong := len(all), false
 			for i, name := range c.Without {
 				j := slices.Index(f.Members, name)
@@ -129,16 +128,14 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 				if near {
 					left--
 				}
-				wrong = wrong || slices.Contains(c.Without[:i], name) ||
-					!near && !(f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j))
+				wrong = wrong || slices.Contains(c.Without[:i], name) || !near && !slices.Contains(p.noise.Neighbors(self), j)
 			}
 			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors or noise "+
 				"partners of %q, but not all of its neighbors", ErrWithout, c.Without, c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, want a key, because the fleet has noise partners: members relay offers, and could "+
-					"replace unsigned ones")
-			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
-				errs = append(errs, f.wrongRecords(self, c.Samples))
+				"Key is nil, want a key, because the fleet has noise partners: members relay offers, and could replace unsigned ones")
+			if c.Samples > 0 {
+				errs = append(errs, f.checkSamples(self, c.Samples))
 			}
 		}
 		tracking := f.Method.Estimator == EstimatorTracking
@@ -166,8 +163,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait indefinitely) or at least %v",
 		c.Patience, minPatience)
 	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
-	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each",
-		c.ResendAfter, c.Linger)
+	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each", c.ResendAfter, c.Linger)
 	refuse(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
 	refuse(complete && c.Oracle == nil, "Oracle is nil")
 	refuse(complete && c.Transport == nil, "Transport is nil")

@@ -22,8 +22,8 @@ func (n *Node) resume(mcfg admm.Config) error {
 	}
 	if len(snaps) == 0 {
 		if n.cfg.Recover {
-			n.toRecover, n.stops.blind = &mcfg, true
-		} else if err := n.account.check(n.cfg.Store != nil, 0); err != nil {
+			n.toRecover = &mcfg
+		} else if err := n.account.check(0); err != nil {
 			return err
 		}
 		n.machine, err = admm.New(mcfg)
@@ -34,7 +34,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	mcfg.Epoch = newest.Epoch
 	if a := n.account; a != nil {
 		a.whole = n.claims.Epoch > 0
-		if err := a.check(true, n.method().Data(round)); err != nil {
+		if err := a.check(n.method().Data(round)); err != nil {
 			return err
 		}
 		if err := a.load(newest.Filter, newest.Ledger); err != nil {
@@ -108,18 +108,13 @@ func (n *Node) disclose() {
 // checkOwn returns an error if a stored state does not belong to this node, because its fleet, member or arithmetic
 // differs.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
-	var errs []error
-	differ := func(format string, found, wanted any) { errs = append(errs, fmt.Errorf(format, found, wanted)) }
-	if fleet != want {
-		differ("it belongs to a fleet with hash %x, want %x", fleet[:8], want[:8])
-	}
-	if member != name {
-		differ("it belongs to member %q, want %q", member, name)
+	if fleet != want || member != name {
+		return fmt.Errorf("it belongs to a fleet with hash %x and member %q, want %x and %q", fleet[:8], member, want[:8], name)
 	}
 	if arithmetic != build {
-		differ("it comes from a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
+		return fmt.Errorf("it comes from a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // record stores the state of the new release and then marks the release in the ledger. The node must not show or send

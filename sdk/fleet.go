@@ -142,15 +142,23 @@ type faults []error
 
 // refuse adds a [FieldError] for the named field if the value is wrong.
 func (f *faults) refuse(wrong bool, field string, found any, want string, args ...any) {
-	if !wrong {
-		return
+	if wrong {
+		*f = append(*f, fieldError(field, found, want, args...))
 	}
+}
+
+func fieldError(field string, found any, want string, args ...any) error {
 	text := fmt.Sprint(found)
 	if s, ok := found.(string); ok {
 		text = strconv.Quote(s)
 	}
-	*f = append(*f, &FieldError{Package: "sdk: fleet", Field: field, Found: text, Want: fmt.Sprintf(want, args...)})
+	return &FieldError{Package: "sdk: fleet", Field: field, Found: text, Want: fmt.Sprintf(want, args...)}
 }
+
+// listOf is the length of a list, for [fieldError].
+type listOf int
+
+func (n listOf) String() string { return fmt.Sprintf("a list of %d numbers", int(n)) }
 
 func (f *faults) add(err error) {
 	if err != nil {
@@ -164,10 +172,7 @@ func (f *Fleet) plan() (*plan, error) {
 	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of printable UTF-8", wire.MaxName)
 	errs.add(setting.Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
 	p := f.network(&errs)
-	if f.X0 != nil && len(f.X0) != f.Dim {
-		errs.add(&FieldError{Package: "sdk: fleet", Field: "x0", Found: fmt.Sprintf("a list of %d numbers", len(f.X0)),
-			Want: fmt.Sprintf("%d, or none for zeros", f.Dim)})
-	}
+	errs.refuse(f.X0 != nil && len(f.X0) != f.Dim, "x0", listOf(len(f.X0)), "%d, or none for zeros", f.Dim)
 	for _, s := range settings.All() {
 		if private := !f.Privacy.NonPrivate && f.Privacy != (Privacy{}); private || !strings.HasPrefix(s.Name, "privacy.") {
 			errs.add(s.Check(f, f.Method.Rounds))
@@ -230,20 +235,14 @@ var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 // checkRecords checks the settings that depend on the protected unit.
 func (f *Fleet) checkRecords(errs *faults) {
 	if f.Privacy.Unit != UnitRecord {
-		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, because privacy.unit is %v",
-			f.Privacy.Unit)
+		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, because privacy.unit is %v", f.Privacy.Unit)
 		errs.refuse(f.Records != nil, "records", f.Records, "none, because privacy.unit is %v", f.Privacy.Unit)
 		return
 	}
-	if len(f.Records) != len(f.Members) {
-		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d numbers", len(f.Records)),
-			Want: fmt.Sprintf("the number of records of each of the %d members, because privacy.unit is record",
-				len(f.Members))})
-	}
+	errs.refuse(len(f.Records) != len(f.Members), "records", listOf(len(f.Records)),
+		"the number of records of each of the %d members, because privacy.unit is record", len(f.Members))
 	for i, m := range f.Records {
-		if !records.Has(float64(m)) {
-			errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
-		}
+		errs.add(records.Check("sdk: fleet", fmt.Sprintf("records[%d]", i), float64(m)))
 	}
 	const want = "%v, because privacy.unit is record: %s"
 	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "each step queries all records")
@@ -364,12 +363,11 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		return nil, err
 	}
 	if len(samples) != len(f.Members) {
-		return nil, fmt.Errorf("sdk: found %d sample counts for %d members, want one for each member",
-			len(samples), len(f.Members))
+		return nil, fmt.Errorf("sdk: found %d sample counts for %d members, want one for each member", len(samples), len(f.Members))
 	}
 	for i, m := range samples {
-		if m != f.units(i, m) {
-			return nil, f.wrongRecords(i, m)
+		if err := f.checkSamples(i, m); err != nil {
+			return nil, err
 		}
 	}
 	if noise == nil && !f.Privacy.NonPrivate {

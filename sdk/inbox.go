@@ -19,23 +19,15 @@ type received struct {
 	silent bool // replaces a frame: the neighbor was silent for longer than Config.Patience
 }
 
-// pace holds the state of the loop between two ticks.
-type pace struct {
-	tick  *time.Timer
-	wait  time.Duration // until the next tick
-	moved bool          // the node made progress since the last tick
-	fed   bool          // the node took a frame since the last query
-}
-
 // work answers queries. It takes at most one frame between two queries, so that a flood of frames cannot stop the work.
-func (r *run) work(queries []zoest.Query, p *pace) error {
+func (r *run) work(queries []zoest.Query) error {
 	inbox := r.inbox
-	if p.fed {
+	if r.fed {
 		inbox = nil
 	}
 	select {
 	case in := <-inbox:
-		p.fed = true
+		r.fed = true
 		return r.take(in)
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)
@@ -43,7 +35,7 @@ func (r *run) work(queries []zoest.Query, p *pace) error {
 		r.reached(peer)
 		return nil
 	default:
-		p.fed = false
+		r.fed = false
 		return r.answer(queries)
 	}
 }
@@ -65,24 +57,24 @@ func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 
 // rest waits for a frame, a new connection or a tick. over is true once the model has been final for at least
 // Config.Linger.
-func (r *run) rest(p *pace) (over bool, err error) {
-	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
+func (r *run) rest() (over bool, err error) {
+	if ticked, err := r.wait(r.tick.C); err != nil || !ticked {
 		return false, err // a frame alone is no progress: it may be a repeat
 	}
-	r.relayAgain(!p.moved)
-	if !p.moved {
+	r.relayAgain(!r.moved)
+	if !r.moved {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
 		// Back off: double the time between ticks. A neighbor that restarts need not wait for a tick, because the node
 		// answers its probe and serves its new connection at once.
-		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)
+		r.until = min(2*r.until, 16*r.cfg.ResendAfter)
 		if r.machine.Status().Complete { // keep ticking, because the node exits at a tick
-			p.wait = r.cfg.ResendAfter
+			r.until = r.cfg.ResendAfter
 		}
 	}
-	p.moved = false
-	p.tick.Reset(p.wait)
+	r.moved = false
+	r.tick.Reset(r.until)
 	if r.final.IsZero() && r.machine.Status().Complete {
 		r.final = time.Now()
 	}
@@ -95,11 +87,10 @@ func (r *run) rest(p *pace) (over bool, err error) {
 
 // reportWaiting reports to the observer, once per round, which neighbors the node is waiting for.
 func (r *run) reportWaiting() {
-	if st := r.Status(); len(st.Waiting) > 0 && r.waiting != st.Round+1 {
+	st, report := r.Status(), r.cfg.Observer.Waiting
+	if report != nil && len(st.Waiting) > 0 && r.waiting != st.Round+1 {
 		r.waiting = st.Round + 1
-		if r.cfg.Observer.Waiting != nil {
-			r.cfg.Observer.Waiting(st.Round, st.Waiting)
-		}
+		report(st.Round, st.Waiting)
 	}
 }
 

@@ -73,8 +73,7 @@ func (r *run) checkEarlier(by string, b []byte) error {
 		err = e.Verify(e.Scope, r.claims.Keys(r.cfg.Name))
 	}
 	if err != nil {
-		r.log.Warn("ignoring a neighbor's claim about another run of this node: the signature is not valid", "neighbor",
-			by, "err", err)
+		r.log.Warn("ignoring a neighbor's claim about another run of this node: the signature is not valid", "neighbor", by, "err", err)
 		return nil
 	}
 	if err := r.compareLedger(by, e.Ledger); err != nil {

@@ -26,26 +26,17 @@ func (n *Node) loadJournal() error {
 		return err
 	}
 	if text != nil {
-		if kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name {
-			return fmt.Errorf("sdk: the stored journal belongs to member %q, run %q, fleet hash %x, want member %q, "+
-				"run %q, fleet hash %x", kept.Member, kept.Run, kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
+		if err := checkOwn(n.hash, n.cfg.Name, kept.Fleet, kept.Member, build); err != nil {
+			return fmt.Errorf("sdk: stored journal: %w", err)
 		}
 		n.journal = *kept
 	}
-	n.loadStops()
-	return n.loadEvidence()
-}
-
-// keepJournal applies change to the journal and stores the changed journal. On error, the journal is unchanged. change
-// must replace lists rather than modify them. The caller must hold n.mu.
-func (n *Node) keepJournal(change func(j *state.Journal)) error {
-	j := n.journal
-	change(&j)
-	if err := n.writeJournal(&j); err != nil {
-		return err
+	for _, s := range n.journal.Stops {
+		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
+			n.stops.fresh = true
+		}
 	}
-	n.journal, n.unkept = j, false
-	return nil
+	return n.loadEvidence()
 }
 
 func (n *Node) writeJournal(j *state.Journal) error {
@@ -59,19 +50,17 @@ func (n *Node) writeJournal(j *state.Journal) error {
 	return err
 }
 
-// note changes the journal and stores it, immediately or, after an error, at a later tick. The argument named what is a
-// text that describes the change in log messages.
-func (n *Node) note(what string, change func(j *state.Journal)) {
+// note changes the journal and stores it, immediately or, after an error, at a later tick.
+func (n *Node) note(change func(j *state.Journal)) {
 	n.mu.Lock()
 	change(&n.journal)
 	n.unkept = true
 	n.mu.Unlock()
-	n.keepNotes(what)
+	n.keepNotes()
 }
 
-// keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are now stored. The
-// argument named what is a text that describes the change in log messages.
-func (n *Node) keepNotes(what string) bool {
+// keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are now stored.
+func (n *Node) keepNotes() bool {
 	n.mu.Lock()
 	var err error
 	if n.unkept {
@@ -80,7 +69,7 @@ func (n *Node) keepNotes(what string) bool {
 	}
 	n.mu.Unlock() // unlock before logging: the log handler may call Status
 	if err != nil {
-		n.log.Error("the journal cannot be stored; the node will retry", "what", what, "err", err)
+		n.log.Error("the journal cannot be stored; the node will retry", "err", err)
 	}
 	return err == nil
 }
@@ -99,15 +88,12 @@ func (n *Node) loadEvidence() error {
 		}
 		n.convicted(e)
 		n.status.Evidence = append(n.status.Evidence, e)
-		if j, known := n.number[e.Member]; known && n.claims.Peers[j] != nil {
-			n.claims.Peers[j].Evidence = &e
-		}
 	}
 	return nil
 }
 
 func (r *run) keepEvidence(e signed.Evidence) {
-	r.note(e.String(), func(j *state.Journal) {
+	r.note(func(j *state.Journal) {
 		r.status.Evidence = append(r.status.Evidence, e)
 		j.Evidence = append(slices.Clone(j.Evidence), e)
 	})

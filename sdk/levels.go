@@ -35,28 +35,28 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	}
 	dense := bare < others && others >= slowLevels && len(g.Edges()) > 16*others
 	bare = max(0, bare-p.Absent)
-	some := []int{0, 1, int(math.Sqrt(float64(bare))), others / 2, bare / 2, p.Colluders, bare, others}
+	few, half := p.Colluders, bare/2
+	if few <= 1 {
+		few = int(math.Sqrt(float64(bare)))
+	}
 	if others/2 < bare {
-		some[4] = 0
+		half = others / 2
 	}
-	if p.Colluders > 1 { // Colluders replaces the default for the small number
-		some[2] = 0
-	}
+	some := []int{0, 1, few, half, p.Colluders, bare, others}
 	slices.Sort(some)
 	var levels []dpmech.Level
 	for _, c := range slices.Compact(some) {
-		switch {
-		case c > others || c > bare && c < others && c != p.Colluders || c == 0 && dense && p.Colluders > 0:
-			continue
-		case c == p.Colluders:
-			levels = append(levels, dpmech.Level{Colluders: c, Effective: p.EffectiveSigma})
+		if c > others || c > bare && c < others && c != p.Colluders || c == 0 && dense && p.Colluders > 0 {
 			continue
 		}
-		at := p
-		at.Colluders = c
-		left, err := at.Effective(g)
-		if err != nil {
-			return nil, err
+		left := p.EffectiveSigma
+		if c != p.Colluders {
+			at := p
+			at.Colluders = c
+			var err error
+			if left, err = at.Effective(g); err != nil {
+				return nil, err
+			}
 		}
 		if c > p.Colluders { // more colluders cannot leave more noise (Rayleigh's law), but computed bounds may rise
 			left = min(left, p.EffectiveSigma)

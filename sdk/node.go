@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -32,7 +33,7 @@ type Node struct {
 	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
 	encoded   []byte       // scratch space of record
-	toRecover *admm.Config // configuration of the machine after a takeover; nil if none is pending
+	toRecover *admm.Config // configuration of the machine after a takeover; nil if none is pending; guarded by mu
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
@@ -118,14 +119,10 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe, mcfg.Average = true, cfg.Average
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
-	names := map[int]string{}
-	for _, j := range mcfg.Neighbors {
-		names[j] = cfg.Fleet.Members[j]
-	}
-	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Name, names)
+	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name], mcfg.Neighbors)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
 	if cfg.Fleet.wire().Payload == PayloadRelease {
-		n.claims.Compare(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name])
+		n.claims.Compare()
 	}
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
@@ -133,7 +130,8 @@ func New(cfg Config) (*Node, error) {
 		if cfg.Secret == nil {
 			n.secrets = new(trust.Secrets)
 			if mcfg.Partners != nil {
-				n.secrets.Relays, n.relays, mcfg.Paired = true, newRelays(mcfg.Partners), n.paired
+				n.secrets.Relays, n.relays = true, newRelays(len(cfg.Fleet.Members), mcfg.Partners, mcfg.Neighbors)
+				mcfg.Paired = func(release int) bool { return len(n.missing(release)) == 0 }
 			}
 		}
 	}
@@ -146,10 +144,14 @@ func New(cfg Config) (*Node, error) {
 	}
 	for _, step := range []func() error{
 		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadSecrets, n.checkpoint,
-		n.certified,
 	} {
 		if err := step(); err != nil {
 			return nil, err
+		}
+	}
+	if n.account != nil { // fail now rather than at the end of the run
+		if _, err := n.Certificate(); err != nil {
+			return nil, fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
 		}
 	}
 	n.publish()
@@ -169,7 +171,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.Stops = slices.Clone(st.Stops)
+	st.Stops = n.requests()
 	return st
 }
 
@@ -220,5 +222,9 @@ func (n *Node) publish() {
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
 	}
-	n.status.Waiting = n.awaitKeys(n.status.Waiting)
+	for _, name := range n.missing(st.Round + 1) {
+		if !slices.Contains(n.status.Waiting, name) {
+			n.status.Waiting = append(n.status.Waiting, name)
+		}
+	}
 }

@@ -197,7 +197,7 @@ func TestReservationWithoutStore(t *testing.T) {
 		ledger.Marked(runID(f.Run, f.Hash(), "a")); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
 		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the state of this release is lost") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the stored state ends with release 0") {
 		t.Errorf("once more: %v", err)
 	}
 }

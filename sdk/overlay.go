@@ -24,49 +24,37 @@ import (
 // noise, it shares noise with each partner in all releases, even if the partner is gone. Noise that no partner
 // subtracts protects the node equally well; see PROOF.md in dpmech, part 3, section 4.
 
-// relays records which offers each neighbor holds. Only the goroutine of Run may use it.
+// relays records which offers neighbors hold. Only the goroutine of Run may use it.
 type relays struct {
 	partners []int
-	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor holds, see trust.Secrets.Holds
-	sent     map[int][]uint8 // by neighbor and member: the offers sent since the last tick
-	asked    map[int]bool    // neighbors that already have this node's report
-	process  map[int]uint64  // by neighbor: the process that sent its last probe
-	doubles  map[int]bool    // members whose second offer was logged
+	peers    map[int]*relayPeer // by neighbor
+	doubles  map[int]bool       // members whose second offer was logged
 }
 
-func newRelays(partners []int) *relays {
-	return &relays{partners: partners, theirs: map[int][]uint8{}, sent: map[int][]uint8{}, asked: map[int]bool{},
-		process: map[int]uint64{}, doubles: map[int]bool{}}
+type relayPeer struct {
+	theirs  []uint8 // by member: the device whose offer the neighbor holds, see trust.Secrets.Holds
+	sent    []uint8 // by member: the offers sent since the last tick
+	asked   bool    // the neighbor already has this node's report
+	process uint64  // the process that sent the neighbor's last probe; 0: none
 }
 
-// missing returns the partners whose offers have not yet arrived.
-func (n *Node) missing() (list []int) {
-	if n.relays == nil || n.secrets.Kept == nil {
+func newRelays(members int, partners, neighbors []int) *relays {
+	r := &relays{partners: partners, peers: map[int]*relayPeer{}, doubles: map[int]bool{}}
+	for _, j := range neighbors {
+		r.peers[j] = &relayPeer{theirs: make([]uint8, members), sent: make([]uint8, members)}
+	}
+	return r
+}
+
+// missing returns the partners whose missing offers delay a release. Only a device's first release waits for offers.
+func (n *Node) missing(release int) (names []string) {
+	if n.relays == nil || n.secrets.Kept == nil || release != n.secrets.Kept.Own.Round {
 		return nil
 	}
 	for _, j := range n.relays.partners {
 		name := n.cfg.Fleet.Members[j]
-		given := n.cases[j] != nil || slices.Contains(n.cfg.Without, name)
-		if device, _ := n.secrets.Holds(n.claims, name); device == 0 && !given {
-			list = append(list, j)
-		}
-	}
-	return list
-}
-
-// paired is the callback [admm.Config].Paired. It reports whether a release can be made without waiting for offers.
-// Only a device's first release waits for offers.
-func (n *Node) paired(release int) bool {
-	return n.secrets.Kept == nil || release != n.secrets.Kept.From || len(n.missing()) == 0
-}
-
-// awaitKeys appends to names the partners whose missing offers delay the device's first release.
-func (n *Node) awaitKeys(names []string) []string {
-	if n.relays == nil || n.secrets.Kept == nil || n.machine.Status().Round+1 != n.secrets.Kept.From {
-		return names
-	}
-	for _, j := range n.missing() {
-		if name := n.cfg.Fleet.Members[j]; !slices.Contains(names, name) {
+		device, _ := n.secrets.Holds(name)
+		if device == 0 && n.cases[j] == nil && !slices.Contains(n.cfg.Without, name) {
 			names = append(names, name)
 		}
 	}
@@ -81,28 +69,21 @@ func (r *run) relay(to int, answer bool) {
 	if r.cases[to] != nil || r.secrets.Kept == nil {
 		return
 	}
-	if r.relays.sent[to] == nil {
-		r.relays.sent[to] = make([]uint8, len(members))
-	}
-	theirs, sent := r.relays.theirs[to], r.relays.sent[to]
+	p := r.relays.peers[to]
 	mine, lacks := make([]uint8, len(members)), false
 	m := &admm.Message{Kind: admm.Relay}
 	for i, name := range members {
-		device, offer := r.secrets.Holds(r.claims, name)
-		held := uint8(0)
-		if theirs != nil {
-			held = theirs[i]
-		}
-		lacks = lacks || device == 0 || device < held
-		if mine[i] = device; device > max(held, sent[i]) && len(m.Signed.Relayed) < signed.MaxOffers*signed.RelayedSize {
+		device, offer := r.secrets.Holds(name)
+		lacks = lacks || device == 0 || device < p.theirs[i]
+		if mine[i] = device; device > max(p.theirs[i], p.sent[i]) && len(m.Signed.Relayed) < signed.MaxOffers*signed.RelayedSize {
 			one := signed.Relayed{Member: i, Statement: offer}
-			m.Signed.Relayed, sent[i] = one.Append(m.Signed.Relayed), device
+			m.Signed.Relayed, p.sent[i] = one.Append(m.Signed.Relayed), device
 		}
 	}
-	if len(m.Signed.Relayed) == 0 && !answer && (!lacks || r.relays.asked[to]) {
+	if len(m.Signed.Relayed) == 0 && !answer && (!lacks || p.asked) {
 		return
 	}
-	r.relays.asked[to] = true
+	p.asked = true
 	m.Signed.Known = trust.PackDevices(mine)
 	_ = r.post(to, m) // always within limits
 }
@@ -113,12 +94,13 @@ func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
 		now := signed.PackDevice(m.Epoch, m.Incarnation)
-		if before, known := r.relays.process[m.From]; known && before != now { // a new process may lack offers
-			delete(r.relays.theirs, m.From)
-			delete(r.relays.sent, m.From)
-			delete(r.relays.asked, m.From)
+		p := r.relays.peers[m.From]
+		if p.process != 0 && p.process != now { // a new process may lack offers
+			clear(p.theirs)
+			clear(p.sent)
+			p.asked = false
 		}
-		r.relays.process[m.From] = now
+		p.process = now
 		r.relay(m.From, false)
 	case admm.ProbeReply:
 		r.relay(m.From, false)
@@ -138,15 +120,15 @@ func (r *run) relayOn(from int) {
 
 func (r *run) takeRelay(m *admm.Message) error {
 	members := r.cfg.Fleet.Members
-	if r.relays == nil || r.outbox[m.From] == nil {
-		return errors.New("sdk: unexpected offers: the sender is not a neighbor, or only neighbors share noise in this fleet")
+	if r.relays == nil {
+		return errors.New("sdk: unexpected offers: only neighbors share noise in this fleet")
 	}
 	theirs, err := trust.ParseDevices(m.Signed.Known, len(members))
 	if err != nil || r.secrets.Kept == nil {
 		return err
 	}
-	r.relays.theirs[m.From] = theirs
-	learned := false
+	p, learned := r.relays.peers[m.From], false
+	p.theirs = theirs
 	for b := range slices.Chunk(m.Signed.Relayed, signed.RelayedSize) {
 		o, wrong := signed.ParseRelayed(b, signed.Offer)
 		switch {
@@ -167,7 +149,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 		err = errors.Join(err, wrong)
 	}
 	if learned {
-		delete(r.relays.asked, m.From)
+		p.asked = false
 		r.relayOn(m.From)
 	}
 	r.relay(m.From, len(m.Signed.Relayed) > 0)
@@ -180,10 +162,10 @@ func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return
 	}
-	if clear(r.relays.sent); still {
-		clear(r.relays.asked)
-	}
 	for _, j := range r.neighbors {
+		p := r.relays.peers[j]
+		clear(p.sent)
+		p.asked = p.asked && !still
 		r.relay(j, false)
 	}
 }

@@ -205,11 +205,11 @@ func TestLiesOfARelay(t *testing.T) {
 			m.Signed.Known = make([]byte, len(m.Signed.Known))
 			return []admm.Message{m}
 		}, ""},
-		"more held": {func(m admm.Message) []admm.Message { m.Signed.Known = []byte{0, 0x10}; return []admm.Message{m} }, "refers to more than 6 members"},
+		"more held": {func(m admm.Message) []admm.Message { m.Signed.Known = []byte{0, 0x10}; return []admm.Message{m} }, "2 bytes, is not a list for 6 members"},
 		"too long": {func(m admm.Message) []admm.Message {
 			m.Signed.Known = append(m.Signed.Known, 0)
 			return []admm.Message{m}
-		}, "has 3 bytes, want 2"},
+		}, "3 bytes, is not a list for 6 members"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book, log := newKeyBook(), new(journal)

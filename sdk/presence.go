@@ -3,7 +3,7 @@ package sdk
 import (
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -26,45 +26,29 @@ var silence = []byte{0}
 
 // presence records when each neighbor was last heard. Its methods are safe for concurrent use.
 type presence struct {
-	mu      sync.Mutex
-	heard   map[string]time.Time // the time of each neighbor's last frame, or of the last report of its silence
-	last    time.Time            // the time of the last frame of any neighbor
-	arrived map[string]*outbox   // by neighbor: its frames for the loop, so that no neighbor delays another
+	*transport.Silence
+	last    atomic.Pointer[time.Time] // the time of the last frame of any neighbor
+	arrived map[string]*outbox        // by neighbor: its frames for the loop, so that no neighbor delays another
 }
 
-func newPresence(now time.Time, neighbors []string) *presence {
-	p := &presence{heard: map[string]time.Time{}, last: now, arrived: map[string]*outbox{}}
+func newPresence(now time.Time, neighbors []string, patience time.Duration) *presence {
+	p := &presence{Silence: transport.NewSilence(now, neighbors, patience), arrived: map[string]*outbox{}}
+	p.last.Store(&now)
 	for _, name := range neighbors {
-		p.heard[name], p.arrived[name] = now, newOutbox()
+		p.arrived[name] = newOutbox()
 	}
 	return p
 }
 
-func (p *presence) hear(name string, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last = now
-	if _, ok := p.heard[name]; ok {
-		p.heard[name] = now
-	}
-}
-
-// overdue returns the neighbors that were silent for longer than patience. It returns a neighbor at most once in any
-// period of length patience. Time during which the node hears no neighbor is not counted, because the node itself may
-// be disconnected or asleep.
-func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	deaf := now.Sub(p.last) >= 3*beat
-	for name, at := range p.heard {
-		late := now.Sub(at) > patience
-		if deaf || late {
-			p.heard[name] = now
-		}
-		if late && !deaf {
-			names = append(names, name)
+// overdue returns the neighbors that were silent for patience, as [transport.Silence.Due] does. Time during which the
+// node hears no neighbor is not counted, because the node itself may be disconnected or asleep.
+func (p *presence) overdue(now time.Time, patience time.Duration) []string {
+	if now.Sub(*p.last.Load()) >= 3*beat {
+		for name := range p.arrived {
+			p.Hear(name, now, patience)
 		}
 	}
+	names, _ := p.Due(now)
 	return names
 }
 
@@ -125,7 +109,8 @@ func (r *run) arrive(from string, frame []byte) bool {
 	p, now := r.presence, time.Now()
 	r.silence.Hear(from, now, 3*beat)
 	if p != nil {
-		p.hear(from, now)
+		p.last.Store(&now)
+		p.Hear(from, now, r.cfg.Patience)
 	}
 	if wire.IsHeartbeat(frame) {
 		return true

@@ -63,13 +63,11 @@ func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 		return g, nil
 	}
 	if g.N() > settings.MaxPartnered {
-		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
-			Want: fmt.Sprintf("0 in a fleet of more than %d members", settings.MaxPartnered)}
+		return nil, fieldError("privacy.partners", p.Partners, "0 in a fleet of more than %d members", settings.MaxPartnered)
 	}
 	noise, err := graph.Parse("regular:"+strconv.Itoa(p.Partners), g.N(), seed)
 	if err != nil {
-		return nil, &FieldError{Package: "sdk: fleet", Field: "privacy.partners", Found: fmt.Sprint(p.Partners),
-			Want: fmt.Sprintf("a regular graph of %d members: %v", g.N(), err)}
+		return nil, fieldError("privacy.partners", p.Partners, "a regular graph of %d members: %v", g.N(), err)
 	}
 	return noise, nil
 }
@@ -85,8 +83,7 @@ func (p Privacy) Limit() *dpmech.Limit {
 	if p.EpsilonLimit == 0 {
 		return nil
 	}
-	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll,
-		Unit: p.Unit}
+	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll, Unit: p.Unit}
 }
 
 // units returns the number of samples that a member must have: with UnitRecord the number that the fleet states,
@@ -106,8 +103,11 @@ func (p Privacy) Each() string {
 	return p.Unit.Each()
 }
 
-// wrongRecords returns the error for a member whose number of records differs from the number in the fleet.
-func (f *Fleet) wrongRecords(member, samples int) error {
+// checkSamples returns an error if a member's number of samples differs from the number that the fleet states.
+func (f *Fleet) checkSamples(member, samples int) error {
+	if samples == f.units(member, samples) {
+		return nil
+	}
 	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])
 	if p := f.Privacy.Places; p > 1 {
 		want = fmt.Sprintf("%d, %d places for each of the %d persons of %q in the fleet", f.units(member, 0), p, f.Records[member],
@@ -150,22 +150,16 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 		return fmt.Errorf("sdk: fleet: %w", err)
 	}
 	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
-		want := fmt.Sprintf("at most %v, a lower bound on the noise that remains against %v (the exact value takes too long)", most,
-			p.Gaussian().Shared.Adversary())
+		why := "this is a lower bound, because the exact value takes too long"
 		if c.Exact {
 			var without []string
 			for _, v := range c.Without {
 				without = append(without, f.Members[v])
 			}
-			do := "collude"
-			if p.Absent > 0 {
-				do = "collude or vanish"
-			}
-			want = fmt.Sprintf("at most %v, the noise that remains against %v; the worst case is %q if %q %s", most,
-				p.Gaussian().Shared.Adversary(), f.Members[c.Node], without, do)
+			why = fmt.Sprintf("the worst case is %q if %q collude or vanish", f.Members[c.Node], without)
 		}
-		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
-			Want: fmt.Sprintf("at least sigma (%v), and %s", p.Sigma, want)}
+		return fieldError("privacy.effective_sigma", p.EffectiveSigma,
+			"at least sigma (%v), and at most %v, the noise that remains against %v; %s", p.Sigma, most, p.Gaussian().Shared.Adversary(), why)
 	}
 	return nil
 }

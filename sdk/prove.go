@@ -3,6 +3,7 @@ package sdk
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -19,7 +20,7 @@ func (e ending) Unwrap() error { return e.error }
 // equivocation. outdated is true for a release by a replaced device.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
-	if !r.claims.Signing() || peer == nil {
+	if !r.claims.Signing() {
 		return false, nil
 	}
 	switch m.Kind {
@@ -35,7 +36,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 		if m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation {
 			break // the machine ignores answers to an earlier incarnation
 		}
-		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
+		if _, err = r.checkHeld(peer, m, m.Held); err == nil && len(m.Signed.Other) > 0 {
 			err = r.checkEarlier(peer.Name, m.Signed.Other)
 		}
 	case admm.Done:
@@ -45,7 +46,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	}
 	var two *trust.Contradiction
 	if errors.As(err, &two) {
-		r.accuse(from, peer, two.Evidence)
+		r.accuse(two.Evidence)
 	}
 	return outdated, err
 }
@@ -60,28 +61,25 @@ func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
 			return err
 		}
 	}
-	return r.checkHeld(peer, m)
+	_, err := r.checkHeld(peer, m, m.Held)
+	return err
 }
 
-// checkHeld checks the proof that the sender holds a release of this node.
-func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
-	shown, err := r.claims.Proof(m, m.Held)
+// checkHeld checks the proof in m that the sender holds the release of this node with the number held, and returns the
+// proof: a release that this node has signed, or nil if held is 0 and m has no proof.
+func (r *run) checkHeld(peer *trust.Peer, m *admm.Message, held int) (*signed.Statement, error) {
+	shown, err := r.claims.Proof(m, held)
 	if err != nil || shown == nil {
-		return err
+		return nil, err
 	}
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
-		return err
+		return nil, err
 	}
-	if shown.Round < m.Held {
-		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows the signature of "+
-			"release %d", m.Held, shown.Round)
-	}
-	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
+	if shown.Epoch < r.claims.Epoch && held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
-		return fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced",
-			m.Held)
+		return nil, fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced", held)
 	}
-	return nil
+	return shown, nil
 }
 
 // verifyHeld compares shown, a release signed with this node's key, with the node's own state. The neighbor that showed
@@ -130,19 +128,8 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 
 // checkDone checks that a neighbor holds this node's last release, and stores the neighbor's countersignature.
 func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
-	shown, err := r.claims.Proof(m, m.Round)
+	shown, err := r.checkHeld(peer, m, max(1, m.Round)) // at least 1, so that a proof is required
 	if err != nil {
-		return err
-	}
-	if shown == nil || shown.Round < m.Round {
-		return fmt.Errorf("sdk: the sender claims to hold release %d of this node, but shows no signature of that "+
-			"release", m.Round)
-	}
-	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
-		return fmt.Errorf("sdk: the sender reports completion after release %d, but the lost device made that "+
-			"release, not this replacement device", m.Round)
-	}
-	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err
 	}
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
@@ -182,26 +169,31 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
 	r.convict(e)
 	return ending{fmt.Errorf("sdk: %q shows two different releases of round %d signed with this node's key: %w; %s",
-		by, e.Round,
-		ErrClone, findOther)}
+		by, e.Round, ErrClone, findOther)}
 }
 
-// accuse stores evidence against a neighbor, unless it is already stored, and sends it to the neighbor.
-func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
+// accuse stores evidence against another member and sends it to the neighbors, unless it is already stored.
+func (r *run) accuse(e signed.Evidence) {
 	if !r.convicted(e) {
-		peer.Evidence = &e
 		r.keepEvidence(e) // before logging: a reader of the log may look for the evidence in the status
-		r.log.Error("evidence of equivocation", "neighbor", peer.Name, "round", e.Round)
+		r.log.Error("evidence of equivocation", "member", e.Member, "round", e.Round)
 		r.spread(e)
 	}
-	r.show(from, peer)
+	if of := r.number[e.Member]; r.claims.Peers[of] != nil {
+		r.show(of, r.claims.Peers[of])
+	}
 }
 
 // show sends a neighbor the evidence against it, at most once between two ticks. Each device with the neighbor's key
 // stops when it receives the evidence.
 func (r *run) show(to int, peer *trust.Peer) {
-	if peer.Evidence != nil && peer.First(trust.SayDouble) {
-		r.postEvidence(to, peer.Evidence)
+	for _, e := range slices.Backward(r.status.Evidence) {
+		if e.Member == peer.Name {
+			if peer.First(trust.SayDouble) {
+				r.postEvidence(to, &e)
+			}
+			return
+		}
 	}
 }
 
@@ -214,9 +206,7 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 // other device. A device that was merely silent does not probe, so without correct it would continue to release data at
 // the same time as its replacement.
 //
-// A node calls correct when a connection opens to a neighbor of which it knows several epochs, and when the neighbor
-// sends anything signed by a replaced device, or a release that leads to a [trust.Fork]. At most once between two
-// ticks, correct sends a probe, which does not disturb a replacement device.
+// At most once between two ticks, correct sends a probe, which does not disturb a replacement device.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
 		return
@@ -243,7 +233,7 @@ func (r *run) probe(to, held int) {
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !r.claims.Signing() || !carries || m.Round <= next || peer == nil || !peer.First(trust.AskHeld) {
+	if !r.claims.Signing() || !carries || m.Round <= next || !peer.First(trust.AskHeld) {
 		return nil
 	}
 	if peer.Ahead != next {

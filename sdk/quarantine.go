@@ -56,7 +56,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	r.mu.Lock() // before logging: a reader of the log may look for the quarantine in the status
 	r.status.Neighbors[slices.Index(r.neighbors, j)].Quarantine = q
 	r.mu.Unlock()
-	r.note("quarantine of "+q.Neighbor, func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
+	r.note(func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
 	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
 	r.sendNotice(j)
 }
@@ -65,7 +65,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 // quarantine is stored in the journal.
 func (r *run) sendNotice(j int) {
 	q, peer := r.cases[j], r.claims.Peers[j]
-	if q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
+	if q != nil && r.keepNotes() && peer.First(trust.SayQuarantine) {
 		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // always within limits
 	}
 }
@@ -74,9 +74,6 @@ func (r *run) sendNotice(j int) {
 // drops the edge.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
-	if peer == nil {
-		return errors.New("sdk: the sender of the quarantine notice is not a neighbor")
-	}
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
 		r.correct(m.From, peer)

@@ -108,7 +108,7 @@ func (r *run) awaited() (names []string, text string) {
 // lost device.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
-	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
+	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation {
 		return nil // not an answer to this takeover; the neighbor will answer again
 	}
 	err := r.machine.CheckStanding(m)
@@ -125,8 +125,7 @@ func (r *run) receiveStanding(m *admm.Message) error {
 		}
 	}
 	r.joining.epoch = max(r.joining.epoch, m.Epoch)
-	r.joining.standing[m.From] = admm.Message{Round: m.Round, Held: m.Held,
-		Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}
+	r.joining.standing[m.From] = admm.Message{Round: m.Round, Held: m.Held, Vector: slices.Clone(m.Vector), Grid: slices.Clone(m.Grid)}
 	return nil
 }
 
@@ -155,7 +154,7 @@ func (r *run) takeOver() error {
 		return err
 	}
 	n.mu.Lock()
-	n.machine, n.claims.Epoch, n.toRecover, n.status.Recovered = m, cfg.Epoch, nil, m.Status().Round
+	n.machine, n.claims.Epoch, n.status.Recovered = m, cfg.Epoch, m.Status().Round
 	n.mu.Unlock()
 	if err := n.newSecrets(m.Status().Round + 1); err != nil {
 		return n.fatal(err)
@@ -174,7 +173,7 @@ func (r *run) takeOver() error {
 	}
 	n.publish()
 	n.mu.Lock()
-	n.stops.blind, n.stops.fresh = false, true // the new machine does not know the stops
+	n.toRecover, n.stops.fresh = nil, true // the new machine does not know the stops
 	n.mu.Unlock()
 	n.log.Warn("this device has replaced the lost device", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
@@ -184,9 +183,7 @@ func (r *run) takeOver() error {
 // respond answers a device that is replacing a neighbor's lost device.
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
-	case r.outbox[request.From] == nil:
-		return errors.New("sdk: the sender asks to replace a device, but the sender is not a neighbor")
-	case !r.releases:
+	case r.cfg.Fleet.wire().Payload != PayloadRelease:
 		return fmt.Errorf("sdk: the sender asks to replace a device, but only a fleet with payload %q "+
 			"supports replacement devices", PayloadRelease)
 	case r.joining != nil:

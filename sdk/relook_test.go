@@ -92,7 +92,7 @@ func TestNoSecondLook(t *testing.T) {
 		!strings.Contains(err.Error(), "another node with the same name") {
 		t.Errorf("a twin: %v", err)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the state of this release is lost") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the stored state ends with release 0") {
 		t.Errorf("the next incarnation: %v", err)
 	}
 	if n := ledger.Head().Seq; n != 1 {

@@ -51,15 +51,15 @@ func (n *Node) fatal(err error) error {
 }
 
 func (r *run) loop() error {
-	p := &pace{wait: r.cfg.ResendAfter, moved: true}
-	p.tick = time.NewTimer(p.wait)
-	defer p.tick.Stop()
+	r.until, r.moved = r.cfg.ResendAfter, true
+	r.tick = time.NewTimer(r.until)
+	defer r.tick.Stop()
 	r.giveUp()
 	again := r.status.Done
 	for {
-		if p.moved && p.wait > r.cfg.ResendAfter {
-			p.wait = r.cfg.ResendAfter
-			p.tick.Reset(p.wait)
+		if r.moved && r.until > r.cfg.ResendAfter {
+			r.until = r.cfg.ResendAfter
+			r.tick.Reset(r.until)
 		}
 		r.stopEarly()
 		if r.machine.Alone() && !r.status.Done {
@@ -87,14 +87,14 @@ func (r *run) loop() error {
 		case duties.Reserve > 0:
 			continue
 		case duties.Released > 0:
-			p.moved, r.idle = true, 0
+			r.moved, r.idle = true, 0
 			continue
 		case len(duties.Queries) > 0:
-			p.moved, r.idle = true, 0
-			err = r.work(duties.Queries, p)
+			r.moved, r.idle = true, 0
+			err = r.work(duties.Queries)
 		default:
 			var over bool
-			if over, err = r.rest(p); over {
+			if over, err = r.rest(); over {
 				return nil
 			}
 		}
@@ -147,8 +147,8 @@ func (r *run) perform(duties admm.Ready) error {
 // deliver decodes and checks a frame, and passes it to the machine.
 func (r *run) deliver(in received) error {
 	from, member := r.number[in.from]
-	if !member {
-		return errors.New("sdk: the sender is not a member of the fleet")
+	if !member || r.claims.Peers[from] == nil {
+		return errors.New("sdk: the sender is not a neighbor")
 	}
 	m := &r.message
 	if err := r.codec.Decode(in.frame, m); err != nil {

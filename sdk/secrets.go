@@ -51,7 +51,7 @@ func (n *Node) loadSecrets() error {
 		if err != nil {
 			return err
 		}
-		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Epoch == n.claims.Epoch {
+		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Own.Epoch == n.claims.Epoch {
 			s.Set(n.claims, k)
 			return n.retireSecrets(release)
 		}
@@ -63,8 +63,7 @@ func (n *Node) loadSecrets() error {
 		return n.newSecrets(1)
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of the run are missing, and neighbors accept no "+
-		"new secrets from this device: restore the secrets, or start with an empty state folder to replace a lost "+
-		"device", release)
+		"new secrets from this device: restore the secrets, or start with an empty state folder to replace a lost device", release)
 }
 
 // newSecrets makes the key pair for the given release and all later releases, and stores the key pair before the node
@@ -73,7 +72,7 @@ func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
 	}
-	if err := n.secrets.New(n.claims, n.hash, from); err != nil {
+	if err := n.secrets.New(n.claims, from); err != nil {
 		return err
 	}
 	return n.keepSecrets()
@@ -128,8 +127,8 @@ func (n *Node) dropSecrets() {
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)
-	if n.secrets != nil && trust.Offers(m.Kind) {
-		m.Signed.Offer = n.secrets.Offer
+	if n.secrets != nil && n.secrets.Kept != nil && trust.Offers(m.Kind) {
+		m.Signed.Offer = n.secrets.Kept.Own.Append(nil)
 	}
 }
 
@@ -138,7 +137,7 @@ func (n *Node) attach(m *admm.Message) {
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch: the sender's; in a ProbeReply, this node's
 	switch {
-	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind) || peer == nil:
+	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind):
 		return nil, nil
 	case probe && m.Epoch < r.machine.Epoch(m.From), // a replaced device
 		!probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation), // unverified

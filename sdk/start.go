@@ -16,7 +16,6 @@ type run struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 	codec      *wire.Codec
-	releases   bool // the fleet's payload is the release
 	inbox      chan received
 	presence   *presence          // nil without Config.Patience
 	silence    *transport.Silence // tracks which neighbors are silent
@@ -29,9 +28,13 @@ type run struct {
 	joining    *joining     // nil except during a takeover
 	remembered bool         // this Run called rememberHeads
 	outgrown   bool         // the log reported that the model was clipped to the public bound
-	idle       int          // frames taken since the last progress
-	waiting    int          // 1 plus the round for which Observer.Waiting was called
-	final      time.Time    // when the model became final
+	tick       *time.Timer
+	until      time.Duration // from the last tick to the next
+	moved      bool          // the node made progress since the last tick
+	fed        bool          // the node took a frame since the last query
+	idle       int           // frames taken since the last progress
+	waiting    int           // 1 plus the round for which Observer.Waiting was called
+	final      time.Time     // when the model became final
 }
 
 // start starts the goroutines of one call of Run. Each neighbor has its own sender, so that a slow neighbor does not
@@ -41,10 +44,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{
-		Node: n, codec: codec, releases: n.cfg.Fleet.wire().Payload == PayloadRelease,
-		inbox: make(chan received, 4), outbox: map[int]*outbox{},
-	}
+	r := &run{Node: n, codec: codec, inbox: make(chan received, 4), outbox: map[int]*outbox{}}
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
 	}
@@ -56,7 +56,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	}
 	r.silence = transport.NewSilence(time.Now(), names, 5*time.Second)
 	if n.cfg.Patience > 0 {
-		r.presence = newPresence(time.Now(), names)
+		r.presence = newPresence(time.Now(), names, n.cfg.Patience)
 		for name, box := range r.presence.arrived {
 			r.workers.Go(func() { r.pass(name, box) })
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
@@ -45,16 +44,6 @@ type Wish struct {
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
-	blind bool // true during a takeover, when the node does not know the fleet's progress
-}
-
-func (n *Node) loadStops() {
-	for _, s := range n.journal.Stops {
-		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
-			n.stops.fresh = true
-		}
-	}
-	n.showStops()
 }
 
 // keepStops stores valid stops, and then adds them to the known stops. The caller holds n.mu.
@@ -66,22 +55,22 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 	if !more {
 		return nil
 	}
-	if err := n.keepJournal(func(j *state.Journal) { j.Stops = next.Known }); err != nil {
-		return fmt.Errorf("sdk: the early-stop request for round %d has no effect yet, because it cannot be stored: %w",
-			list[0].Round, err)
+	j := n.journal
+	j.Stops = next.Known
+	if err := n.writeJournal(&j); err != nil {
+		return fmt.Errorf("sdk: the early-stop request for round %d has no effect yet, because it cannot be stored: %w", list[0].Round, err)
 	}
 	next.fresh = true
-	n.stops = next
-	n.showStops()
+	n.journal, n.unkept, n.stops = j, false, next
 	return nil
 }
 
-// showStops copies the known stops to the status. The caller holds n.mu.
-func (n *Node) showStops() {
-	n.status.Stops = nil
+// requests returns the known stops. The caller holds n.mu.
+func (n *Node) requests() (list []Wish) {
 	for _, s := range n.stops.Known {
-		n.status.Stops = append(n.status.Stops, Wish{n.cfg.Fleet.Members[s.Member], s.Round})
+		list = append(list, Wish{n.cfg.Fleet.Members[s.Member], s.Round})
 	}
+	return list
 }
 
 // Stop requests that round number last be the final round with data. If last is 0, Stop chooses the earliest round that
@@ -100,7 +89,7 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("the fleet file lacks stop.members, the number of members that must request an early stop")
 	case !n.claims.Signing():
 		return refuse("the fleet's members have no keys, so no member can sign a request")
-	case n.stops.blind:
+	case n.toRecover != nil:
 		return refuse("the node is replacing a lost device, and does not yet know the progress of the run")
 	}
 	self := n.number[n.cfg.Name]
@@ -114,12 +103,9 @@ func (n *Node) Stop(last int) (int, error) {
 	if last == 0 {
 		last = earliest
 	}
-	if last < earliest {
-		return refuse("round %d is too early: the request cannot reach all members in time, want %d or later", last, earliest)
-	}
-	if last >= m.Rounds {
-		return refuse("the run ends with round %d anyway, and a request for a round before %d cannot reach all "+
-			"members in time", m.Rounds, earliest)
+	if last < earliest || last >= m.Rounds {
+		return refuse("found round %d, want %d or later, so that the request reaches all members in time, and less than %d, "+
+			"because the run ends with round %[3]d anyway", last, earliest, m.Rounds)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
@@ -176,13 +162,10 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case err != nil:
 		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return nil, errors.New("sdk: the sender relays an early-stop request, but this fleet does not allow an early " +
-			"stop")
-	case s.Member >= len(f.Members):
-		return nil, fmt.Errorf("sdk: found an early-stop request from member %d, want 0..%d",
-			s.Member, len(f.Members)-1)
-	case s.Round >= f.Method.Rounds:
-		return nil, fmt.Errorf("sdk: found an early-stop request for round %d, want 1..%d", s.Round, f.Method.Rounds-1)
+		return nil, errors.New("sdk: the sender relays an early-stop request, but this fleet does not allow an early stop")
+	case s.Member >= len(f.Members) || s.Round >= f.Method.Rounds:
+		return nil, fmt.Errorf("sdk: found an early-stop request from member %d for round %d, want member 0..%d and round 1..%d",
+			s.Member, s.Round, len(f.Members)-1, f.Method.Rounds-1)
 	}
 	r.mu.Lock()
 	next := r.stops
@@ -195,8 +178,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 		return nil, err
 	}
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a replacement may have missed messages
-	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
-		f.Method.EndedAt(s.Round).Learning() < first {
+	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries && f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d: this request cannot reach all "+
 			"members in time", name, m.Round, s.Round)
 	}
@@ -210,7 +192,7 @@ func (r *run) stopEarly() {
 	fresh, last := r.stops.fresh, r.stops.Agreed()
 	r.stops.fresh = false
 	var by []string
-	for _, w := range r.status.Stops {
+	for _, w := range r.requests() {
 		by = append(by, w.Member)
 	}
 	r.mu.Unlock()

@@ -42,8 +42,8 @@ func (r *run) compare() {
 
 func (r *run) question(m *admm.Message) error {
 	g := r.claims.Gossip
-	if g == nil || r.outbox[m.From] == nil {
-		return errors.New("sdk: unexpected question: the sender is not a neighbor, or this fleet does not compare releases")
+	if g == nil {
+		return errors.New("sdk: unexpected question: this fleet does not compare releases")
 	}
 	send, double, err := g.Question(m)
 	r.ask(send)
@@ -77,18 +77,8 @@ func (r *run) ask(list []trust.Question) {
 
 // expose stores evidence against another member, sends it to the neighbors, and stops working with that member.
 func (r *run) expose(e signed.Evidence) {
-	of := r.number[e.Member]
-	if peer := r.claims.Peers[of]; peer != nil {
-		r.accuse(of, peer, e)
-		r.quarantineSender(received{from: peer.Name, frame: e.Second.Append(nil)}, &trust.Contradiction{Evidence: e})
-		return
-	}
-	if r.convicted(e) {
-		return
-	}
-	r.keepEvidence(e)
-	r.log.Error("evidence of equivocation", "member", e.Member, "round", e.Round)
-	r.spread(e)
+	r.accuse(e)
+	r.quarantineSender(received{from: e.Member, frame: e.Second.Append(nil)}, &trust.Contradiction{Evidence: e})
 }
 
 // convicted records evidence against a member's epoch. It reports whether evidence against the same epoch or a later

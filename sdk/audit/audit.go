@@ -43,7 +43,8 @@ func (r *Report) LedgerHead() *dpmech.Head {
 // head was the last release: the member may have rolled back its ledger, its chain of releases and its certificate
 // together.
 func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
-	if err := f.Validate(); err != nil {
+	g, err := f.Graph()
+	if err != nil {
 		return nil, err
 	}
 	x := &auditor{fleet: f, c: c, keys: keys}
@@ -55,11 +56,8 @@ func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) [
 	}
 	if x.errs == nil {
 		x.errs = append(x.errs, c.Verify())
-		linked := func(a, b string) bool { return slices.Contains(f.Edges, [2]string{a, b}) }
-		for _, name := range f.Members {
-			if linked(name, c.Member) || linked(c.Member, name) {
-				x.neighbors = append(x.neighbors, name)
-			}
+		for _, j := range g.Neighbors(slices.Index(f.Members, c.Member)) {
+			x.neighbors = append(x.neighbors, f.Members[j])
 		}
 		x.method()
 		x.signatures()
@@ -120,8 +118,7 @@ func (x *auditor) method() {
 		}
 	}
 	if n := c.Rounds + c.ReservedUnmade; n > f.Method.Rounds {
-		x.differ("rounds", fmt.Sprintf("%d with reserved_unmade", n),
-			fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds))
+		x.differ("rounds", fmt.Sprintf("%d with reserved_unmade", n), fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds))
 	}
 	if f.Task != nil && len(c.ConditionalOn) == 0 {
 		x.differ("conditional_on", "empty", "at least the preparation of the data, which the fleet's task describes")

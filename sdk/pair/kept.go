@@ -16,16 +16,9 @@ import (
 type Kept struct {
 	Fleet   [32]byte // hash of the fleet
 	Member  string
-	Epoch   uint16 // of the device, see [signed.Statement]
-	From    int    // first release that uses Private
-	Public  [32]byte
+	Own     signed.Statement              // the device's offer; Own.Round is the first release that uses Private
 	Private *ecdh.PrivateKey              // nil after the last release that uses it
 	Peers   map[string][]signed.Statement // offers by member name, in ascending order of Round
-}
-
-// Offer returns the device's unsigned offer.
-func (k *Kept) Offer() signed.Statement {
-	return signed.Statement{Epoch: k.Epoch, Kind: signed.Offer, Round: k.From, Value: k.Public}
 }
 
 // Secret returns the secret that is shared with a neighbor for the noise of a release. ok is false if one of the two
@@ -35,7 +28,7 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 		return s, false
 	}
 	for _, o := range slices.Backward(k.Peers[neighbor]) {
-		if k.From <= release && o.Round <= release {
+		if k.Own.Round <= release && o.Round <= release {
 			s, err := Agree(k.Private, k.Member, o.Value, neighbor, k.Fleet)
 			return s, err == nil
 		}
@@ -68,9 +61,9 @@ type keptFields struct {
 	Sum     []byte                        `json:"sha256,omitempty"` // of the encoding without Sum
 }
 
-// Encode returns the canonical JSON form, one line.
+// Encode returns the canonical JSON form, one line, without the signature of Own.
 func (k *Kept) Encode() ([]byte, error) {
-	f := keptFields{Fleet: k.Fleet[:], Member: k.Member, Own: k.Offer(), Offered: k.Peers}
+	f := keptFields{Fleet: k.Fleet[:], Member: k.Member, Own: unsigned(k.Own), Offered: k.Peers}
 	if k.Private != nil {
 		f.Private = k.Private.Bytes()
 	}
@@ -84,11 +77,15 @@ func (k *Kept) Encode() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
+func unsigned(o signed.Statement) signed.Statement {
+	return signed.Statement{Epoch: o.Epoch, Kind: signed.Offer, Round: o.Round, Value: o.Value}
+}
+
 // ParseKept parses the output of [Kept.Encode] and rejects everything else.
 func ParseKept(b []byte) (*Kept, error) {
 	var f keptFields
 	err := json.Unmarshal(b, &f)
-	k := &Kept{Member: f.Member, Epoch: f.Own.Epoch, From: f.Own.Round, Public: f.Own.Value}
+	k := &Kept{Member: f.Member, Own: unsigned(f.Own)}
 	copy(k.Fleet[:], f.Fleet)
 	if err == nil && f.Private != nil {
 		k.Private, err = ecdh.X25519().NewPrivateKey(f.Private)

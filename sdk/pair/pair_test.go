@@ -94,7 +94,7 @@ func TestLowOrderIsRefused(t *testing.T) {
 // TestOfferThatCounts checks that both sides use the same offer for a release: the latest of the offers that start at
 // or before the release.
 func TestOfferThatCounts(t *testing.T) {
-	k := &Kept{Member: "a", From: 4, Private: private(t, 1)}
+	k := &Kept{Member: "a", Own: signed.Statement{Round: 4}, Private: private(t, 1)}
 	first, second, third := private(t, 2), private(t, 3), private(t, 4)
 	offer := func(epoch uint16, from int, of *ecdh.PrivateKey) {
 		k.Add("b", signed.Statement{Kind: signed.Offer, Epoch: epoch, Round: from, Value: public(of), Signature: [64]byte{1}})
@@ -133,7 +133,8 @@ func TestOfferThatCounts(t *testing.T) {
 
 // sample returns an example of the secrets that a device stores.
 func sample(t testing.TB) *Kept {
-	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Epoch: 2, From: 9, Public: [32]byte{2}, Private: private(t, 1)}
+	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Own: signed.Statement{Epoch: 2, Kind: signed.Offer, Round: 9, Value: [32]byte{2}},
+		Private: private(t, 1)}
 	k.Add("c", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{3}})
 	k.Add("b", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{4}})
 	k.Add("b", signed.Statement{Kind: signed.Offer, Epoch: 1, Round: 7, Value: [32]byte{5}})
@@ -142,7 +143,8 @@ func sample(t testing.TB) *Kept {
 
 // TestKept checks that ParseKept is the inverse of Encode and accepts nothing else.
 func TestKept(t *testing.T) {
-	for _, k := range []*Kept{sample(t), {Member: "a", From: 1, Private: private(t, 9)}, {Member: "a", From: 1}} {
+	first := signed.Statement{Kind: signed.Offer, Round: 1}
+	for _, k := range []*Kept{sample(t), {Member: "a", Own: first, Private: private(t, 9)}, {Member: "a", Own: first}} {
 		text, err := k.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +155,7 @@ func TestKept(t *testing.T) {
 		}
 		again, err := got.Encode()
 		if err != nil || !bytes.Equal(again, text) || got.Member != k.Member || (got.Private == nil) != (k.Private == nil) || k.Private != nil && !got.Private.Equal(k.Private) ||
-			got.Offer() != k.Offer() || len(got.Peers) != len(k.Peers) {
+			got.Own != k.Own || len(got.Peers) != len(k.Peers) {
 			t.Errorf("%s comes back as %s, %v", text, again, err)
 		}
 		for i := range text {

@@ -55,20 +55,14 @@ func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, 
 		return s, fmt.Errorf("pair: the public key of %q yields no shared secret: %w", neighbor, err)
 	}
 	defer clear(shared)
-	type end struct {
-		name   string
-		public []byte
+	end := func(name string, public []byte) string {
+		return string(binary.BigEndian.AppendUint64(nil, uint64(len(name)))) + name + string(public)
 	}
-	first, second := end{name, own.PublicKey().Bytes()}, end{neighbor, public[:]}
-	if first.name > second.name {
+	first, second := end(name, own.PublicKey().Bytes()), end(neighbor, public[:])
+	if name > neighbor {
 		first, second = second, first
 	}
-	info := []byte(agreeTag)
-	for _, e := range []end{first, second} {
-		info = binary.BigEndian.AppendUint64(info, uint64(len(e.name)))
-		info = append(append(info, e.name...), e.public...)
-	}
-	b, err := hkdf.Key(sha256.New, shared, fleet[:], string(info), len(s))
+	b, err := hkdf.Key(sha256.New, shared, fleet[:], agreeTag+first+second, len(s))
 	if err != nil {
 		return s, fmt.Errorf("pair: the secret shared with %q: %w", neighbor, err)
 	}

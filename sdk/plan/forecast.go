@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sort"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -83,10 +84,7 @@ var (
 )
 
 func (g gains) at(signal float64) (low, gain, high float64) {
-	k := 0
-	for k < len(g) && g[k].signal <= signal {
-		k++
-	}
+	k := sort.Search(len(g), func(k int) bool { return g[k].signal > signal })
 	a, b := g[max(k-1, 0)], g[min(k, len(g)-1)]
 	if a == b {
 		return a.low, a.gain, a.high

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"sort"
 
@@ -24,25 +26,21 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil
 	}
-	if !k.mayPair() {
-		k.noise, err = p.NoiseGraph(k.Graph, k.Method.Seed)
-		return err
+	if k.mayPair() {
+		n, far := k.Graph.N(), *p
+		if far.Partners = 2*min(p.Colluders+p.Absent, n) + spare; n <= everybody || float64(far.Partners) > nearlyAll*float64(n-1) {
+			far.Partners = n - 1
+		}
+		near, errNear := k.unit(*p)
+		with, errFar := k.unit(far)
+		if err := cmp.Or(errNear, errFar); err != nil {
+			return err
+		}
+		if with < worthwhile*near {
+			*p = far
+		}
 	}
-	n, far := k.Graph.N(), *p
-	if far.Partners = 2*min(p.Colluders+p.Absent, n) + spare; n <= everybody || float64(far.Partners) > nearlyAll*float64(n-1) {
-		far.Partners = n - 1
-	}
-	near, err := k.unit(*p)
-	if err != nil {
-		return err
-	}
-	with, err := k.unit(far)
-	if err == nil && with < worthwhile*near {
-		*p = far
-	}
-	if err == nil {
-		k.noise, err = p.NoiseGraph(k.Graph, k.Method.Seed)
-	}
+	k.noise, err = p.NoiseGraph(k.Graph, k.Method.Seed)
 	return err
 }
 
@@ -70,18 +68,20 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 // Privacy.Partners. MostColluders fails if even one colluder is too many.
 func MostColluders(k Known) (int, error) {
 	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
-	one, err := k.unit(p)
-	most := one
-	if err == nil && k.mayPair() {
-		p.Partners = k.Graph.N() - 1
-		with, wrong := k.unit(p)
-		most, err = min(one, with), wrong
+	choices := []int{p.Partners}
+	if k.mayPair() {
+		choices = append(choices, k.Graph.N()-1)
 	}
-	if err != nil {
-		return 0, err
+	one := math.Inf(1) // the least noise with one colluder
+	for _, p.Partners = range choices {
+		sigma, err := k.unit(p)
+		if err != nil {
+			return 0, err
+		}
+		one = min(one, sigma)
 	}
-	search := func(partners int) (int, error) { // with the given number of partners
-		p.Partners = partners
+	most := 0
+	for _, p.Partners = range choices {
 		noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 		if err != nil {
 			return 0, err
@@ -90,16 +90,11 @@ func MostColluders(k Known) (int, error) {
 		for i := range noise.N() {
 			least = min(least, len(noise.Neighbors(i)))
 		}
-		return 1 + sort.Search(max(0, least-p.Absent-2), func(more int) bool {
+		most = max(most, 1+sort.Search(max(0, least-p.Absent-2), func(more int) bool {
 			p.Colluders = 2 + more
 			sigma, err := k.unit(p)
-			return err != nil || sigma > mostShare*most
-		}), nil
+			return err != nil || sigma > mostShare*one
+		}))
 	}
-	n, err := search(k.Privacy.Partners)
-	if err == nil && k.mayPair() {
-		all, wrong := search(k.Graph.N() - 1)
-		n, err = max(n, all), wrong
-	}
-	return n, err
+	return most, nil
 }

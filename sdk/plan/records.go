@@ -10,10 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// This file chooses settings for record-level privacy. The signal is the length of the sum of all updates, if they all
-// have the same direction, divided by the noise. The signal depends on the records, the members and the budget, but not
-// on the number of rounds or the step size; see recordSignal. Few rounds with many queries per record therefore work
-// best. sdk/DEFAULTS.md lists the alternatives that were tried.
+// This file chooses settings for record-level privacy. The signal (see recordSignal) depends on the records, the members
+// and the budget, but not on the number of rounds or the step size. Few rounds with many queries per record therefore
+// work best. sdk/DEFAULTS.md lists the alternatives that were tried.
 
 // suggestRecords chooses the remaining settings for record-level privacy after [Suggest] has chosen the estimator, Rho,
 // Gain and Delta.

@@ -16,11 +16,8 @@ const (
 	saddlePatience = 5 * time.Second
 )
 
-// saddle searches for a set of parameters that changes a loss if all of them move away from zero, although moving
-// either half of them alone does not. At zero, the gradient of a smooth model with respect to these parameters is zero,
-// so zero is a saddle point. Networks with hidden layers have such sets, because the weights of different layers are
-// multiplied. saddle returns the size of the set, or 0 if it found none in time. The size depends on the data: keep it
-// on the device.
+// saddle returns [PreflightReport.Saddle], or 0 if it found no such set in time. Networks with hidden layers have such
+// sets, because the weights of different layers are multiplied.
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()

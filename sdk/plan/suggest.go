@@ -233,10 +233,9 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. With ADMM consensus,
-// Mixing is the number of steps in which disagreement falls to a tenth, but at most nine. With Chebyshev consensus,
-// Mixing is 1, 3 or 4, depending on the graph; if the argument long is true, 6 takes the place of 3 and 4. Cooldown is
-// at least 30, and large enough for disagreement to fall to a tenth of the noise in the members' mean.
+// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. Mixing is the number of
+// steps in which disagreement falls to a tenth, but at most nine, or with Chebyshev consensus a number that depends on
+// the graph; long chooses more.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {

@@ -88,12 +88,10 @@ var all = []Setting{
 		Words: "move each parameter of the final model back to its start, but not beyond, by this many standard `deviations` of the " +
 			"mean's noise (0.5 for a linear model of a table whose records are protected, unless given)"},
 
-	{Name: "privacy.non_private", Flag: "non-private",
-		Words: "no clipping and no noise: what a node sends may reveal its data"},
+	{Name: "privacy.non_private", Flag: "non-private", Words: "no clipping and no noise: what a node sends may reveal its data"},
 	{Name: "privacy.clip", Flag: "clip", Range: setting.Range{Min: dpmech.MinClip, Max: dpmech.MaxClip}, Default: "chosen",
 		Words: "radius to which each update is clipped, or each record's share of it"},
-	{Name: "privacy.sigma", Flag: "sigma", Range: noise,
-		Words: "standard deviation of the release noise (in place of a budget)"},
+	{Name: "privacy.sigma", Flag: "sigma", Range: noise, Words: "standard deviation of the release noise (in place of a budget)"},
 	{Name: "privacy.delta", Flag: "delta", Range: setting.Range{Max: 1, OpenMin: true, OpenMax: true}, Default: "1e-05",
 		Words: "delta at which epsilon is stated"},
 	{Name: "privacy.epsilon_limit", Flag: "epsilon", Range: epsilon, Default: "8",

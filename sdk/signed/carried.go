@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 
@@ -54,17 +53,12 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	if e.Statement, err = Parse(b[len(Scope{}):text], Release, Checkpoint); err != nil {
 		return e, err
 	}
-	if e.Kind == Release {
-		if len(b) > text {
-			err = fmt.Errorf("signed: found %d bytes after the release, want none", len(b)-text)
-		}
-		return e, err
-	}
-	if e.Ledger == (Head{}) {
-		return e, errors.New("signed: checkpoint: the ledger is missing")
-	}
-	if e.Text = append([]byte(nil), b[text:]...); sha256.Sum256(e.Text) != e.Value {
-		return e, errors.New("signed: checkpoint: the text differs from the signed text")
+	e.Text = append([]byte(nil), b[text:]...)
+	switch {
+	case e.Kind == Release && len(e.Text) == 0:
+		return e, nil
+	case e.Kind == Release || e.Ledger == (Head{}) || sha256.Sum256(e.Text) != e.Value:
+		return e, fmt.Errorf("signed: the %d bytes after the %v differ from what was signed, or the ledger is missing", len(e.Text), e.Kind)
 	}
 	_, err = dpmech.ParseCheckpoint(e.Text)
 	return e, err

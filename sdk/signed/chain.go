@@ -1,9 +1,11 @@
 package signed
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Chain holds a member's last signed releases, sorted by epoch, then by round. A Chain has at most four releases,
@@ -33,27 +35,20 @@ func (c Chain) Of(round int) *Statement {
 // Proving returns the newest release of the given round or a later round. If there is none, it returns the newest
 // release.
 func (c Chain) Proving(round int) *Statement {
-	if r := c.newest(func(r *Statement) bool { return r.Round >= round }); r != nil {
-		return r
-	}
-	return c.Last()
+	return cmp.Or(c.newest(func(r *Statement) bool { return r.Round >= round }), c.Last())
 }
 
 // Add inserts a release, or replaces the release of the same round and epoch, and drops the oldest release if there are
 // more than four. Add may modify c.
 func (c Chain) Add(r Statement) Chain {
-	c = append(c, r)
-	for i := len(c) - 1; i > 0; i-- {
-		before := &c[i-1]
-		if before.Epoch == r.Epoch && before.Round == r.Round {
-			*before = r
-			return append(c[:i], c[i+1:]...)
-		}
-		if before.Epoch < r.Epoch || before.Epoch == r.Epoch && before.Round < r.Round {
-			break
-		}
-		c[i-1], c[i] = c[i], c[i-1]
+	at, known := slices.BinarySearchFunc(c, r, func(a, b Statement) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Round, b.Round))
+	})
+	if known {
+		c[at] = r
+		return c
 	}
+	c = slices.Insert(c, at, r)
 	return c[max(0, len(c)-maxChain):]
 }
 
@@ -73,8 +68,7 @@ func NewEvidence(member string, first, second *Statement) Evidence {
 
 // String returns a sentence that names the member and the round.
 func (e Evidence) String() string {
-	return fmt.Sprintf("%q has signed two different releases of round %d: its device was copied or rolled back",
-		e.Member, e.Round)
+	return fmt.Sprintf("%q has signed two different releases of round %d: its device was copied or rolled back", e.Member, e.Round)
 }
 
 // Check returns an error unless the evidence has two releases and the first of them belongs to Round.

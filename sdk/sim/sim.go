@@ -106,8 +106,7 @@ func New(clients []Client) (*Sim, error) {
 			}
 			at, mutual := slices.BinarySearch(clients[j].Config.Neighbors, i)
 			if !mutual {
-				return nil, fmt.Errorf("sim: client %d has neighbor %d, but that neighbor does not list the client",
-					i, j)
+				return nil, fmt.Errorf("sim: client %d has neighbor %d, but that neighbor does not list the client", i, j)
 			}
 			place = append(place, int32(at))
 		}

@@ -114,7 +114,6 @@ func (s *Sim) arrive() {
 // work runs every awake client through the tick, on at most GOMAXPROCS goroutines.
 func (s *Sim) work(ctx context.Context) {
 	workers := min(runtime.GOMAXPROCS(0), len(s.members))
-	portion := max(1, len(s.members)/(32*workers)) // small enough to balance the load, large enough to be cheap
 	for len(s.workers) < workers {
 		w := new(worker)
 		if s.Meter != nil {
@@ -122,17 +121,14 @@ func (s *Sim) work(ctx context.Context) {
 		}
 		s.workers = append(s.workers, w)
 	}
-	var next atomic.Int64 // first unassigned client
+	var taken atomic.Int64 // number of clients that a goroutine has taken
 	work := func(w *worker) {
 		for ctx.Err() == nil {
-			to := int(next.Add(int64(portion)))
-			first := to - portion
-			if first >= len(s.members) {
+			i := int(taken.Add(1)) - 1
+			if i >= len(s.members) {
 				return
 			}
-			for i, c := range s.members[first:min(to, len(s.members))] {
-				s.awake(ctx, first+i, c, w)
-			}
+			s.awake(ctx, i, s.members[i], w)
 		}
 	}
 	var others sync.WaitGroup

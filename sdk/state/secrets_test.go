@@ -33,7 +33,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &pair.Kept{Member: "a", From: 1, Private: private}
+	k := &pair.Kept{Member: "a", Own: signed.Statement{Kind: signed.Offer, Round: 1}, Private: private}
 	for range 2 {
 		k.Add("b", signed.Statement{Kind: signed.Offer, Round: len(k.Peers) + 1, Epoch: uint16(len(k.Peers)), Value: [32]byte{1}})
 		text, err := k.Encode()

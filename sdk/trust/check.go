@@ -33,8 +33,7 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 		return nil, err
 	}
 	if r.Epoch > admm.MaxTakeovers {
-		return nil, fmt.Errorf("trust: signed release %d has epoch %d, want at most %d", r.Round,
-			r.Epoch, admm.MaxTakeovers)
+		return nil, fmt.Errorf("trust: signed release %d has epoch %d, want at most %d", r.Round, r.Epoch, admm.MaxTakeovers)
 	}
 	for i := range peer.Held {
 		if before := &peer.Held[i]; before.Contradicts(&r) {
@@ -45,8 +44,7 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 		return r.Epoch != before.Epoch || r.Prev == before.ID(peer.Scope)
 	}
 	if before := peer.Held.Of(r.Round - 1); before != nil && !follows(&r, before) {
-		return nil, Fork{fmt.Errorf("trust: signed release %d does not continue the sender's signed release %d",
-			r.Round, before.Round)}
+		return nil, Fork{fmt.Errorf("trust: signed release %d does not continue the sender's signed release %d", r.Round, before.Round)}
 	}
 	if after := peer.Held.Of(r.Round + 1); after != nil && !follows(after, &r) {
 		return nil, fmt.Errorf("trust: signed release %d differs from the release that the sender's signed release "+
@@ -66,12 +64,9 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if r.Round != m.Round {
-		return false, fmt.Errorf("trust: a frame of release %d carries the signature of release %d", m.Round, r.Round)
-	}
-	if m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
-		return false, fmt.Errorf("trust: the content of release %d differs from the content that the sender has signed",
-			m.Round)
+	if r.Round != m.Round || m.Kind == admm.Release && signed.Digest(m.Vector, m.Grid) != r.Value {
+		return false, fmt.Errorf("trust: the content of release %d differs from the content that the sender has signed as release %d",
+			m.Round, r.Round)
 	}
 	if err := l.Gossip.check(m); err != nil {
 		return false, err
@@ -88,24 +83,24 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof parses and checks the proof in m that the sender holds a release of this node: that release with this node's
-// signature. held is the number of the release that the sender claims to hold. Proof returns nil if m has no proof and
-// held is 0. The caller compares the round of the proof with held.
+// Proof parses and checks the proof in m that the sender holds a release of this node: that release, or a later one, with
+// this node's signature. held is the number of the release that the sender claims to hold. Proof returns nil if m has no
+// proof and held is 0.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
-	if len(m.Signed.Proof) == 0 {
-		if held == 0 {
-			return nil, nil
+	var r signed.Statement
+	if len(m.Signed.Proof) > 0 {
+		var err error
+		if r, err = signed.Parse(m.Signed.Proof, signed.Release); err == nil && !slices.Contains(l.Own, r) {
+			err = r.Verify(l.Scope, l.Keys(l.Name))
 		}
-		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but shows no signature of "+
-			"that release", held)
+		if err != nil {
+			return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but the proof is not valid: %w", held, err)
+		}
+	} else if held == 0 {
+		return nil, nil
 	}
-	r, err := signed.Parse(m.Signed.Proof, signed.Release)
-	if err == nil && !slices.Contains(l.Own, r) {
-		err = r.Verify(l.Scope, l.Keys(l.Name))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but the proof is not "+
-			"valid: %w", held, err)
+	if r.Round < held {
+		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but shows no signature of that release", held)
 	}
 	return &r, nil
 }
@@ -122,11 +117,9 @@ func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement
 	switch {
 	case err != nil:
 	case own.Round != m.Round:
-		err = fmt.Errorf("trust: %q claims to have made release %d, but has signed release %d",
-			peer.Name, m.Round, own.Round)
+		err = fmt.Errorf("trust: %q claims to have made release %d, but has signed release %d", peer.Name, m.Round, own.Round)
 	case len(m.Vector) > 0 && own.Value != signed.Digest(m.Vector, nil):
-		err = fmt.Errorf("trust: the model of %q after release %d differs from the model that %[1]q has signed",
-			peer.Name, m.Round)
+		err = fmt.Errorf("trust: the model of %q after release %d differs from the model that %[1]q has signed", peer.Name, m.Round)
 	case epoch && own.Epoch != m.Epoch:
 		err = fmt.Errorf("trust: %q claims to be at epoch %d, but has signed release %d in epoch %d",
 			peer.Name, m.Epoch, own.Round, own.Epoch)
@@ -142,17 +135,11 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 		}
 	}
 	shown, err := l.Proof(m, m.Held)
-	switch {
-	case err != nil:
-		return err
-	case shown == nil && m.Epoch > 0:
-		return fmt.Errorf("trust: %q claims that this device was replaced %d times, but shows no signature that "+
-			"proves it", peer.Name, m.Epoch)
-	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
-		return fmt.Errorf("trust: %q claims to hold release %d of this member from epoch %d, but shows the signature "+
-			"of release %d from epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)
+	if err == nil && m.Epoch > 0 && (shown == nil || shown.Epoch < m.Epoch) {
+		err = fmt.Errorf("trust: %q claims that this device was replaced %d times, but shows no signature that proves it",
+			peer.Name, m.Epoch)
 	}
-	return nil
+	return err
 }
 
 // Start checks the proof in a Start message. recovered is the release after which this node replaced a lost device, or
@@ -163,8 +150,7 @@ func (l *Log) Start(peer *Peer, m *admm.Message, recovered int) error {
 		return err
 	}
 	if m.Epoch > 0 && recovered != m.Round && own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("trust: %q starts after release %d from a model that differs from the model signed by %[1]q",
-			peer.Name, m.Round)
+		return fmt.Errorf("trust: %q starts after release %d from a model that differs from the model signed by %[1]q", peer.Name, m.Round)
 	}
 	return nil
 }

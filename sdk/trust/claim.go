@@ -2,7 +2,6 @@ package trust
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -56,11 +55,9 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	n, err = signed.Parse(m.Signed.Proof, signed.Notice)
 	switch {
 	case err != nil:
-	case n.Value != l.Scope:
-		err = errors.New("trust: the quarantine notice is for another member")
-	case n.Round > last+2:
-		err = fmt.Errorf("trust: the quarantine notice applies from release %d on, want release %d or earlier", n.Round,
-			last+2)
+	case n.Value != l.Scope || n.Round > last+2:
+		err = fmt.Errorf("trust: the quarantine notice applies from release %d on, want release %d or earlier, or is for another member",
+			n.Round, last+2)
 	case l.Signing():
 		err = n.Verify(peer.Scope, l.Keys(peer.Name))
 	}
@@ -75,23 +72,23 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	if err = cmp.Or(err1, err2); err != nil {
 		return -1, e, err
 	}
-	verify := func(s signed.Scope, member string) error {
-		keys := l.Keys(member)
+	verify := func(member string) error {
+		s, keys := l.scope(member), l.Keys(member)
 		return cmp.Or(first.Verify(s, keys), second.Verify(s, keys))
 	}
 	two := first.Contradicts(&second)
-	switch err = verify(l.Scope, l.Name); {
+	switch err = verify(l.Name); {
 	case err == nil && two:
 		return -1, signed.NewEvidence(l.Name, &first, &second), nil
 	case err == nil:
 		return -1, e, fmt.Errorf("trust: invalid evidence: the signed releases %d and %d do not contradict each other",
 			first.Round, second.Round)
 	}
-	if about := l.Gossip.about(m); two && about >= 0 && verify(l.Gossip.scopes[about], l.Gossip.members[about]) == nil {
-		return about, signed.NewEvidence(l.Gossip.members[about], &first, &second), nil
+	if about := l.Gossip.about(m); two && about >= 0 && verify(l.members[about]) == nil {
+		return about, signed.NewEvidence(l.members[about], &first, &second), nil
 	}
 	for j, peer := range l.Peers {
-		if two && verify(peer.Scope, peer.Name) == nil {
+		if two && verify(peer.Name) == nil {
 			return j, signed.NewEvidence(peer.Name, &first, &second), nil
 		}
 	}

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -16,19 +15,14 @@ import (
 // digest once. If two digests of one slot differ, the member asks everybody for the statement ([Question]). Only two
 // different signed statements of one slot are evidence; digests and questions are not.
 //
-// Let members a and b use different statements of one slot, which belongs to release q, and let dist be their distance
-// in the graph of honest members. Each member on the path between them sends its first digest of that slot by release
-// q+dist. The digests at the two ends differ, so there are two neighbors on the path whose digests differ. One of these
-// two members detects this once it has the releases q+dist of its neighbors. Each statement names its predecessor, so
-// all later slots differ as well. See PROOF.md, "One story".
+// Each member on a path of honest members between two members that use different statements of a slot sends its first
+// digest of the slot, so two neighbors on the path have different digests; see PROOF.md, "One story".
 //
 // What a member compares, sends and answers depends only on questions and on the releases that it held when it began
 // the work on its release in progress. Releases that arrive during this work wait until the work on the next release
 // begins, because the time that the work takes depends on data, and so does what arrives meanwhile.
 type Gossip struct {
 	log     *Log
-	members []string
-	scopes  []signed.Scope
 	self    int
 	every   int // one in this many releases of each member is compared
 	window  int // for how many past releases statements are kept
@@ -68,8 +62,6 @@ const (
 	// DigestSize is the length in bytes of a digest with its slot, big-endian: the member's number (2 bytes), the epoch
 	// (2 bits), how many releases back the slot is (14 bits), and the digest.
 	DigestSize = 4 + len(digest{})
-	// MaxDigests is the maximum number of digests with one release.
-	MaxDigests = signed.MaxDigests / DigestSize
 
 	lagBits     = 14
 	mostOf      = 8  // maximum number of digests of one member and epoch in a frame
@@ -89,18 +81,14 @@ func Digests(members int) float64 {
 // sparsity returns n such that one in n releases of a member is compared.
 func sparsity(members int) int { return (members - 1 + perFrame - 1) / perFrame }
 
-// Compare makes the log compare releases, if the run signs them and has three members or more. self is this member's
-// index.
-func (l *Log) Compare(run string, fleet [32]byte, members []string, self int) {
-	if !l.Signing() || Digests(len(members)) == 0 {
+// Compare makes the log compare releases, if the run signs them and has three members or more.
+func (l *Log) Compare() {
+	n := len(l.members)
+	if !l.Signing() || Digests(n) == 0 {
 		return
 	}
-	g := &Gossip{log: l, members: members, self: self, every: sparsity(len(members)), claims: map[Slot]*claim{},
-		window: min(2*len(members)+4, 1<<lagBits-1), bad: map[int]uint16{}}
-	for _, name := range members {
-		g.scopes = append(g.scopes, signed.NewScope(run, fleet, name))
-	}
-	l.Gossip = g
+	l.Gossip = &Gossip{log: l, self: slices.Index(l.members, l.Name), every: sparsity(n), claims: map[Slot]*claim{},
+		window: min(2*n+4, 1<<lagBits-1), bad: map[int]uint16{}}
 }
 
 // compared reports whether statements of a slot are compared: one in g.every releases of each member, except releases
@@ -164,18 +152,15 @@ func (g *Gossip) about(m *admm.Message) int {
 }
 
 func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error) {
-	if g == nil {
-		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want none: members of this run do not compare releases", len(b))
-	}
-	if len(b) != DigestSize {
-		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want %d", len(b), DigestSize)
+	if g == nil || len(b) != DigestSize {
+		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want %d, or none if members do not compare releases", len(b), DigestSize)
 	}
 	at := binary.BigEndian.Uint16(b[2:])
 	s = Slot{int(binary.BigEndian.Uint16(b)), at >> lagBits, release - int(at&(1<<lagBits-1))}
 	copy(d[:], b[4:])
-	if s.Member >= len(g.members) || s.Epoch > admm.MaxTakeovers || s.Round < 1 {
+	if s.Member >= len(g.log.members) || s.Epoch > admm.MaxTakeovers || s.Round < 1 {
 		err = fmt.Errorf("trust: found a digest of release %d, member %d, epoch %d, want release 1 or later, member 0..%d, epoch 0..%d", s.Round, s.Member,
-			s.Epoch, len(g.members)-1, admm.MaxTakeovers)
+			s.Epoch, len(g.log.members)-1, admm.MaxTakeovers)
 	}
 	return s, d, err
 }
@@ -259,9 +244,9 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 		}
 		c := g.of(s)
 		if c.held != nil && c.held.Contradicts(&st) {
-			f.Doubles = append(f.Doubles, signed.NewEvidence(g.members[s.Member], c.held, &st))
+			f.Doubles = append(f.Doubles, signed.NewEvidence(g.log.members[s.Member], c.held, &st))
 		}
-		id := st.ID(g.scopes[s.Member])
+		id := st.ID(g.log.scope(g.log.members[s.Member]))
 		c.held, c.known, c.digest = &st, true, digest(id[:])
 		fresh = append(fresh, s)
 		f.Ask = append(f.Ask, c.duties(s)...)
@@ -341,9 +326,9 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case s.Round != m.Round || s.Round > g.begun+len(g.members): // a member n edges away is at most n releases ahead
+	case s.Round != m.Round || s.Round > g.begun+len(g.log.members): // a member n edges away is at most n releases ahead
 		return nil, nil, fmt.Errorf("trust: found a question about release %d in a message of release %d, want the "+
-			"same release in both, and at most release %d", s.Round, m.Round, g.begun+len(g.members))
+			"same release in both, and at most release %d", s.Round, m.Round, g.begun+len(g.log.members))
 	case s.Member == g.self || s.Round < g.begun-g.window || !g.compared(s):
 		return nil, nil, nil
 	}
@@ -359,7 +344,7 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	case c.held == nil:
 		c.held = shown
 	case shown != nil && c.held.Contradicts(shown):
-		e := signed.NewEvidence(g.members[s.Member], c.held, shown)
+		e := signed.NewEvidence(g.log.members[s.Member], c.held, shown)
 		return nil, &e, nil
 	}
 	return c.duties(s), nil, nil
@@ -367,16 +352,14 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 
 // shown parses a statement b and checks that the member of slot s signed it for this slot.
 func (g *Gossip) shown(s Slot, b []byte) (*signed.Statement, error) {
-	if c := g.claims[s]; c != nil && c.held != nil && bytes.Equal(b, c.held.Append(nil)) {
-		return c.held, nil // already checked
-	}
 	st, err := signed.Parse(b, signed.Release)
 	if err == nil && (st.Round != s.Round || st.Epoch != s.Epoch) {
 		err = fmt.Errorf("trust: found release %d of epoch %d in a question about release %d of epoch %d, want the "+
 			"same release and epoch", st.Round, st.Epoch, s.Round, s.Epoch)
 	}
 	if err == nil {
-		err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))
+		name := g.log.members[s.Member]
+		err = st.Verify(g.log.scope(name), g.log.Keys(name))
 	}
 	return &st, err
 }

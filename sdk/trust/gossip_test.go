@@ -263,7 +263,7 @@ func FuzzDigests(f *testing.F) {
 			t.Fatalf("digests of %d bytes are taken", len(digests))
 		}
 		found := l.Gossip.Begin(4, []*trust.Used{{From: 1, Statement: *w.logs[1].Own.Last(), Digests: m.Signed.Digests}})
-		if len(found.Doubles) > 0 || len(found.Unaware) > 0 || len(found.Ask) > 2+2*trust.MaxDigests {
+		if len(found.Doubles) > 0 || len(found.Unaware) > 0 || len(found.Ask) > 2+2*signed.MaxDigests/trust.DigestSize {
 			t.Fatalf("%d questions, evidence %+v, %+v", len(found.Ask), found.Doubles, found.Unaware)
 		}
 	})

@@ -18,7 +18,6 @@ type Log struct {
 	Key    ed25519.PrivateKey // nil: nothing is signed; neighbors' claims need no proof and charge nothing
 	Keys   func(member string) []ed25519.PublicKey
 	Name   string
-	Run    string
 	Scope  signed.Scope
 	Ledger *state.Ledger // may be nil
 	Heads  *state.Heads  // nil: only checkpoints of this run are kept
@@ -33,6 +32,10 @@ type Log struct {
 	Seen        *signed.Statement // newest release that is stored and marked
 	Peers       map[int]*Peer
 	Gossip      *Gossip // nil unless releases are compared
+
+	run     string
+	fleet   [32]byte
+	members []string
 }
 
 // Peer is a member's record of one neighbor.
@@ -40,17 +43,13 @@ type Peer struct {
 	Name         string
 	Scope        signed.Scope
 	Held         signed.Chain
-	Shown        signed.Head      // ledger that the neighbor named at its last start; zero if none
-	Learned      bool             // a checkpoint of the neighbor was saved since the node was made
-	Earlier      []byte           // answer to the neighbor's probe, see [Log.Earlier]
-	Countersign  []byte           // the neighbor's signature that it holds this node's last release
-	Evidence     *signed.Evidence // against the neighbor
-	said         Once             // messages sent to the neighbor since the last tick
-	Ahead, Times int              // next release when AskHeld was last sent; number of times since
-	Request      uint64           // last takeover in which a device of the neighbor's name asked for this node's state
-
-	confirmed signed.Statement // release of the neighbor that this member countersigned last
-	signature []byte           // countersignature of confirmed; nil if there is none
+	Shown        signed.Head // ledger that the neighbor named at its last start; zero if none
+	Learned      bool        // a checkpoint of the neighbor was saved since the node was made
+	Earlier      []byte      // answer to the neighbor's probe, see [Log.Earlier]
+	Countersign  []byte      // the neighbor's signature that it holds this node's last release
+	said         Once        // messages sent to the neighbor since the last tick
+	Ahead, Times int         // next release when AskHeld was last sent; number of times since
+	Request      uint64      // last takeover in which a device of the neighbor's name asked for this node's state
 
 	taken [2]Used // the neighbor's last two releases, by number mod 2; only if releases are compared
 }
@@ -83,16 +82,18 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 	l.Lost[e.LedgerID()] = one
 }
 
-// NewLog returns an empty log for a node that starts. Each key of names is a neighbor's number, and each value its
-// name.
-func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
-	l := &Log{Name: name, Run: run, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
-		Peers: map[int]*Peer{}}
-	for j, name := range names {
-		l.Peers[j] = &Peer{Name: name, Scope: signed.NewScope(run, fleet, name)}
+// NewLog returns an empty log for a node that starts. self and neighbors are indexes in members.
+func NewLog(run string, fleet [32]byte, members []string, self int, neighbors []int) *Log {
+	l := &Log{Name: members[self], Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{}, Peers: map[int]*Peer{},
+		run: run, fleet: fleet, members: members}
+	l.Scope = l.scope(l.Name)
+	for _, j := range neighbors {
+		l.Peers[j] = &Peer{Name: members[j], Scope: l.scope(members[j])}
 	}
 	return l
 }
+
+func (l *Log) scope(member string) signed.Scope { return signed.NewScope(l.run, l.fleet, member) }
 
 // Signing reports whether releases are signed and claims need proof.
 func (l *Log) Signing() bool { return l.Key != nil }
@@ -136,8 +137,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 			return err
 		}
 		if stored.Round != r.Round || stored.Value != r.Value {
-			return fmt.Errorf("trust: the stored signature belongs to release %d, and does not match the stored "+
-				"release", stored.Round)
+			return fmt.Errorf("trust: the stored signature belongs to release %d, and does not match the stored release", stored.Round)
 		}
 		r = stored
 	}
@@ -202,10 +202,7 @@ func (l *Log) Attach(m *admm.Message) {
 	if r := peer.Held.Proving(m.Held); r != nil {
 		m.Signed.Proof = r.Append(nil)
 		if m.Kind == admm.Done {
-			if peer.signature == nil || peer.confirmed != *r { // a Done is repeated at each tick
-				peer.confirmed, peer.signature = *r, r.Countersign(l.Key, peer.Scope)
-			}
-			m.Signed.Countersign = peer.signature
+			m.Signed.Countersign = r.Countersign(l.Key, peer.Scope)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -13,29 +14,27 @@ import (
 // pair derive the same noise from the keys and the offers. Store Secrets whenever Changed is set.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
-	Offer   []byte     // the member's own offer, encoded; nil exactly if Kept is nil
 	Changed bool       // the secrets have changed since they were last stored
 	Relays  bool       // members relay offers: a device's first offer is final, because other members may have used it
 }
 
 // Set restores stored secrets, and signs the offer with the member's current key.
 func (s *Secrets) Set(l *Log, k *pair.Kept) {
-	o := k.Offer()
 	if l.Signing() {
-		o.Sign(l.Key, l.Scope)
+		k.Own.Sign(l.Key, l.Scope)
 	}
-	s.Kept, s.Offer = k, o.Append(nil)
+	s.Kept = k
 }
 
 // New creates a key pair for all releases from the given release on. Store the Secrets before sending the offer to a
 // neighbor.
-func (s *Secrets) New(l *Log, fleet [32]byte, from int) error {
+func (s *Secrets) New(l *Log, from int) error {
 	private, err := pair.NewPrivate()
 	if err != nil {
 		return err
 	}
-	s.Set(l, &pair.Kept{Fleet: fleet, Member: l.Name, Epoch: l.Epoch, From: from,
-		Public: [32]byte(private.PublicKey().Bytes()), Private: private})
+	own := signed.Statement{Epoch: l.Epoch, Kind: signed.Offer, Round: from, Value: [32]byte(private.PublicKey().Bytes())}
+	s.Set(l, &pair.Kept{Fleet: l.fleet, Member: l.Name, Own: own, Private: private})
 	s.Changed = true
 	return nil
 }
@@ -77,7 +76,7 @@ func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (
 	if member == l.Name || s.replaced(member, o) || slices.Contains(s.Kept.Peers[member], o) {
 		return false, nil
 	}
-	if err := o.Verify(signed.NewScope(l.Run, s.Kept.Fleet, member), l.Keys(member)); err != nil {
+	if err := o.Verify(l.scope(member), l.Keys(member)); err != nil {
 		return false, err
 	}
 	if fresh, err = s.admit(l, member, o, last+1, true); !fresh {
@@ -126,17 +125,39 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 
 // Holds returns the latest stored offer of a member, and the number, counted from 1, of the device that made the offer.
 // If there is no offer, device is 0.
-func (s *Secrets) Holds(l *Log, member string) (device uint8, o signed.Statement) {
+func (s *Secrets) Holds(member string) (device uint8, o signed.Statement) {
 	if s.Kept == nil {
 		return 0, o
 	}
-	if member == l.Name {
-		o, _ = signed.Parse(s.Offer, signed.Offer)
-		return uint8(o.Epoch) + 1, o
+	known := s.Kept.Peers[member]
+	if member == s.Kept.Member {
+		known = []signed.Statement{s.Kept.Own}
 	}
-	if known := s.Kept.Peers[member]; len(known) > 0 {
-		o = known[len(known)-1]
-		return uint8(o.Epoch) + 1, o
+	if len(known) == 0 {
+		return 0, o
 	}
-	return 0, o
+	o = known[len(known)-1]
+	return uint8(o.Epoch) + 1, o
+}
+
+// PackDevices encodes the devices that [Secrets.Holds] returns, two bits for each member, starting at the lowest bits
+// of the first byte.
+func PackDevices(devices []uint8) []byte {
+	b := make([]byte, (len(devices)+3)/4)
+	for i, d := range devices {
+		b[i/4] |= d << (i % 4 * 2)
+	}
+	return b
+}
+
+// ParseDevices parses the output of PackDevices for the given number of members.
+func ParseDevices(b []byte, members int) ([]uint8, error) {
+	devices := make([]uint8, members)
+	for i := range min(members, 4*len(b)) {
+		devices[i] = b[i/4] >> (i % 4 * 2) & 3
+	}
+	if !bytes.Equal(PackDevices(devices), b) {
+		return nil, fmt.Errorf("trust: the sender's list of offers, %d bytes, is not a list for %d members", len(b), members)
+	}
+	return devices, nil
 }

@@ -57,7 +57,7 @@ func TestRelayedOffers(t *testing.T) {
 		"of low order":              {nil, sign(with(func(o *signed.Statement) { o.Value = [32]byte{1} }), b, "b"), "b", false, false, true},
 	} {
 		s := &trust.Secrets{Relays: true}
-		if err := s.New(a, fleet, 1); err != nil {
+		if err := s.New(a, 1); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range c.before {
@@ -68,7 +68,7 @@ func TestRelayedOffers(t *testing.T) {
 		if fresh != c.fresh || (err != nil) != c.fails || errors.As(err, new(trust.Fork)) != c.fork || s.Changed != c.fresh {
 			t.Errorf("%s: fresh %v, changed %v, %v", name, fresh, s.Changed, err)
 		}
-		switch device, o := s.Holds(a, "b"); {
+		switch device, o := s.Holds("b"); {
 		case c.fresh && (o != c.offer || device != uint8(o.Epoch)+1):
 			t.Errorf("%s: device %d and %+v are held", name, device, o)
 		case !c.fresh && len(c.before) > 0 && o != c.before[0]:

@@ -73,16 +73,12 @@ func newWorld(t testing.TB, seed uint64, g *graph.Graph, bad int) *world {
 
 // device returns the log of a member that has just started.
 func (w *world) device(i int) *trust.Log {
-	names := map[int]string{}
-	for _, j := range w.g.Neighbors(i) {
-		names[j] = w.names[j]
-	}
-	l := trust.NewLog("worlds", worldFleet, w.names[i], names)
+	l := trust.NewLog("worlds", worldFleet, w.names, i, w.g.Neighbors(i))
 	l.Key = worldKey(w.names[i])
 	l.Keys = func(name string) []ed25519.PublicKey {
 		return []ed25519.PublicKey{worldKey(name).Public().(ed25519.PublicKey)}
 	}
-	l.Compare("worlds", worldFleet, w.names, i)
+	l.Compare()
 	for of := range w.proof[i] {
 		l.Gossip.Convict(of, admm.MaxTakeovers)
 	}

@@ -246,7 +246,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 		tr.tells(t, "a", "IN QUARANTINE from release 2 on")
 		return goesOn, a.log.String()
 	},
-	"evidence of equivocation ... neighbor=... round=...": func(t *testing.T) (int, string) {
+	"evidence of equivocation ... member=... round=...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		var frames []string
 		for i := range 2 {
@@ -254,7 +254,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 			frames = append(frames, encoded(t, 6, admm.Message{Kind: admm.Probe, Round: 1, Incarnation: uint64(i), Signed: admm.Signed{Own: own}}))
 		}
 		a := tr.hearing(t, frames...)
-		a.log.await(t, "evidence of equivocation", "neighbor=b", "round=1")
+		a.log.await(t, "evidence of equivocation", "member=b", "round=1")
 		tr.tells(t, "a", `evidence       "b" has signed two different releases of round 1`)
 		return goesOn, a.log.String()
 	},
