@@ -63,7 +63,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
-	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options(&t.cfg, "check"), client.NoReconnect())...)
+	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options("check"), client.NoReconnect())...)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.answer)
 	defer cancel()
 	stream, err := js.Stream(ctx, l.want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -38,7 +38,7 @@ func (t *Transport) receiveAll() {
 		if !errors.Is(err, errMoved) {
 			t.link.Failed(err)
 			t.link.forget()
-			t.link.pause(t.Context(), attempts)
+			t.link.Pause(t.Context(), attempts)
 		}
 	}
 }

@@ -32,8 +32,7 @@ func New(cfg Config) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, self := sealed.Tags(cfg.Run, cfg.Name)
-	if err := t.link.connect(&t.cfg, self); err != nil {
+	if err := t.link.connect(); err != nil {
 		_ = t.Close()
 		return nil, err
 	}
@@ -53,13 +52,12 @@ func build(cfg Config) (*Transport, error) {
 	if t.End, err = sealed.NewEnd(cfg.sealed(), &t.link); err != nil {
 		return nil, err
 	}
-	run, _ := sealed.Tags(cfg.Run, cfg.Name)
-	t.link.Watch = sealed.NewWatch("nats", t.Log())
-	t.link.run, t.link.timing, t.link.log, t.link.lost = run, &t.cfg.timing, t.Log(), t.ResendAll
-	t.link.dialer = newDialer(t.Context(), &t.cfg)
-	t.link.frames = func(piece int) int64 { return int64(max(1, (t.cfg.MaxFrame+piece-1)/piece)) }
+	t.cfg.Logger = t.Log()
+	t.link.run, t.link.self = sealed.Tags(cfg.Run, cfg.Name)
+	t.link.Watch = sealed.NewWatch("nats", t.Log(), cfg.timing.backoffMin, cfg.timing.backoffMax)
+	t.link.cfg, t.link.dialer, t.link.lost = &t.cfg, newDialer(t.Context(), &t.cfg), t.ResendAll
 	t.link.want = jetstream.StreamConfig{
-		Name: Stream(t.cfg.Run), Subjects: []string{"spade." + run + ".*.*.*"}, Storage: jetstream.FileStorage,
+		Name: Stream(t.cfg.Run), Subjects: []string{"spade." + t.link.run + ".*.*.*"}, Storage: jetstream.FileStorage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 		MaxAge: cmp.Or(cfg.MaxAge, defaultMaxAge), MaxBytes: cmp.Or(cfg.MaxBytes, -1),
 	}
