@@ -27,12 +27,10 @@ type link struct {
 	dialer    *dialer
 	lost      func() // called when the broker has a new stream in place of the previous stream
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards the fields below; held while looking for the stream
 	stream  jetstream.Stream
 	found   context.Context // ends with the connection over which the stream was found
 	created time.Time       // of the stream
-
-	making sync.Mutex // held while looking for the stream
 }
 
 // connect starts connecting in the background. An unreachable server is not an error.
@@ -85,12 +83,6 @@ func (l *link) connected(c *client.Conn) {
 func (l *link) ready(ctx context.Context) (jetstream.Stream, error) {
 	for {
 		period, up := l.Period()
-		l.mu.Lock()
-		stream, found := l.stream, l.found
-		l.mu.Unlock()
-		if stream != nil && found == period {
-			return stream, nil
-		}
 		if up {
 			return l.find(ctx)
 		}
@@ -102,6 +94,12 @@ func (l *link) ready(ctx context.Context) (jetstream.Stream, error) {
 	}
 }
 
+// from returns the subject for one place of the edge from a peer.
+func (l *link) from(peer, place string) string {
+	_, tag := sealed.Tags(l.cfg.Run, peer)
+	return subject(l.run, tag, l.self, place)
+}
+
 // Ready implements [sealed.Line].
 func (l *link) Ready(ctx context.Context) (piece int, err error) {
 	_, err = l.ready(ctx)
@@ -111,16 +109,13 @@ func (l *link) Ready(ctx context.Context) (piece int, err error) {
 // pieceSize returns the number of bytes of a frame that fit into one message.
 func (l *link) pieceSize() int { return max(1, min(maxPiece, int(l.conn.MaxPayload())-spare)) }
 
-// find returns the run's stream, and creates it if it does not exist.
+// find returns the run's stream, which it looks up once per connection, and creates it if it does not exist.
 func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
-	l.making.Lock()
-	defer l.making.Unlock()
-	period, _ := l.Period()
 	l.mu.Lock()
-	stream, found := l.stream, l.found
-	l.mu.Unlock()
-	if stream != nil && found == period {
-		return stream, nil
+	defer l.mu.Unlock()
+	period, _ := l.Period()
+	if l.stream != nil && l.found == period {
+		return l.stream, nil
 	}
 	ctx, cancel := l.request(ctx, period)
 	defer cancel()
@@ -142,11 +137,8 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("nats: stream %s keeps %d messages per subject, want at least %d",
 			want.Name, have, want.MaxMsgsPerSubject)
 	}
-	l.mu.Lock()
 	lost := !l.created.IsZero() && !l.created.Equal(info.Created)
-	l.created = info.Created
-	l.stream, l.found = stream, period
-	l.mu.Unlock()
+	l.stream, l.found, l.created = stream, period, info.Created
 	if lost {
 		l.cfg.Logger.Warn("the broker lost the messages stored for this run; the node sends its messages again")
 		l.lost()
@@ -164,11 +156,11 @@ func (l *link) forget() {
 // Publish implements [sealed.Line]. It sends a message repeatedly until the broker confirms that it has stored the
 // message.
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
-	subject := fmt.Sprintf("spade.%s.%s.%s.%s", l.run, m.From, m.To, m.Place)
+	to := subject(l.run, m.From, m.To, m.Place)
 	for attempts := 0; ; attempts++ {
 		_, err := l.ready(ctx)
 		if err == nil {
-			err = l.publishOnce(ctx, subject, m.Data)
+			err = l.publishOnce(ctx, to, m.Data)
 		}
 		switch {
 		case err == nil:

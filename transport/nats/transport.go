@@ -57,7 +57,7 @@ func build(cfg Config) (*Transport, error) {
 	t.link.Watch = sealed.NewWatch("nats", t.Log(), cfg.timing.backoffMin, cfg.timing.backoffMax)
 	t.link.cfg, t.link.dialer, t.link.lost = &t.cfg, newDialer(t.Context(), &t.cfg), t.ResendAll
 	t.link.want = jetstream.StreamConfig{
-		Name: Stream(t.cfg.Run), Subjects: []string{"spade." + t.link.run + ".*.*.*"}, Storage: jetstream.FileStorage,
+		Name: Stream(t.cfg.Run), Subjects: []string{subject(t.link.run, "*", "*", "*")}, Storage: jetstream.FileStorage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 		MaxAge: cmp.Or(cfg.MaxAge, defaultMaxAge), MaxBytes: cmp.Or(cfg.MaxBytes, -1),
 	}
@@ -71,13 +71,11 @@ func Stream(run string) string { tag, _ := sealed.Tags(run, ""); return "SPADE-"
 // publishes in the run, and no subject on which another member publishes.
 func Subjects(run, member string) string {
 	ofRun, self := sealed.Tags(run, member)
-	return fmt.Sprintf("spade.%s.%s.*.*", ofRun, self)
+	return subject(ofRun, self, "*", "*")
 }
 
-// subject returns the subject for one place of an edge. Different places have different subjects, so that the broker
-// can store several messages of an edge at the same time.
+// subject returns the subject for one place of an edge; run, from and to are tags. Different places have different
+// subjects, so that the broker can store several messages of an edge at the same time.
 func subject(run, from, to, place string) string {
-	ofRun, sender := sealed.Tags(run, from)
-	_, receiver := sealed.Tags(run, to)
-	return fmt.Sprintf("spade.%s.%s.%s.%s", ofRun, sender, receiver, place)
+	return fmt.Sprintf("spade.%s.%s.%s.%s", run, from, to, place)
 }
