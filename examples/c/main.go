@@ -123,10 +123,10 @@ func spade_go_open(
 		if files.Path == "" && files.Node == nil {
 			return 0, host.Usagef("no node file: give its path or its text")
 		}
-		var oracle host.Loss
+		var oracle *host.Loss
 		if call != 0 {
 			l := &loss{call: call, user: user}
-			oracle = host.OneByOne{OracleFunc: l.ask, End: l.end}
+			oracle = &host.Loss{OracleFunc: l.ask, End: l.end}
 		}
 		n, err := host.Open(files, oracle, uint64(samples))
 		if err != nil {
