@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -44,10 +45,9 @@ type conn struct {
 	waiting map[uint16]waiting
 	bytes   int // total size of the waiting messages
 	last    uint16
-	err     error
 
-	over  context.Context // ends with the connection
-	cut   context.CancelFunc
+	over  context.Context // ends with the connection; its cause is the reason
+	cut   context.CancelCauseFunc
 	ended chan struct{} // closed when all goroutines have ended
 }
 
@@ -92,7 +92,7 @@ func (h *hello) packet(keepAlive time.Duration) []byte {
 	if h.password != "" {
 		b = appendText(b, h.password)
 	}
-	return appendPacket(nil, kindConnect<<4, b, 0)
+	return newPacket(kindConnect<<4, b, 0)
 }
 
 // connect opens an MQTT connection over the network connection c, within the time limit t.connect. If it fails, it
@@ -114,12 +114,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	if err == nil && p.kind != kindConnack {
 		err = errMalformed
 	}
-	if err == nil {
-		err = a.err()
-	}
-	if err == nil {
-		err = wrong
-	}
+	err = cmp.Or(err, a.err(), wrong)
 	if err == nil && a.get(propMaxQoS, 2) < 1 {
 		err = errors.New("the broker supports only QoS 0, want QoS 1")
 	}
@@ -140,7 +135,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 		n.keepAlive = time.Duration(s) * time.Second
 	}
 	in.limit = n.keepAlive + n.keepAlive/2
-	n.over, n.cut = context.WithCancel(context.Background())
+	n.over, n.cut = context.WithCancelCause(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { n.end(n.read(r, h)) })
 	work.Go(n.ping)
@@ -148,21 +143,13 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	return n, nil
 }
 
-func (n *conn) end(err error) {
-	n.mu.Lock()
-	if n.err == nil {
-		n.err = err
-	}
-	n.mu.Unlock()
-	n.cut()
+func (n *conn) end(reason error) {
+	n.cut(reason)
 	n.net.Close()
 }
 
-func (n *conn) why() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.err
-}
+// why returns the reason why the connection ended.
+func (n *conn) why() error { return context.Cause(n.over) }
 
 func (n *conn) write(parts ...[]byte) error {
 	n.writing.Lock()
@@ -228,7 +215,7 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 			}
 			n.take(d.topic, d.payload)
 			if d.qos > 0 {
-				if err := n.write(appendPacket(nil, kindPuback<<4, binary.BigEndian.AppendUint16(nil, d.id), 0)); err != nil {
+				if err := n.write(newPacket(kindPuback<<4, binary.BigEndian.AppendUint16(nil, d.id), 0)); err != nil {
 					return err
 				}
 			}
@@ -342,7 +329,7 @@ func (n *conn) writeMessage(topic string, id uint16, expiry uint32, payload []by
 		props = binary.BigEndian.AppendUint16(append(props, propAlias), alias)
 	}
 	body = append(appendLength(body, len(props)), props...)
-	return n.writeLocked(appendPacket(nil, kindPublish<<4|1<<1, body, len(payload)), payload)
+	return n.writeLocked(newPacket(kindPublish<<4|1<<1, body, len(payload)), payload)
 }
 
 // subscribe subscribes to a topic filter at QoS 1, without retained messages.
@@ -350,7 +337,7 @@ func (n *conn) subscribe(ctx context.Context, filter string) error {
 	id, answer, limit := n.await(0)
 	body := append(binary.BigEndian.AppendUint16(nil, id), 0)
 	body = append(appendText(body, filter), 2<<4|1)
-	if err := n.write(appendPacket(nil, kindSubscribe<<4|2, body, 0)); err != nil {
+	if err := n.write(newPacket(kindSubscribe<<4|2, body, 0)); err != nil {
 		return err
 	}
 	a, err := n.result(ctx, answer, limit)

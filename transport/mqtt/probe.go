@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
@@ -71,12 +72,9 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	}
 	read := make(chan struct{}, 1)
 	self := topic(l.run, l.self, l.self)
-	n, err := connect(ctx, c, h, &t.cfg.timing, func(at string, payload []byte) {
+	n, err := connect(ctx, c, h, &t.cfg.timing, func(at string, _ []byte) {
 		if at == self {
-			select {
-			case read <- struct{}{}:
-			default:
-			}
+			endpoint.Offer(read, struct{}{})
 		}
 	})
 	if err != nil {
@@ -109,6 +107,5 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	case <-ctx.Done():
 	}
 	return fmt.Errorf("cannot read %s: the broker accepted the subscription, but did not deliver a test message: %w",
-		l.filter(),
-		&refusal{code: reasonNotAuthorized})
+		l.filter(), &refusal{code: reasonNotAuthorized})
 }

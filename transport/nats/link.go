@@ -107,7 +107,7 @@ func (l *link) Ready(ctx context.Context) (piece int, err error) {
 }
 
 // pieceSize returns the number of bytes of a frame that fit into one message.
-func (l *link) pieceSize() int { return max(1, min(maxPiece, int(l.conn.MaxPayload())-spare)) }
+func (l *link) pieceSize() int { return max(1, min(sealed.MaxPiece, int(l.conn.MaxPayload())-spare)) }
 
 // find returns the run's stream, which it looks up once per connection, and creates it if it does not exist.
 func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
