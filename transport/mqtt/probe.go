@@ -14,11 +14,10 @@ import (
 
 // Answer is the result of [Probe].
 type Answer struct {
-	Proxy   string // the proxy that was used, without credentials; empty if none
-	Took    time.Duration
-	Packet  int // bytes of the longest packet that the broker accepts
-	Pieces  int // messages for a frame of the maximum length
-	Aliases int // topic aliases that the broker accepts
+	Proxy  string // the proxy that was used, without credentials; empty if none
+	Took   time.Duration
+	Packet int // bytes of the longest packet that the broker accepts
+	Pieces int // messages for a frame of the maximum length
 
 	// Err is the reason why the node could not use the broker, or nil if it could. Refused is true if waiting cannot
 	// help: the broker does not admit this node, or the server at the URL is not the expected broker.
@@ -81,7 +80,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 		return err
 	}
 	defer n.close()
-	a.Packet, a.Aliases = n.maxPacket, int(n.maxAlias)
+	a.Packet = n.maxPacket
 	piece := pieceSize(n.maxPacket)
 	if a.Pieces, err = sealed.Pieces(t.MaxFrame(), piece); err != nil {
 		return fmt.Errorf("%w: the broker accepts packets of at most %d bytes: %w", errLimit, n.maxPacket, err)
