@@ -333,10 +333,8 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	}
 }
 
+// early returns a copy of f with the rounds of a run that ends after round end; 0 means all rounds.
 func early(f *sdk.Fleet, end int) *sdk.Fleet {
-	if end == 0 {
-		return f
-	}
 	g := *f
 	g.Method = f.Method.EndedAt(end)
 	return &g
