@@ -95,7 +95,7 @@ func TestCommittedResults(t *testing.T) {
 
 func TestSetting(t *testing.T) {
 	s, err := parse("decay=0.05314 tau=3")
-	if err != nil || text(s) != "decay=0.05314 tau=3" {
+	if err != nil || s.String() != "decay=0.05314 tau=3" {
 		t.Errorf("%v, %v", s, err)
 	}
 	if _, err := parse("tau"); err == nil {

@@ -87,7 +87,7 @@ func (from *clinic) searches(ctx context.Context, settings *sweep.Table, log io.
 		if err != nil {
 			return "", err
 		}
-		row := append(todo[i].key(), strconv.FormatFloat(score, 'f', 4, 64), text(s))
+		row := append(todo[i].key(), strconv.FormatFloat(score, 'f', 4, 64), s.String())
 		return strings.Join(row, " "), settings.Add(row)
 	})
 	if err != nil {
