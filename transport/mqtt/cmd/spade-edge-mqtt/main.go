@@ -65,7 +65,7 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 	cfg := config(d)
 	a, err := mqtt.Probe(ctx, cfg)
 	if err != nil {
-		return []program.Answer{{Who: "broker", Err: err, Code: 2}}
+		return []program.Answer{{Who: "broker", Err: err, Code: 64}}
 	}
 	through := ""
 	if a.Proxy != "" {
