@@ -60,7 +60,7 @@ func (l *link) work(ctx context.Context) {
 			case <-ctx.Done():
 				n.close()
 			}
-			<-n.ended
+			n.work.Wait()
 			why := n.why()
 			if brief++; time.Since(began) >= l.cfg.timing.steady {
 				attempts, brief = 0, 0
