@@ -193,13 +193,15 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	second := ledger.Covers("the same once more", fleet.Hash(), h.name, fleet.Method.Rounds, fleet.Privacy.Gaussian())
-	err = errors.Join(ledger.Verify(certificate), ledger.Close())
-	if !errors.Is(second, dpmech.ErrBudget) {
-		err = errors.Join(err, fmt.Errorf("%s: the ledger did not refuse the second study: error is %v, want dpmech.ErrBudget",
-			h.name, second))
+	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma, Unit: dpmech.Record}
+	second := ledger.Covers("the same once more", fleet.Hash(), h.name, fleet.Method.Rounds, noise)
+	if errors.Is(second, dpmech.ErrBudget) {
+		second = nil
+	} else {
+		second = fmt.Errorf("%s: the ledger did not refuse the second study: error is %v, want dpmech.ErrBudget",
+			h.name, second)
 	}
-	return certificate, err
+	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
 }
 
 // trainAlone returns the rule that the hospital finds by itself. It adds no noise, because the hospital sends nothing.
