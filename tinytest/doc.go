@@ -8,5 +8,5 @@
 // Conformance. [TestTransport] and [TestOracle] check an implementation against the documentation of its interface and
 // return one error that explains each broken rule.
 //
-// Losses in [0, 1] with a known minimizer: [SquaredProbability], [BoundedNonconvex].
+// A loss in [0, 1] with a known minimizer: [SquaredProbability].
 package tinytest

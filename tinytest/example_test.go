@@ -22,7 +22,7 @@ func two() []sim.Client {
 				Rho: 1, Beta: 2, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
 				NonPrivate: true,
 			},
-			Oracle: tinytest.BoundedNonconvex(1, i, 2, 20),
+			Oracle: tinytest.SquaredProbability(1, i, 2, 20),
 		}
 	}
 	return clients

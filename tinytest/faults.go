@@ -109,10 +109,9 @@ type faulty struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 
-	mu     sync.Mutex // guards the fields below
-	sent   map[string]int
-	closed bool
-	late   sync.WaitGroup
+	mu   sync.Mutex // guards the fields below, and held to end ctx
+	sent map[string]int
+	late sync.WaitGroup
 }
 
 // Send passes the call on to the inner transport, which returns an error, if an argument is invalid or ctx is done.
@@ -123,7 +122,7 @@ func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 		return f.Transport.Send(ctx, to, frame)
 	}
 	f.mu.Lock()
-	if f.closed {
+	if f.ctx.Err() != nil {
 		f.mu.Unlock()
 		return fmt.Errorf("tinytest: send to %q: %w", to, transport.ErrClosed)
 	}
@@ -157,9 +156,8 @@ func (f *faulty) sendLate(to string, frame []byte, ticks int) {
 
 func (f *faulty) Close() error {
 	f.mu.Lock()
-	f.closed = true
-	f.mu.Unlock()
 	f.cancel()
+	f.mu.Unlock()
 	err := f.Transport.Close()
 	f.late.Wait()
 	return err

@@ -40,23 +40,30 @@ type memDisk struct {
 	kept    map[string][]byte
 }
 
+// final holds the first error of a store.
+type final struct{ err error }
+
+// do calls f and returns its error. After an error, all further calls return the same error without calling f.
+func (s *final) do(f func() error) error {
+	if s.err == nil {
+		s.err = f()
+	}
+	return s.err
+}
+
 // memStore is a store that one process has opened.
 type memStore struct {
 	disk *memDisk
-	err  error // if not nil, the result of every further call
+	final
 }
 
-// do calls f and returns its error. After an error, all further calls return the same error without calling f.
 func (s *memStore) do(f func() error) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if s.err == nil && s.disk.open != s {
 		s.err = errors.New("tinytest: another process has since opened the store")
 	}
-	if s.err == nil {
-		s.err = f()
-	}
-	return s.err
+	return s.final.do(f)
 }
 
 func (s *memStore) Load() (all []state.Record, err error) {
@@ -155,40 +162,27 @@ func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 	}
 }
 
-// wrapped is a store with a simulated fault. Once Save or Keep has failed, all further calls return the same error.
+// wrapped is a store with a simulated fault. Once a call other than Close has failed, all further calls return the same
+// error.
 type wrapped struct {
 	state.Store
 	save func(state.Record) error
 	load func() ([]state.Record, error)
-	err  error
+	final
 }
 
-// Kept calls Kept of the inner store.
-func (s *wrapped) Kept(name string) ([]byte, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	return s.Store.Kept(name)
+func (s *wrapped) Kept(name string) (data []byte, err error) {
+	err = s.do(func() (err error) { data, err = s.Store.Kept(name); return err })
+	return data, err
 }
 
-// Keep calls Keep of the inner store. If that fails, all further calls of the store return the same error.
+func (s *wrapped) Load() (all []state.Record, err error) {
+	err = s.do(func() (err error) { all, err = s.load(); return err })
+	return all, err
+}
+
 func (s *wrapped) Keep(name string, data []byte) error {
-	if s.err == nil {
-		s.err = s.Store.Keep(name, data)
-	}
-	return s.err
+	return s.do(func() error { return s.Store.Keep(name, data) })
 }
 
-func (s *wrapped) Save(r state.Record) error {
-	if s.err == nil {
-		s.err = s.save(r)
-	}
-	return s.err
-}
-
-func (s *wrapped) Load() ([]state.Record, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	return s.load()
-}
+func (s *wrapped) Save(r state.Record) error { return s.do(func() error { return s.save(r) }) }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 )
 
 // task is an invocation of "simulate" in which the default step size is compared with other step sizes.
@@ -32,16 +32,9 @@ func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var hospitals []string
-	for _, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
-		text, err := os.ReadFile(filepath.Join(data, "heart-four-hospitals", name+".csv"))
-		if err != nil {
-			return nil, nil, err
-		}
-		hospitals = append(hospitals, filepath.Join(l.dir, name+".csv"))
-		if err := os.WriteFile(hospitals[len(hospitals)-1], []byte(tidy(string(text))), 0o600); err != nil {
-			return nil, nil, err
-		}
+	hospitals, err := heart.Write(filepath.Join(data, "heart-four-hospitals"), l.dir)
+	if err != nil {
+		return nil, nil, err
 	}
 	images := func(folder, flags string) []string {
 		return append([]string{"-data", "idx:" + filepath.Join(data, folder)}, words(flags)...)
@@ -67,29 +60,4 @@ func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 		{"perceptron on generated clinics, N = 50", words("-model perceptron")},
 	}
 	return open, []gate{{fashion, 95.5}, {tumor, 60}}, nil
-}
-
-// tidy converts a file of heart patients in the same way as examples/hospital/hospitals.sh: the diagnosis becomes yes
-// or no, and a cholesterol or blood pressure of 0 becomes a missing value.
-func tidy(text string) string {
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
-	names := strings.Split(lines[0], ",")
-	ill := slices.Index(names, "num")
-	names[ill] = "ill"
-	out := []string{strings.Join(names, ",")}
-	for _, line := range lines[1:] {
-		cells := strings.Split(line, ",")
-		for i, name := range names {
-			switch {
-			case i == ill && cells[i] == "0":
-				cells[i] = "no"
-			case i == ill:
-				cells[i] = "yes"
-			case cells[i] == "0" && (name == "chol" || name == "trestbps"):
-				cells[i] = ""
-			}
-		}
-		out = append(out, strings.Join(cells, ","))
-	}
-	return strings.Join(out, "\n") + "\n"
 }

@@ -107,9 +107,9 @@ func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 		return o, err
 	}
 	var clients []sim.Client
+	var a *adapter.Adapter
 	for i, cfg := range cfgs {
-		a, err := adapter.New(*f.Adapter, t.base, nil)
-		if err != nil {
+		if a, err = adapter.New(*f.Adapter, t.base, nil); err != nil {
 			return o, err
 		}
 		clients = append(clients, sim.Client{Config: cfg, Oracle: a.Oracle(frozen.Member{Network: t.Network, Digits: t.own[i*each : (i+1)*each]})})
@@ -120,10 +120,6 @@ func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 	}
 	network.Meter = func() func(*admm.Message) (int, error) { return meter(f.Dim) }
 	if err := network.Run(context.Background(), nil); err != nil {
-		return o, err
-	}
-	a, err := adapter.New(*f.Adapter, t.base, nil)
-	if err != nil {
 		return o, err
 	}
 	x := make([]float32, t.Params())

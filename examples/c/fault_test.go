@@ -42,7 +42,7 @@ func TestLossIsNoNumber(t *testing.T) {
 			return square(0)(ctx, x, sample)
 		}
 		n, err := sdk.New(sdk.Config{Fleet: fleet, Name: "alone", Samples: samples,
-			Oracle: host.OneByOne{OracleFunc: asGo}, Transport: tr, Window: sdk.Window(fleet.Dim)})
+			Oracle: &host.Loss{OracleFunc: asGo}, Transport: tr, Window: sdk.Window(fleet.Dim)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func TestSameBits(t *testing.T) {
 			want := ofGo(t, fleet)
 			a := to.start(t, nil, shared, "run", nodeFile(dir, "a"), filepath.Join(dir, "a.model"), "0")
 			c := to.start(t, nil, archive, "text", nodeFile(dir, "c"), filepath.Join(dir, "c.model"), "2")
-			b, err := host.Open(host.Files{Path: nodeFile(dir, "b")}, host.OneByOne{OracleFunc: square(1)}, samples)
+			b, err := host.Open(host.Files{Path: nodeFile(dir, "b")}, &host.Loss{OracleFunc: square(1)}, samples)
 			if err != nil {
 				t.Fatal(err)
 			}

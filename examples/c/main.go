@@ -27,10 +27,8 @@ func main() {}
 // node is an open node. The host program refers to it by a handle.
 type node struct {
 	*host.Node
-	line C.uintptr_t
-	user C.uintptr_t // the host's pointer, passed to line
-	told bool        // spade_lines was called; line may still be NULL, which discards lines
-	one  sync.Mutex  // held while line is called
+	one   sync.Mutex        // held while lines is set, and while the host's function is called
+	lines func(text string) // set by spade_lines; nil means host.Warnings
 }
 
 // open maps handles to open nodes of type *node. Handles are numbers, because C code must not hold Go pointers.
@@ -58,12 +56,13 @@ func (l *loss) end() {
 	l.x = nil
 }
 
-func (n *node) say(line string) {
+// say passes a line to the host's function call.
+func (n *node) say(line string, call, user C.uintptr_t) {
 	text := C.CString(line)
 	defer C.free(unsafe.Pointer(text))
 	n.one.Lock()
 	defer n.one.Unlock()
-	C.spade_go_line(n.line, text, n.user)
+	C.spade_go_line(call, text, user)
 }
 
 // result runs the function given as call and returns the resulting number. If the function fails, result stores the
@@ -89,12 +88,17 @@ func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	})
 }
 
-func text(to *C.char, size C.size_t, from []byte) int64 {
-	if to != nil && size > 0 {
-		room := unsafe.Slice((*byte)(unsafe.Pointer(to)), size)
-		room[copy(room[:size-1], from)] = 0
-	}
-	return int64(len(from))
+// text copies the text that read returns for an open node to the host's memory, cut to size bytes with the final NUL. It
+// returns the length of the whole text.
+func text(handle C.int32_t, to *C.char, size C.size_t, read func(n *node) ([]byte, error)) C.int64_t {
+	return with(handle, func(n *node) (int64, error) {
+		from, err := read(n)
+		if err == nil && to != nil && size > 0 {
+			room := unsafe.Slice((*byte)(unsafe.Pointer(to)), size)
+			room[copy(room[:size-1], from)] = 0
+		}
+		return int64(len(from)), err
+	})
 }
 
 func bytesOf(from *C.char, length C.size_t) []byte {
@@ -123,10 +127,10 @@ func spade_go_open(
 		if files.Path == "" && files.Node == nil {
 			return 0, host.Usagef("no node file: give its path or its text")
 		}
-		var oracle host.Loss
+		var oracle *host.Loss
 		if call != 0 {
 			l := &loss{call: call, user: user}
-			oracle = host.OneByOne{OracleFunc: l.ask, End: l.end}
+			oracle = &host.Loss{OracleFunc: l.ask, End: l.end}
 		}
 		n, err := host.Open(files, oracle, uint64(samples))
 		if err != nil {
@@ -149,7 +153,10 @@ func spade_go_lines(handle C.int32_t, line, user C.uintptr_t) C.int32_t {
 		}
 		n.one.Lock()
 		defer n.one.Unlock()
-		n.line, n.user, n.told = line, user, true
+		n.lines = func(string) {}
+		if line != 0 {
+			n.lines = func(text string) { n.say(text, line, user) }
+		}
 		return 0, nil
 	}))
 }
@@ -163,14 +170,7 @@ func spade_run(handle C.int32_t, flags C.uint32_t) C.int32_t {
 		if err := n.Ready(); err != nil {
 			return 0, err
 		}
-		o := host.Options{Anyway: flags&C.SPADE_ANYWAY != 0, Recover: flags&C.SPADE_RECOVER != 0}
-		switch {
-		case n.line != 0:
-			o.Lines = n.say
-		case n.told:
-			o.Lines = func(string) {}
-		}
-		return 0, n.Run(o)
+		return 0, n.Run(host.Options{Anyway: flags&C.SPADE_ANYWAY != 0, Recover: flags&C.SPADE_RECOVER != 0, Lines: n.lines})
 	}))
 }
 
@@ -184,13 +184,7 @@ func spade_stop(handle C.int32_t) C.int32_t {
 
 //export spade_status
 func spade_status(handle C.int32_t, to *C.char, size C.size_t) C.int64_t {
-	return with(handle, func(n *node) (int64, error) {
-		st, err := n.Status()
-		if err != nil {
-			return 0, err
-		}
-		return text(to, size, st), nil
-	})
+	return text(handle, to, size, (*node).Status)
 }
 
 //export spade_model
@@ -217,13 +211,7 @@ func spade_dim(handle C.int32_t) C.int64_t {
 
 //export spade_certificate
 func spade_certificate(handle C.int32_t, to *C.char, size C.size_t) C.int64_t {
-	return with(handle, func(n *node) (int64, error) {
-		cert, err := n.Certificate()
-		if err != nil {
-			return 0, err
-		}
-		return text(to, size, cert), nil
-	})
+	return text(handle, to, size, (*node).Certificate)
 }
 
 //export spade_close

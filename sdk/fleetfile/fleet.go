@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,10 +146,9 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	if got := hexSum(data); !strings.EqualFold(got, s.SHA256) {
 		return nil, fmt.Errorf("x0.sha256 is %s, but the SHA-256 of %q is %s", s.SHA256, s.File, got)
 	}
-	for bits := range slices.Chunk(data, 4) {
-		x0 = append(x0, math.Float32frombits(binary.LittleEndian.Uint32(bits)))
-	}
-	return x0, nil
+	x0 = make([]float32, dim)
+	_, err = binary.Decode(data, binary.LittleEndian, x0)
+	return x0, err
 }
 
 // Marshal returns the file's text, with one line for each member, edge and parameter; [Parse] turns the text into an
@@ -214,10 +212,7 @@ func (f *File) Write(path string) error {
 }
 
 func (f *File) start() []byte {
-	var b []byte
-	for _, x := range f.Fleet.X0 {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
+	b, _ := binary.Append(nil, binary.LittleEndian, f.Fleet.X0) // cannot fail for numbers
 	return b
 }
 

@@ -18,11 +18,11 @@ import (
 // simulated runs of 48 rounds of pure noise, 1 in 140 counts as falling if rounds are independent, and 1 in 9 if
 // successive rounds have correlation 0.9 (TestTrendOfNoise).
 type Trend struct {
-	Rounds  int     // rounds with data since the process began; at least 24
-	Before  float64 // the mean loss in the second-last eighth
-	Last    float64 // the mean loss in the last eighth
-	Spread  float64 // standard deviation of a round's mean loss within these two eighths
-	Falling bool
+	Rounds  int     `json:"rounds"` // rounds with data since the process began; at least 24
+	Falling bool    `json:"falling"`
+	Before  float64 `json:"loss_before"` // the mean loss in the second-last eighth
+	Last    float64 `json:"loss"`        // the mean loss in the last eighth
+	Spread  float64 `json:"spread"`      // standard deviation of a round's mean loss within these two eighths
 }
 
 const (

@@ -27,14 +27,7 @@ const (
 // Each connection serves a single request, of bounded length and duration.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	var open conns
-	server := newServer(h, open.changed)
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	_ = server.Serve(l) // returns when the listener or the server is closed
-	open.wait.Wait()
-}
-
-func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Server {
-	s := &http.Server{
+	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.ContentLength != 0 { // without a body, a deadline would cancel the request's context
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
@@ -46,11 +39,13 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 		WriteTimeout:                 answerTime,
 		MaxHeaderBytes:               maxRequest,
 		DisableGeneralOptionsHandler: true,
-		ConnState:                    changed,
+		ConnState:                    open.changed,
 		ErrorLog:                     log.New(io.Discard, "", 0),
 	}
-	s.SetKeepAlivesEnabled(false)
-	return s
+	server.SetKeepAlivesEnabled(false)
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	_ = server.Serve(l) // returns when the listener or the server is closed
+	open.wait.Wait()
 }
 
 // conns holds the open connections, oldest first. If there are too many, the oldest connection is closed, so that
@@ -91,8 +86,7 @@ func CheckAddress(addr string) error {
 }
 
 func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 // Listen listens on a loopback address; port 0 lets the system choose.

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -257,14 +258,12 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 		return Against{Rho: rho, Epsilon: epsilon(rho), Limit: limit(most), Planned: epsilon(planned)}
 	}
 	total := f.Total(f.Method.Rounds)
-	planned, curve := total.Figures(), p.Curve(spent, levels)
+	planned, curve, whole := total.Figures(), p.Curve(spent, levels), p.Curve(total, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
-		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range p.Curve(total, levels).Bars() { // until the first release, curve has a single point
-		now := curve.Points[min(i, len(curve.Points)-1)]
-		bar.Guess = dpmech.Guess(now.Rho)
-		planned := Value(bar.Epsilon)
-		bar.Epsilon = now.Epsilon
+		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: whole.Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
+	for i, bar := range whole.Bars() { // until the first release, curve has a single point
+		now, planned := curve.Points[min(i, len(curve.Points)-1)], Value(bar.Epsilon)
+		bar.Epsilon, bar.Guess = now.Epsilon, dpmech.Guess(now.Rho)
 		out.Bars = append(out.Bars, Bar{bar, planned})
 	}
 	if len(planned) > 1 {
@@ -272,11 +271,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 		out.AgainstAll = &all
 	}
 	if life != nil {
-		var most dpmech.Limit
-		if life.Limit != nil {
-			most = *life.Limit
-		}
-		figures := life.Total().Figures()
+		most, figures := cmp.Or(life.Limit, new(dpmech.Limit)), life.Total().Figures()
 		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit(), Runs: len(life.Runs), Adversary: figures[0].Adversary,
 			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)},
 			Text:            dpmech.CurveOf(life.Total(), dpmech.Shared{}, nil, p.Delta, p.Accounting).Text()}
@@ -333,10 +328,8 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	}
 }
 
+// early returns a copy of f with the rounds of a run that ends after round end; 0 means all rounds.
 func early(f *sdk.Fleet, end int) *sdk.Fleet {
-	if end == 0 {
-		return f
-	}
 	g := *f
 	g.Method = f.Method.EndedAt(end)
 	return &g

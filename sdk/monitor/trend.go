@@ -9,13 +9,8 @@ import (
 // [Local], it is shown on loopback only, because the losses come from the data. The costs alone are public: they follow
 // from the fleet file.
 type Trend struct {
-	Covered bool    `json:"covered_by_privacy"` // false: the losses and decisions based on them are not covered
-	Rounds  int     `json:"rounds"`             // Rounds, Falling, Before, Last and Spread are those of [losses.Trend]
-	Falling bool    `json:"falling"`
-	Before  float64 `json:"loss_before"`
-	Last    float64 `json:"loss"`
-	Spread  float64 `json:"spread"`
-
+	Covered bool `json:"covered_by_privacy"` // false: the losses and decisions based on them are not covered
+	losses.Trend
 	More    int   `json:"more_rounds"`       // number of additional rounds considered: half of the run's rounds
 	Planned Value `json:"epsilon_planned"`   // epsilon of all planned rounds; unknown without privacy
 	Longer  Value `json:"epsilon_with_more"` // epsilon if More rounds follow, at the same noise; else unknown
@@ -27,9 +22,7 @@ func NewTrend(f *sdk.Fleet, t *losses.Trend) *Trend {
 	if t == nil {
 		return nil
 	}
-	rounds := f.Method.Rounds
-	out := &Trend{Rounds: t.Rounds, Falling: t.Falling, Before: t.Before, Last: t.Last, Spread: t.Spread,
-		More: max(1, rounds/2), Planned: Unknown(), Longer: Unknown()}
+	out := &Trend{Trend: *t, More: max(1, f.Method.Rounds/2), Planned: Unknown(), Longer: Unknown()}
 	if p := f.Privacy; !p.NonPrivate {
 		longer := *f
 		longer.Method.Rounds += out.More

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
-	"math"
 	"sync"
 )
 
@@ -67,9 +66,7 @@ func (t *Transcript) write(models [][]float32) {
 	for i, x := range models {
 		t.buf = binary.LittleEndian.AppendUint64(t.buf[:0], uint64(t.over))
 		t.buf = binary.LittleEndian.AppendUint64(t.buf, uint64(i))
-		for _, v := range x {
-			t.buf = binary.LittleEndian.AppendUint32(t.buf, math.Float32bits(v))
-		}
+		t.buf, _ = binary.Append(t.buf, binary.LittleEndian, x) // cannot fail for numbers
 		t.hash.Write(t.buf)
 	}
 }

@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -44,11 +45,10 @@ type conn struct {
 	waiting map[uint16]waiting
 	bytes   int // total size of the waiting messages
 	last    uint16
-	err     error
 
-	over  context.Context // ends with the connection
-	cut   context.CancelFunc
-	ended chan struct{} // closed when all goroutines have ended
+	over context.Context // ends with the connection; its cause is the reason
+	cut  context.CancelCauseFunc
+	work sync.WaitGroup // the goroutines of the connection
 }
 
 // waiting describes a packet that the broker has not answered yet.
@@ -92,7 +92,7 @@ func (h *hello) packet(keepAlive time.Duration) []byte {
 	if h.password != "" {
 		b = appendText(b, h.password)
 	}
-	return appendPacket(nil, kindConnect<<4, b, 0)
+	return newPacket(kindConnect<<4, b, 0)
 }
 
 // connect opens an MQTT connection over the network connection c, within the time limit t.connect. If it fails, it
@@ -114,12 +114,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	if err == nil && p.kind != kindConnack {
 		err = errMalformed
 	}
-	if err == nil {
-		err = a.err()
-	}
-	if err == nil {
-		err = wrong
-	}
+	err = cmp.Or(err, a.err(), wrong)
 	if err == nil && a.get(propMaxQoS, 2) < 1 {
 		err = errors.New("the broker supports only QoS 0, want QoS 1")
 	}
@@ -134,35 +129,25 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 		net: c, timing: t, take: take, session: a.session, keepAlive: t.keepAlive, aliases: map[string]uint16{},
 		maxPacket: int(min(a.get(propMaxPacket, longestPacket), longestPacket)), maxAlias: uint16(a.get(propAliasMax, 0)),
 		slots:   make(chan struct{}, max(1, min(a.get(propReceiveMax, 1<<16-1), maxSlots))),
-		waiting: map[uint16]waiting{}, wrote: time.Now(), ended: make(chan struct{}),
+		waiting: map[uint16]waiting{}, wrote: time.Now(),
 	}
 	if s := a.get(propKeepAlive, 0); s > 0 {
 		n.keepAlive = time.Duration(s) * time.Second
 	}
 	in.limit = n.keepAlive + n.keepAlive/2
-	n.over, n.cut = context.WithCancel(context.Background())
-	var work sync.WaitGroup
-	work.Go(func() { n.end(n.read(r, h)) })
-	work.Go(n.ping)
-	go func() { work.Wait(); close(n.ended) }()
+	n.over, n.cut = context.WithCancelCause(context.Background())
+	n.work.Go(func() { n.end(n.read(r, h)) })
+	n.work.Go(n.ping)
 	return n, nil
 }
 
-func (n *conn) end(err error) {
-	n.mu.Lock()
-	if n.err == nil {
-		n.err = err
-	}
-	n.mu.Unlock()
-	n.cut()
+func (n *conn) end(reason error) {
+	n.cut(reason)
 	n.net.Close()
 }
 
-func (n *conn) why() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.err
-}
+// why returns the reason why the connection ended.
+func (n *conn) why() error { return context.Cause(n.over) }
 
 func (n *conn) write(parts ...[]byte) error {
 	n.writing.Lock()
@@ -228,7 +213,7 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 			}
 			n.take(d.topic, d.payload)
 			if d.qos > 0 {
-				if err := n.write(appendPacket(nil, kindPuback<<4, binary.BigEndian.AppendUint16(nil, d.id), 0)); err != nil {
+				if err := n.write(newPacket(kindPuback<<4, binary.BigEndian.AppendUint16(nil, d.id), 0)); err != nil {
 					return err
 				}
 			}
@@ -268,24 +253,23 @@ func (n *conn) answered(a reply) {
 	w.answer <- a
 }
 
-// await registers a packet that the broker must answer. bytes is the size of a message, or 0 for any other packet.
-// await returns the packet's identifier, the channel that receives the answer, and how long to wait for it.
-func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Duration) {
+// ask sends a packet with a new identifier and waits for the broker's answer. bytes is the size of a message, or 0 for any
+// other packet. If no answer arrives in time, ask ends the connection, because MQTT allows a message to be sent again
+// only on a new connection.
+func (n *conn) ask(ctx context.Context, bytes int, send func(id uint16) error) (reply, error) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	for taken := true; taken || n.last == 0; { // terminates: at most maxSlots + 1 identifiers are in use
 		n.last++
 		_, taken = n.waiting[n.last]
 	}
-	answer = make(chan reply, 1)
-	n.waiting[n.last] = waiting{answer, bytes}
+	id, answer := n.last, make(chan reply, 1)
+	n.waiting[id] = waiting{answer, bytes}
 	n.bytes += bytes
-	return n.last, answer, n.timing.answer + time.Duration(n.bytes/slowest)*time.Second
-}
-
-// result waits for an answer until the time limit expires. If no answer arrives, it ends the connection, because MQTT
-// allows a message to be sent again only on a new connection.
-func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duration) (reply, error) {
+	limit := n.timing.answer + time.Duration(n.bytes/slowest)*time.Second
+	n.mu.Unlock()
+	if err := send(id); err != nil {
+		return reply{}, err
+	}
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
@@ -315,11 +299,7 @@ func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	id, answer, limit := n.await(len(payload))
-	if err := n.writeMessage(topic, id, expiry, payload); err != nil {
-		return err
-	}
-	_, err := n.result(ctx, answer, limit)
+	_, err := n.ask(ctx, len(payload), func(id uint16) error { return n.writeMessage(topic, id, expiry, payload) })
 	return err
 }
 
@@ -342,18 +322,15 @@ func (n *conn) writeMessage(topic string, id uint16, expiry uint32, payload []by
 		props = binary.BigEndian.AppendUint16(append(props, propAlias), alias)
 	}
 	body = append(appendLength(body, len(props)), props...)
-	return n.writeLocked(appendPacket(nil, kindPublish<<4|1<<1, body, len(payload)), payload)
+	return n.writeLocked(newPacket(kindPublish<<4|1<<1, body, len(payload)), payload)
 }
 
 // subscribe subscribes to a topic filter at QoS 1, without retained messages.
 func (n *conn) subscribe(ctx context.Context, filter string) error {
-	id, answer, limit := n.await(0)
-	body := append(binary.BigEndian.AppendUint16(nil, id), 0)
-	body = append(appendText(body, filter), 2<<4|1)
-	if err := n.write(appendPacket(nil, kindSubscribe<<4|2, body, 0)); err != nil {
-		return err
-	}
-	a, err := n.result(ctx, answer, limit)
+	a, err := n.ask(ctx, 0, func(id uint16) error {
+		body := append(binary.BigEndian.AppendUint16(nil, id), 0)
+		return n.write(newPacket(kindSubscribe<<4|2, append(appendText(body, filter), 2<<4|1), 0))
+	})
 	if err == nil && a.code != 1 {
 		err = fmt.Errorf("the broker granted QoS %d, want QoS 1", a.code)
 	}
@@ -386,5 +363,5 @@ func (n *conn) ping() {
 func (n *conn) close() {
 	_ = n.write([]byte{kindDisconnect << 4, 0})
 	n.end(errLeft)
-	<-n.ended
+	n.work.Wait()
 }

@@ -260,7 +260,7 @@ func FuzzPackets(f *testing.F) {
 func TestPackets(t *testing.T) {
 	for _, n := range []int{0, 1, 127 - 20, 127, 128, 16383, 16384, 2097151 - 30} {
 		payload := bytes.Repeat([]byte{1}, n)
-		text := appendPacket(nil, kindPublish<<4|2, append(appendText(nil, "t"), 0, 7, 0), n)
+		text := newPacket(kindPublish<<4|2, append(appendText(nil, "t"), 0, 7, 0), n)
 		p, err := readPacket(bufio.NewReader(bytes.NewReader(append(text, payload...))), 1<<22)
 		if err != nil {
 			t.Fatal(err)

@@ -60,7 +60,7 @@ func (l *link) work(ctx context.Context) {
 			case <-ctx.Done():
 				n.close()
 			}
-			<-n.ended
+			n.work.Wait()
 			why := n.why()
 			if brief++; time.Since(began) >= l.cfg.timing.steady {
 				attempts, brief = 0, 0
@@ -72,13 +72,9 @@ func (l *link) work(ctx context.Context) {
 			l.leave(why)
 		}
 		if ctx.Err() == nil {
-			l.Pause(ctx, l.backoff(attempts))
+			l.Pause(ctx, attempts)
 		}
 	}
-}
-
-func (l *link) backoff(attempts int) time.Duration {
-	return sealed.Backoff(l.cfg.timing.backoffMin, l.cfg.timing.backoffMax, attempts)
 }
 
 // connect opens a connection to the broker and subscribes to the messages for this node.
@@ -190,10 +186,10 @@ func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 			l.Failed(err)
 			return err
 		case n.over.Err() != nil: // not Failed: the end of the connection is already recorded
-			l.Pause(ctx, l.backoff(0))
+			l.Pause(ctx, 0)
 			continue
 		}
 		l.Failed(fmt.Errorf("cannot publish on %s: %w", topic(l.run, l.self, "+"), err))
-		l.Pause(ctx, l.backoff(attempts))
+		l.Pause(ctx, attempts)
 	}
 }

@@ -91,12 +91,10 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendPacket appends a packet without the end of its body, so that the caller can send a long payload without copying
-// it. The parameter more is the length of the missing end, in bytes.
-func appendPacket(b []byte, first byte, body []byte, more int) []byte {
-	b = append(b, first)
-	b = appendLength(b, len(body)+more)
-	return append(b, body...)
+// newPacket returns a packet without the end of its body, so that the caller can send a long payload without copying it.
+// The parameter more is the length of the missing end, in bytes.
+func newPacket(first byte, body []byte, more int) []byte {
+	return append(appendLength([]byte{first}, len(body)+more), body...)
 }
 
 // appendLength appends n as a variable byte integer (section 1.5.5).

@@ -8,16 +8,16 @@ import (
 	"net"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
 // Answer is the result of [Probe].
 type Answer struct {
-	Proxy   string // the proxy that was used, without credentials; empty if none
-	Took    time.Duration
-	Packet  int // bytes of the longest packet that the broker accepts
-	Pieces  int // messages for a frame of the maximum length
-	Aliases int // topic aliases that the broker accepts
+	Proxy  string // the proxy that was used, without credentials; empty if none
+	Took   time.Duration
+	Packet int // bytes of the longest packet that the broker accepts
+	Pieces int // messages for a frame of the maximum length
 
 	// Err is the reason why the node could not use the broker, or nil if it could. Refused is true if waiting cannot
 	// help: the broker does not admit this node, or the server at the URL is not the expected broker.
@@ -71,19 +71,16 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	}
 	read := make(chan struct{}, 1)
 	self := topic(l.run, l.self, l.self)
-	n, err := connect(ctx, c, h, &t.cfg.timing, func(at string, payload []byte) {
+	n, err := connect(ctx, c, h, &t.cfg.timing, func(at string, _ []byte) {
 		if at == self {
-			select {
-			case read <- struct{}{}:
-			default:
-			}
+			endpoint.Offer(read, struct{}{})
 		}
 	})
 	if err != nil {
 		return err
 	}
 	defer n.close()
-	a.Packet, a.Aliases = n.maxPacket, int(n.maxAlias)
+	a.Packet = n.maxPacket
 	piece := pieceSize(n.maxPacket)
 	if a.Pieces, err = sealed.Pieces(t.MaxFrame(), piece); err != nil {
 		return fmt.Errorf("%w: the broker accepts packets of at most %d bytes: %w", errLimit, n.maxPacket, err)
@@ -109,6 +106,5 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	case <-ctx.Done():
 	}
 	return fmt.Errorf("cannot read %s: the broker accepted the subscription, but did not deliver a test message: %w",
-		l.filter(),
-		&refusal{code: reasonNotAuthorized})
+		l.filter(), &refusal{code: reasonNotAuthorized})
 }

@@ -134,7 +134,7 @@ func (m *middle) serve(member net.Conn) {
 			if err != nil {
 				return
 			}
-			text := appendPacket(nil, p.kind<<4|p.flags, p.body, 0)
+			text := newPacket(p.kind<<4|p.flags, p.body, 0)
 			mu.Lock()
 			if d, err := parseDelivery(p); p.kind == kindPublish && err == nil && m.chance("repeated", m.twice) {
 				extra[string([]byte{byte(d.id >> 8), byte(d.id)})]++
@@ -168,7 +168,7 @@ func (m *middle) serve(member net.Conn) {
 				continue
 			}
 		}
-		_, _ = broker.Write(appendPacket(nil, p.kind<<4|p.flags, p.body, 0))
+		_, _ = broker.Write(newPacket(p.kind<<4|p.flags, p.body, 0))
 	}
 }
 

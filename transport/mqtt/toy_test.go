@@ -122,7 +122,7 @@ func (b *toy) serve(c net.Conn) {
 	if known {
 		body[0] = 1
 	}
-	_, _ = c.Write(appendPacket(nil, kindConnack<<4, append(body, b.grants...), 0))
+	_, _ = c.Write(newPacket(kindConnack<<4, append(body, b.grants...), 0))
 	for _, m := range me.queue {
 		b.send(me, m)
 	}
@@ -156,7 +156,7 @@ func (b *toy) serve(c net.Conn) {
 			b.mu.Lock()
 			me.filters = append(me.filters, in.text())
 			b.mu.Unlock()
-			_, _ = c.Write(appendPacket(nil, kindSuback<<4, append(slices.Clone(id), 0, 1), 0))
+			_, _ = c.Write(newPacket(kindSuback<<4, append(slices.Clone(id), 0, 1), 0))
 		case kindPublish:
 			d, err := parseDelivery(p)
 			if err != nil {
@@ -182,7 +182,7 @@ func (b *toy) serve(c net.Conn) {
 				b.do(m)
 			}
 			b.doing.Unlock()
-			_, _ = c.Write(appendPacket(nil, kindPuback<<4, append(binary.BigEndian.AppendUint16(nil, d.id), code), 0))
+			_, _ = c.Write(newPacket(kindPuback<<4, append(binary.BigEndian.AppendUint16(nil, d.id), code), 0))
 		}
 	}
 }
@@ -227,7 +227,7 @@ func (b *toy) send(c *toyClient, m brokertest.Message) {
 	}
 	body := binary.BigEndian.AppendUint16(appendText(nil, at), c.id)
 	body = append(append(append(body, byte(len(props))), props...), m.Data...)
-	_, _ = c.conn.Write(appendPacket(nil, kindPublish<<4|1<<1, body, 0))
+	_, _ = c.conn.Write(newPacket(kindPublish<<4|1<<1, body, 0))
 }
 
 func (b *toy) Set(do func(m brokertest.Message)) {

@@ -15,12 +15,7 @@ import (
 
 const (
 	defaultMaxAge = 7 * 24 * time.Hour
-
-	// maxPiece is the maximum length, in bytes, of the piece of a frame that one message carries.
-	maxPiece = sealed.MaxPiece
-
-	// spare is the number of bytes reserved in a message for everything except the piece.
-	spare = 1 << 10
+	spare         = 1 << 10 // bytes reserved in a message for everything except the piece
 )
 
 // Config describes a node, its neighbors and its broker.

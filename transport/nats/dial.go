@@ -27,7 +27,7 @@ type dialer struct {
 func newDialer(ctx context.Context, cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, nil), ctx: ctx, timeout: cfg.timing.connect}
 	d.via.Store("")
-	if u, web, _ := sealed.Split(cfg.URLs[0]); !web || u.Scheme != "wss" {
+	if u, _, _ := sealed.Split(cfg.URLs[0]); u.Scheme != "wss" {
 		// Ignore HTTPS_PROXY unless the scheme is wss: an HTTPS proxy rarely allows ports other than 443.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
@@ -20,64 +19,56 @@ import (
 // the connection ends.
 type link struct {
 	*sealed.Watch
-	conn   *client.Conn
-	js     jetstream.JetStream
-	run    string                 // tag of the run
-	want   jetstream.StreamConfig // without the limits of a subject, which depend on the server
-	frames func(piece int) int64  // how many messages a subject must hold if a piece has so many bytes
-	dialer *dialer
-	timing *timing
-	log    *slog.Logger
-	lost   func() // called when the broker has a new stream in place of the previous stream
+	cfg       *Config
+	run, self string // tags
+	conn      *client.Conn
+	js        jetstream.JetStream
+	want      jetstream.StreamConfig // without the limits of a subject, which depend on the server
+	dialer    *dialer
+	lost      func() // called when the broker has a new stream in place of the previous stream
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards the fields below; held while looking for the stream
 	stream  jetstream.Stream
 	found   context.Context // ends with the connection over which the stream was found
 	created time.Time       // of the stream
-
-	making sync.Mutex // held while looking for the stream
 }
 
 // connect starts connecting in the background. An unreachable server is not an error.
-func (l *link) connect(cfg *Config, name string) error {
-	options := append(l.options(cfg, name),
+func (l *link) connect() error {
+	options := append(l.options(l.self),
 		client.RetryOnFailedConnect(true),
 		client.MaxReconnects(-1),
 		client.IgnoreAuthErrorAbort(),
 		client.IgnoreDiscoveredServers(),
 		client.ReconnectBufSize(-1), // no buffer: fail at once, and link retries
-		client.CustomReconnectDelay(func(attempts int) time.Duration { return l.backoff(attempts) }),
+		client.CustomReconnectDelay(l.Backoff),
 		client.ConnectHandler(l.connected),
 		client.ReconnectHandler(l.connected),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) { l.Disconnected(err) }),
 		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.Failed(l.dialer.explain(err)) }),
 		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { l.Failed(err) }),
 	)
-	for _, s := range cfg.URLs {
+	for _, s := range l.cfg.URLs {
 		l.WarnIfExposed(s)
 	}
 	var err error
-	if l.conn, err = client.Connect(strings.Join(cfg.URLs, ","), options...); err != nil {
+	if l.conn, err = client.Connect(strings.Join(l.cfg.URLs, ","), options...); err != nil {
 		return fmt.Errorf("nats: %w", err)
 	}
 	l.js, err = jetstream.New(l.conn)
 	return err
 }
 
-func (l *link) options(cfg *Config, name string) []client.Option {
+func (l *link) options(name string) []client.Option {
 	return append([]client.Option{
 		client.Name(name),
-		client.Timeout(l.timing.connect),
-		client.PingInterval(l.timing.ping),
+		client.Timeout(l.cfg.timing.connect),
+		client.PingInterval(l.cfg.timing.ping),
 		client.MaxPingsOutstanding(2),
 		client.SetCustomDialer(l.dialer),
 		client.SkipHostLookup(), // the dialer or a proxy resolves names
-		client.ProxyPath(cfg.path()),
-	}, cfg.Options...)
-}
-
-func (l *link) backoff(attempts int) time.Duration {
-	return sealed.Backoff(l.timing.backoffMin, l.timing.backoffMax, attempts)
+		client.ProxyPath(l.cfg.path()),
+	}, l.cfg.Options...)
 }
 
 func (l *link) connected(c *client.Conn) {
@@ -92,12 +83,6 @@ func (l *link) connected(c *client.Conn) {
 func (l *link) ready(ctx context.Context) (jetstream.Stream, error) {
 	for {
 		period, up := l.Period()
-		l.mu.Lock()
-		stream, found := l.stream, l.found
-		l.mu.Unlock()
-		if stream != nil && found == period {
-			return stream, nil
-		}
 		if up {
 			return l.find(ctx)
 		}
@@ -109,6 +94,12 @@ func (l *link) ready(ctx context.Context) (jetstream.Stream, error) {
 	}
 }
 
+// from returns the subject for one place of the edge from a peer.
+func (l *link) from(peer, place string) string {
+	_, tag := sealed.Tags(l.cfg.Run, peer)
+	return subject(l.run, tag, l.self, place)
+}
+
 // Ready implements [sealed.Line].
 func (l *link) Ready(ctx context.Context) (piece int, err error) {
 	_, err = l.ready(ctx)
@@ -116,24 +107,21 @@ func (l *link) Ready(ctx context.Context) (piece int, err error) {
 }
 
 // pieceSize returns the number of bytes of a frame that fit into one message.
-func (l *link) pieceSize() int { return max(1, min(maxPiece, int(l.conn.MaxPayload())-spare)) }
+func (l *link) pieceSize() int { return max(1, min(sealed.MaxPiece, int(l.conn.MaxPayload())-spare)) }
 
-// find returns the run's stream, and creates it if it does not exist.
+// find returns the run's stream, which it looks up once per connection, and creates it if it does not exist.
 func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
-	l.making.Lock()
-	defer l.making.Unlock()
-	period, _ := l.Period()
 	l.mu.Lock()
-	stream, found := l.stream, l.found
-	l.mu.Unlock()
-	if stream != nil && found == period {
-		return stream, nil
+	defer l.mu.Unlock()
+	period, _ := l.Period()
+	if l.stream != nil && l.found == period {
+		return l.stream, nil
 	}
 	ctx, cancel := l.request(ctx, period)
 	defer cancel()
-	want := l.want
-	want.MaxMsgsPerSubject = l.frames(l.pieceSize())
-	want.MaxMsgSize = int32(l.pieceSize() + spare)
+	want, piece := l.want, l.pieceSize()
+	want.MaxMsgsPerSubject = int64(max(1, (l.cfg.MaxFrame+piece-1)/piece))
+	want.MaxMsgSize = int32(piece + spare)
 	stream, err := l.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = l.js.CreateStream(ctx, want)
@@ -149,13 +137,10 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("nats: stream %s keeps %d messages per subject, want at least %d",
 			want.Name, have, want.MaxMsgsPerSubject)
 	}
-	l.mu.Lock()
 	lost := !l.created.IsZero() && !l.created.Equal(info.Created)
-	l.created = info.Created
-	l.stream, l.found = stream, period
-	l.mu.Unlock()
+	l.stream, l.found, l.created = stream, period, info.Created
 	if lost {
-		l.log.Warn("the broker lost the messages stored for this run; the node sends its messages again")
+		l.cfg.Logger.Warn("the broker lost the messages stored for this run; the node sends its messages again")
 		l.lost()
 	}
 	return stream, nil
@@ -171,11 +156,11 @@ func (l *link) forget() {
 // Publish implements [sealed.Line]. It sends a message repeatedly until the broker confirms that it has stored the
 // message.
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
-	subject := fmt.Sprintf("spade.%s.%s.%s.%s", l.run, m.From, m.To, m.Place)
+	to := subject(l.run, m.From, m.To, m.Place)
 	for attempts := 0; ; attempts++ {
 		_, err := l.ready(ctx)
 		if err == nil {
-			err = l.publishOnce(ctx, subject, m.Data)
+			err = l.publishOnce(ctx, to, m.Data)
 		}
 		switch {
 		case err == nil:
@@ -188,7 +173,7 @@ func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 		}
 		l.Failed(err)
 		l.forget()
-		l.pause(ctx, attempts)
+		l.Pause(ctx, attempts)
 	}
 }
 
@@ -203,10 +188,7 @@ func (l *link) publishOnce(ctx context.Context, subject string, data []byte) err
 // request returns a context for a request to the broker. The context also ends when the connection ends, because no
 // answer can arrive after that.
 func (l *link) request(ctx, period context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.timing.answer)
 	stop := context.AfterFunc(period, cancel)
 	return ctx, func() { stop(); cancel() }
 }
-
-// pause waits before the next attempt. It returns early if the connection changes.
-func (l *link) pause(ctx context.Context, attempts int) { l.Pause(ctx, l.backoff(attempts)) }

@@ -11,7 +11,6 @@ import (
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
@@ -63,7 +62,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
-	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options(&t.cfg, "check"), client.NoReconnect())...)
+	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options("check"), client.NoReconnect())...)
 	if err != nil {
 		return err
 	}
@@ -73,7 +72,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.answer)
 	defer cancel()
 	stream, err := js.Stream(ctx, l.want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -83,24 +82,25 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 		return fmt.Errorf("stream %s: %w", l.want.Name, err)
 	}
 	a.Stream = stream != nil
-	for _, p := range t.Peers() {
+	for i, p := range t.Peers() {
 		answer := PeerAnswer{Name: p.Name}
 		if stream != nil {
-			if answer.Here, err = t.readHello(ctx, stream, p.Name); err != nil {
+			if answer.Here, err = t.readHello(ctx, stream, i, p.Name); err != nil {
 				return fmt.Errorf("hello from %q: %w", p.Name, err)
 			}
-			answer.Refused = t.peer(p.Name).Refused
+			answer.Refused = t.Peers()[i].Refused
 		}
 		a.Peers = append(a.Peers, answer)
 	}
 	return nil
 }
 
-// readHello checks the latest hello of a peer and returns the time when the broker stored it.
-func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer string) (at time.Time, err error) {
+// readHello checks the latest hello of a peer and returns the time when the broker stored it. i is the peer's index in
+// Peers.
+func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, i int, peer string) (at time.Time, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1,
-		InactiveThreshold: time.Minute, FilterSubjects: []string{subject(t.cfg.Run, peer, t.cfg.Name, "hello")},
+		InactiveThreshold: time.Minute, FilterSubjects: []string{t.link.from(peer, "hello")},
 	})
 	if err != nil {
 		return at, err
@@ -114,18 +114,9 @@ func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer
 		if err != nil {
 			return at, err
 		}
-		if t.take(m, true); !t.peer(peer).Heard.IsZero() { // Heard is set only for an authentic message
+		if t.take(m, true); !t.Peers()[i].Heard.IsZero() { // Heard is set only for an authentic message
 			at = meta.Timestamp
 		}
 	}
 	return at, nil
-}
-
-func (t *Transport) peer(name string) (s transport.PeerStatus) {
-	for _, s = range t.Peers() {
-		if s.Name == name {
-			break
-		}
-	}
-	return s
 }

@@ -38,7 +38,7 @@ func (t *Transport) receiveAll() {
 		if !errors.Is(err, errMoved) {
 			t.link.Failed(err)
 			t.link.forget()
-			t.link.pause(t.Context(), attempts)
+			t.link.Pause(t.Context(), attempts)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (t *Transport) consume(period context.Context, stream jetstream.Stream, nex
 		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: 5 * time.Minute, MemoryStorage: true, Replicas: 1,
 	}
 	for _, p := range t.cfg.Peers {
-		cfg.FilterSubjects = append(cfg.FilterSubjects, subject(t.cfg.Run, p.Name, t.cfg.Name, "*"))
+		cfg.FilterSubjects = append(cfg.FilterSubjects, t.link.from(p.Name, "*"))
 	}
 	consumer, err := stream.CreateConsumer(ctx, cfg)
 	if err != nil {

@@ -32,8 +32,7 @@ func New(cfg Config) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, self := sealed.Tags(cfg.Run, cfg.Name)
-	if err := t.link.connect(&t.cfg, self); err != nil {
+	if err := t.link.connect(); err != nil {
 		_ = t.Close()
 		return nil, err
 	}
@@ -50,13 +49,12 @@ func build(cfg Config) (*Transport, error) {
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, endpoint.DefaultMaxFrame)
 	t := &Transport{cfg: cfg}
 	t.End = sealed.NewEnd(cfg.sealed(), &t.link)
-	run, _ := sealed.Tags(cfg.Run, cfg.Name)
-	t.link.Watch = sealed.NewWatch("nats", t.Log())
-	t.link.run, t.link.timing, t.link.log, t.link.lost = run, &t.cfg.timing, t.Log(), t.ResendAll
-	t.link.dialer = newDialer(t.Context(), &t.cfg)
-	t.link.frames = func(piece int) int64 { return int64(max(1, (t.cfg.MaxFrame+piece-1)/piece)) }
+	t.cfg.Logger = t.Log()
+	t.link.run, t.link.self = sealed.Tags(cfg.Run, cfg.Name)
+	t.link.Watch = sealed.NewWatch("nats", t.Log(), cfg.timing.backoffMin, cfg.timing.backoffMax)
+	t.link.cfg, t.link.dialer, t.link.lost = &t.cfg, newDialer(t.Context(), &t.cfg), t.ResendAll
 	t.link.want = jetstream.StreamConfig{
-		Name: Stream(t.cfg.Run), Subjects: []string{"spade." + run + ".*.*.*"}, Storage: jetstream.FileStorage,
+		Name: Stream(t.cfg.Run), Subjects: []string{subject(t.link.run, "*", "*", "*")}, Storage: jetstream.FileStorage,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
 		MaxAge: cmp.Or(cfg.MaxAge, defaultMaxAge), MaxBytes: cmp.Or(cfg.MaxBytes, -1),
 	}
@@ -70,13 +68,11 @@ func Stream(run string) string { tag, _ := sealed.Tags(run, ""); return "SPADE-"
 // publishes in the run, and no subject on which another member publishes.
 func Subjects(run, member string) string {
 	ofRun, self := sealed.Tags(run, member)
-	return fmt.Sprintf("spade.%s.%s.*.*", ofRun, self)
+	return subject(ofRun, self, "*", "*")
 }
 
-// subject returns the subject for one place of an edge. Different places have different subjects, so that the broker
-// can store several messages of an edge at the same time.
+// subject returns the subject for one place of an edge; run, from and to are tags. Different places have different
+// subjects, so that the broker can store several messages of an edge at the same time.
 func subject(run, from, to, place string) string {
-	ofRun, sender := sealed.Tags(run, from)
-	_, receiver := sealed.Tags(run, to)
-	return fmt.Sprintf("spade.%s.%s.%s.%s", ofRun, sender, receiver, place)
+	return fmt.Sprintf("spade.%s.%s.%s.%s", run, from, to, place)
 }

@@ -52,7 +52,7 @@ func TestConfigFaults(t *testing.T) {
 func TestStoreAndForward(t *testing.T) {
 	b := newBroker(t)
 	early := open(t, b.config("run", "a", "b"))
-	frames := [][]byte{[]byte("one"), bytes.Repeat([]byte("two"), maxPiece), []byte("three")}
+	frames := [][]byte{[]byte("one"), bytes.Repeat([]byte("two"), sealed.MaxPiece), []byte("three")}
 	for _, f := range frames {
 		brokertest.Send(t, early, "b", f)
 	}
@@ -168,7 +168,7 @@ func TestNarrowStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := b.config("run", "a", "c")
-	cfg.MaxFrame = 2 * maxPiece
+	cfg.MaxFrame = 2 * sealed.MaxPiece
 	tag, _ := sealed.Tags("run", "")
 	if _, err := js.CreateStream(brokertest.Within(t), jetstream.StreamConfig{Name: "SPADE-" + tag,
 		Subjects: []string{"spade." + tag + ".>"}, MaxMsgsPerSubject: 1}); err != nil {

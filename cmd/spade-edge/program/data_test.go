@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -154,13 +155,9 @@ func TestAccuracyForPatients(t *testing.T) {
 		"-missing", "indicator", "-test-fraction", "0", "-fitted-on", "usual values", "-out", recipe); code != 0 {
 		t.Fatal(text)
 	}
-	var files []string
-	for _, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
-		text, err := os.ReadFile(filepath.Join(data, "heart-four-hospitals", name+".csv"))
-		if err != nil {
-			t.Skip(err)
-		}
-		files = append(files, writeFile(t, dir, name+".csv", tidied(string(text))))
+	files, err := heart.Write(filepath.Join(data, "heart-four-hospitals"), dir)
+	if err != nil {
+		t.Skip(err)
 	}
 	mean := func(args ...string) (sum float64) {
 		simulated(t, 5, func(r setup.Result) {
@@ -175,21 +172,6 @@ func TestAccuracyForPatients(t *testing.T) {
 	if open < 83 || one < open-4.5 || four < open-1.5 {
 		t.Errorf("without noise %.2f, at epsilon 1 %.2f and at 4 %.2f: want at least 83, and at most 4.5 and 1.5 less", open, one, four)
 	}
-}
-
-// tidied converts a hospital's file in the same way as hospitals.sh: the diagnosis becomes yes or no, and a cholesterol
-// or blood pressure of 0 becomes a missing value.
-func tidied(text string) string {
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
-	for i, line := range lines[1:] {
-		cells := strings.Split(line, ",")
-		for _, at := range []int{3, 4} {
-			cells[at] = strings.TrimPrefix(cells[at], map[bool]string{true: "0"}[cells[at] == "0"])
-		}
-		cells[13] = map[bool]string{true: "no", false: "yes"}[cells[13] == "0"]
-		lines[i+1] = strings.Join(cells, ",")
-	}
-	return strings.Replace(strings.Join(lines, "\n"), "num\n", "ill\n", 1) + "\n"
 }
 
 // TestPerceptronLearnsXOR checks that the perceptron learns the XOR of the signs of two columns, which no linear model

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 
+	"github.com/spade-dfl/spade-edge/sdk/losses"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
@@ -80,7 +81,7 @@ func TestTopicIsComplete(t *testing.T) {
 	st := monitor.Status{
 		NonPrivate: true, Fault: "f", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
 		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{AgainstAll: &monitor.LifetimeAgainst{}}, AgainstAll: &monitor.Against{}}, Mixing: 1,
-		Trend: &monitor.Trend{Falling: true, Last: 0.125},
+		Trend: &monitor.Trend{Trend: losses.Trend{Falling: true, Last: 0.125}},
 	}
 	names, without := 0, st
 	without.Trend = nil

@@ -46,27 +46,21 @@ type Node struct {
 	ran    atomic.Bool
 }
 
-// Loss is an oracle provided by the host program. Close is called at the end of a run. After Close, the Loss may be
-// queried again.
-type Loss interface {
-	zoest.BatchOracle
-	Close() error
-}
-
-// OneByOne is a Loss that calls OracleFunc for one query at a time. Close calls End unless End is nil.
-type OneByOne struct {
+// Loss is an oracle provided by the host program. End, if not nil, is called at the end of a run. After End, the Loss
+// may be queried again.
+type Loss struct {
 	zoest.OracleFunc
 	End func()
 }
 
 // Losses calls OracleFunc for each query in turn and stores NaN for each call that fails. It returns an error if ctx is
 // done.
-func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
+func (l *Loss) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	for i, q := range queries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		loss, err := o.Loss(ctx, q.Point, q.Sample)
+		loss, err := l.Loss(ctx, q.Point, q.Sample)
 		if err != nil {
 			loss = math.NaN()
 		}
@@ -75,17 +69,9 @@ func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// Close calls End unless End is nil.
-func (o OneByOne) Close() error {
-	if o.End != nil {
-		o.End()
-	}
-	return nil
-}
-
 // Open reads the files of a node. It takes no lock and opens no connection, so a node that never runs need not be
 // stopped. If loss is not nil, it replaces the oracle configured in the node file and has the given number of samples.
-func Open(files Files, loss Loss, samples uint64) (*Node, error) {
+func Open(files Files, loss *Loss, samples uint64) (*Node, error) {
 	var file *fleetfile.Node
 	var err error
 	if files.Path != "" {
@@ -113,7 +99,10 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 	d.Guest = true
 	if loss != nil {
 		d.Source = fleetfile.External(loss, int(samples))
-		d.Source.Window, d.Source.Close = sdk.Window(d.Fleet.Fleet.Dim), loss.Close
+		d.Source.Window = sdk.Window(d.Fleet.Fleet.Dim)
+		if loss.End != nil {
+			d.Source.Close = func() error { loss.End(); return nil }
+		}
 	}
 	d.Open = func(log *slog.Logger) (device.Link, error) {
 		link := ws.ConfigOf(d.Fleet, file.Name, d.Key, file.Listen)
@@ -202,7 +191,7 @@ func (n *Node) Certificate() ([]byte, error) {
 
 // Guard runs the function given as call and returns its results. It turns a panic into an error, because a panic that
 // escaped from Go would end the host program.
-func Guard[T any](call func() (T, error)) (v T, err error) {
+func Guard(call func() (int64, error)) (n int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("host: panic: %v\n%s", p, debug.Stack())

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,15 +63,11 @@ func (b *trialLog) add(key string, trial int, seed uint64, score, seconds float6
 	note string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var parameters []string
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		parameters = append(parameters, fmt.Sprintf("%s=%v", name, s[name]))
-	}
 	var text strings.Builder
 	w := csv.NewWriter(&text)
 	err := w.Write([]string{key, strconv.Itoa(trial), strconv.FormatUint(seed, 10),
 		strconv.FormatFloat(score, 'g', -1, 64),
-		strconv.FormatFloat(seconds, 'g', -1, 64), strings.Join(parameters, " "), strings.ReplaceAll(note, "\n", " ")})
+		strconv.FormatFloat(seconds, 'g', -1, 64), s.String(), strings.ReplaceAll(note, "\n", " ")})
 	w.Flush()
 	if err != nil {
 		return err

@@ -1,17 +1,12 @@
 package hospitals
 
 import (
-	"encoding/csv"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
-
-// Names lists the hospitals by file name, without the extension.
-var Names = []string{"cleveland", "hungarian", "switzerland", "va"}
 
 const (
 	held   = 0.25 // share of each hospital's patients that is held out for testing
@@ -27,61 +22,22 @@ type clinic struct {
 	recipe *task.Recipe
 }
 
-// open cleans the files in dir, as examples/hospital/hospitals.sh does, and writes the results to the folder clean. It
-// fits the preprocessing to agreed.csv, a table of typical values in the folder table.
+// open cleans the files in dir, see [heart.Write], and writes the results to the folder clean. It fits the preprocessing
+// to agreed.csv, a table of typical values in the folder table.
 func open(dir, table, clean string) (*clinic, error) {
-	c := new(clinic)
-	for _, name := range Names {
-		to := filepath.Join(clean, name+".csv")
-		if err := tidy(filepath.Join(dir, "heart-four-hospitals", name+".csv"), to); err != nil {
-			return nil, fmt.Errorf("hospitals: %w", err)
-		}
-		c.files = append(c.files, "csv:"+to)
+	files, err := heart.Write(filepath.Join(dir, "heart-four-hospitals"), clean)
+	if err != nil {
+		return nil, fmt.Errorf("hospitals: %w", err)
 	}
-	var err error
+	c := new(clinic)
+	for _, file := range files {
+		c.files = append(c.files, "csv:"+file)
+	}
 	c.recipe, err = task.Fit(task.Spec{
 		Source: "csv:" + filepath.Join(table, agreed), Label: "ill", OneHot: []string{"cp", "restecg", "slope", "thal"},
 		Missing: "indicator", Whole: true,
 	}, task.ModelSpec{Name: task.SoftmaxModel}, "a table of usual values that describes nobody")
 	return c, err
-}
-
-// tidy copies a file, with two changes: a cholesterol or blood pressure of 0 becomes a missing value, and diagnoses 1
-// to 4 become the single label "ill".
-func tidy(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	rows, err := csv.NewReader(in).ReadAll()
-	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	head := rows[0]
-	label := slices.Index(head, "num")
-	for i, row := range rows {
-		if i == 0 {
-			row[label] = "ill"
-			continue
-		}
-		for j, cell := range row {
-			switch {
-			case j == label && cell == "0":
-				row[j] = "no"
-			case j == label:
-				row[j] = "yes"
-			case cell == "0" && (head[j] == "chol" || head[j] == "trestbps"):
-				row[j] = ""
-			}
-		}
-	}
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	return csv.NewWriter(out).WriteAll(rows)
 }
 
 // split splits each hospital's patients into training and test patients for a seed, stratified by label.

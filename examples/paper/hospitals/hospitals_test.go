@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strconv"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 )
 
 var data = filepath.FromSlash("../../../../shared/data")
@@ -24,23 +26,6 @@ func clinics(t *testing.T) *clinic {
 	return c
 }
 
-// TestTidy checks that tidy replaces a blood pressure or cholesterol of 0 with an empty cell, turns the diagnosis into
-// yes or no, and changes nothing else.
-func TestTidy(t *testing.T) {
-	dir := t.TempDir()
-	from, to := filepath.Join(dir, "from.csv"), filepath.Join(dir, "to.csv")
-	if err := os.WriteFile(from, []byte("age,trestbps,chol,fbs,num\n40,0,0,0,0\n50,120,210,,3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := tidy(from, to); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(to)
-	if want := "age,trestbps,chol,fbs,ill\n40,,,0,no\n50,120,210,,yes\n"; err != nil || string(text) != want {
-		t.Errorf("%q, %v, want %q", text, err, want)
-	}
-}
-
 // TestSplit checks that a split puts each patient in either the training or the test part, and that two seeds give
 // different splits.
 func TestSplit(t *testing.T) {
@@ -55,10 +40,10 @@ func TestSplit(t *testing.T) {
 	}
 	for i, want := range []int{303, 294, 123, 200} {
 		if n := one[i].train.Len() + one[i].test.Len(); n != want || one[i].train.Dim != 33 {
-			t.Errorf("%s has %d patients and %d columns, want %d and 33", Names[i], n, one[i].train.Dim, want)
+			t.Errorf("%s has %d patients and %d columns, want %d and 33", heart.Hospitals[i], n, one[i].train.Dim, want)
 		}
 		if reflect.DeepEqual(one[i].test.X, two[i].test.X) {
-			t.Errorf("%s: two seeds have one split", Names[i])
+			t.Errorf("%s: two seeds have one split", heart.Hospitals[i])
 		}
 	}
 	if n := pool(one).Len(); n != 920-one[0].test.Len()-one[1].test.Len()-one[2].test.Len()-one[3].test.Len() {
@@ -95,7 +80,7 @@ func TestCommittedResults(t *testing.T) {
 
 func TestSetting(t *testing.T) {
 	s, err := parse("decay=0.05314 tau=3")
-	if err != nil || text(s) != "decay=0.05314 tau=3" {
+	if err != nil || s.String() != "decay=0.05314 tau=3" {
 		t.Errorf("%v, %v", s, err)
 	}
 	if _, err := parse("tau"); err == nil {
@@ -118,11 +103,11 @@ func TestWards(t *testing.T) {
 		n := 0
 		for _, w := range all[i*wards : (i+1)*wards] {
 			if n += w.train.Len(); w.test != h.test || w.train.Len() < h.train.Len()/wards {
-				t.Errorf("%s has a ward with %d patients", Names[i], w.train.Len())
+				t.Errorf("%s has a ward with %d patients", heart.Hospitals[i], w.train.Len())
 			}
 		}
 		if n != h.train.Len() {
-			t.Errorf("%s has %d patients in its wards, want %d", Names[i], n, h.train.Len())
+			t.Errorf("%s has %d patients in its wards, want %d", heart.Hospitals[i], n, h.train.Len())
 		}
 	}
 	one, err := perWard(8)

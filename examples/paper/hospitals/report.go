@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
@@ -87,7 +88,7 @@ func (from *clinic) searches(ctx context.Context, settings *sweep.Table, log io.
 		if err != nil {
 			return "", err
 		}
-		row := append(todo[i].key(), strconv.FormatFloat(score, 'f', 4, 64), text(s))
+		row := append(todo[i].key(), strconv.FormatFloat(score, 'f', 4, 64), s.String())
 		return strings.Join(row, " "), settings.Add(row)
 	})
 	if err != nil {
@@ -114,7 +115,7 @@ func (from *clinic) runs(ctx context.Context, list []cell, settings, runs *sweep
 		}
 		for seed := 1; seed <= seeds; seed++ {
 			key := append(c.key(), strconv.Itoa(seed))
-			if rows := runs.Rows(key...); len(rows) != len(Names) {
+			if rows := runs.Rows(key...); len(rows) != len(heart.Hospitals) {
 				runs.Drop(key...)
 				todo = append(todo, job{c, s, key, uint64(seed)})
 			}
@@ -140,7 +141,7 @@ func (from *clinic) runs(ctx context.Context, list []cell, settings, runs *sweep
 func rows(key []string, marks []mark) [][]string {
 	var out [][]string
 	for i, m := range marks {
-		row := append(slices.Clone(key), Names[i])
+		row := append(slices.Clone(key), heart.Hospitals[i])
 		for _, v := range m {
 			row = append(row, strconv.FormatFloat(v, 'f', 6, 64))
 		}
@@ -249,7 +250,7 @@ intervals are those of the splits, not of hospitals like these.
 	if err != nil {
 		return "", err
 	}
-	for h, name := range Names {
+	for h, name := range heart.Hospitals {
 		if err := hospital(&b, runs, seeds, h, name); err != nil {
 			return "", err
 		}

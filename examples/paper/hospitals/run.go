@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -180,7 +181,7 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 		model := task.NewSoftmax(w.train)
 		name := "site-" + strconv.Itoa(i)
 		if !c.wards() {
-			name = Names[i]
+			name = heart.Hospitals[i]
 		}
 		f.Members = append(f.Members, name)
 		f.Dim, oracles, samples = model.Dim(), append(oracles, model), append(samples, model.Len())
@@ -296,7 +297,7 @@ func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 		}
 		b := m.Binary
 		if b.AUC == nil || b.Sensitivity == nil || b.Specificity == nil {
-			return nil, fmt.Errorf("hospitals: the held-out patients of %s are all of one class", Names[i])
+			return nil, fmt.Errorf("hospitals: the held-out patients of %s are all of one class", heart.Hospitals[i])
 		}
 		out = append(out, mark{m.Accuracy.Value, m.Majority, b.AUC.Value, b.Sensitivity.Value, b.Specificity.Value,
 			b.Brier.Value})

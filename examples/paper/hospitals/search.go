@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -97,14 +95,6 @@ func (c cell) run(ctx context.Context, from *clinic, s method.Setting, seed uint
 
 func (c cell) key() []string {
 	return []string{c.name, c.graph, strconv.FormatFloat(c.epsilon, 'g', -1, 64)}
-}
-
-func text(s method.Setting) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		all = append(all, name+"="+strconv.FormatFloat(s[name], 'g', -1, 64))
-	}
-	return strings.Join(all, " ")
 }
 
 func parse(text string) (method.Setting, error) {

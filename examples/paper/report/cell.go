@@ -101,6 +101,16 @@ func find(cells []*cell, ok func(j experiment.Job) bool) *cell {
 	return nil
 }
 
+// in returns a function that finds the cell of a method in one partition of the samples. The cell of the pooled data is in
+// every partition.
+func in(cells []*cell, partition string) func(method string) *cell {
+	return func(method string) *cell {
+		return find(cells, func(j experiment.Job) bool {
+			return j.Method == method && (j.Partition == partition || method == experiment.Pooled)
+		})
+	}
+}
+
 // paired returns f for the runs of a and for the runs of b, restricted to the seeds and folds that both cells have.
 func paired(a, b *cell, f value) (x, y []float64) { return pairedBy(a, b, f, f) }
 

@@ -92,11 +92,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 			return err
 		}
 		for _, partition := range experiment.Partitions {
-			get := func(name string) *cell {
-				return find(cells, func(j experiment.Job) bool {
-					return j.Method == name && (j.Partition == partition || name == experiment.Pooled)
-				})
-			}
+			get := in(cells, partition)
 			ours := cmp.Or(get(experiment.SharedMomentum), get(experiment.Shared))
 			if ours == nil {
 				continue

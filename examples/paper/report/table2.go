@@ -60,11 +60,7 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 		}
 		var queries []string
 		for i, partition := range experiment.Partitions {
-			get := func(name string) *cell {
-				return find(cells, func(j experiment.Job) bool {
-					return j.Method == name && (j.Partition == partition || name == experiment.Pooled)
-				})
-			}
+			get := in(cells, partition)
 			spade := get(experiment.PaperForm)
 			if spade == nil {
 				continue
@@ -206,11 +202,7 @@ func (r *reporter) serverless(out *strings.Builder) error {
 			return err
 		}
 		for _, partition := range experiment.Partitions {
-			get := func(method string) *cell {
-				return find(cells, func(j experiment.Job) bool {
-					return j.Method == method && (j.Partition == partition || method == experiment.Pooled)
-				})
-			}
+			get := in(cells, partition)
 			if get(forms[0]) == nil || get(forms[1]) == nil {
 				continue
 			}
@@ -261,11 +253,7 @@ func (r *reporter) serverless(out *strings.Builder) error {
 // optionRow returns a row of the table of options, and reports whether a form of SPADE-DFL is best in it. The row is
 // empty if there are no runs.
 func optionRow(cells []*cell, head, partition string, more []string) (line string, ahead bool) {
-	get := func(method string) *cell {
-		return find(cells, func(j experiment.Job) bool {
-			return j.Method == method && (j.Partition == partition || method == experiment.Pooled)
-		})
-	}
+	get := in(cells, partition)
 	paper := get(experiment.PaperForm)
 	if paper == nil {
 		return "", false

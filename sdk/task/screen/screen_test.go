@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,13 +14,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
 const shared = "../../../../shared/data"
-
-var hospitals = []string{"cleveland", "hungarian", "switzerland", "va"}
 
 // agreed returns the recipe of examples/hospital. The table that it was fitted on describes no real person.
 func agreed(t *testing.T) *task.Recipe {
@@ -34,28 +34,15 @@ func agreed(t *testing.T) *task.Recipe {
 	return r
 }
 
-// hospital returns the file of a hospital as tidied by examples/hospital/hospitals.sh: the header, then a record for
-// each patient.
+// hospital returns the rows of a hospital's file, see [heart.Rows].
 func hospital(t *testing.T, name string) [][]string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(shared, "heart-four-hospitals", name+".csv"))
-	if err != nil {
+	rows, err := heart.Rows(filepath.Join(shared, "heart-four-hospitals", name+".csv"))
+	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no real data in ../shared/data beside the project: %v", err)
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil {
 		t.Fatal(err)
-	}
-	at := columns(rows)
-	rows[0][at["num"]] = "ill"
-	for _, row := range rows[1:] {
-		for _, c := range []string{"chol", "trestbps"} {
-			if row[at[c]] == "0" {
-				row[at[c]] = ""
-			}
-		}
-		row[at["num"]] = map[bool]string{true: "no", false: "yes"}[row[at["num"]] == "0"]
 	}
 	return rows
 }
@@ -123,7 +110,7 @@ func kinds(p *screen.Report) (all []string) {
 // into a file, exactly that error is found.
 func TestHospitals(t *testing.T) {
 	r := agreed(t)
-	for _, name := range hospitals {
+	for _, name := range heart.Hospitals {
 		clean := hospital(t, name)
 		at := columns(clean)
 		if p, rel := look(t, r, clean, true); len(p.Suspicions) > 0 || rel.Shuffles == 0 || p.Rows != len(clean)-1 {

@@ -27,8 +27,9 @@ type State struct {
 
 // Watch tracks the state of a connection that is restored whenever it ends. It is safe for concurrent use.
 type Watch struct {
-	prefix string // prefix of errors
-	log    *slog.Logger
+	prefix      string // prefix of errors
+	log         *slog.Logger
+	least, most time.Duration // wait before a retry
 
 	mu    sync.Mutex // guards the fields below
 	state State
@@ -36,9 +37,10 @@ type Watch struct {
 	over  context.CancelFunc
 }
 
-// NewWatch returns a Watch that is initially not connected.
-func NewWatch(prefix string, log *slog.Logger) *Watch {
-	w := &Watch{prefix: prefix, log: log}
+// NewWatch returns a Watch that is initially not connected. least and most limit the wait before a retry, see
+// [Watch.Backoff].
+func NewWatch(prefix string, log *slog.Logger, least, most time.Duration) *Watch {
+	w := &Watch{prefix: prefix, log: log, least: least, most: most}
 	w.now, w.over = context.WithCancel(context.Background())
 	return w
 }
@@ -109,22 +111,22 @@ func (w *Watch) Period() (period context.Context, up bool) {
 	return w.now, w.state.Up
 }
 
-// Pause waits for the duration d. It returns early if the connection changes or ctx ends.
-func (w *Watch) Pause(ctx context.Context, d time.Duration) {
+// Pause waits before the next attempt, see [Watch.Backoff]. It returns early if the connection changes or ctx ends.
+func (w *Watch) Pause(ctx context.Context, attempts int) {
 	period, _ := w.Period()
 	select {
-	case <-time.After(d):
+	case <-time.After(w.Backoff(attempts)):
 	case <-period.Done():
 	case <-ctx.Done():
 	}
 }
 
-// Backoff returns how long to wait before the next attempt: a random duration between d/2 and d. Here d is the
-// parameter least, doubled once per previous attempt and limited to the parameter most.
-func Backoff(least, most time.Duration, attempts int) time.Duration {
-	d := least << min(attempts, 20)
-	if d > most || d <= 0 {
-		d = most
+// Backoff returns how long to wait before the next attempt: a random duration between d/2 and d. Here d is the shortest
+// wait, doubled once per previous attempt and limited to the longest wait.
+func (w *Watch) Backoff(attempts int) time.Duration {
+	d := w.least << min(attempts, 20)
+	if d > w.most || d <= 0 {
+		d = w.most
 	}
 	return endpoint.Jitter(d)
 }

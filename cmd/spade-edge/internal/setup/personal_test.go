@@ -6,12 +6,11 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
@@ -189,11 +188,7 @@ func TestPersonalFigures(t *testing.T) {
 	}
 	agreed := need(task.Fit(task.Spec{Source: "csv:../../../../examples/hospital/agreed.csv", Label: "ill", OneHot: []string{"cp", "restecg", "slope", "thal"},
 		Missing: "indicator", Whole: true}, softmax, "a table of usual values, of nobody"))
-	dir, files := t.TempDir(), []string{}
-	for _, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
-		files = append(files, filepath.Join(dir, name+".csv"))
-		must(os.WriteFile(files[len(files)-1], []byte(tidied(string(need(os.ReadFile(data+"/heart-four-hospitals/"+name+".csv"))))), 0o600))
-	}
+	files := need(heart.Write(data+"/heart-four-hospitals", t.TempDir()))
 	compare("four hospitals", func(seed uint64) (train, test []*task.Data) {
 		_, each, err := agreed.ApplyFiles(task.Spec{TestFraction: 0.25, Seed: seed}, files)
 		must(err)
@@ -216,19 +211,4 @@ func TestPersonalFigures(t *testing.T) {
 			return train, test
 		})
 	}
-}
-
-// tidied converts a hospital's file in the same way as examples/hospital/hospitals.sh: the diagnosis becomes yes or no,
-// and a cholesterol or blood pressure of 0 becomes a missing value.
-func tidied(text string) string {
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
-	for i, line := range lines[1:] {
-		cells := strings.Split(line, ",")
-		for _, at := range []int{3, 4} {
-			cells[at] = strings.TrimPrefix(cells[at], map[bool]string{true: "0"}[cells[at] == "0"])
-		}
-		cells[13] = map[bool]string{true: "no", false: "yes"}[cells[13] == "0"]
-		lines[i+1] = strings.Join(cells, ",")
-	}
-	return strings.Replace(strings.Join(lines, "\n"), "num\n", "ill\n", 1) + "\n"
 }

@@ -50,30 +50,14 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 			return token
 		}), err
 	})
-	add("certificate_key_file", n.CertificateKey, "certificate key file", func() (client.Option, error) {
-		return client.ClientCert(n.Certificate, n.CertificateKey), load(client.ClientCert(n.Certificate, n.CertificateKey))
-	})
+	if n.CertificateKey != "" {
+		options = append(options, client.ClientCert(n.Certificate, n.CertificateKey))
+	}
 	if n.CA != "" {
 		options = append(options, client.RootCAs(n.CA))
-		if err := load(client.RootCAs(n.CA)); err != nil {
-			errs = append(errs, fmt.Errorf("transport.ca_file: %w", err))
-		}
 	}
-	return options, errors.Join(errs...)
-}
-
-// load applies an option and lets it read its files. It returns the error, if any.
-func load(option client.Option) error {
-	var o client.Options
-	if err := option(&o); err != nil {
-		return err
-	}
-	if o.TLSCertCB != nil {
-		_, err := o.TLSCertCB()
-		return err
-	}
-	_, err := o.RootCAsCB()
-	return err
+	_, err = n.TLS.Config()
+	return options, errors.Join(append(errs, err)...)
 }
 
 func readToken(path string) (string, error) {
