@@ -26,8 +26,7 @@ type fleetAction struct {
 
 // fleetActions lists the actions of the fleet command, each with its flags except -dry-run and -json.
 var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"},
-		(*fleetEdit).add},
+	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"}, (*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
 	{"rotate", []string{"line", "name", "file", "at-once", "retire"}, (*fleetEdit).rotate},
 	{"move", []string{"name", "address"}, (*fleetEdit).move},
@@ -111,8 +110,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
 		f.When(!ok, "-%s cannot be combined with \"fleet %s\"", given.Name, action.name)
 	})
-	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey,
-		"from", e.from, "new", e.newFleet)
+	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey, "from", e.from, "new", e.newFleet)
 	if err := f.Usage(); err != nil {
 		return err
 	}
@@ -230,9 +228,8 @@ func (e *fleetEdit) reload(name string) {
 	for _, p := range e.file.Peers(name) {
 		all = append(all, p.Name)
 	}
-	e.note("the hash is unchanged, so a run can continue: copy %s to %s and to its neighbors (%s); running "+
-		"nodes read it again after kill -HUP or systemctl reload", filepath.Base(e.path), name,
-		cmp.Or(strings.Join(all, ", "), "none"))
+	e.note("the hash is unchanged, so a run can continue: copy %s to %s and to its neighbors (%s); running nodes read it again after "+
+		"kill -HUP or systemctl reload", filepath.Base(e.path), name, cmp.Or(strings.Join(all, ", "), "none"))
 }
 
 func (e *fleetEdit) print(t cli.Table) {

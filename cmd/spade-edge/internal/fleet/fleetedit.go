@@ -59,8 +59,7 @@ func (e *fleetEdit) add() error {
 	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave -records out", e.records)
 	wrong.When(each && e.Given["records"] && e.records < 1, "-records is %d, want at least 1", e.records)
 	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
-	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member",
-		e.as)
+	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member", e.as)
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -94,8 +93,7 @@ func (e *fleetEdit) bringAll() string {
 	if e.file.X0File != "" {
 		bring += " and " + e.file.X0File
 	}
-	return "copy " + bring + " to every device, old or new, and run there: spade-edge fleet take node.json -new " +
-		filepath.Base(e.path)
+	return "copy " + bring + " to every device, old or new, and run there: spade-edge fleet take node.json -new " + filepath.Base(e.path)
 }
 
 // connect adds the edges given with -edges to the graph. In this list, "a:b" is an edge between the members a and b,
@@ -252,8 +250,7 @@ func (e *fleetEdit) rotate() error {
 	var gone []ed25519.PublicKey
 	switch {
 	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
-		return cli.Usage("-retire needs -name and no other flag; use -retire after the node has started with its new " +
-			"key")
+		return cli.Usage("-retire needs -name and no other flag; use -retire after the node has started with its new key")
 	case e.retire && len(m.Keys) < 2:
 		return cli.Usage("%q has one key, want two: add the new key with \"spade-edge fleet rotate\" first", name)
 	case e.retire:
@@ -284,8 +281,7 @@ func (e *fleetEdit) rotate() error {
 	case e.atOnce:
 		e.note("the old key is refused now: %q must use the new one", name)
 	default:
-		e.note("then start %q with its new key, and after that: spade-edge fleet rotate %s -name %q -retire", name,
-			e.dir, name)
+		e.note("then start %q with its new key, and after that: spade-edge fleet rotate %s -name %q -retire", name, e.dir, name)
 	}
 	return nil
 }
@@ -309,8 +305,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	}
 	own := key.Public().(ed25519.PublicKey)
 	if !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
-		return cli.Usage("-file %s has the key %s, which the fleet file does not list for %q", e.newKey,
-			transport.FormatKey(own), name)
+		return cli.Usage("-file %s has the key %s, which the fleet file does not list for %q", e.newKey, transport.FormatKey(own), name)
 	}
 	return nil
 }

@@ -20,8 +20,7 @@ func (e *fleetEdit) next() error {
 	}
 	f := e.file.Fleet
 	var wrong cli.Faults
-	wrong.When(e.Given["rounds"] && (e.rounds < 1 || e.rounds > math.MaxInt32), "-rounds is %d, want 1..%d", e.rounds,
-		math.MaxInt32)
+	wrong.When(e.Given["rounds"] && (e.rounds < 1 || e.rounds > math.MaxInt32), "-rounds is %d, want 1..%d", e.rounds, math.MaxInt32)
 	wrong.When(e.Given["epsilon"] && !(e.epsilon >= leastEpsilon && e.epsilon <= 1e6), "-epsilon is %v, want %v..1e6",
 		e.epsilon, leastEpsilon)
 	wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon cannot be given: the fleet is not private")
@@ -103,8 +102,7 @@ func (e *fleetEdit) afford() error {
 		target, limited = e.epsilon, true
 	}
 	if target < leastEpsilon {
-		return cli.Usage("-epsilon is missing: the previous run's cost is epsilon 0, so the budget cannot be derived " +
-			"from it")
+		return cli.Usage("-epsilon is missing: the previous run's cost is epsilon 0, so the budget cannot be derived from it")
 	}
 	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
 		e.epsilon > 0 || e.rounds > 0 {
@@ -190,8 +188,7 @@ func (e *fleetEdit) take() error {
 		return err
 	}
 	if begun && file.Fleet.Run == e.ran {
-		return cli.Usage("%s describes a different fleet, but this node has already begun run %q: %w",
-			e.newFleet, e.ran, errSettled)
+		return cli.Usage("%s describes a different fleet, but this node has already begun run %q: %w", e.newFleet, e.ran, errSettled)
 	}
 	if e.ran != "" && file.Fleet.Run != e.ran {
 		if err := e.moveState(n); err != nil {

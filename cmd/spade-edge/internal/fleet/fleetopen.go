@@ -138,8 +138,7 @@ func (e *fleetEdit) settle() error {
 			return err
 		}
 		if begun && e.run == e.ran {
-			return cli.Usage("-run %q has already begun: node %q has made a release in this run; %w",
-				e.run, n.node.Name, errSettled)
+			return cli.Usage("-run %q has already begun: node %q has made a release in this run; %w", e.run, n.node.Name, errSettled)
 		}
 	}
 	if f.Run = e.run; f.Run == e.ran {
@@ -161,8 +160,7 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 		return false, err
 	}
 	if used {
-		return false, fmt.Errorf("node %q is running; stop it first with \"spade-edge stop %s\": %w",
-			n.node.Name, n.path, errSettled)
+		return false, fmt.Errorf("node %q is running; stop it first with \"spade-edge stop %s\": %w", n.node.Name, n.path, errSettled)
 	}
 	kept, err := state.ReadSnapshot(n.node.State)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && kept.Fleet != e.hash {

@@ -102,8 +102,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 			o.stream, err = Words(text)
 			return err
 		})
-	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
-		"uses its own part (default true without -members)")
+	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each uses its own part (default true without -members)")
 	c.IntVar(&o.stop, "stop", 1, "how many members must ask for an early end of the run, 1..8; 0 forbids it")
 	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model")
 	o.RegisterData(c)
@@ -142,8 +141,7 @@ func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members each set the fleet's members: give exactly one of these flags, not %d", n)
-	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one "+
-		"of them")
+	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	names := setup.List(o.nodeNames)
 	for i := range min(o.n, 1000) {
@@ -166,8 +164,7 @@ func (o *initOptions) check() error {
 	own := o.builtin() && !o.deal
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
 	if o.Recipe != nil {
-		f.When(o.deal || !o.Given["data"],
-			"-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
+		f.When(o.deal || !o.Given["data"], "-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
 		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the model in the -task file has %d "+
 			"parameters: leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
@@ -227,9 +224,8 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 		}
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
-		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
-			"no member in %s has an address: use the lines that keygen -address prints, or set -hosts, -nats or -mqtt",
-			o.membersFile)
+		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some), "no member in %s has an address: use the lines that keygen "+
+			"-address prints, or set -hosts, -nats or -mqtt", o.membersFile)
 	default:
 		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
 			f.Add("-port is %d, so the ports of the %d nodes are not all in 1..65535", o.port, len(o.Names))
@@ -248,8 +244,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	var err error
 	if o.deal {
 		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Params() {
-			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out",
-				o.dim, p.Fleet.Params())
+			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out", o.dim, p.Fleet.Params())
 		}
 		if err == nil {
 			o.task, o.Recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
@@ -312,15 +307,13 @@ func (o *initOptions) readRecords(text string) error {
 // checkRecords checks -records and related flags: with -unit record, each node's number of records must be exact.
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
-	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and "+
-		"public")
+	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and public")
 	f.When(o.Given["records"] && o.deal, "-records cannot be combined with -deal, which counts the records")
 	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples cannot be combined")
 	f.When(each && o.Given["records"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes",
 		len(o.records), len(o.Names))
-	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-records is missing: with -unit record, "+
-		"each node's number of records is public and fixed; give one number for each node, or -samples if all are "+
-		"the same")
+	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-records is missing: with -unit record, each node's number "+
+		"of records is public and fixed; give one number for each node, or -samples if all are the same")
 	places, person := o.Asked.Privacy.Places, ""
 	if o.Recipe != nil {
 		person = o.Recipe.Person
@@ -331,9 +324,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"that identifies the person in each row, but the -task file has none: fit the task with -person COLUMN")
 	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by "+
 		"labels, the label of one record would affect which other records a node gets", o.Partition)
-	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with both "+
-		"-deal and -unit record: leaving out samples changes the number of records, which is public and fixed; use "+
-		"data with only these classes")
+	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with both -deal and -unit record: "+
+		"leaving out samples changes the number of records, which is public and fixed; use data with only these classes")
 	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted "+
 		"preprocessing on its own records, each record would affect how the others are preprocessed")
 }

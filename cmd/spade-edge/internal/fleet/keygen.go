@@ -21,8 +21,7 @@ import (
 func Keygen(_ context.Context, c *cli.Cmdline) error {
 	name := c.String("name", "", "name of the node in its fleet, 1 to 64 bytes")
 	file := c.String("out", "node.key", "the new key `file`")
-	addresses := c.String("address", "", "where neighbors reach the node: host:port or "+
-		"wss://host:port/path, several separated by commas")
+	addresses := c.String("address", "", "where neighbors reach the node: host:port or wss://host:port/path, several separated by commas")
 	from := c.String("from", "", "print the line for this key `file`, and make no key")
 	c.JSON = true
 	c.JSONFlag(", which keygen always does")

@@ -66,8 +66,7 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 	}
 	m, err := builtin.ReadModel(path)
 	if err != nil {
-		return nil, cli.AsUsageError(fmt.Errorf("%s: want a .npy file, or a .json file that spade-edge export wrote: "+
-			"%w", flag, err))
+		return nil, cli.AsUsageError(fmt.Errorf("%s: want a .npy file, or a .json file that spade-edge export wrote: %w", flag, err))
 	}
 	if m.Personal {
 		return nil, cli.Usage("%s %s is a personal model, fitted without noise on a site's own records, and would "+

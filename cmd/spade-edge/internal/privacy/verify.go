@@ -95,8 +95,7 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	}
 	if head := a.LedgerHead(); head != nil && ledger != nil {
 		if err := ledger.Contains(*head); err != nil {
-			return Right(o.verify, fmt.Errorf("head: the certificate's ledger state does not belong to the given "+
-				"ledger: %w", err))
+			return Right(o.verify, fmt.Errorf("head: the certificate's ledger state does not belong to the given ledger: %w", err))
 		}
 	}
 	v.Countersigned = append(v.Countersigned, a.Countersigned...)
@@ -105,17 +104,14 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 }
 
 func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
-	c, holders, others := v.Certificate, "nobody: only the member itself says that no release is left out",
-		quoted(v.NotCountersigned)
+	c, holders, others := v.Certificate, "nobody: only the member itself says that no release is left out", quoted(v.NotCountersigned)
 	if len(v.Countersigned) > 0 {
 		holders = quoted(v.Countersigned) + ": each holds the last release, and therefore all before it"
 	}
 	text := "consistent: every figure follows from the clip and noise of the releases.\n" +
-		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet " +
-		"file.\n"
+		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet file.\n"
 	if v.FleetChecked {
-		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with "+
-			"the clip, noise, delta and limit of that file;\n"+
+		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with the clip, noise, delta and limit of that file;\n"+
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
 	if v.FleetChecked && c.AgainstAll != nil {
@@ -159,8 +155,7 @@ type Double struct {
 // against the fleet's public parameters.
 func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 	if o.fleet == "" {
-		return cli.Usage("-fleet is missing: %s contains evidence, which is checked with the keys in the fleet file",
-			o.verify)
+		return cli.Usage("-fleet is missing: %s contains evidence, which is checked with the keys in the fleet file", o.verify)
 	}
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {

@@ -35,8 +35,7 @@ func (o *Options) clientFiles(f *cli.Faults) {
 	o.Files = files
 	f.When(o.Given["nodes"] && o.Nodes != len(files), "-nodes is %d, but -data has %d files, one per client: leave -nodes out",
 		o.Nodes, len(files))
-	f.When(o.Given["partition"], "-partition cannot be combined with several -data files: each file has the data of "+
-		"one client")
+	f.When(o.Given["partition"], "-partition cannot be combined with several -data files: each file has the data of one client")
 	if o.Nodes = len(files); !o.Given["graph"] {
 		o.Graph = "complete" // a random graph of so few members may be disconnected
 	}

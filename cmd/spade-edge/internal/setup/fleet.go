@@ -133,9 +133,8 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		return cli.Usage("%s: %q shares noise with too few members (%d): if all of them collude or vanish, no "+
-			"pairwise noise is left; use more partners (-partners or -graph), or fewer colluders or absent members",
-			flags, members[lonely], n)
+		return cli.Usage("%s: %q shares noise with too few members (%d): if all of them collude or vanish, no pairwise noise is left; "+
+			"use more partners (-partners or -graph), or fewer colluders or absent members", flags, members[lonely], n)
 	}
 	if o.Given["pair-sigma"] { // with manual noise, the graph determines the effective sigma
 		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(noise); err != nil {

@@ -49,8 +49,7 @@ type Judged struct {
 // nothing is sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
 	if test.Len() < personalLeast {
-		return nil, fmt.Errorf("found %d samples for selecting and evaluating models, want at least %d", test.Len(),
-			personalLeast)
+		return nil, fmt.Errorf("found %d samples for selecting and evaluating models, want at least %d", test.Len(), personalLeast)
 	}
 	halves, err := task.Partition{}.Deal(test, 2, 1)
 	if err != nil {

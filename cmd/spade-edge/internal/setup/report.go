@@ -98,8 +98,7 @@ func (r *Report) Multiply(queries int64) error {
 	}
 	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
 	r.ScalarsSent, r.BytesSent = int64(links*numbers), int64(links*bytes)
-	r.BytesBroker = int64(r.DegreeMax) * (r.Frames.Learning + broker.Overhead +
-		int64(r.Mixing)*(r.Frames.Mixing+broker.Overhead))
+	r.BytesBroker = int64(r.DegreeMax) * (r.Frames.Learning + broker.Overhead + int64(r.Mixing)*(r.Frames.Mixing+broker.Overhead))
 	r.BytesRound, r.BytesNode = int64(r.DegreeMax)*r.Frames.Learning, int64(r.DegreeMax)*int64(bytes)
 	return nil
 }
@@ -127,8 +126,7 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 		t.Row("cool-down", "%s reduce the disagreement that noise causes to a twentieth; the %d planned leave a share of %.3g", needed,
 			r.Cooldown, r.ShareLeft)
 	}
-	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
-		r.Queries)
+	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch, r.Queries)
 	if r.Nodes > 1 {
 		t.Row("frames", "%s: to each neighbor about %s in a round of learning, %s of mixing, %s of cool-down", r.Payload,
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
