@@ -54,7 +54,11 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	if _, err := os.Lstat(*file); *file != "" && !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("%s already exists: give the name of a new file", *file), err)
 	}
-	text, recipe, err := FitRecipe(spec, o.ModelSpec(), *fittedOn)
+	recipe, err := task.Fit(spec, o.ModelSpec(), *fittedOn)
+	if err != nil {
+		return setup.WithFlags(err)
+	}
+	text, err := builtin.MarshalTask(recipe)
 	if err != nil {
 		return err
 	}
@@ -77,16 +81,6 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	return c.Print(r, r.write)
-}
-
-// FitRecipe fits preprocessing to the data of spec, which must be public; fittedOn names this data. It returns the
-// recipe and its JSON text, which is the value for the field Task of an sdk.Fleet.
-func FitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
-	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
-		return nil, nil, setup.WithFlags(err)
-	}
-	text, err = builtin.MarshalTask(recipe)
-	return text, recipe, err
 }
 
 func (r Fitted) write(t cli.Table) {

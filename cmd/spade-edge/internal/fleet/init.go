@@ -39,7 +39,6 @@ type initOptions struct {
 	base    []float32 // of the adapter; nil for zeros
 	basis   []float32 // of the adapter
 	start   []string  // describes for people where the start comes from; nil without -x0
-	task    []byte    // of the fleet file: how members prepare their data (see FitRecipe); nil for none
 }
 
 // Words splits a command line at spaces. An argument in double quotes may contain spaces.
@@ -118,10 +117,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	if o.adapter != "" {
 		o.Adapter = o.readAdapter
 	}
-	if err = o.ReadTask(*taskFile); err == nil && o.Recipe != nil {
-		o.task, err = builtin.MarshalTask(o.Recipe)
-	}
-	if err == nil && o.membersFile != "" {
+	if err = o.ReadTask(*taskFile); err == nil && o.membersFile != "" {
 		o.members, err = readMembers(o.membersFile)
 	}
 	if err != nil {
@@ -247,7 +243,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out", o.dim, p.Fleet.Params())
 		}
 		if err == nil {
-			o.task, o.Recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
+			o.Recipe, err = p.Recipe("the data of all nodes of this trial together")
 		}
 	} else {
 		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
@@ -272,10 +268,12 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		}
 		err = p.MakeFleet(o.runID, o.dim)
 	}
+	if err == nil && o.Recipe != nil {
+		p.Fleet.Task, err = builtin.MarshalTask(o.Recipe)
+	}
 	if err != nil {
 		return nil, err
 	}
-	p.Fleet.Task = o.task
 	if o.x0 != "" {
 		if err := begin(p.Fleet, o.x0, o.note); err != nil {
 			return nil, err

@@ -59,10 +59,10 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if p.Fleet.X0 != nil {
 		file.X0File = "x0.bin"
 	}
-	hash := p.Fleet.Hash()
+	hash, known := p.Fleet.Hash(), p.NewResult(false)
 	r = &InitResult{
-		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: hex.EncodeToString(hash[:]),
-		Dim: p.Fleet.Dim, Start: o.start, Privacy: p.NewResult(false).Privacy, Chosen: p.ChosenValues(), fleet: p.Fleet,
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: hex.EncodeToString(hash[:]), Dim: p.Fleet.Dim,
+		Start: o.start, Privacy: known.Privacy, Chosen: known.Chosen, Forecast: known.Forecast, fleet: p.Fleet,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -85,9 +85,6 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 		if err != nil {
 			return nil, cli.AsUsageError(err)
 		}
-	}
-	if !p.Fleet.Privacy.NonPrivate {
-		r.Forecast = p.Forecast()
 	}
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func BadMembers(f *sdk.Fleet) string {
 	if err != nil || len(f.Members) < 3 {
 		return ""
 	}
-	least, p := fewest(g), f.Privacy
+	least, p := len(g.Neighbors(loneliest(g))), f.Privacy
 	client := !p.NonPrivate && p.Unit == sdk.UnitClient
 	sparse := least < len(f.Members)-1 && (least < 5 || least < 8 && !client)
 	switch {
@@ -44,13 +44,14 @@ func BadMembers(f *sdk.Fleet) string {
 	return ""
 }
 
-// fewest returns the smallest number of neighbors of any member.
-func fewest(g *graph.Graph) int {
-	least := g.N()
+// loneliest returns a member with the smallest number of neighbors.
+func loneliest(g *graph.Graph) (lonely int) {
 	for i := range g.N() {
-		least = min(least, len(g.Neighbors(i)))
+		if len(g.Neighbors(i)) < len(g.Neighbors(lonely)) {
+			lonely = i
+		}
 	}
-	return least
+	return lonely
 }
 
 // hidden returns how far a malicious member can move the model if the norm of its contribution to the whole run is no

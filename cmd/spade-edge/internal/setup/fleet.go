@@ -32,7 +32,7 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
-	known.Adapter, known.Neighbors = f.Adapter, fewest(p.Graph)
+	known.Adapter, known.Neighbors = f.Adapter, len(p.Graph.Neighbors(loneliest(p.Graph)))
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err
@@ -106,29 +106,22 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		return AsUsage(err)
 	}
 	known.Graph = p.Graph
-	lonely := 0
-	for i := range members {
-		if len(noise.Neighbors(i)) < len(noise.Neighbors(lonely)) {
-			lonely = i
-		}
-	}
-	switch pr := &o.Asked.Privacy; {
+	pr := &o.Asked.Privacy
+	switch {
 	case o.Collude < 0:
-		most, err := plan.MostColluders(*known)
-		if err != nil {
-			return cli.AsUsageError(fmt.Errorf("-colluders auto: %w", err))
+		if pr.Colluders, err = plan.MostColluders(*known); err != nil {
+			return cli.Usage("-colluders auto: %w", err)
 		}
-		pr.Colluders = most
 	case o.Collude > 0:
 		// Round up, so that the guarantee covers at least the requested fraction.
 		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf
 	}
 	if o.Collude != 0 {
-		p.Choose("colluders", o.Asked.Privacy.Colluders)
-		known.Privacy.Colluders = o.Asked.Privacy.Colluders
+		p.Choose("colluders", pr.Colluders)
+		known.Privacy.Colluders = pr.Colluders
 	}
-	pr := o.Asked.Privacy
-	if n := len(noise.Neighbors(lonely)); n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
+	lonely := loneliest(noise)
+	if n := len(noise.Neighbors(lonely)); n <= pr.Colluders+pr.Absent {
 		flags := fmt.Sprintf("-colluders %d", pr.Colluders)
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
