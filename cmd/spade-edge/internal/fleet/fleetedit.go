@@ -54,10 +54,9 @@ func (e *fleetEdit) add() error {
 		"its addresses with \"fleet move\"", m.Name)
 	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
-	wrong.When(each && !e.Given["records"], "-records is missing: the fleet protects each record, so the number of "+
-		"records of %q must be public and fixed", m.Name)
+	wrong.When(each && e.records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q "+
+		"must be public and fixed", e.records, m.Name)
 	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave -records out", e.records)
-	wrong.When(each && e.Given["records"] && e.records < 1, "-records is %d, want at least 1", e.records)
 	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member", e.as)
 	if err := wrong.Usage(); err != nil {
@@ -136,20 +135,17 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
 	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
 	if len(e.nodes) > 0 {
-		like := e.nodes[0]
-		form.Fleet = cmp.Or(like.field("fleet"), form.Fleet)
-		if e.as != "" {
-			like = e.node(e.as)
+		var like struct {
+			Fleet     string
+			Transport any
+			Oracle    json.RawMessage
 		}
-		var parts struct{ Transport, Oracle json.RawMessage }
-		if err := json.Unmarshal(like.text, &parts); err != nil {
+		if err := json.Unmarshal(cmp.Or(e.node(e.as), e.nodes[0]).text, &like); err != nil {
 			return err
 		}
-		if parts.Transport != nil {
-			form.Transport = parts.Transport
-		}
+		form.Fleet, form.Transport = like.Fleet, like.Transport
 		if e.as != "" {
-			form.Oracle = parts.Oracle
+			form.Oracle = like.Oracle
 		}
 	}
 	var err error
@@ -339,7 +335,7 @@ func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil
 	}
-	listen, was := listenAt(addresses[0]), n.field("listen")
+	listen, was := listenAt(addresses[0]), n.node.Listen
 	if was == "" || len(old) > 0 && was == listenAt(old[0]) {
 		if was != listen {
 			e.note("%q listens at %s after its next start", n.node.Name, listen)

@@ -32,15 +32,6 @@ func (n *nodeText) set(key, value string) (err error) {
 	return err
 }
 
-func (n *nodeText) field(key string) string {
-	var all map[string]any
-	if err := json.Unmarshal(n.text, &all); err != nil {
-		return "" // already validated
-	}
-	s, _ := all[key].(string)
-	return s
-}
-
 // open reads the fleet file at path and those node files of its members that are on this machine. If device is true,
 // path is a node file, and open reads only this node file and its fleet file.
 func (e *fleetEdit) open(path string, device bool) (err error) {
@@ -183,8 +174,11 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 		return nil
 	}
 	e.ended = append(e.ended, n.node.State)
-	old := strings.TrimRight(n.field("state"), `/\`)
-	old = strings.TrimSuffix(old, "-"+slug(e.ran))
+	var form struct{ State string } // as it is in the file: node.State is joined to the folder
+	if err := json.Unmarshal(n.text, &form); err != nil {
+		return err
+	}
+	old := strings.TrimSuffix(strings.TrimRight(form.State, `/\`), "-"+slug(e.ran))
 	if err := n.set("state", old+"-"+slug(e.file.Fleet.Run)); err != nil {
 		return err
 	}

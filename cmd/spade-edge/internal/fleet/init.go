@@ -95,7 +95,10 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		"normal:S, drawn from -seed with standard deviation S (default zeros, or what a perceptron needs)")
 	c.IntVar(&o.samples, "samples", 100, "approximate number of samples of a node, m, unless -deal determines it")
 	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, unless -deal "+
-		"determines them; they are public (default -samples for all)", o.readRecords)
+		"determines them; they are public (default -samples for all)", func(text string) (err error) {
+		o.records, err = setup.Numbers(text)
+		return err
+	})
 	c.Func("stream", "your `program`, with its arguments, that answers the queries",
 		func(text string) (err error) {
 			o.stream, err = Words(text)
@@ -288,18 +291,6 @@ func (o *initOptions) build() (*setup.Problem, error) {
 
 func (o *initOptions) note(format string, args ...any) {
 	o.start = append(o.start, fmt.Sprintf(format, args...))
-}
-
-func (o *initOptions) readRecords(text string) error {
-	o.records = nil
-	for _, part := range setup.List(text) {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 1 {
-			return fmt.Errorf("found %q, want whole numbers of at least 1, separated by commas", part)
-		}
-		o.records = append(o.records, n)
-	}
-	return nil
 }
 
 // checkRecords checks -records and related flags: with -unit record, each node's number of records must be exact.
