@@ -38,9 +38,9 @@ func (o *privacyOptions) verifyCertificate() error {
 	}
 	var ledger *state.Ledger
 	if !v.LedgerChecked {
-		err = Right(o.verify, cert.Verify())
+		err = right(o.verify, cert.Verify())
 	} else if ledger, err = state.ReadLedger(o.ledger); err == nil {
-		err = Right(o.verify, ledger.Verify(cert))
+		err = right(o.verify, ledger.Verify(cert))
 	}
 	if err == nil && v.FleetChecked {
 		err = o.audit(&v, ledger)
@@ -74,8 +74,8 @@ func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 // MaxForeign is the maximum size, in bytes, of a file that other people supply.
 const MaxForeign = 64 << 20
 
-// Right prefixes err with the path of the certificate. If err is nil, it returns nil.
-func Right(path string, err error) error {
+// right prefixes err with the path of the certificate. If err is nil, it returns nil.
+func right(path string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -91,11 +91,11 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	}
 	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
 	if err != nil {
-		return Right(o.verify, err)
+		return right(o.verify, err)
 	}
 	if head := a.LedgerHead(); head != nil && ledger != nil {
 		if err := ledger.Contains(*head); err != nil {
-			return Right(o.verify, fmt.Errorf("head: the certificate's ledger state does not belong to the given ledger: %w", err))
+			return right(o.verify, fmt.Errorf("head: the certificate's ledger state does not belong to the given ledger: %w", err))
 		}
 	}
 	v.Countersigned = append(v.Countersigned, a.Countersigned...)

@@ -41,14 +41,9 @@ type Problem struct {
 	Samples []int         // number of samples of each client, m_i
 	Labels  [][]int       // the classes of each client's samples
 
-	Chosen []Choice
-	X0     []float32 // the common start; nil means zeros
-}
-
-// Choice is a parameter whose value the program chose because the user did not set it.
-type Choice struct {
-	Name  string
-	value any
+	Chosen map[string]any // values that the program chose because the user did not set them, by flag name
+	order  []string       // names in Chosen, in the order in which they were chosen
+	X0     []float32      // the common start; nil means zeros
 }
 
 // ParseGraph returns the graph that the flag -graph specifies.
@@ -134,12 +129,15 @@ func (p *Problem) places() int {
 // Choose records values that the program chose. Its arguments alternate between flag names and values. Choose ignores a
 // flag that the user set or that already has a recorded value.
 func (p *Problem) Choose(choices ...any) {
+	if p.Chosen == nil {
+		p.Chosen = make(map[string]any)
+	}
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
-		told := slices.ContainsFunc(p.Chosen, func(c Choice) bool { return c.Name == name })
+		_, told := p.Chosen[name]
 		named := p.Opt.Given[name] && (name != "labels" || p.Opt.Spec.Labels != nil) && (name != "colluders" || p.Opt.Collude == 0)
 		if !told && !named {
-			p.Chosen = append(p.Chosen, Choice{name, pair[1]})
+			p.Chosen[name], p.order = pair[1], append(p.order, name)
 		}
 	}
 }
@@ -162,15 +160,6 @@ func (p *Problem) chooseSettings() {
 			p.Choose(s.Flag, value)
 		}
 	}
-}
-
-// ChosenValues returns the values that the program chose, by flag name.
-func (p *Problem) ChosenValues() map[string]any {
-	values := make(map[string]any)
-	for _, c := range p.Chosen {
-		values[c.Name] = c.value
-	}
-	return values
 }
 
 // AsUsage converts an error about a fleet to a usage error that names flags, because the user described the fleet with
@@ -283,17 +272,22 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 }
 
 // Scores returns the score of each model on the test data: the accuracy in percent or, for a numeric target, the RMSE.
-// Without test data, all scores are 0.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
-	Each(len(models), func(i int) {
-		if p.Train.Target == nil {
-			out[i] = 100 * p.Test.Accuracy(models[i])
-		} else if m, err := p.Test.Errors(models[i]); err == nil {
-			out[i] = m.RMSE.Value
-		}
-	})
+	Each(len(models), func(i int) { out[i], _ = score(p.Test, models[i]) })
 	return out
+}
+
+// score returns the accuracy of the model x on the test data, in percent, or its RMSE for a numeric target.
+func score(test *task.Model, x []float32) (float64, error) {
+	if test.Data().Target == nil {
+		return 100 * test.Accuracy(x), nil
+	}
+	m, err := test.Errors(x)
+	if err != nil {
+		return 0, err
+	}
+	return m.RMSE.Value, nil
 }
 
 // Worth formats a model's score on the test data.

@@ -101,7 +101,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 		Nodes: o.Nodes, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Dim: f.Dim,
 		Tau: f.Method.Tau, Seed: f.Method.Seed, Simulated: simulated, NonPrivate: f.Privacy.NonPrivate,
 		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(f.Method.Last()),
-		Chosen:      p.ChosenValues(),
+		Chosen:      p.Chosen,
 	}
 	if !f.Privacy.NonPrivate {
 		var conditional []string
@@ -164,19 +164,18 @@ func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error)
 
 // JudgeFiles scores each client's model on the held-out samples from the client's own file.
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
-	model := p.Opt.ModelSpec()
 	for i, held := range p.held {
 		c := clientFile{File: p.Opt.Files[i], Train: len(p.Labels[i]), Test: held.Len()}
-		test := model.New(held)
+		test := p.Opt.ModelSpec().New(held)
+		worth, err := score(test, models[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.File, err)
+		}
 		if held.Target != nil {
-			m, err := test.Errors(models[i])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.File, err)
-			}
-			c.RMSE = &m.RMSE.Value
+			c.RMSE = &worth
 		} else {
-			right, most := 100*test.Accuracy(models[i]), 100*test.Majority()
-			c.Accuracy, c.Majority = &right, &most
+			most := 100 * test.Majority()
+			c.Accuracy, c.Majority = &worth, &most
 		}
 		all = append(all, c)
 	}
@@ -231,14 +230,15 @@ func (r *Result) WriteWorth(t cli.Table) {
 
 // WriteChosen prints the parameters that the program chose.
 func (p *Problem) WriteChosen(w io.Writer) {
-	if len(p.Chosen) > 0 {
-		var all []string
-		for _, c := range p.Chosen {
-			if labels, ok := c.value.([]string); ok {
-				c.value = strings.Join(labels, ",")
-			}
-			all = append(all, fmt.Sprintf("-%s %v", c.Name, c.value))
+	var all []string
+	for _, name := range p.order {
+		value := p.Chosen[name]
+		if labels, ok := value.([]string); ok {
+			value = strings.Join(labels, ",")
 		}
+		all = append(all, fmt.Sprintf("-%s %v", name, value))
+	}
+	if all != nil {
 		fmt.Fprintln(w, cli.Wrapped("chosen for you:", "  ", all, 100))
 	}
 }
