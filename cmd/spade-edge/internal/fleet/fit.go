@@ -33,8 +33,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	o.RegisterModel(c)
 	c.Uint64Var(&o.Asked.Method.Seed, "seed", 1, "seed of the data split and of generated data")
 	c.JSONFlag("")
-	fittedOn := c.String("fitted-on", "", "what the public data is, in a few `words`, for the certificate of every "+
-		"member")
+	fittedOn := c.String("fitted-on", "", "what the public data is, in a few `words`, for the certificate of every member")
 	file := c.String("out", "", "write the task to this `file` (default standard output)")
 	if err := c.ParseArgs(); err != nil {
 		return err

@@ -115,13 +115,13 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	e.r = FleetResult{Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Notes: []string{}}
-	if err := e.open(path, action.name == "take"); err != nil {
-		return err
+	if err = e.open(path, action.name == "take"); err == nil {
+		err = action.run(e)
 	}
-	if err := action.run(e); err != nil {
-		return err
+	if err == nil {
+		err = e.finish()
 	}
-	if err := e.finish(); err != nil {
+	if err != nil {
 		return err
 	}
 	return c.Print(e.r, e.print)
@@ -136,8 +136,7 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
 	c.IntVar(&e.records, "records", 0, "add, in a fleet that protects each record: how many records the member has, which is public")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
-	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap "+
-		"to fill in)")
+	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap to fill in)")
 	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file will name it")
 	c.BoolVar(&e.atOnce, "at-once", false, "rotate: refuse the old key at once, for example after a device was lost")
 	c.BoolVar(&e.retire, "retire", false, "rotate: refuse the older of the two keys")

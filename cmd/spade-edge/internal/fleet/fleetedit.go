@@ -82,17 +82,17 @@ func (e *fleetEdit) add() error {
 			return err
 		}
 	}
-	e.note("%s", e.bringAll())
+	e.bringAll()
 	return e.reshare()
 }
 
-// bringAll returns the instruction to copy the fleet's files to every device.
-func (e *fleetEdit) bringAll() string {
-	bring := filepath.Base(e.path)
+// bringAll adds a note for the user: it says that every device needs the fleet's files.
+func (e *fleetEdit) bringAll() {
+	name, start := filepath.Base(e.path), ""
 	if e.file.X0File != "" {
-		bring += " and " + e.file.X0File
+		start = " and " + e.file.X0File
 	}
-	return "copy " + bring + " to every device, old or new, and run there: spade-edge fleet take node.json -new " + filepath.Base(e.path)
+	e.note("copy %s%s to every device, old or new, and run there: spade-edge fleet take node.json -new %s", name, start, name)
 }
 
 // connect adds the edges given with -edges to the graph. In this list, "a:b" is an edge between the members a and b,
@@ -221,7 +221,7 @@ func (e *fleetEdit) remove() error {
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
 	e.note("the files of %q stay, except the secrets of the run: keep its ledger as long as anyone uses its data", e.name)
-	e.note("%s", e.bringAll())
+	e.bringAll()
 	return e.reshare()
 }
 
@@ -312,8 +312,7 @@ func (e *fleetEdit) move() error {
 		return err
 	}
 	if !e.Given["address"] {
-		return cli.Usage(`-address is missing: give the address that neighbors dial, or "" if the member only dials ` +
-			`out`)
+		return cli.Usage(`-address is missing: give the address that neighbors dial, or "" if the member only dials out`)
 	}
 	m := &e.file.Members[i]
 	old := m.Addresses

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"slices"
@@ -48,7 +49,7 @@ func (e *fleetEdit) next() error {
 	if err := plan.Hopeless(f); err != nil {
 		e.note("%v: take fewer rounds, or more members", err)
 	}
-	e.note("%s", e.bringAll())
+	e.bringAll()
 	return nil
 }
 
@@ -94,13 +95,8 @@ func (e *fleetEdit) afford() error {
 		return nil
 	}
 	old := e.old.Fleet
-	target, limited := p.Accounting.Epsilon(old.Total(old.Method.Rounds).Rho, p.Delta), p.EpsilonLimit > 0
-	if limited {
-		target = p.EpsilonLimit
-	}
-	if e.epsilon > 0 {
-		target, limited = e.epsilon, true
-	}
+	limit := cmp.Or(e.epsilon, p.EpsilonLimit) // 0 for none
+	target := cmp.Or(limit, p.Accounting.Epsilon(old.Total(old.Method.Rounds).Rho, p.Delta))
 	if target < leastEpsilon {
 		return cli.Usage("-epsilon is missing: the previous run's cost is epsilon 0, so the budget cannot be derived from it")
 	}
@@ -110,10 +106,7 @@ func (e *fleetEdit) afford() error {
 			return err
 		}
 	}
-	p.EpsilonLimit = 0
-	if limited {
-		p.EpsilonLimit = target
-	}
+	p.EpsilonLimit = limit
 	if err := setup.CoversAll(f); err != nil {
 		return err
 	}
@@ -179,8 +172,7 @@ func (e *fleetEdit) take() error {
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {
-		e.note("the hash is unchanged, so the run continues: a running node reads the file again after kill -HUP or " +
-			"systemctl reload")
+		e.note("the hash is unchanged, so the run continues: a running node reads the file again after kill -HUP or systemctl reload")
 		return nil
 	}
 	begun, err := e.begun(n)

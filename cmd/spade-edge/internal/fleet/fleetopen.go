@@ -183,8 +183,7 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 		return err
 	}
 	if entries, err := os.ReadDir(n.node.State); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cli.AsUsageError(errors.Join(fmt.Errorf("state folder %s is not empty: give the run a new id with -run",
-			n.node.State), err))
+		return cli.AsUsageError(errors.Join(fmt.Errorf("state folder %s is not empty: give the run a new id with -run", n.node.State), err))
 	}
 	return nil
 }

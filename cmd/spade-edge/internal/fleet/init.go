@@ -99,11 +99,10 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		o.records, err = setup.Numbers(text)
 		return err
 	})
-	c.Func("stream", "your `program`, with its arguments, that answers the queries",
-		func(text string) (err error) {
-			o.stream, err = Words(text)
-			return err
-		})
+	c.Func("stream", "your `program`, with its arguments, that answers the queries", func(text string) (err error) {
+		o.stream, err = Words(text)
+		return err
+	})
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each uses its own part (default true without -members)")
 	c.IntVar(&o.stop, "stop", 1, "how many members must ask for an early end of the run, 1..8; 0 forbids it")
 	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -210,12 +211,11 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	for _, n := range r.Nodes {
 		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.broker["nats"], o.broker["mqtt"]))
 	}
-	m := r.fleet.Method
+	m, then := r.fleet.Method, "without a cool-down: each node ends with a different model"
 	if m.Cooldown > 0 {
-		t.Row("rounds", "%d%s, and %d of cool-down", m.Rounds, cli.MixingText(m.Mixing), m.Cooldown)
-	} else {
-		t.Row("rounds", "%d%s, without a cool-down: each node ends with a different model", m.Rounds, cli.MixingText(m.Mixing))
+		then = fmt.Sprintf("and %d of cool-down", m.Cooldown)
 	}
+	t.Row("rounds", "%d%s, %s", m.Rounds, cli.MixingText(m.Mixing), then)
 	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))

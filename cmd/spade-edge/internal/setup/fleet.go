@@ -10,6 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // MakeFleet creates the fleet and fills in suggested values for unset parts of the method. dim is the number of the
@@ -38,7 +39,8 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		return err
 	}
 	f.Method, f.Privacy, err = plan.Suggest(known)
-	if err == nil && o.linear() && !o.Given["mu"] {
+	if err == nil && o.ModelSpec().Name == task.LinearModel && !o.Given["mu"] {
+		// With a larger query radius, predictions of a numeric target would reach the ends of the target's range.
 		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
 		f.Method, f.Privacy, err = plan.Suggest(known)
 	}

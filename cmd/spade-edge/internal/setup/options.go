@@ -55,10 +55,6 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear reports whether the model is the linear model for a numeric target. The query radius of the linear model is
-// half that of a classification model: with a larger radius, predictions would reach the ends of the target's range.
-func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
-
 // Known returns the input for plan.Suggest, which suggests a method. samples has each client's number of samples.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
@@ -190,8 +186,7 @@ func (o *Options) readEpsilons(text string) error {
 // RegisterData adds the flags for the data and its partition.
 func (o *Options) RegisterData(c *cli.Cmdline) {
 	o.RegisterSource(c)
-	c.StringVar(&o.Partition, "partition", o.Partition,
-		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+	c.StringVar(&o.Partition, "partition", o.Partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
 // RegisterSource adds the flags for the data and its preparation.
@@ -229,8 +224,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 		"columns with larger factors; choose them from public knowledge, not from the data", o.readScale)
 	answer(&o.Spec.Standardize, "standardize", "bring each column to mean 0 and variance 1 (default true, but false for idx)")
 	answer(&o.Spec.Bias, "bias", "append a column of ones (default true, but false for idx)")
-	c.Float64Var(&o.Spec.TestFraction, "test-fraction", 0.2,
-		"`share` of samples to test on, if the source has no test files")
+	c.Float64Var(&o.Spec.TestFraction, "test-fraction", 0.2, "`share` of samples to test on, if the source has no test files")
 }
 
 // readScale parses -scale: names of columns, each followed by a colon and a factor. A name may contain colons.

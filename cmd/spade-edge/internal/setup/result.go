@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -218,11 +219,9 @@ func (r *Result) WriteWorth(t cli.Table) {
 		t.Row("averaged", "%s with each client's running mean of its releases", say(*s.Averaged))
 	}
 	for _, c := range r.Files {
-		worth := ""
-		if c.RMSE != nil {
-			worth = say(*c.RMSE)
-		} else {
-			worth = fmt.Sprintf("%s (%s by saying the most frequent class)", say(*c.Accuracy), say(*c.Majority))
+		worth := say(*cmp.Or(c.RMSE, c.Accuracy))
+		if c.Majority != nil {
+			worth += fmt.Sprintf(" (%s by saying the most frequent class)", say(*c.Majority))
 		}
 		t.Row("own samples", "%s on the %d samples held back in %s; its client trains on %d", worth, c.Test, c.File, c.Train)
 	}
