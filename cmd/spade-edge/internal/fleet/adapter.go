@@ -14,32 +14,29 @@ import (
 
 // readAdapter returns the adapter that -adapter describes, for a model with the given number of parameters. The
 // adapter's base is not set yet; see adapt.
-func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
+func (o *initOptions) readAdapter(of int) (*adapter.Spec, error) {
 	form, path, _ := strings.Cut(o.adapter, ":")
-	spec = &adapter.Spec{Form: form, Of: of}
-	var data []byte
-	if form == adapter.Coords || form == adapter.Basis {
-		if data, err = fleetfile.ReadFile(path, 4*adapter.Most, "-adapter "+form); err != nil {
-			return nil, err
-		}
+	if form != adapter.Coords && form != adapter.Basis {
+		return adapter.Parse(o.adapter, of)
 	}
-	switch form {
-	case adapter.Coords:
+	data, err := fleetfile.ReadFile(path, 4*adapter.Most, "-adapter "+form)
+	if err != nil {
+		return nil, err
+	}
+	spec := &adapter.Spec{Form: form, Of: of}
+	if form == adapter.Coords {
 		if spec.Ranges, spec.Dim, err = adapter.ParseRanges(string(data)); err != nil {
 			return nil, err
 		}
-	case adapter.Basis:
-		if o.basis, err = cli.ParseNpy(data); err != nil {
-			return nil, cli.Usage("-adapter basis:%s: %w", path, err)
-		}
-		if of < 1 || len(o.basis)%of != 0 {
-			return nil, cli.Usage("-adapter basis:%s has %d numbers, want a multiple of %d (the model's parameter count)",
-				path, len(o.basis), of)
-		}
-		spec.Dim, spec.Basis = len(o.basis)/of, &adapter.File{File: "basis.bin", SHA256: sdk.ModelHash(o.basis)}
-	default:
-		return adapter.Parse(o.adapter, of)
+		return spec, spec.Validate()
 	}
+	if o.basis, err = cli.ParseNpy(data); err != nil {
+		return nil, cli.Usage("-adapter basis:%s: %w", path, err)
+	}
+	if of < 1 || len(o.basis)%of != 0 {
+		return nil, cli.Usage("-adapter basis:%s has %d numbers, want a multiple of %d (the model's parameter count)", path, len(o.basis), of)
+	}
+	spec.Dim, spec.Basis = len(o.basis)/of, &adapter.File{File: "basis.bin", SHA256: sdk.ModelHash(o.basis)}
 	return spec, spec.Validate()
 }
 

@@ -49,7 +49,6 @@ type fleetEdit struct {
 	hash      [32]byte
 	ran       string // run id before the change
 	nodes     []*nodeText
-	files     []planned
 	ended     []string // old state folders of the nodes that get a new state folder
 
 	r FleetResult
@@ -80,6 +79,10 @@ type fileChange struct {
 	Bytes int      `json:"bytes"`
 	Gone  []string `json:"gone_lines,omitempty"` // of a file other than a start vector
 	Lines []string `json:"new_lines,omitempty"`
+
+	path    string // with symbolic links resolved, so that writing does not replace a link
+	content []byte
+	mode    fs.FileMode
 }
 
 var errSettled = errors.New("members, edges and settings are part of the fleet's hash and are fixed during a run; " +

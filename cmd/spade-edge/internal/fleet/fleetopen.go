@@ -203,23 +203,16 @@ func same(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-type planned struct {
-	path    string // with symbolic links resolved, so that writing does not replace a link
-	content []byte
-	mode    fs.FileMode
-}
-
 // plan schedules a file for writing. It skips the file if its content is unchanged, and keeps the mode of an existing
 // file.
 func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
-	f := planned{path, content, mode}
+	one := fileChange{File: path, New: true, Bytes: len(content), path: path, content: content, mode: mode}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		f.path = real
+		one.path = real
 	}
-	if slices.ContainsFunc(e.files, func(g planned) bool { return g.path == f.path }) {
+	if slices.ContainsFunc(e.r.Files, func(other fileChange) bool { return other.path == one.path }) {
 		return nil
 	}
-	one := fileChange{File: path, New: true, Bytes: len(content)}
 	if rel, err := filepath.Rel(e.dir, path); err == nil {
 		one.File = filepath.ToSlash(rel)
 	}
@@ -229,14 +222,14 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 		if err != nil || bytes.Equal(old, content) {
 			return err
 		}
-		one.New, f.mode = false, info.Mode().Perm()
+		one.New, one.mode = false, info.Mode().Perm()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if filepath.Ext(path) == ".json" {
 		one.Gone, one.Lines = LineChanges(old, content)
 	}
-	e.files, e.r.Files = append(e.files, f), append(e.r.Files, one)
+	e.r.Files = append(e.r.Files, one)
 	return nil
 }
 
@@ -248,7 +241,7 @@ func (e *fleetEdit) write() error {
 			return err
 		}
 	}
-	for _, f := range e.files {
+	for _, f := range e.r.Files {
 		if step := e.Program.FleetStep; step != nil {
 			if err := step(); err != nil {
 				return err

@@ -298,10 +298,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and public")
 	f.When(o.Given["records"] && o.deal, "-records cannot be combined with -deal, which counts the records")
 	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples cannot be combined")
-	f.When(each && o.Given["records"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes",
-		len(o.records), len(o.Names))
-	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-records is missing: with -unit record, each node's number "+
-		"of records is public and fixed; give one number for each node, or -samples if all are the same")
+	f.When(each && !o.deal && !o.Given["samples"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d "+
+		"nodes, or -samples if all are the same: with -unit record, the numbers are public and fixed", len(o.records), len(o.Names))
 	places, person := o.Asked.Privacy.Places, ""
 	if o.Recipe != nil {
 		person = o.Recipe.Person
