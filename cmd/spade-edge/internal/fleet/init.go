@@ -29,7 +29,7 @@ type initOptions struct {
 	dir, runID, nodeNames, membersFile, x0 string
 	n, port, dim, samples, stop            int
 	hosts                                  string
-	broker                                 map[string]string // the broker's addresses by kind; at most one kind
+	broker, brokerAt                       string // kind and address of the broker; empty for websockets
 	stream                                 []string
 	deal                                   bool
 	records                                []int // per node, with -unit record
@@ -73,8 +73,6 @@ func Init(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, o) })
 }
 
-var brokers = []string{"nats", "mqtt"}
-
 func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
 	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
@@ -82,10 +80,12 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
 	c.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
 		"separated by commas, in the order of the nodes")
-	o.broker = map[string]string{}
-	for _, kind := range brokers {
+	for _, kind := range []string{"nats", "mqtt"} {
 		c.Func(kind, "nodes meet at the "+strings.ToUpper(kind)+" broker `tls://host:port`, and need no addresses; run them with "+
-			"spade-edge-"+kind, func(address string) error { o.broker[kind] = address; return nil })
+			"spade-edge-"+kind, func(address string) error {
+			o.broker, o.brokerAt = kind, address
+			return nil
+		})
 	}
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	c.IntVar(&o.dim, "dim", 0, "number of the model's parameters, if it does not follow from the data")
@@ -205,18 +205,12 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 		for i, host := range hosts {
 			f.When(o.members[i].Addresses != nil, "-hosts: %q already has an address in %s", o.Names[i], o.membersFile)
 			var err error
-			if o.members[i].Addresses, err = memberAddresses("-hosts", host); err != nil {
-				f.Add("%w", err)
-			}
+			o.members[i].Addresses, err = memberAddresses("-hosts", host)
+			f.When(err != nil, "%w", err)
 		}
-	case len(o.broker) > 0:
-		for _, kind := range brokers {
-			if address, given := o.broker[kind]; given {
-				if err := broker.Check(kind, address); err != nil {
-					f.Add("-%s %w", kind, err)
-				}
-			}
-		}
+	case o.broker != "":
+		err := broker.Check(o.broker, o.brokerAt)
+		f.When(err != nil, "-%s %w", o.broker, err)
 		for i := range o.members {
 			o.members[i].Addresses = nil // nodes dial only the broker
 		}

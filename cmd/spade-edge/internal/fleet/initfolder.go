@@ -112,8 +112,8 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		m.Keys = append(m.Keys, key)
 	}
 	form := nodeForm{Fleet: fleet, Oracle: o.oracle(number), Average: o.Average}
-	if len(o.broker) > 0 {
-		form.Transport = o.broker
+	if o.broker != "" {
+		form.Transport = map[string]string{o.broker: o.brokerAt}
 	}
 	if o.Given["table"] {
 		form.Table = o.Table
@@ -209,7 +209,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		t.Row("start", "%s", line)
 	}
 	for _, n := range r.Nodes {
-		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.broker["nats"], o.broker["mqtt"]))
+		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.brokerAt))
 	}
 	m, then := r.fleet.Method, "without a cool-down: each node ends with a different model"
 	if m.Cooldown > 0 {
@@ -223,14 +223,14 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	if text := setup.BadMembers(r.fleet); text != "" {
 		t.Row("attacks", "%s", text)
 	}
-	run, check := "spade-edge run", "; there: spade-edge check node.json"
-	first := "spade-edge check " + r.Nodes[0].File + ", then "
-	for kind := range o.broker {
-		run, check, first = "spade-edge-"+kind+" run", "; there: spade-edge-"+kind+" check node.json", ""
+	program, file := "spade-edge", r.Nodes[0].File
+	first := "spade-edge check " + file + ", then "
+	if o.broker != "" {
+		program, first = "spade-edge-"+o.broker, ""
 	}
 	if o.Given["members"] {
-		t.Row("next", "on each device, put fleet.json and its own node.json next to its key%s", check)
-		return
+		t.Row("next", "on each device, put fleet.json and its own node.json next to its key; there: %s check node.json", program)
+	} else {
+		t.Row("next", "for each node: %s%s run %s", first, program, file)
 	}
-	t.Row("next", "for each node: %s%s %s", first, run, r.Nodes[0].File)
 }

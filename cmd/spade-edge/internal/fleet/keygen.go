@@ -90,9 +90,8 @@ func memberAddresses(flag, list string) (out []string, err error) {
 			}
 			s = "wss://" + s + "/"
 		}
-		if _, _, err := transport.ParseAddress(s); err != nil {
-			f.Add("%s: %w", flag, err)
-		}
+		_, _, err := transport.ParseAddress(s)
+		f.When(err != nil, "%s: %w", flag, err)
 		out = append(out, s)
 	}
 	return out, errors.Join(f...)

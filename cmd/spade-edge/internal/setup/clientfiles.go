@@ -26,9 +26,7 @@ func (o *Options) ReadTask(file string) (err error) {
 // clientFiles sets Files if -data names several files, one per client.
 func (o *Options) clientFiles(f *cli.Faults) {
 	files, err := task.ClientFiles(o.Spec.Source)
-	if err != nil {
-		*f = append(*f, WithFlags(err))
-	}
+	f.When(err != nil, "%w", WithFlags(err))
 	if files == nil {
 		return
 	}

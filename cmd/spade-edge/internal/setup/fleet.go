@@ -91,9 +91,8 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 		"-colluders needs either -epsilon, or both -sigma and -pair-sigma")
 	p := o.Asked.Privacy
 	g := dpmech.Gaussian{Clip: p.Sigma, Sigma: p.Sigma, Shared: dpmech.Shared{Sigma: p.PairSigma, Effective: p.Sigma}}
-	if err := g.Validate(); p.Sigma > 0 && p.PairSigma > 0 && err != nil {
-		f.Add("-pair-sigma: %w", err)
-	}
+	err := g.Validate()
+	f.When(p.Sigma > 0 && p.PairSigma > 0 && err != nil, "-pair-sigma: %w", err)
 }
 
 // shareNoise sets up pairwise noise if requested. It fails if a member has so few noise partners that all of its

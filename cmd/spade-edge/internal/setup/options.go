@@ -166,7 +166,7 @@ func (o *Options) readColluders(text string) (err error) {
 // readEpsilons parses the values of -epsilon, separated by commas. A command with a single run uses the first value.
 func (o *Options) readEpsilons(text string) error {
 	*o.Several = nil
-	for _, part := range List(text) {
+	for part := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseFloat(part, 64)
 		if err != nil {
 			return fmt.Errorf("found %q, want a number, or several numbers separated by commas", part)
@@ -175,9 +175,6 @@ func (o *Options) readEpsilons(text string) error {
 			return fmt.Errorf("%v is given twice", v)
 		}
 		*o.Several = append(*o.Several, v)
-	}
-	if len(*o.Several) == 0 {
-		return errors.New("want a number")
 	}
 	o.Asked.Privacy.EpsilonLimit = (*o.Several)[0]
 	return nil
@@ -232,14 +229,11 @@ func (o *Options) readScale(text string) error {
 	o.Spec.Scale = map[string]float64{}
 	for _, one := range List(text) {
 		at := strings.LastIndex(one, ":")
-		if at < 0 {
+		by, err := strconv.ParseFloat(one[at+1:], 64)
+		if err != nil || at < 0 {
 			return fmt.Errorf("found %q, want a column and a number, such as age:2", one)
 		}
 		name := one[:at]
-		by, err := strconv.ParseFloat(one[at+1:], 64)
-		if err != nil {
-			return fmt.Errorf("found %q, want a number after the colon", one)
-		}
 		if _, again := o.Spec.Scale[name]; again {
 			return fmt.Errorf("%q is given twice", name)
 		}
@@ -258,7 +252,6 @@ func (o *Options) RegisterModel(c *cli.Cmdline) {
 // RegisterRun adds the flags for a run.
 func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
-
 	o.SettingFlags(c)
 	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes per sample, same results)")
 	c.BoolVar(&o.Average, "average", o.Average, "also score each client's running mean of its released models")
@@ -292,9 +285,8 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 		if !o.Given[s.Flag] {
 			continue
 		}
-		if err := WithFlags(s.Check(&o.Asked, o.Asked.Method.Rounds)); err != nil {
-			*f = append(*f, err)
-		}
+		err := WithFlags(s.Check(&o.Asked, o.Asked.Method.Rounds))
+		f.When(err != nil, "%w", err)
 		x, number := s.In(&o.Asked).(*float64)
 		f.When(number && *x == 0 && s.Range.Zero != "" && strings.HasPrefix(s.Name, "privacy."), // 0 would count as unset
 			"-%s is 0, want more than 0", s.Flag)
