@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -178,13 +179,15 @@ func (e *fleetEdit) finish() error {
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
 		}
 	}
+	here, _ := os.Stat(e.path) // fails on a new device
 	for _, n := range e.nodes {
 		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
 			if err := n.node.CheckIdentity(e.file, key); err != nil {
 				return cli.Usage("%s: %w", n.path, err)
 			}
 		}
-		if own := n.node.Fleet; !same(own, e.path) { // a device has its own copy of the fleet file
+		own := n.node.Fleet
+		if info, _ := os.Stat(own); !os.SameFile(info, here) { // a device has its own copy of the fleet file
 			there, err := fleetfile.ReadFile(own, fleetfile.MaxFile, "a fleet file")
 			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
 				if err := e.setFleet(own, text); err != nil {

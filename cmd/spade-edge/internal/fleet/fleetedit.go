@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -114,16 +115,14 @@ func (e *fleetEdit) connect(member string) error {
 	return wrong.Usage()
 }
 
-// pair parses "a:b" as an edge, or the name of a neighbor as an edge to the given member. It tries every colon, because
-// names may contain colons.
+// pair parses "a:b" as an edge, or the name of a neighbor as an edge to the given member. Names may contain colons.
 func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	members := e.file.Fleet.Members
 	if member != "" && text != member && slices.Contains(members, text) {
 		return [2]string{text, member}, true
 	}
-	for i, c := range text {
-		if a, b := text[:i], text[min(i+1, len(text)):]; c == ':' && a != b && slices.Contains(members, a) &&
-			slices.Contains(members, b) {
+	for _, a := range members {
+		if b, begins := strings.CutPrefix(text, a+":"); begins && a != b && slices.Contains(members, b) {
 			return [2]string{a, b}, true
 		}
 	}

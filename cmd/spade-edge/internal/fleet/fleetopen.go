@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -52,12 +53,14 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 		}
 		e.nodes, e.path = []*nodeText{n}, n.node.Fleet
 	}
-	if e.text, err = fleetfile.ReadFile(e.path, fleetfile.MaxFile, "a fleet file"); device && errors.Is(err, fs.ErrNotExist) {
+	e.text, err = fleetfile.ReadFile(e.path, fleetfile.MaxFile, "a fleet file")
+	if device && errors.Is(err, fs.ErrNotExist) {
 		return nil // a new device has no fleet file yet
-	} else if err != nil {
-		return cli.AsUsageError(err)
 	}
-	if e.old, err = fleetfile.Read(e.path); err == nil {
+	if err == nil {
+		e.old, err = fleetfile.Read(e.path)
+	}
+	if err == nil {
 		e.file, err = fleetfile.Read(e.path)
 	}
 	if err != nil {
@@ -188,20 +191,10 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 	return nil
 }
 
-func slug(run string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '_' {
-			return r
-		}
-		return '-'
-	}, run)
-}
+var notSlug = regexp.MustCompile(`[^0-9A-Za-z._]`)
 
-func same(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
-}
+// slug returns a run's id as a part of file names.
+func slug(run string) string { return notSlug.ReplaceAllString(run, "-") }
 
 // plan schedules a file for writing. It skips the file if its content is unchanged, and keeps the mode of an existing
 // file.

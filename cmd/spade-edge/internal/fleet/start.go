@@ -17,20 +17,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// These are the bounds of S in "-x0 normal:S", the standard deviation of a random initial model.
-const (
-	minDeviation = 1e-6
-	maxDeviation = 1e3
-)
-
 // begin sets a fleet's initial model as x0 specifies: x0 is either a file name or normal:S. note receives remarks for
 // the user.
 func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err error) {
 	var x []float32
 	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {
 		s, err := strconv.ParseFloat(deviation, 64)
-		if err != nil || !(s >= minDeviation && s <= maxDeviation) {
-			return cli.Usage("-x0 %.80q: want normal:S with a standard deviation S of %v..%v", x0, minDeviation, maxDeviation)
+		if err != nil || !(s >= 1e-6 && s <= 1000) {
+			return cli.Usage("-x0 %.80q: want normal:S with a standard deviation S of 1e-06..1000", x0)
 		}
 		stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
 		x = make([]float32, f.Params())

@@ -4,8 +4,8 @@ package privacy
 import (
 	"context"
 	"encoding/hex"
+	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -80,15 +80,11 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 // check reports flags that the mode does not allow and values that are out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
 	var f cli.Faults
-	for _, name := range slices.Sorted(maps.Keys(o.Given)) {
-		switch {
-		case name == mode || slices.Contains(other, name):
-		case mode == "":
-			f.Add("-%s cannot be used to plan noise; it needs one of -verify, -ledger and -new-ledger", name)
-		default:
-			f.Add("-%s cannot be combined with -%s", name, mode)
-		}
-	}
+	o.Visit(func(given *flag.Flag) {
+		wrong := given.Name != mode && !slices.Contains(other, given.Name)
+		f.When(wrong && mode == "", "-%s cannot be used to plan noise; it needs one of -verify, -ledger and -new-ledger", given.Name)
+		f.When(wrong && mode != "", "-%s cannot be combined with -%s", given.Name, mode)
+	})
 	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
 		"dataset", o.dataset, "report", o.page)
 	o.CheckSettings(&f)

@@ -322,12 +322,12 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
-	f.When(protects && !each && o.Given["person"], "-person needs -unit record: with -unit client, each client's "+
-		"whole data set is protected, no matter which persons its rows belong to")
+	for _, name := range []string{"person", "places"} {
+		f.When(protects && !each && o.Given[name], "-%s needs -unit record: with -unit client, each client's whole data set is protected, "+
+			"no matter which persons its rows belong to", name)
+	}
 	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record; use -table "+
 		"dense: a seeded table holds one query per row, but each record has many queries")
-	f.When(protects && !each && o.Given["places"], "-places needs -unit record: with -unit client, the number of "+
-		"records per person is not limited")
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)
