@@ -172,7 +172,6 @@ func (o *initOptions) check() error {
 	f.When(own && o.Recipe == nil && o.Model.Name == task.PerceptronModel,
 		"-model perceptron on each node's own data needs -task: all nodes must start from the same parameters")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	f.When(o.Given["samples"] && o.deal, "-samples cannot be combined with -deal, which counts the samples")
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0 (no early end) or 1..%d",
 		o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
@@ -242,14 +241,14 @@ func (o *initOptions) build() (*setup.Problem, error) {
 			o.Recipe, err = p.Recipe("the data of all nodes of this trial together")
 		}
 	} else {
-		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
-		places := max(1, o.Asked.Privacy.Places)
-		for i := range p.Samples { // records of a node; at person level a multiple of the records per person
-			if o.records != nil {
-				p.Samples[i] = o.records[i] * places
-			} else {
-				p.Samples[i] -= p.Samples[i] % places
-			}
+		p = &setup.Problem{Opt: o.Options}
+		places, each := max(1, o.Asked.Privacy.Places), o.records // at person level, each record has several places
+		if each == nil {
+			each = slices.Repeat([]int{o.samples / places}, o.Nodes)
+			p.Choose("samples", o.samples)
+		}
+		for _, records := range each {
+			p.Samples = append(p.Samples, records*places)
 		}
 		if p.Graph, err = o.ParseGraph(); err != nil {
 			return nil, cli.AsUsageError(err)
@@ -258,9 +257,6 @@ func (o *initOptions) build() (*setup.Problem, error) {
 			p.X0 = o.Recipe.Start(o.Asked.Method.Seed)
 		} else if s := o.DataSpec(); o.builtin() && s.Validate() != nil {
 			return nil, setup.AsUsage(s.Validate())
-		}
-		if o.records == nil {
-			p.Choose("samples", o.samples)
 		}
 		err = p.MakeFleet(o.runID, o.dim)
 	}
@@ -290,24 +286,27 @@ func (o *initOptions) note(format string, args ...any) {
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and public")
-	f.When(o.Given["records"] && o.deal, "-records cannot be combined with -deal, which counts the records")
-	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples cannot be combined")
-	f.When(each && !o.deal && !o.Given["samples"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d "+
-		"nodes, or -samples if all are the same: with -unit record, the numbers are public and fixed", len(o.records), len(o.Names))
-	places, person := o.Asked.Privacy.Places, ""
-	if o.Recipe != nil {
-		person = o.Recipe.Person
+	f.When(setup.Count(o.Given["records"], o.Given["samples"], o.deal) > 1,
+		"-records, -samples and -deal (the default without -members) cannot be combined: each sets the numbers of samples")
+	switch {
+	case !each:
+	case o.deal:
+		f.When(o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by labels, the label of one record would "+
+			"affect which other records a node gets", o.Partition)
+		f.When(len(o.Spec.Labels) > 0, "-labels cannot be combined with both -deal and -unit record: leaving out samples changes the "+
+			"number of records, which is public and fixed; use data with only these classes")
+	default:
+		f.When(!o.Given["samples"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes, or -samples "+
+			"if all are the same: with -unit record, the numbers are public and fixed", len(o.records), len(o.Names))
+		f.When(o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted preprocessing on its own records, each record "+
+			"would affect how the others are preprocessed")
+		if places := o.Asked.Privacy.Places; o.Recipe != nil {
+			f.When(places == 0 && o.Recipe.Person != "", "-places is missing: the task identifies persons by the column %q, so give the "+
+				"maximum number of rows per person; this number is public, and further rows are ignored", o.Recipe.Person)
+			f.When(places > 1 && o.Recipe.Person == "", "-places needs a column that identifies the person in each row, but the -task file "+
+				"has none: fit the task with -person COLUMN")
+		}
 	}
-	f.When(each && places == 0 && person != "", "-places is missing: the task identifies persons by the column %q, "+
-		"so give the maximum number of rows per person; this number is public, and further rows are ignored", person)
-	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places needs a column "+
-		"that identifies the person in each row, but the -task file has none: fit the task with -person COLUMN")
-	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by "+
-		"labels, the label of one record would affect which other records a node gets", o.Partition)
-	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with both -deal and -unit record: "+
-		"leaving out samples changes the number of records, which is public and fixed; use data with only these classes")
-	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted "+
-		"preprocessing on its own records, each record would affect how the others are preprocessed")
 }
 
 // weigh rescales the clip and the noise after a change to the mean number of records, because the method divides the
