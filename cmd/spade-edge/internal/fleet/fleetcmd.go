@@ -162,6 +162,13 @@ func (e *fleetEdit) finish() error {
 	}
 	hash := f.Hash()
 	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
+	if e.run != "" { // every device needs the files of the next run
+		name, start := filepath.Base(e.path), ""
+		if e.file.X0File != "" {
+			start = " and " + e.file.X0File
+		}
+		e.note("copy %s%s to every device, old or new, and run there: spade-edge fleet take node.json -new %s", name, start, name)
+	}
 	if p := f.Privacy; !p.NonPrivate {
 		figures := f.Total(f.Method.Rounds).Figures()
 		epsilon := p.Accounting.Epsilon(figures[0].Rho, p.Delta)

@@ -83,17 +83,7 @@ func (e *fleetEdit) add() error {
 			return err
 		}
 	}
-	e.bringAll()
 	return e.reshare()
-}
-
-// bringAll adds a note for the user: it says that every device needs the fleet's files.
-func (e *fleetEdit) bringAll() {
-	name, start := filepath.Base(e.path), ""
-	if e.file.X0File != "" {
-		start = " and " + e.file.X0File
-	}
-	e.note("copy %s%s to every device, old or new, and run there: spade-edge fleet take node.json -new %s", name, start, name)
 }
 
 // connect adds the edges given with -edges to the graph. In this list, "a:b" is an edge between the members a and b,
@@ -220,7 +210,6 @@ func (e *fleetEdit) remove() error {
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
 	e.note("the files of %q stay, except the secrets of the run: keep its ledger as long as anyone uses its data", e.name)
-	e.bringAll()
 	return e.reshare()
 }
 

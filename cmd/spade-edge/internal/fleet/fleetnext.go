@@ -49,7 +49,6 @@ func (e *fleetEdit) next() error {
 	if err := plan.Hopeless(f); err != nil {
 		e.note("%v: take fewer rounds, or more members", err)
 	}
-	e.bringAll()
 	return nil
 }
 

@@ -188,9 +188,8 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 		cures = append(cures, "-colluders auto (noise that neighbors share)")
 	}
 	would := ""
-	if n := len(cures) - 1; n >= 0 {
-		would = fmt.Sprintf("; %s%s%s would bring %.0f %%", strings.Join(cures[:n], ", "), strings.Repeat(" or ", min(n, 1)),
-			cures[n], 100*plan.Enough)
+	if cures != nil {
+		would = fmt.Sprintf("; %s would bring %.0f %%", strings.Join(cures, " or "), 100*plan.Enough)
 	}
 	if r.Halved != nil {
 		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
