@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -160,8 +159,7 @@ func (e *fleetEdit) finish() error {
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	hash := f.Hash()
-	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
+	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, fmt.Sprintf("%x", f.Hash()), f.Hash() == e.hash
 	if e.run != "" { // every device needs the files of the next run
 		name, start := filepath.Base(e.path), ""
 		if e.file.X0File != "" {

@@ -3,7 +3,6 @@ package fleet
 import (
 	"bytes"
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/url"
@@ -60,9 +59,9 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if p.Fleet.X0 != nil {
 		file.X0File = "x0.bin"
 	}
-	hash, known := p.Fleet.Hash(), p.NewResult(false)
+	known := p.NewResult(false)
 	r = &InitResult{
-		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: hex.EncodeToString(hash[:]), Dim: p.Fleet.Dim,
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: fmt.Sprintf("%x", p.Fleet.Hash()), Dim: p.Fleet.Dim,
 		Start: o.start, Privacy: known.Privacy, Chosen: known.Chosen, Forecast: known.Forecast, fleet: p.Fleet,
 	}
 	for i, m := range o.members {

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -60,7 +59,7 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 	}
 	m, err := builtin.ReadModel(path)
 	if err != nil {
-		return nil, cli.AsUsageError(fmt.Errorf("%s: want a .npy file, or a .json file that spade-edge export wrote: %w", flag, err))
+		return nil, cli.Usage("%s: want a .npy file, or a .json file that spade-edge export wrote: %w", flag, err)
 	}
 	if m.Personal {
 		return nil, cli.Usage("%s %s is a personal model, fitted without noise on a site's own records, and would "+

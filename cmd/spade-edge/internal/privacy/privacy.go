@@ -3,7 +3,6 @@ package privacy
 
 import (
 	"context"
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"math"
@@ -269,9 +268,8 @@ func leftOf(life *dpmech.Lifetime, f *sdk.Fleet) *ledgerLeft {
 	if f == nil || f.Privacy.NonPrivate {
 		return l
 	}
-	hash := f.Hash()
 	for _, r := range life.Runs {
-		if r.Run == f.Run && r.Fleet == hex.EncodeToString(hash[:]) {
+		if r.Run == f.Run && r.Fleet == fmt.Sprintf("%x", f.Hash()) {
 			l.Made += releases(r)
 		}
 	}
