@@ -143,8 +143,7 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file will name it")
 	c.BoolVar(&e.atOnce, "at-once", false, "rotate: refuse the old key at once, for example after a device was lost")
 	c.BoolVar(&e.retire, "retire", false, "rotate: refuse the older of the two keys")
-	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) to start from, as export "+
-		"writes it, or the state folder of a node that has it")
+	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) that export wrote, to start from, or the state folder of a node")
 	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
 	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")
 	c.BoolVar(&e.end, "end", false, "end a run that is not over: its remaining budget stays unspent")

@@ -51,13 +51,12 @@ func (e *fleetEdit) add() error {
 	}
 	f := e.file.Fleet
 	var wrong cli.Faults
-	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: change its key with \"fleet rotate\", or "+
-		"its addresses with \"fleet move\"", m.Name)
+	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: change it with \"fleet rotate\" or \"fleet move\"", m.Name)
 	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
 	wrong.When(each && e.records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q "+
 		"must be public and fixed", e.records, m.Name)
-	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave -records out", e.records)
+	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's data set: leave -records out", e.records)
 	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member", e.as)
 	if err := wrong.Usage(); err != nil {
@@ -242,8 +241,7 @@ func (e *fleetEdit) rotate() error {
 	case e.atOnce:
 		gone, m.Keys = m.Keys, fresh.Keys
 	case len(m.Keys) > 1:
-		return cli.Usage("%q already has two keys, the current one and the next: retire the older key with -retire "+
-			"first, or replace both with -at-once", name)
+		return cli.Usage("%q already has two keys, the current one and the next: first -retire the older, or replace both with -at-once", name)
 	default:
 		m.Keys = slices.Concat(m.Keys, fresh.Keys)
 	}
@@ -251,8 +249,7 @@ func (e *fleetEdit) rotate() error {
 		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // was the next key
 	}))
 	if len(m.Retired) > 8 {
-		return cli.Usage("%q already has 8 retired keys: remove the oldest key from %s; nodes then no longer accept "+
-			"signatures by that key", name, e.path)
+		return cli.Usage("%q already has 8 retired keys: remove the oldest from %s; nodes then refuse its signatures", name, e.path)
 	}
 	if e.newKey != "" {
 		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {

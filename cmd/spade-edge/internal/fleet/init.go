@@ -163,8 +163,7 @@ func (o *initOptions) check() error {
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"], "-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
-		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the model in the -task file has %d "+
-			"parameters: leave -dim out", o.dim, o.Recipe.Dim())
+		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the task has %d parameters: leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
 	}
 	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],

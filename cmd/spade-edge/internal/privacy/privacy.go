@@ -50,8 +50,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate or the evidence in this `file`")
-	c.StringVar(&o.page, "report", "", "with -verify: explain the verified certificate on one page, for example for an ethics board, "+
-		"in this HTML `file`")
+	c.StringVar(&o.page, "report", "", "with -verify: explain the certificate, for example to an ethics board, in this HTML `file`")
 	c.BoolVar(&o.force, "force", false, "with -report: overwrite an existing file")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have; with -ledger: the fleet whose settings say how many rounds are left")

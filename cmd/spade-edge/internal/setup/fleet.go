@@ -83,9 +83,8 @@ func (p *Problem) features() (columns, uneven bool) {
 
 func (o *Options) sharingConflicts(f *cli.Faults) {
 	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
-		f.When(o.Given[name] && !o.Given["colluders"],
-			"-%s needs -colluders: neighbors share noise only if -colluders sets the number of colluding members "+
-				"that -epsilon protects against", name)
+		f.When(o.Given[name] && !o.Given["colluders"], "-%s needs -colluders, the number of colluding members that -epsilon protects "+
+			"against: only then do neighbors share noise", name)
 	}
 	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
 		"-colluders needs either -epsilon, or both -sigma and -pair-sigma")

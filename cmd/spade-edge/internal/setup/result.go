@@ -286,9 +286,8 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		if p.Partners > 0 {
 			with = fmt.Sprintf("each of %d other members", p.Partners)
 		}
-		t.Row("", "noise %.4g of its own and %.4g shared with %s, on %s %.4g, in each of %d releases: as good as "+
-			"%.4g against %s, and %.4g against %s", p.Sigma, p.PairSigma, with, what, p.Clip, releases, p.EffectiveSigma,
-			p.Adversary, p.Sigma, dpmech.AllOthers)
+		t.Row("", "noise %.4g of its own and %.4g shared with %s, on %s %.4g, in each of %d releases: as good as %.4g against %s, and "+
+			"%.4g against %s", p.Sigma, p.PairSigma, with, what, p.Clip, releases, p.EffectiveSigma, p.Adversary, p.Sigma, dpmech.AllOthers)
 	}
 	t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
 }
