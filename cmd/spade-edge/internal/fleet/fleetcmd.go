@@ -54,7 +54,7 @@ type fleetEdit struct {
 	r FleetResult
 }
 
-// FleetResult describes a change to a fleet. The fleet command prints it as text or, with -json, as JSON.
+// FleetResult describes a change to a fleet, printed as text or, with -json, as JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
 	Fleet   string       `json:"fleet"`
@@ -214,8 +214,7 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet schedules the fleet file at path for writing, with the given text. If the fleet's initial model is in a
-// file, setFleet also schedules this file, next to the fleet file.
+// setFleet schedules the fleet file at path for writing and, next to it, the file of the initial model, if any.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
@@ -230,8 +229,7 @@ func (e *fleetEdit) note(format string, args ...any) {
 	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// reload adds a note for the user: it lists the members that need the fleet file with the new keys or addresses of the
-// named member.
+// reload adds a note with the members that need the fleet file with the new keys or addresses of the named member.
 func (e *fleetEdit) reload(name string) {
 	var all []string
 	for _, p := range e.file.Peers(name) {

@@ -148,8 +148,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	return nil
 }
 
-// reshare adapts the number of noise partners to the changed graph and recomputes the effective sigma for pairwise
-// noise.
+// reshare adapts the number of noise partners and the effective sigma of pairwise noise to the changed graph.
 func (e *fleetEdit) reshare() error {
 	p := &e.file.Fleet.Privacy
 	if p.PairSigma == 0 {
@@ -267,8 +266,7 @@ func (e *fleetEdit) rotate() error {
 	return nil
 }
 
-// switchKey changes the key in a node file. If the key file exists on this machine, its key must be one of the keys in
-// want.
+// switchKey changes the key in a node file. A key file that exists on this machine must have one of the keys in want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
 		return cli.Usage("-file %s cannot be used: the fleet file's folder has no node file for %q; on that "+
@@ -313,8 +311,7 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten changes the listen address of a node to match its new address, if the listen address matched its old
-// address.
+// relisten changes the listen address of a node to match its new address, if it matched the old address.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil

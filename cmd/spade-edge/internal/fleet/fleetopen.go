@@ -95,8 +95,7 @@ func (e *fleetEdit) openNode(name string) error {
 	return nil
 }
 
-// mostFile is the maximum size, in bytes, of a file that this command replaces. The largest such file holds an initial
-// model.
+// mostFile is the maximum size, in bytes, of a file that this command replaces: a file with an initial model.
 const mostFile = 4*wire.MaxDim + fleetfile.MaxFile
 
 func readNodeText(path string) (*nodeText, error) {
@@ -196,8 +195,7 @@ var notSlug = regexp.MustCompile(`[^0-9A-Za-z._]`)
 // slug returns a run's id as a part of file names.
 func slug(run string) string { return notSlug.ReplaceAllString(run, "-") }
 
-// plan schedules a file for writing. It skips the file if its content is unchanged, and keeps the mode of an existing
-// file.
+// plan schedules a file for writing unless its content is unchanged. An existing file keeps its mode.
 func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	one := fileChange{File: path, New: true, Bytes: len(content), path: path, content: content, mode: mode}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -251,8 +249,7 @@ func (e *fleetEdit) write() error {
 	return nil
 }
 
-// SetField sets a string field of the JSON object in text and keeps all other bytes. If the field is missing, SetField
-// appends it to the object.
+// SetField sets a string field of the JSON object in text, or appends a missing field. It keeps all other bytes.
 func SetField(text []byte, key, value string) ([]byte, error) {
 	to, err := json.Marshal(value)
 	if err != nil {
@@ -279,9 +276,8 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges compares two texts line by line. gone has the lines that occur in the old text but not in the new one;
-// new has the lines that occur in the new text but not in the old one. LineChanges removes trailing commas, and ignores
-// lines that consist of brackets.
+// LineChanges returns the lines that only the old text has (gone) and the lines that only the new text has (new). It
+// removes trailing commas, and ignores lines that consist of brackets.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

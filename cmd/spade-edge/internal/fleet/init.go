@@ -133,8 +133,7 @@ func (o *initOptions) builtin() bool {
 	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }
 
-// check determines the members and their addresses. Without reading data, it finds as many errors as possible and
-// reports all of them at once.
+// check determines the members and their addresses, and reports all errors that it can find without reading data.
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])

@@ -188,8 +188,7 @@ func (o *initOptions) oracle(number int) map[string]any {
 	return map[string]any{"builtin": b}
 }
 
-// listenAt returns the listen address for a node at the given address: on loopback for a loopback address, otherwise on
-// all interfaces.
+// listenAt returns where a node at an address listens: on loopback for a loopback address, else on all interfaces.
 func listenAt(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

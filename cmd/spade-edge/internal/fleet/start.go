@@ -19,8 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// begin sets a fleet's initial model as x0 specifies: x0 is either a file name or normal:S. note receives remarks for
-// the user.
+// begin sets a fleet's initial model as x0, a file name or normal:S, specifies. note receives remarks for the user.
 func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err error) {
 	var x []float32
 	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {
@@ -85,8 +84,7 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 	return m.Weights, nil
 }
 
-// readAdapter returns the adapter that -adapter describes, for a model with the given number of parameters. The
-// adapter's base is not set yet; see adapt.
+// readAdapter returns the adapter of -adapter for a model with the given number of parameters; adapt adds its base.
 func (o *initOptions) readAdapter(of int) (*adapter.Spec, error) {
 	form, path, _ := strings.Cut(o.adapter, ":")
 	if form != adapter.Coords && form != adapter.Basis {

@@ -102,8 +102,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	return f.Usage()
 }
 
-// Plan has the number of rounds, the noise and the privacy cost of a planned run. The privacy command prints it as text
-// or, with -json, as JSON.
+// Plan has the rounds, the noise and the privacy cost of a planned run, printed as text or, with -json, as JSON.
 type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`
@@ -182,8 +181,7 @@ func (o *privacyOptions) showLedger() error {
 	return o.Print(r, func(t cli.Table) { r.write(t, o.ledger) })
 }
 
-// LifetimeLeft has the contents of a ledger and its remaining budget. The privacy command prints it as text or, with
-// -json, as JSON.
+// LifetimeLeft has the contents of a ledger and its remaining budget, printed as text or, with -json, as JSON.
 type LifetimeLeft struct {
 	*dpmech.Lifetime
 	Left *ledgerLeft `json:"left"`

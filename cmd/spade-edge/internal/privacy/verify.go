@@ -89,8 +89,7 @@ func right(path string, err error) error {
 	return fmt.Errorf("%s is not valid:\n%w", path, err)
 }
 
-// audit checks the certificate against the fleet file and its keys. It also checks the certificate against ledger,
-// unless ledger is nil.
+// audit checks the certificate against the fleet file and its keys and, unless ledger is nil, against the ledger.
 func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {

@@ -278,8 +278,7 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// CheckSettings reports flags whose values are out of range. It also rejects 0 for settings where 0 would mean that the
-// setting is unset.
+// CheckSettings reports flags whose values are out of range, or 0 if 0 would mean that the setting is unset.
 func (o *Options) CheckSettings(f *cli.Faults) {
 	for _, s := range settings.All() {
 		if !o.Given[s.Flag] {

@@ -84,8 +84,7 @@ func KeyBytes(members int) int64 {
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
-// Multiply computes the fields of r that are products of other fields. queries is the number of queries per client and
-// round.
+// Multiply computes the fields of r that are products of other fields. queries is for one client and round.
 func (r *Report) Multiply(queries int64) error {
 	asked := float64(queries) * float64(r.Rounds)
 	releases := float64(r.Rounds)*float64(1+r.Mixing) + float64(r.Cooldown)

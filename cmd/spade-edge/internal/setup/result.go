@@ -122,8 +122,7 @@ func (p *Problem) Privacy(conditional []string) *Privacy {
 	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
 }
 
-// NewPrivacy returns the privacy cost of releases; spent is their total privacy loss. levels is the result of
-// [sdk.Fleet.Levels].
+// NewPrivacy returns the privacy cost of releases whose total is spent. levels is the result of [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
@@ -191,8 +190,7 @@ func (r *Result) Scores() *Accuracies {
 	return r.Accuracies
 }
 
-// Words returns the names that the output uses for the score, the worst score, and the model that always predicts the
-// same value.
+// Words returns the names for the score, the worst score, and the model that always predicts the same value.
 func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
 		return "RMSE", "highest", "the mean of the test data"
@@ -200,8 +198,7 @@ func (r *Result) Words() (score, worst, constant string) {
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText formats a score: an accuracy in percent with the given number of decimals, or an RMSE with four significant
-// digits.
+// ScoreText formats an accuracy, in percent with the given number of decimals, or an RMSE.
 func (r *Result) ScoreText(score float64, digits int) string {
 	if r.Regression != nil {
 		return fmt.Sprintf("%.4g", score)
