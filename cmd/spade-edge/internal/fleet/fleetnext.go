@@ -174,17 +174,8 @@ func (e *fleetEdit) take() error {
 		e.note("the hash is unchanged, so the run continues: a running node reads the file again after kill -HUP or systemctl reload")
 		return nil
 	}
-	begun, err := e.begun(n)
-	if err != nil {
+	if err := e.leave(n); err != nil {
 		return err
-	}
-	if begun && file.Fleet.Run == e.ran {
-		return cli.Usage("%s describes a different fleet, but this node has already begun run %q: %w", e.newFleet, e.ran, errSettled)
-	}
-	if e.ran != "" && file.Fleet.Run != e.ran {
-		if err := e.moveState(n); err != nil {
-			return err
-		}
 	}
 	e.note("spade-edge check %s reports whether anything is missing", n.path)
 	return nil

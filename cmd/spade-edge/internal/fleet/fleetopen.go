@@ -117,30 +117,32 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle prepares a change of the fleet's hash, which must not change during a run. It fails if a node is running or,
-// unless -end is given, has not completed its run. It gives the next run the ID given with -run. If this ID is new,
-// each node whose file is on this machine gets a new state folder.
+// settle prepares a change of the fleet's hash, which must not change during a run: it gives the next run the ID given
+// with -run.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing, want the id of the next run: %w", errSettled)
 	}
-	f := e.file.Fleet
+	e.file.Fleet.Run = e.run
 	for _, n := range e.nodes {
-		begun, err := e.begun(n)
-		if err != nil {
+		if err := e.leave(n); err != nil {
 			return err
 		}
-		if begun && e.run == e.ran {
-			return cli.Usage("-run %q has already begun: node %q has made a release in this run; %w", e.run, n.node.Name, errSettled)
-		}
 	}
-	if f.Run = e.run; f.Run == e.ran {
-		return nil
-	}
-	for _, n := range e.nodes {
-		if err := e.moveState(n); err != nil {
-			return err
-		}
+	return nil
+}
+
+// leave prepares a node for the changed fleet. If the ID of its run is new, the node gets a new state folder; otherwise
+// the node must not have made a release in this run.
+func (e *fleetEdit) leave(n *nodeText) error {
+	begun, err := e.begun(n)
+	switch {
+	case err != nil || e.ran == "": // a new device has no run
+		return err
+	case e.file.Fleet.Run != e.ran:
+		return e.moveState(n)
+	case begun:
+		return cli.Usage("run %q has already begun: node %q has made a release in it; %w", e.ran, n.node.Name, errSettled)
 	}
 	return nil
 }

@@ -67,15 +67,13 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 		return nil, cli.Usage("%s %s is a personal model, fitted without noise on a site's own records, and would "+
 			"reveal them: use a model that was exported without -personal", flag, path)
 	}
-	if m.Task != nil && f.Task != nil { // without both tasks, nothing says what the parameters mean
-		own, err := builtin.Task(f)
-		if err != nil {
-			return nil, err
-		}
-		if !reflect.DeepEqual(m.Task, own) {
-			return nil, cli.Usage("%s %s: the model's task differs from the fleet's task in columns, classes or "+
-				"preprocessing, so the model's parameters have a different meaning", flag, path)
-		}
+	own, err := builtin.Task(f)
+	if err != nil {
+		return nil, err
+	}
+	if m.Task != nil && own != nil && !reflect.DeepEqual(m.Task, own) { // without both tasks, nothing says what the parameters mean
+		return nil, cli.Usage("%s %s: the model's task differs from the fleet's task in columns, classes or preprocessing, so the model's "+
+			"parameters have a different meaning", flag, path)
 	}
 	note("the start is release %d of %d of run %q by %q", m.Round, m.Rounds, m.Run, m.Member)
 	if m.NonPrivate && !f.Privacy.NonPrivate {

@@ -17,7 +17,7 @@ import (
 // model's parameters. If Options.Adapter is set, p.X0 is the model to which the adapter applies.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
-	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
+	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names, Wire: o.Asked.Wire}
 	if o.Adapter != nil {
 		var err error
 		if f.Adapter, err = o.Adapter(dim); err != nil {
@@ -55,7 +55,6 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 			f.Records = append(f.Records, samples/max(1, f.Privacy.Places))
 		}
 	}
-	f.Wire = o.Asked.Wire
 	p.Fleet = f
 	if o.HiddenLayer() {
 		p.Choose("hidden", o.ModelSpec().Hidden)
