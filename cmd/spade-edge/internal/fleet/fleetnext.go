@@ -55,11 +55,7 @@ func (e *fleetEdit) next() error {
 // start reads the initial model and notes its origin for the user.
 func (e *fleetEdit) start() (x []float32, err error) {
 	f := e.file.Fleet
-	info, err := os.Stat(e.from)
-	if err != nil {
-		return nil, cli.AsUsageError(err)
-	}
-	if info.IsDir() {
+	if info, err := os.Stat(e.from); err == nil && info.IsDir() {
 		kept, err := state.ReadSnapshot(e.from)
 		if err != nil {
 			return nil, err
@@ -99,8 +95,8 @@ func (e *fleetEdit) afford() error {
 	if target < leastEpsilon {
 		return cli.Usage("-epsilon is missing: the previous run's cost is epsilon 0, so the budget cannot be derived from it")
 	}
-	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
-		e.epsilon > 0 || e.rounds > 0 {
+	fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target
+	if !fits || e.epsilon > 0 || e.rounds > 0 {
 		if err := e.suggest(target); err != nil {
 			return err
 		}
@@ -163,11 +159,7 @@ func (e *fleetEdit) take() error {
 			return err
 		}
 	}
-	key, err := fleetfile.ReadKey(n.node.Key)
-	if err == nil {
-		err = n.node.CheckIdentity(file, key)
-	}
-	if err != nil {
+	if _, err := fleetfile.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {

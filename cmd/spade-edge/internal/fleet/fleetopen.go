@@ -39,10 +39,10 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
 	}
-	if e.dir, err = filepath.Abs(filepath.Dir(path)); err != nil {
-		return err
+	if e.dir, err = filepath.Abs(filepath.Dir(path)); err == nil {
+		e.dir, err = filepath.EvalSymlinks(e.dir)
 	}
-	if e.dir, err = filepath.EvalSymlinks(e.dir); err != nil {
+	if err != nil {
 		return cli.AsUsageError(err)
 	}
 	e.path = path
