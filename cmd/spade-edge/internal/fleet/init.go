@@ -261,13 +261,11 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	if err == nil && o.Recipe != nil {
 		p.Fleet.Task, err = builtin.MarshalTask(o.Recipe)
 	}
+	if err == nil && o.x0 != "" {
+		err = begin(p.Fleet, o.x0, o.note)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if o.x0 != "" {
-		if err := begin(p.Fleet, o.x0, o.note); err != nil {
-			return nil, err
-		}
 	}
 	if p.Fleet.Adapter != nil {
 		o.adapt(p)

@@ -217,13 +217,12 @@ const sampled = 100_000
 
 var blank [signed.MaxDigests]byte
 
-// besides returns placeholders for the parts of a frame that do not depend on the dimension: own has the length of the
-// signed fields, and digests has the length of the digests of other members' releases.
-func besides(kind admm.Kind, members int) (own, digests []byte) {
-	if kind == admm.Release {
-		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
+// digestsSize returns the length, in bytes, of the digests of other members' releases in a message.
+func digestsSize(kind admm.Kind, members int) int {
+	if kind != admm.Release {
+		return 0
 	}
-	return blank[:signed.Size], digests
+	return int(math.Ceil(trust.Digests(members))) * trust.DigestSize
 }
 
 // Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. It fills the
@@ -240,7 +239,7 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 		if msg.Kind == admm.Done {
 			sent.Signed.Proof, sent.Signed.Countersign = blank[:signed.Size], blank[:ed25519.SignatureSize]
 		} else {
-			sent.Signed.Own, sent.Signed.Digests = besides(msg.Kind, members)
+			sent.Signed.Own, sent.Signed.Digests = blank[:signed.Size], blank[:digestsSize(msg.Kind, members)]
 		}
 		frame, err = codec.Append(frame[:0], &sent)
 		return len(frame), err
@@ -258,9 +257,8 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err
 		encoded, e := meter(&msg)
 		err = cmp.Or(err, e)
 		n := float64(encoded)
-		if msg.Kind != admm.Done && f.Dim > d {
-			own, digests := besides(msg.Kind, len(f.Members))
-			fixed := float64(len(own) + len(digests))
+		if msg.Kind != admm.Done {
+			fixed := float64(signed.Size + digestsSize(msg.Kind, len(f.Members)))
 			n = fixed + (n-fixed)*float64(f.Dim)/float64(d)
 		}
 		return int64(math.Ceil(n))
