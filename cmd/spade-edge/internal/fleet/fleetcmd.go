@@ -92,10 +92,7 @@ var errSettled = errors.New("members, edges and settings are part of the fleet's
 func Edit(_ context.Context, c *cli.Cmdline) error {
 	e := &fleetEdit{Cmdline: c}
 	e.register()
-	i := -1
-	if len(c.Argv) > 0 {
-		i = slices.IndexFunc(fleetActions, func(a fleetAction) bool { return a.name == c.Argv[0] })
-	}
+	i := slices.IndexFunc(fleetActions, func(a fleetAction) bool { return len(c.Argv) > 0 && a.name == c.Argv[0] })
 	if i < 0 {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err

@@ -158,16 +158,15 @@ func (o *initOptions) check() error {
 			o.runID = filepath.Base(abs)
 		}
 	}
-	own := o.builtin() && !o.deal
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"], "-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
 		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the task has %d parameters: leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
 	}
-	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
+	f.When(o.Recipe == nil && !o.deal && !o.Given["dim"],
 		"-dim is missing: init cannot count the model's parameters without the nodes' data")
-	f.When(own && o.Recipe == nil && o.Model.Name == task.PerceptronModel,
+	f.When(o.Recipe == nil && !o.deal && o.builtin() && o.Model.Name == task.PerceptronModel,
 		"-model perceptron on each node's own data needs -task: all nodes must start from the same parameters")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0 (no early end) or 1..%d",
@@ -195,14 +194,11 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 		"-hosts, -port, -nats and -mqtt cannot be combined")
 	switch hosts := setup.List(o.hosts); {
 	case o.Given["hosts"]:
-		if len(hosts) != len(o.Names) {
-			f.Add("-hosts: the number of addresses is %d, want %d (one for each node)", len(hosts), len(o.Names))
-			return
-		}
-		for i, host := range hosts {
+		f.When(len(hosts) != len(o.Names), "-hosts: the number of addresses is %d, want %d (one for each node)", len(hosts), len(o.Names))
+		for i := range min(len(hosts), len(o.Names)) {
 			f.When(o.members[i].Addresses != nil, "-hosts: %q already has an address in %s", o.Names[i], o.membersFile)
 			var err error
-			o.members[i].Addresses, err = memberAddresses("-hosts", host)
+			o.members[i].Addresses, err = memberAddresses("-hosts", hosts[i])
 			f.When(err != nil, "%w", err)
 		}
 	case o.broker != "":
@@ -216,10 +212,8 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some), "no member in %s has an address: use the lines that keygen "+
 			"-address prints, or set -hosts, -nats or -mqtt", o.membersFile)
 	default:
-		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
-			f.Add("-port is %d, so the ports of the %d nodes are not all in 1..65535", o.port, len(o.Names))
-			return
-		}
+		last := o.port + len(o.Names) - 1
+		f.When(o.port < 1 || last > 65535, "-port is %d, so the ports of the %d nodes are not all in 1..65535", o.port, len(o.Names))
 		for i := range o.members {
 			o.members[i].Addresses = []string{fmt.Sprintf("wss://127.0.0.1:%d/", o.port+i)}
 		}

@@ -115,10 +115,8 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		// Round up, so that the guarantee covers at least the requested fraction.
 		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf
 	}
-	if o.Collude != 0 {
-		p.Choose("colluders", pr.Colluders)
-		known.Privacy.Colluders = pr.Colluders
-	}
+	p.Choose("colluders", pr.Colluders)
+	known.Privacy.Colluders = pr.Colluders
 	lonely := loneliest(noise)
 	if n := len(noise.Neighbors(lonely)); n <= pr.Colluders+pr.Absent {
 		flags := fmt.Sprintf("-colluders %d", pr.Colluders)
