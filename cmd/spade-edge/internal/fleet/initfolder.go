@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // InitResult is the result of the init command, printed as text or, with -json, as JSON.
@@ -190,15 +190,12 @@ func (o *initOptions) oracle(number int) map[string]any {
 
 // listenAt returns where a node at an address listens: on loopback for a loopback address, else on all interfaces.
 func listenAt(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
+	host, hostPort, err := transport.ParseAddress(address)
+	if err == nil && host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		_, port, _ := net.SplitHostPort(hostPort)
+		return ":" + port
 	}
-	host := u.Hostname()
-	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
-		host = ""
-	}
-	return net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
+	return hostPort // "" for an address that no neighbor can dial
 }
 
 func (r *InitResult) write(t cli.Table, o *initOptions) {

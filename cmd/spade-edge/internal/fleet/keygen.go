@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"unicode/utf8"
 
@@ -82,16 +81,11 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 func memberAddresses(flag, list string) (out []string, err error) {
 	var f cli.Faults
 	for _, s := range setup.List(list) {
-		if !strings.Contains(s, "://") {
-			host, _, err := net.SplitHostPort(s)
-			if err != nil || host == "" {
-				f.Add("%s: %q, want host:port or wss://host:port/path", flag, s)
-				continue
-			}
-			s = "wss://" + s + "/"
-		}
 		_, _, err := transport.ParseAddress(s)
 		f.When(err != nil, "%s: %w", flag, err)
+		if !strings.Contains(s, "://") {
+			s = "wss://" + s + "/"
+		}
 		out = append(out, s)
 	}
 	return out, errors.Join(f...)
