@@ -42,11 +42,8 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	var f cli.Faults
 	o.Conflicts(&f)
 	f = append(f, setup.WithFlags(spec.Validate()))
-	if *fittedOn == "" {
-		f.Add("-fitted-on is missing: describe the public data in a few words")
-	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
-		f.Add("-fitted-on: %w", err)
-	}
+	err := task.CheckFittedOn(*fittedOn)
+	f.When(err != nil, "-fitted-on: %w", err)
 	if err := f.Usage(); err != nil {
 		return err
 	}
@@ -70,9 +67,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		r.ToldOf = recipe.Missing.Columns
 	}
 	if *file == "" {
-		if _, err := c.Out.Write(text); err != nil {
-			return err
-		}
+		fmt.Fprintf(c.Out, "%s", text)
 		r.write(cli.Table{Writer: c.Log})
 		return nil
 	}

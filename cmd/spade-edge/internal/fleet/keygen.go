@@ -67,13 +67,11 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
-		if m, err := fleetfile.ParseMember([]byte(line)); err != nil {
-			errs.Add("%s:%d: %.60q is not a line that keygen prints: %w", path, i+1, line, err)
-		} else {
-			members = append(members, m)
-		}
+		m, err := fleetfile.ParseMember([]byte(line))
+		errs.When(err != nil, "%s:%d: %.60q is not a line that keygen prints: %w", path, i+1, line, err)
+		members = append(members, m)
 	}
-	errs.When(len(members)+len(errs) == 0, "%s lists no members, want the lines that keygen prints", path)
+	errs.When(len(members) == 0, "%s lists no members, want the lines that keygen prints", path)
 	return members, errors.Join(errs...)
 }
 
