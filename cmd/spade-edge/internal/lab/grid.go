@@ -1,9 +1,12 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
@@ -30,6 +33,21 @@ type GridCell struct {
 
 // gridEpsilons are the default epsilons of a grid, used if -epsilon is not given.
 var gridEpsilons = []float64{0.5, 1, 2, 4, 8}
+
+func (o *PlanOptions) readGrid(text string) error {
+	o.grid = nil
+	for _, part := range setup.List(text) {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return fmt.Errorf("%q is not a number of members: want numbers separated by commas, such as 10,20", part)
+		}
+		o.grid = append(o.grid, n)
+	}
+	if len(o.grid) == 0 {
+		return errors.New("want at least one number of members")
+	}
+	return nil
+}
 
 // checkGrid reports flags that cannot be combined with -grid, because a grid itself varies or fixes their values.
 func (o *PlanOptions) checkGrid(f *cli.Faults) {

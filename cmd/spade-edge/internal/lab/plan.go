@@ -66,10 +66,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	c.Int64Var(&o.Queries, "queries", 0, "queries that a client makes in all rounds (instead of -rounds)")
 	c.Func("grid", "forecast runs with these numbers of `members` (such as 4,10,31), both units and several epsilons "+
-		"(-epsilon, default 0.5,1,2,4,8), on the complete graph unless -graph is given", func(text string) (err error) {
-		o.grid, err = setup.Numbers(text)
-		return err
-	})
+		"(-epsilon, default 0.5,1,2,4,8), on the complete graph unless -graph is given", o.readGrid)
 	if err := o.ParseArgs(); err != nil {
 		return err
 	}
