@@ -6,19 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // perRecord changes the fleet of clinics to record-level privacy, with preprocessing from the fleet file.
 func perRecord(f *sdk.Fleet) {
-	text, _, err := fleet.FitRecipe(task.Spec{Source: "synthetic:clinical", Seed: 5}, task.ModelSpec{Name: task.SoftmaxModel}, "a test")
+	recipe, err := task.Fit(task.Spec{Source: "synthetic:clinical", Seed: 5}, task.ModelSpec{Name: task.SoftmaxModel}, "a test")
+	if err == nil {
+		f.Task, err = builtin.MarshalTask(recipe)
+	}
 	if err != nil {
 		panic(err)
 	}
-	f.Task = text
 	f.Records = slices.Repeat([]int{3200 / len(f.Members)}, len(f.Members))
 	f.Privacy.Unit, f.Privacy.Clip = sdk.UnitRecord, 0.002
 	f.Method.Batch, f.Method.Estimator, f.Method.Directions = 0, sdk.EstimatorTracking, zoest.Walsh

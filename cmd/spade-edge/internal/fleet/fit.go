@@ -33,8 +33,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	o.RegisterModel(c)
 	c.Uint64Var(&o.Asked.Method.Seed, "seed", 1, "seed of the data split and of generated data")
 	c.JSONFlag("")
-	fittedOn := c.String("fitted-on", "", "what the public data is, in a few `words`, for the certificate of every "+
-		"member")
+	fittedOn := c.String("fitted-on", "", "what the public data is, in a few `words`, for the certificate of every member")
 	file := c.String("out", "", "write the task to this `file` (default standard output)")
 	if err := c.ParseArgs(); err != nil {
 		return err
@@ -43,18 +42,19 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	var f cli.Faults
 	o.Conflicts(&f)
 	f = append(f, setup.WithFlags(spec.Validate()))
-	if *fittedOn == "" {
-		f.Add("-fitted-on is missing: describe the public data in a few words")
-	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
-		f.Add("-fitted-on: %w", err)
-	}
+	err := task.CheckFittedOn(*fittedOn)
+	f.When(err != nil, "-fitted-on: %w", err)
 	if err := f.Usage(); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(*file); *file != "" && !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("%s already exists: give the name of a new file", *file), err)
 	}
-	text, recipe, err := FitRecipe(spec, o.ModelSpec(), *fittedOn)
+	recipe, err := task.Fit(spec, o.ModelSpec(), *fittedOn)
+	if err != nil {
+		return setup.WithFlags(err)
+	}
+	text, err := builtin.MarshalTask(recipe)
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		r.ToldOf = recipe.Missing.Columns
 	}
 	if *file == "" {
-		if _, err := c.Out.Write(text); err != nil {
-			return err
-		}
+		fmt.Fprintf(c.Out, "%s", text)
 		r.write(cli.Table{Writer: c.Log})
 		return nil
 	}
@@ -77,16 +75,6 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	return c.Print(r, r.write)
-}
-
-// FitRecipe fits preprocessing to the data of spec, which must be public; fittedOn names this data. It returns the
-// recipe and its JSON text, which is the value for the field Task of an sdk.Fleet.
-func FitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
-	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
-		return nil, nil, setup.WithFlags(err)
-	}
-	text, err = builtin.MarshalTask(recipe)
-	return text, recipe, err
 }
 
 func (r Fitted) write(t cli.Table) {

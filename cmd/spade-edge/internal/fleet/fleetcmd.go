@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,8 +26,7 @@ type fleetAction struct {
 
 // fleetActions lists the actions of the fleet command, each with its flags except -dry-run and -json.
 var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"},
-		(*fleetEdit).add},
+	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"}, (*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
 	{"rotate", []string{"line", "name", "file", "at-once", "retire"}, (*fleetEdit).rotate},
 	{"move", []string{"name", "address"}, (*fleetEdit).move},
@@ -50,13 +49,12 @@ type fleetEdit struct {
 	hash      [32]byte
 	ran       string // run id before the change
 	nodes     []*nodeText
-	files     []planned
 	ended     []string // old state folders of the nodes that get a new state folder
 
 	r FleetResult
 }
 
-// FleetResult describes a change to a fleet. The fleet command prints it as text or, with -json, as JSON.
+// FleetResult describes a change to a fleet, printed as text or, with -json, as JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
 	Fleet   string       `json:"fleet"`
@@ -81,6 +79,10 @@ type fileChange struct {
 	Bytes int      `json:"bytes"`
 	Gone  []string `json:"gone_lines,omitempty"` // of a file other than a start vector
 	Lines []string `json:"new_lines,omitempty"`
+
+	path    string // with symbolic links resolved, so that writing does not replace a link
+	content []byte
+	mode    fs.FileMode
 }
 
 var errSettled = errors.New("members, edges and settings are part of the fleet's hash and are fixed during a run; " +
@@ -90,10 +92,7 @@ var errSettled = errors.New("members, edges and settings are part of the fleet's
 func Edit(_ context.Context, c *cli.Cmdline) error {
 	e := &fleetEdit{Cmdline: c}
 	e.register()
-	i := -1
-	if len(c.Argv) > 0 {
-		i = slices.IndexFunc(fleetActions, func(a fleetAction) bool { return a.name == c.Argv[0] })
-	}
+	i := slices.IndexFunc(fleetActions, func(a fleetAction) bool { return len(c.Argv) > 0 && a.name == c.Argv[0] })
 	if i < 0 {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err
@@ -111,19 +110,18 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
 		f.When(!ok, "-%s cannot be combined with \"fleet %s\"", given.Name, action.name)
 	})
-	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey,
-		"from", e.from, "new", e.newFleet)
+	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey, "from", e.from, "new", e.newFleet)
 	if err := f.Usage(); err != nil {
 		return err
 	}
 	e.r = FleetResult{Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Notes: []string{}}
-	if err := e.open(path, action.name == "take"); err != nil {
-		return err
+	if err = e.open(path, action.name == "take"); err == nil {
+		err = action.run(e)
 	}
-	if err := action.run(e); err != nil {
-		return err
+	if err == nil {
+		err = e.finish()
 	}
-	if err := e.finish(); err != nil {
+	if err != nil {
 		return err
 	}
 	return c.Print(e.r, e.print)
@@ -138,13 +136,11 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
 	c.IntVar(&e.records, "records", 0, "add, in a fleet that protects each record: how many records the member has, which is public")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
-	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap "+
-		"to fill in)")
+	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap to fill in)")
 	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file will name it")
 	c.BoolVar(&e.atOnce, "at-once", false, "rotate: refuse the old key at once, for example after a device was lost")
 	c.BoolVar(&e.retire, "retire", false, "rotate: refuse the older of the two keys")
-	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) to start from, as export "+
-		"writes it, or the state folder of a node that has it")
+	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) that export wrote, to start from, or the state folder of a node")
 	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
 	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")
 	c.BoolVar(&e.end, "end", false, "end a run that is not over: its remaining budget stays unspent")
@@ -159,8 +155,14 @@ func (e *fleetEdit) finish() error {
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	hash := f.Hash()
-	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, hex.EncodeToString(hash[:]), hash == e.hash
+	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, fmt.Sprintf("%x", f.Hash()), f.Hash() == e.hash
+	if e.run != "" { // every device needs the files of the next run
+		name, start := filepath.Base(e.path), ""
+		if e.file.X0File != "" {
+			start = " and " + e.file.X0File
+		}
+		e.note("copy %s%s to every device, old or new, and run there: spade-edge fleet take node.json -new %s", name, start, name)
+	}
 	if p := f.Privacy; !p.NonPrivate {
 		figures := f.Total(f.Method.Rounds).Figures()
 		epsilon := p.Accounting.Epsilon(figures[0].Rho, p.Delta)
@@ -178,13 +180,15 @@ func (e *fleetEdit) finish() error {
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
 		}
 	}
+	here, _ := os.Stat(e.path) // fails on a new device
 	for _, n := range e.nodes {
 		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
 			if err := n.node.CheckIdentity(e.file, key); err != nil {
 				return cli.Usage("%s: %w", n.path, err)
 			}
 		}
-		if own := n.node.Fleet; !same(own, e.path) { // a device has its own copy of the fleet file
+		own := n.node.Fleet
+		if info, _ := os.Stat(own); !os.SameFile(info, here) { // a device has its own copy of the fleet file
 			there, err := fleetfile.ReadFile(own, fleetfile.MaxFile, "a fleet file")
 			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
 				if err := e.setFleet(own, text); err != nil {
@@ -207,8 +211,7 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet schedules the fleet file at path for writing, with the given text. If the fleet's initial model is in a
-// file, setFleet also schedules this file, next to the fleet file.
+// setFleet schedules the fleet file at path for writing and, next to it, the file of the initial model, if any.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
@@ -223,16 +226,14 @@ func (e *fleetEdit) note(format string, args ...any) {
 	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// reload adds a note for the user: it lists the members that need the fleet file with the new keys or addresses of the
-// named member.
+// reload adds a note with the members that need the fleet file with the new keys or addresses of the named member.
 func (e *fleetEdit) reload(name string) {
 	var all []string
 	for _, p := range e.file.Peers(name) {
 		all = append(all, p.Name)
 	}
-	e.note("the hash is unchanged, so a run can continue: copy %s to %s and to its neighbors (%s); running "+
-		"nodes read it again after kill -HUP or systemctl reload", filepath.Base(e.path), name,
-		cmp.Or(strings.Join(all, ", "), "none"))
+	e.note("the hash is unchanged, so a run can continue: copy %s to %s and to its neighbors (%s); running nodes read it again after "+
+		"kill -HUP or systemctl reload", filepath.Base(e.path), name, cmp.Or(strings.Join(all, ", "), "none"))
 }
 
 func (e *fleetEdit) print(t cli.Table) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -50,17 +51,14 @@ func (e *fleetEdit) add() error {
 	}
 	f := e.file.Fleet
 	var wrong cli.Faults
-	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: change its key with \"fleet rotate\", or "+
-		"its addresses with \"fleet move\"", m.Name)
+	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: change it with \"fleet rotate\" or \"fleet move\"", m.Name)
 	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
-	wrong.When(each && !e.Given["records"], "-records is missing: the fleet protects each record, so the number of "+
-		"records of %q must be public and fixed", m.Name)
-	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave -records out", e.records)
-	wrong.When(each && e.Given["records"] && e.records < 1, "-records is %d, want at least 1", e.records)
+	wrong.When(each && e.records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q "+
+		"must be public and fixed", e.records, m.Name)
+	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's data set: leave -records out", e.records)
 	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
-	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member",
-		e.as)
+	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member", e.as)
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -84,18 +82,7 @@ func (e *fleetEdit) add() error {
 			return err
 		}
 	}
-	e.note("%s", e.bringAll())
 	return e.reshare()
-}
-
-// bringAll returns the instruction to copy the fleet's files to every device.
-func (e *fleetEdit) bringAll() string {
-	bring := filepath.Base(e.path)
-	if e.file.X0File != "" {
-		bring += " and " + e.file.X0File
-	}
-	return "copy " + bring + " to every device, old or new, and run there: spade-edge fleet take node.json -new " +
-		filepath.Base(e.path)
 }
 
 // connect adds the edges given with -edges to the graph. In this list, "a:b" is an edge between the members a and b,
@@ -117,16 +104,14 @@ func (e *fleetEdit) connect(member string) error {
 	return wrong.Usage()
 }
 
-// pair parses "a:b" as an edge, or the name of a neighbor as an edge to the given member. It tries every colon, because
-// names may contain colons.
+// pair parses "a:b" as an edge, or the name of a neighbor as an edge to the given member. Names may contain colons.
 func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	members := e.file.Fleet.Members
 	if member != "" && text != member && slices.Contains(members, text) {
 		return [2]string{text, member}, true
 	}
-	for i, c := range text {
-		if a, b := text[:i], text[min(i+1, len(text)):]; c == ':' && a != b && slices.Contains(members, a) &&
-			slices.Contains(members, b) {
+	for _, a := range members {
+		if b, begins := strings.CutPrefix(text, a+":"); begins && a != b && slices.Contains(members, b) {
 			return [2]string{a, b}, true
 		}
 	}
@@ -138,20 +123,17 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
 	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
 	if len(e.nodes) > 0 {
-		like := e.nodes[0]
-		form.Fleet = cmp.Or(like.field("fleet"), form.Fleet)
-		if e.as != "" {
-			like = e.node(e.as)
+		var like struct {
+			Fleet     string
+			Transport any
+			Oracle    json.RawMessage
 		}
-		var parts struct{ Transport, Oracle json.RawMessage }
-		if err := json.Unmarshal(like.text, &parts); err != nil {
+		if err := json.Unmarshal(cmp.Or(e.node(e.as), e.nodes[0]).text, &like); err != nil {
 			return err
 		}
-		if parts.Transport != nil {
-			form.Transport = parts.Transport
-		}
+		form.Fleet, form.Transport = like.Fleet, like.Transport
 		if e.as != "" {
-			form.Oracle = parts.Oracle
+			form.Oracle = like.Oracle
 		}
 	}
 	var err error
@@ -166,8 +148,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	return nil
 }
 
-// reshare adapts the number of noise partners to the changed graph and recomputes the effective sigma for pairwise
-// noise.
+// reshare adapts the number of noise partners and the effective sigma of pairwise noise to the changed graph.
 func (e *fleetEdit) reshare() error {
 	p := &e.file.Fleet.Privacy
 	if p.PairSigma == 0 {
@@ -227,7 +208,6 @@ func (e *fleetEdit) remove() error {
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
 	e.note("the files of %q stay, except the secrets of the run: keep its ledger as long as anyone uses its data", e.name)
-	e.note("%s", e.bringAll())
 	return e.reshare()
 }
 
@@ -252,8 +232,7 @@ func (e *fleetEdit) rotate() error {
 	var gone []ed25519.PublicKey
 	switch {
 	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
-		return cli.Usage("-retire needs -name and no other flag; use -retire after the node has started with its new " +
-			"key")
+		return cli.Usage("-retire needs -name and no other flag; use -retire after the node has started with its new key")
 	case e.retire && len(m.Keys) < 2:
 		return cli.Usage("%q has one key, want two: add the new key with \"spade-edge fleet rotate\" first", name)
 	case e.retire:
@@ -261,8 +240,7 @@ func (e *fleetEdit) rotate() error {
 	case e.atOnce:
 		gone, m.Keys = m.Keys, fresh.Keys
 	case len(m.Keys) > 1:
-		return cli.Usage("%q already has two keys, the current one and the next: retire the older key with -retire "+
-			"first, or replace both with -at-once", name)
+		return cli.Usage("%q already has two keys, the current one and the next: first -retire the older, or replace both with -at-once", name)
 	default:
 		m.Keys = slices.Concat(m.Keys, fresh.Keys)
 	}
@@ -270,8 +248,7 @@ func (e *fleetEdit) rotate() error {
 		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // was the next key
 	}))
 	if len(m.Retired) > 8 {
-		return cli.Usage("%q already has 8 retired keys: remove the oldest key from %s; nodes then no longer accept "+
-			"signatures by that key", name, e.path)
+		return cli.Usage("%q already has 8 retired keys: remove the oldest from %s; nodes then refuse its signatures", name, e.path)
 	}
 	if e.newKey != "" {
 		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {
@@ -284,14 +261,12 @@ func (e *fleetEdit) rotate() error {
 	case e.atOnce:
 		e.note("the old key is refused now: %q must use the new one", name)
 	default:
-		e.note("then start %q with its new key, and after that: spade-edge fleet rotate %s -name %q -retire", name,
-			e.dir, name)
+		e.note("then start %q with its new key, and after that: spade-edge fleet rotate %s -name %q -retire", name, e.dir, name)
 	}
 	return nil
 }
 
-// switchKey changes the key in a node file. If the key file exists on this machine, its key must be one of the keys in
-// want.
+// switchKey changes the key in a node file. A key file that exists on this machine must have one of the keys in want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
 		return cli.Usage("-file %s cannot be used: the fleet file's folder has no node file for %q; on that "+
@@ -309,8 +284,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	}
 	own := key.Public().(ed25519.PublicKey)
 	if !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
-		return cli.Usage("-file %s has the key %s, which the fleet file does not list for %q", e.newKey,
-			transport.FormatKey(own), name)
+		return cli.Usage("-file %s has the key %s, which the fleet file does not list for %q", e.newKey, transport.FormatKey(own), name)
 	}
 	return nil
 }
@@ -321,8 +295,7 @@ func (e *fleetEdit) move() error {
 		return err
 	}
 	if !e.Given["address"] {
-		return cli.Usage(`-address is missing: give the address that neighbors dial, or "" if the member only dials ` +
-			`out`)
+		return cli.Usage(`-address is missing: give the address that neighbors dial, or "" if the member only dials out`)
 	}
 	m := &e.file.Members[i]
 	old := m.Addresses
@@ -338,13 +311,12 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten changes the listen address of a node to match its new address, if the listen address matched its old
-// address.
+// relisten changes the listen address of a node to match its new address, if it matched the old address.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil
 	}
-	listen, was := listenAt(addresses[0]), n.field("listen")
+	listen, was := listenAt(addresses[0]), n.node.Listen
 	if was == "" || len(old) > 0 && was == listenAt(old[0]) {
 		if was != listen {
 			e.note("%q listens at %s after its next start", n.node.Name, listen)

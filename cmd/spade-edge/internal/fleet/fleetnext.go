@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"slices"
@@ -20,8 +21,7 @@ func (e *fleetEdit) next() error {
 	}
 	f := e.file.Fleet
 	var wrong cli.Faults
-	wrong.When(e.Given["rounds"] && (e.rounds < 1 || e.rounds > math.MaxInt32), "-rounds is %d, want 1..%d", e.rounds,
-		math.MaxInt32)
+	wrong.When(e.Given["rounds"] && (e.rounds < 1 || e.rounds > math.MaxInt32), "-rounds is %d, want 1..%d", e.rounds, math.MaxInt32)
 	wrong.When(e.Given["epsilon"] && !(e.epsilon >= leastEpsilon && e.epsilon <= 1e6), "-epsilon is %v, want %v..1e6",
 		e.epsilon, leastEpsilon)
 	wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon cannot be given: the fleet is not private")
@@ -49,18 +49,13 @@ func (e *fleetEdit) next() error {
 	if err := plan.Hopeless(f); err != nil {
 		e.note("%v: take fewer rounds, or more members", err)
 	}
-	e.note("%s", e.bringAll())
 	return nil
 }
 
 // start reads the initial model and notes its origin for the user.
 func (e *fleetEdit) start() (x []float32, err error) {
 	f := e.file.Fleet
-	info, err := os.Stat(e.from)
-	if err != nil {
-		return nil, cli.AsUsageError(err)
-	}
-	if info.IsDir() {
+	if info, err := os.Stat(e.from); err == nil && info.IsDir() {
 		kept, err := state.ReadSnapshot(e.from)
 		if err != nil {
 			return nil, err
@@ -95,27 +90,18 @@ func (e *fleetEdit) afford() error {
 		return nil
 	}
 	old := e.old.Fleet
-	target, limited := p.Accounting.Epsilon(old.Total(old.Method.Rounds).Rho, p.Delta), p.EpsilonLimit > 0
-	if limited {
-		target = p.EpsilonLimit
-	}
-	if e.epsilon > 0 {
-		target, limited = e.epsilon, true
-	}
+	limit := cmp.Or(e.epsilon, p.EpsilonLimit) // 0 for none
+	target := cmp.Or(limit, p.Accounting.Epsilon(old.Total(old.Method.Rounds).Rho, p.Delta))
 	if target < leastEpsilon {
-		return cli.Usage("-epsilon is missing: the previous run's cost is epsilon 0, so the budget cannot be derived " +
-			"from it")
+		return cli.Usage("-epsilon is missing: the previous run's cost is epsilon 0, so the budget cannot be derived from it")
 	}
-	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
-		e.epsilon > 0 || e.rounds > 0 {
+	fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target
+	if !fits || e.epsilon > 0 || e.rounds > 0 {
 		if err := e.suggest(target); err != nil {
 			return err
 		}
 	}
-	p.EpsilonLimit = 0
-	if limited {
-		p.EpsilonLimit = target
-	}
+	p.EpsilonLimit = limit
 	if err := setup.CoversAll(f); err != nil {
 		return err
 	}
@@ -173,30 +159,15 @@ func (e *fleetEdit) take() error {
 			return err
 		}
 	}
-	key, err := fleetfile.ReadKey(n.node.Key)
-	if err == nil {
-		err = n.node.CheckIdentity(file, key)
-	}
-	if err != nil {
+	if _, err := fleetfile.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {
-		e.note("the hash is unchanged, so the run continues: a running node reads the file again after kill -HUP or " +
-			"systemctl reload")
+		e.note("the hash is unchanged, so the run continues: a running node reads the file again after kill -HUP or systemctl reload")
 		return nil
 	}
-	begun, err := e.begun(n)
-	if err != nil {
+	if err := e.leave(n); err != nil {
 		return err
-	}
-	if begun && file.Fleet.Run == e.ran {
-		return cli.Usage("%s describes a different fleet, but this node has already begun run %q: %w",
-			e.newFleet, e.ran, errSettled)
-	}
-	if e.ran != "" && file.Fleet.Run != e.ran {
-		if err := e.moveState(n); err != nil {
-			return err
-		}
 	}
 	e.note("spade-edge check %s reports whether anything is missing", n.path)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,25 +33,16 @@ func (n *nodeText) set(key, value string) (err error) {
 	return err
 }
 
-func (n *nodeText) field(key string) string {
-	var all map[string]any
-	if err := json.Unmarshal(n.text, &all); err != nil {
-		return "" // already validated
-	}
-	s, _ := all[key].(string)
-	return s
-}
-
 // open reads the fleet file at path and those node files of its members that are on this machine. If device is true,
 // path is a node file, and open reads only this node file and its fleet file.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
 	}
-	if e.dir, err = filepath.Abs(filepath.Dir(path)); err != nil {
-		return err
+	if e.dir, err = filepath.Abs(filepath.Dir(path)); err == nil {
+		e.dir, err = filepath.EvalSymlinks(e.dir)
 	}
-	if e.dir, err = filepath.EvalSymlinks(e.dir); err != nil {
+	if err != nil {
 		return cli.AsUsageError(err)
 	}
 	e.path = path
@@ -61,12 +53,14 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 		}
 		e.nodes, e.path = []*nodeText{n}, n.node.Fleet
 	}
-	if e.text, err = fleetfile.ReadFile(e.path, fleetfile.MaxFile, "a fleet file"); device && errors.Is(err, fs.ErrNotExist) {
+	e.text, err = fleetfile.ReadFile(e.path, fleetfile.MaxFile, "a fleet file")
+	if device && errors.Is(err, fs.ErrNotExist) {
 		return nil // a new device has no fleet file yet
-	} else if err != nil {
-		return cli.AsUsageError(err)
 	}
-	if e.old, err = fleetfile.Read(e.path); err == nil {
+	if err == nil {
+		e.old, err = fleetfile.Read(e.path)
+	}
+	if err == nil {
 		e.file, err = fleetfile.Read(e.path)
 	}
 	if err != nil {
@@ -101,8 +95,7 @@ func (e *fleetEdit) openNode(name string) error {
 	return nil
 }
 
-// mostFile is the maximum size, in bytes, of a file that this command replaces. The largest such file holds an initial
-// model.
+// mostFile is the maximum size, in bytes, of a file that this command replaces: a file with an initial model.
 const mostFile = 4*wire.MaxDim + fleetfile.MaxFile
 
 func readNodeText(path string) (*nodeText, error) {
@@ -124,31 +117,32 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle prepares a change of the fleet's hash, which must not change during a run. It fails if a node is running or,
-// unless -end is given, has not completed its run. It gives the next run the ID given with -run. If this ID is new,
-// each node whose file is on this machine gets a new state folder.
+// settle prepares a change of the fleet's hash, which must not change during a run: it gives the next run the ID given
+// with -run.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing, want the id of the next run: %w", errSettled)
 	}
-	f := e.file.Fleet
+	e.file.Fleet.Run = e.run
 	for _, n := range e.nodes {
-		begun, err := e.begun(n)
-		if err != nil {
+		if err := e.leave(n); err != nil {
 			return err
 		}
-		if begun && e.run == e.ran {
-			return cli.Usage("-run %q has already begun: node %q has made a release in this run; %w",
-				e.run, n.node.Name, errSettled)
-		}
 	}
-	if f.Run = e.run; f.Run == e.ran {
-		return nil
-	}
-	for _, n := range e.nodes {
-		if err := e.moveState(n); err != nil {
-			return err
-		}
+	return nil
+}
+
+// leave prepares a node for the changed fleet. If the ID of its run is new, the node gets a new state folder; otherwise
+// the node must not have made a release in this run.
+func (e *fleetEdit) leave(n *nodeText) error {
+	begun, err := e.begun(n)
+	switch {
+	case err != nil || e.ran == "": // a new device has no run
+		return err
+	case e.file.Fleet.Run != e.ran:
+		return e.moveState(n)
+	case begun:
+		return cli.Usage("run %q has already begun: node %q has made a release in it; %w", e.ran, n.node.Name, errSettled)
 	}
 	return nil
 }
@@ -161,8 +155,7 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 		return false, err
 	}
 	if used {
-		return false, fmt.Errorf("node %q is running; stop it first with \"spade-edge stop %s\": %w",
-			n.node.Name, n.path, errSettled)
+		return false, fmt.Errorf("node %q is running; stop it first with \"spade-edge stop %s\": %w", n.node.Name, n.path, errSettled)
 	}
 	kept, err := state.ReadSnapshot(n.node.State)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && kept.Fleet != e.hash {
@@ -185,50 +178,34 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 		return nil
 	}
 	e.ended = append(e.ended, n.node.State)
-	old := strings.TrimRight(n.field("state"), `/\`)
-	old = strings.TrimSuffix(old, "-"+slug(e.ran))
+	var form struct{ State string } // as it is in the file: node.State is joined to the folder
+	if err := json.Unmarshal(n.text, &form); err != nil {
+		return err
+	}
+	old := strings.TrimSuffix(strings.TrimRight(form.State, `/\`), "-"+slug(e.ran))
 	if err := n.set("state", old+"-"+slug(e.file.Fleet.Run)); err != nil {
 		return err
 	}
 	if entries, err := os.ReadDir(n.node.State); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cli.AsUsageError(errors.Join(fmt.Errorf("state folder %s is not empty: give the run a new id with -run",
-			n.node.State), err))
+		return cli.AsUsageError(errors.Join(fmt.Errorf("state folder %s is not empty: give the run a new id with -run", n.node.State), err))
 	}
 	return nil
 }
 
-func slug(run string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '_' {
-			return r
-		}
-		return '-'
-	}, run)
-}
+var notSlug = regexp.MustCompile(`[^0-9A-Za-z._]`)
 
-func same(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
-}
+// slug returns a run's id as a part of file names.
+func slug(run string) string { return notSlug.ReplaceAllString(run, "-") }
 
-type planned struct {
-	path    string // with symbolic links resolved, so that writing does not replace a link
-	content []byte
-	mode    fs.FileMode
-}
-
-// plan schedules a file for writing. It skips the file if its content is unchanged, and keeps the mode of an existing
-// file.
+// plan schedules a file for writing unless its content is unchanged. An existing file keeps its mode.
 func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
-	f := planned{path, content, mode}
+	one := fileChange{File: path, New: true, Bytes: len(content), path: path, content: content, mode: mode}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		f.path = real
+		one.path = real
 	}
-	if slices.ContainsFunc(e.files, func(g planned) bool { return g.path == f.path }) {
+	if slices.ContainsFunc(e.r.Files, func(other fileChange) bool { return other.path == one.path }) {
 		return nil
 	}
-	one := fileChange{File: path, New: true, Bytes: len(content)}
 	if rel, err := filepath.Rel(e.dir, path); err == nil {
 		one.File = filepath.ToSlash(rel)
 	}
@@ -238,14 +215,14 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 		if err != nil || bytes.Equal(old, content) {
 			return err
 		}
-		one.New, f.mode = false, info.Mode().Perm()
+		one.New, one.mode = false, info.Mode().Perm()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if filepath.Ext(path) == ".json" {
 		one.Gone, one.Lines = LineChanges(old, content)
 	}
-	e.files, e.r.Files = append(e.files, f), append(e.r.Files, one)
+	e.r.Files = append(e.r.Files, one)
 	return nil
 }
 
@@ -257,7 +234,7 @@ func (e *fleetEdit) write() error {
 			return err
 		}
 	}
-	for _, f := range e.files {
+	for _, f := range e.r.Files {
 		if step := e.Program.FleetStep; step != nil {
 			if err := step(); err != nil {
 				return err
@@ -274,8 +251,7 @@ func (e *fleetEdit) write() error {
 	return nil
 }
 
-// SetField sets a string field of the JSON object in text and keeps all other bytes. If the field is missing, SetField
-// appends it to the object.
+// SetField sets a string field of the JSON object in text, or appends a missing field. It keeps all other bytes.
 func SetField(text []byte, key, value string) ([]byte, error) {
 	to, err := json.Marshal(value)
 	if err != nil {
@@ -302,9 +278,8 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges compares two texts line by line. gone has the lines that occur in the old text but not in the new one;
-// new has the lines that occur in the new text but not in the old one. LineChanges removes trailing commas, and ignores
-// lines that consist of brackets.
+// LineChanges returns the lines that only the old text has (gone) and the lines that only the new text has (new). It
+// removes trailing commas, and ignores lines that consist of brackets.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

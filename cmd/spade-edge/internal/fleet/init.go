@@ -29,7 +29,7 @@ type initOptions struct {
 	dir, runID, nodeNames, membersFile, x0 string
 	n, port, dim, samples, stop            int
 	hosts                                  string
-	broker                                 map[string]string // the broker's addresses by kind; at most one kind
+	broker, brokerAt                       string // kind and address of the broker; empty for websockets
 	stream                                 []string
 	deal                                   bool
 	records                                []int // per node, with -unit record
@@ -39,7 +39,6 @@ type initOptions struct {
 	base    []float32 // of the adapter; nil for zeros
 	basis   []float32 // of the adapter
 	start   []string  // describes for people where the start comes from; nil without -x0
-	task    []byte    // of the fleet file: how members prepare their data (see FitRecipe); nil for none
 }
 
 // Words splits a command line at spaces. An argument in double quotes may contain spaces.
@@ -74,8 +73,6 @@ func Init(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, o) })
 }
 
-var brokers = []string{"nats", "mqtt"}
-
 func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
 	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
@@ -83,10 +80,12 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
 	c.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
 		"separated by commas, in the order of the nodes")
-	o.broker = map[string]string{}
-	for _, kind := range brokers {
+	for _, kind := range []string{"nats", "mqtt"} {
 		c.Func(kind, "nodes meet at the "+strings.ToUpper(kind)+" broker `tls://host:port`, and need no addresses; run them with "+
-			"spade-edge-"+kind, func(address string) error { o.broker[kind] = address; return nil })
+			"spade-edge-"+kind, func(address string) error {
+			o.broker, o.brokerAt = kind, address
+			return nil
+		})
 	}
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	c.IntVar(&o.dim, "dim", 0, "number of the model's parameters, if it does not follow from the data")
@@ -96,14 +95,15 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		"normal:S, drawn from -seed with standard deviation S (default zeros, or what a perceptron needs)")
 	c.IntVar(&o.samples, "samples", 100, "approximate number of samples of a node, m, unless -deal determines it")
 	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, unless -deal "+
-		"determines them; they are public (default -samples for all)", o.readRecords)
-	c.Func("stream", "your `program`, with its arguments, that answers the queries",
-		func(text string) (err error) {
-			o.stream, err = Words(text)
-			return err
-		})
-	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
-		"uses its own part (default true without -members)")
+		"determines them; they are public (default -samples for all)", func(text string) (err error) {
+		o.records, err = setup.Numbers(text)
+		return err
+	})
+	c.Func("stream", "your `program`, with its arguments, that answers the queries", func(text string) (err error) {
+		o.stream, err = Words(text)
+		return err
+	})
+	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each uses its own part (default true without -members)")
 	c.IntVar(&o.stop, "stop", 1, "how many members must ask for an early end of the run, 1..8; 0 forbids it")
 	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model")
 	o.RegisterData(c)
@@ -119,10 +119,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	if o.adapter != "" {
 		o.Adapter = o.readAdapter
 	}
-	if err = o.ReadTask(*taskFile); err == nil && o.Recipe != nil {
-		o.task, err = builtin.MarshalTask(o.Recipe)
-	}
-	if err == nil && o.membersFile != "" {
+	if err = o.ReadTask(*taskFile); err == nil && o.membersFile != "" {
 		o.members, err = readMembers(o.membersFile)
 	}
 	if err != nil {
@@ -136,14 +133,12 @@ func (o *initOptions) builtin() bool {
 	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }
 
-// check determines the members and their addresses. Without reading data, it finds as many errors as possible and
-// reports all of them at once.
+// check determines the members and their addresses, and reports all errors that it can find without reading data.
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members each set the fleet's members: give exactly one of these flags, not %d", n)
-	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one "+
-		"of them")
+	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	names := setup.List(o.nodeNames)
 	for i := range min(o.n, 1000) {
@@ -163,21 +158,17 @@ func (o *initOptions) check() error {
 			o.runID = filepath.Base(abs)
 		}
 	}
-	own := o.builtin() && !o.deal
 	f.When(o.deal && !o.builtin(), "-deal needs -data")
 	if o.Recipe != nil {
-		f.When(o.deal || !o.Given["data"],
-			"-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
-		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the model in the -task file has %d "+
-			"parameters: leave -dim out", o.dim, o.Recipe.Dim())
+		f.When(o.deal || !o.Given["data"], "-task needs -data without -deal: with -deal, preprocessing is fitted on the common data")
+		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but the task has %d parameters: leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
 	}
-	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
+	f.When(o.Recipe == nil && !o.deal && !o.Given["dim"],
 		"-dim is missing: init cannot count the model's parameters without the nodes' data")
-	f.When(own && o.Recipe == nil && o.Model.Name == task.PerceptronModel,
+	f.When(o.Recipe == nil && !o.deal && o.builtin() && o.Model.Name == task.PerceptronModel,
 		"-model perceptron on each node's own data needs -task: all nodes must start from the same parameters")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	f.When(o.Given["samples"] && o.deal, "-samples cannot be combined with -deal, which counts the samples")
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0 (no early end) or 1..%d",
 		o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
@@ -203,38 +194,26 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 		"-hosts, -port, -nats and -mqtt cannot be combined")
 	switch hosts := setup.List(o.hosts); {
 	case o.Given["hosts"]:
-		if len(hosts) != len(o.Names) {
-			f.Add("-hosts: the number of addresses is %d, want %d (one for each node)", len(hosts), len(o.Names))
-			return
-		}
-		for i, host := range hosts {
+		f.When(len(hosts) != len(o.Names), "-hosts: the number of addresses is %d, want %d (one for each node)", len(hosts), len(o.Names))
+		for i := range min(len(hosts), len(o.Names)) {
 			f.When(o.members[i].Addresses != nil, "-hosts: %q already has an address in %s", o.Names[i], o.membersFile)
 			var err error
-			if o.members[i].Addresses, err = memberAddresses("-hosts", host); err != nil {
-				f.Add("%w", err)
-			}
+			o.members[i].Addresses, err = memberAddresses("-hosts", hosts[i])
+			f.When(err != nil, "%w", err)
 		}
-	case len(o.broker) > 0:
-		for _, kind := range brokers {
-			if address, given := o.broker[kind]; given {
-				if err := broker.Check(kind, address); err != nil {
-					f.Add("-%s %w", kind, err)
-				}
-			}
-		}
+	case o.broker != "":
+		err := broker.Check(o.broker, o.brokerAt)
+		f.When(err != nil, "-%s %w", o.broker, err)
 		for i := range o.members {
 			o.members[i].Addresses = nil // nodes dial only the broker
 		}
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
-		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
-			"no member in %s has an address: use the lines that keygen -address prints, or set -hosts, -nats or -mqtt",
-			o.membersFile)
+		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some), "no member in %s has an address: use the lines that keygen "+
+			"-address prints, or set -hosts, -nats or -mqtt", o.membersFile)
 	default:
-		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
-			f.Add("-port is %d, so the ports of the %d nodes are not all in 1..65535", o.port, len(o.Names))
-			return
-		}
+		last := o.port + len(o.Names) - 1
+		f.When(o.port < 1 || last > 65535, "-port is %d, so the ports of the %d nodes are not all in 1..65535", o.port, len(o.Names))
 		for i := range o.members {
 			o.members[i].Addresses = []string{fmt.Sprintf("wss://127.0.0.1:%d/", o.port+i)}
 		}
@@ -248,21 +227,20 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	var err error
 	if o.deal {
 		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Params() {
-			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out",
-				o.dim, p.Fleet.Params())
+			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out", o.dim, p.Fleet.Params())
 		}
 		if err == nil {
-			o.task, o.Recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
+			o.Recipe, err = p.Recipe("the data of all nodes of this trial together")
 		}
 	} else {
-		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
-		places := max(1, o.Asked.Privacy.Places)
-		for i := range p.Samples { // records of a node; at person level a multiple of the records per person
-			if o.records != nil {
-				p.Samples[i] = o.records[i] * places
-			} else {
-				p.Samples[i] -= p.Samples[i] % places
-			}
+		p = &setup.Problem{Opt: o.Options}
+		places, each := max(1, o.Asked.Privacy.Places), o.records // at person level, each record has several places
+		if each == nil {
+			each = slices.Repeat([]int{o.samples / places}, o.Nodes)
+			p.Choose("samples", o.samples)
+		}
+		for _, records := range each {
+			p.Samples = append(p.Samples, records*places)
 		}
 		if p.Graph, err = o.ParseGraph(); err != nil {
 			return nil, cli.AsUsageError(err)
@@ -272,19 +250,16 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		} else if s := o.DataSpec(); o.builtin() && s.Validate() != nil {
 			return nil, setup.AsUsage(s.Validate())
 		}
-		if o.records == nil {
-			p.Choose("samples", o.samples)
-		}
 		err = p.MakeFleet(o.runID, o.dim)
+	}
+	if err == nil && o.Recipe != nil {
+		p.Fleet.Task, err = builtin.MarshalTask(o.Recipe)
+	}
+	if err == nil && o.x0 != "" {
+		err = begin(p.Fleet, o.x0, o.note)
 	}
 	if err != nil {
 		return nil, err
-	}
-	p.Fleet.Task = o.task
-	if o.x0 != "" {
-		if err := begin(p.Fleet, o.x0, o.note); err != nil {
-			return nil, err
-		}
 	}
 	if p.Fleet.Adapter != nil {
 		o.adapt(p)
@@ -297,45 +272,31 @@ func (o *initOptions) note(format string, args ...any) {
 	o.start = append(o.start, fmt.Sprintf(format, args...))
 }
 
-func (o *initOptions) readRecords(text string) error {
-	o.records = nil
-	for _, part := range setup.List(text) {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 1 {
-			return fmt.Errorf("found %q, want whole numbers of at least 1, separated by commas", part)
-		}
-		o.records = append(o.records, n)
-	}
-	return nil
-}
-
 // checkRecords checks -records and related flags: with -unit record, each node's number of records must be exact.
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
-	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and "+
-		"public")
-	f.When(o.Given["records"] && o.deal, "-records cannot be combined with -deal, which counts the records")
-	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples cannot be combined")
-	f.When(each && o.Given["records"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes",
-		len(o.records), len(o.Names))
-	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-records is missing: with -unit record, "+
-		"each node's number of records is public and fixed; give one number for each node, or -samples if all are "+
-		"the same")
-	places, person := o.Asked.Privacy.Places, ""
-	if o.Recipe != nil {
-		person = o.Recipe.Person
+	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and public")
+	f.When(setup.Count(o.Given["records"], o.Given["samples"], o.deal) > 1,
+		"-records, -samples and -deal (the default without -members) cannot be combined: each sets the numbers of samples")
+	switch {
+	case !each:
+	case o.deal:
+		f.When(o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by labels, the label of one record would "+
+			"affect which other records a node gets", o.Partition)
+		f.When(len(o.Spec.Labels) > 0, "-labels cannot be combined with both -deal and -unit record: leaving out samples changes the "+
+			"number of records, which is public and fixed; use data with only these classes")
+	default:
+		f.When(!o.Given["samples"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes, or -samples "+
+			"if all are the same: with -unit record, the numbers are public and fixed", len(o.records), len(o.Names))
+		f.When(o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted preprocessing on its own records, each record "+
+			"would affect how the others are preprocessed")
+		if places := o.Asked.Privacy.Places; o.Recipe != nil {
+			f.When(places == 0 && o.Recipe.Person != "", "-places is missing: the task identifies persons by the column %q, so give the "+
+				"maximum number of rows per person; this number is public, and further rows are ignored", o.Recipe.Person)
+			f.When(places > 1 && o.Recipe.Person == "", "-places needs a column that identifies the person in each row, but the -task file "+
+				"has none: fit the task with -person COLUMN")
+		}
 	}
-	f.When(each && places == 0 && person != "", "-places is missing: the task identifies persons by the column %q, "+
-		"so give the maximum number of rows per person; this number is public, and further rows are ignored", person)
-	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places needs a column "+
-		"that identifies the person in each row, but the -task file has none: fit the task with -person COLUMN")
-	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by "+
-		"labels, the label of one record would affect which other records a node gets", o.Partition)
-	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with both "+
-		"-deal and -unit record: leaving out samples changes the number of records, which is public and fixed; use "+
-		"data with only these classes")
-	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted "+
-		"preprocessing on its own records, each record would affect how the others are preprocessed")
 }
 
 // weigh rescales the clip and the noise after a change to the mean number of records, because the method divides the

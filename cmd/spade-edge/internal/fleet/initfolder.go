@@ -3,9 +3,8 @@ package fleet
 import (
 	"bytes"
 	"cmp"
-	"encoding/hex"
+	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // InitResult is the result of the init command, printed as text or, with -json, as JSON.
@@ -59,10 +59,10 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if p.Fleet.X0 != nil {
 		file.X0File = "x0.bin"
 	}
-	hash := p.Fleet.Hash()
+	known := p.NewResult(false)
 	r = &InitResult{
-		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: hex.EncodeToString(hash[:]),
-		Dim: p.Fleet.Dim, Start: o.start, Privacy: p.NewResult(false).Privacy, Chosen: p.ChosenValues(), fleet: p.Fleet,
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: fmt.Sprintf("%x", p.Fleet.Hash()), Dim: p.Fleet.Dim,
+		Start: o.start, Privacy: known.Privacy, Chosen: known.Chosen, Forecast: known.Forecast, fleet: p.Fleet,
 	}
 	for i, m := range o.members {
 		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
@@ -85,9 +85,6 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 		if err != nil {
 			return nil, cli.AsUsageError(err)
 		}
-	}
-	if !p.Fleet.Privacy.NonPrivate {
-		r.Forecast = p.Forecast()
 	}
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
@@ -114,8 +111,8 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		m.Keys = append(m.Keys, key)
 	}
 	form := nodeForm{Fleet: fleet, Oracle: o.oracle(number), Average: o.Average}
-	if len(o.broker) > 0 {
-		form.Transport = o.broker
+	if o.broker != "" {
+		form.Transport = map[string]string{o.broker: o.brokerAt}
 	}
 	if o.Given["table"] {
 		form.Table = o.Table
@@ -191,18 +188,14 @@ func (o *initOptions) oracle(number int) map[string]any {
 	return map[string]any{"builtin": b}
 }
 
-// listenAt returns the listen address for a node at the given address: on loopback for a loopback address, otherwise on
-// all interfaces.
+// listenAt returns where a node at an address listens: on loopback for a loopback address, else on all interfaces.
 func listenAt(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
+	host, hostPort, err := transport.ParseAddress(address)
+	if err == nil && host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		_, port, _ := net.SplitHostPort(hostPort)
+		return ":" + port
 	}
-	host := u.Hostname()
-	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
-		host = ""
-	}
-	return net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
+	return hostPort // "" for an address that no neighbor can dial
 }
 
 func (r *InitResult) write(t cli.Table, o *initOptions) {
@@ -211,14 +204,13 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		t.Row("start", "%s", line)
 	}
 	for _, n := range r.Nodes {
-		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.broker["nats"], o.broker["mqtt"]))
+		t.Row("node", "%s, at %s", n.File, cmp.Or(strings.Join(n.Addresses, ", "), o.brokerAt))
 	}
-	m := r.fleet.Method
+	m, then := r.fleet.Method, "without a cool-down: each node ends with a different model"
 	if m.Cooldown > 0 {
-		t.Row("rounds", "%d%s, and %d of cool-down", m.Rounds, cli.MixingText(m.Mixing), m.Cooldown)
-	} else {
-		t.Row("rounds", "%d%s, without a cool-down: each node ends with a different model", m.Rounds, cli.MixingText(m.Mixing))
+		then = fmt.Sprintf("and %d of cool-down", m.Cooldown)
 	}
+	t.Row("rounds", "%d%s, %s", m.Rounds, cli.MixingText(m.Mixing), then)
 	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
@@ -226,14 +218,14 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	if text := setup.BadMembers(r.fleet); text != "" {
 		t.Row("attacks", "%s", text)
 	}
-	run, check := "spade-edge run", "; there: spade-edge check node.json"
-	first := "spade-edge check " + r.Nodes[0].File + ", then "
-	for kind := range o.broker {
-		run, check, first = "spade-edge-"+kind+" run", "; there: spade-edge-"+kind+" check node.json", ""
+	program, file := "spade-edge", r.Nodes[0].File
+	first := "spade-edge check " + file + ", then "
+	if o.broker != "" {
+		program, first = "spade-edge-"+o.broker, ""
 	}
 	if o.Given["members"] {
-		t.Row("next", "on each device, put fleet.json and its own node.json next to its key%s", check)
-		return
+		t.Row("next", "on each device, put fleet.json and its own node.json next to its key; there: %s check node.json", program)
+	} else {
+		t.Row("next", "for each node: %s%s run %s", first, program, file)
 	}
-	t.Row("next", "for each node: %s%s %s", first, run, r.Nodes[0].File)
 }

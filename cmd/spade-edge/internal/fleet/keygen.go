@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"unicode/utf8"
 
@@ -21,8 +20,7 @@ import (
 func Keygen(_ context.Context, c *cli.Cmdline) error {
 	name := c.String("name", "", "name of the node in its fleet, 1 to 64 bytes")
 	file := c.String("out", "node.key", "the new key `file`")
-	addresses := c.String("address", "", "where neighbors reach the node: host:port or "+
-		"wss://host:port/path, several separated by commas")
+	addresses := c.String("address", "", "where neighbors reach the node: host:port or wss://host:port/path, several separated by commas")
 	from := c.String("from", "", "print the line for this key `file`, and make no key")
 	c.JSON = true
 	c.JSONFlag(", which keygen always does")
@@ -69,13 +67,11 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
-		if m, err := fleetfile.ParseMember([]byte(line)); err != nil {
-			errs.Add("%s:%d: %.60q is not a line that keygen prints: %w", path, i+1, line, err)
-		} else {
-			members = append(members, m)
-		}
+		m, err := fleetfile.ParseMember([]byte(line))
+		errs.When(err != nil, "%s:%d: %.60q is not a line that keygen prints: %w", path, i+1, line, err)
+		members = append(members, m)
 	}
-	errs.When(len(members)+len(errs) == 0, "%s lists no members, want the lines that keygen prints", path)
+	errs.When(len(members) == 0, "%s lists no members, want the lines that keygen prints", path)
 	return members, errors.Join(errs...)
 }
 
@@ -83,16 +79,10 @@ func readMembers(path string) ([]fleetfile.Member, error) {
 func memberAddresses(flag, list string) (out []string, err error) {
 	var f cli.Faults
 	for _, s := range setup.List(list) {
+		_, _, err := transport.ParseAddress(s)
+		f.When(err != nil, "%s: %w", flag, err)
 		if !strings.Contains(s, "://") {
-			host, _, err := net.SplitHostPort(s)
-			if err != nil || host == "" {
-				f.Add("%s: %q, want host:port or wss://host:port/path", flag, s)
-				continue
-			}
 			s = "wss://" + s + "/"
-		}
-		if _, _, err := transport.ParseAddress(s); err != nil {
-			f.Add("%s: %w", flag, err)
 		}
 		out = append(out, s)
 	}

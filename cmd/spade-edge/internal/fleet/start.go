@@ -1,8 +1,8 @@
 package fleet
 
 import (
-	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -10,27 +10,22 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// These are the bounds of S in "-x0 normal:S", the standard deviation of a random initial model.
-const (
-	minDeviation = 1e-6
-	maxDeviation = 1e3
-)
-
-// begin sets a fleet's initial model as x0 specifies: x0 is either a file name or normal:S. note receives remarks for
-// the user.
+// begin sets a fleet's initial model as x0, a file name or normal:S, specifies. note receives remarks for the user.
 func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err error) {
 	var x []float32
 	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {
 		s, err := strconv.ParseFloat(deviation, 64)
-		if err != nil || !(s >= minDeviation && s <= maxDeviation) {
-			return cli.Usage("-x0 %.80q: want normal:S with a standard deviation S of %v..%v", x0, minDeviation, maxDeviation)
+		if err != nil || !(s >= 1e-6 && s <= 1000) {
+			return cli.Usage("-x0 %.80q: want normal:S with a standard deviation S of 1e-06..1000", x0)
 		}
 		stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
 		x = make([]float32, f.Params())
@@ -66,26 +61,84 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 	}
 	m, err := builtin.ReadModel(path)
 	if err != nil {
-		return nil, cli.AsUsageError(fmt.Errorf("%s: want a .npy file, or a .json file that spade-edge export wrote: "+
-			"%w", flag, err))
+		return nil, cli.Usage("%s: want a .npy file, or a .json file that spade-edge export wrote: %w", flag, err)
 	}
 	if m.Personal {
 		return nil, cli.Usage("%s %s is a personal model, fitted without noise on a site's own records, and would "+
 			"reveal them: use a model that was exported without -personal", flag, path)
 	}
-	if m.Task != nil && f.Task != nil { // without both tasks, nothing says what the parameters mean
-		own, err := builtin.Task(f)
-		if err != nil {
-			return nil, err
-		}
-		if !reflect.DeepEqual(m.Task, own) {
-			return nil, cli.Usage("%s %s: the model's task differs from the fleet's task in columns, classes or "+
-				"preprocessing, so the model's parameters have a different meaning", flag, path)
-		}
+	own, err := builtin.Task(f)
+	if err != nil {
+		return nil, err
+	}
+	if m.Task != nil && own != nil && !reflect.DeepEqual(m.Task, own) { // without both tasks, nothing says what the parameters mean
+		return nil, cli.Usage("%s %s: the model's task differs from the fleet's task in columns, classes or preprocessing, so the model's "+
+			"parameters have a different meaning", flag, path)
 	}
 	note("the start is release %d of %d of run %q by %q", m.Round, m.Rounds, m.Run, m.Member)
 	if m.NonPrivate && !f.Privacy.NonPrivate {
 		note("NOT PRIVATE: run %q had no privacy, and no ledger counts what its model reveals", m.Run)
 	}
 	return m.Weights, nil
+}
+
+// readAdapter returns the adapter of -adapter for a model with the given number of parameters; adapt adds its base.
+func (o *initOptions) readAdapter(of int) (*adapter.Spec, error) {
+	form, path, _ := strings.Cut(o.adapter, ":")
+	if form != adapter.Coords && form != adapter.Basis {
+		return adapter.Parse(o.adapter, of)
+	}
+	data, err := fleetfile.ReadFile(path, 4*adapter.Most, "-adapter "+form)
+	if err != nil {
+		return nil, err
+	}
+	spec := &adapter.Spec{Form: form, Of: of}
+	if form == adapter.Coords {
+		if spec.Ranges, spec.Dim, err = adapter.ParseRanges(string(data)); err != nil {
+			return nil, err
+		}
+		return spec, spec.Validate()
+	}
+	if o.basis, err = cli.ParseNpy(data); err != nil {
+		return nil, cli.Usage("-adapter basis:%s: %w", path, err)
+	}
+	if of < 1 || len(o.basis)%of != 0 {
+		return nil, cli.Usage("-adapter basis:%s has %d numbers, want a multiple of %d (the model's parameter count)", path, len(o.basis), of)
+	}
+	spec.Dim, spec.Basis = len(o.basis)/of, &adapter.File{File: "basis.bin", SHA256: sdk.ModelHash(o.basis)}
+	return spec, spec.Validate()
+}
+
+// adapt makes the initial model the base of the fleet's adapter. The adapter's own parameters then start at zero.
+func (o *initOptions) adapt(p *setup.Problem) {
+	f := p.Fleet
+	o.base = p.X0
+	if o.x0 != "" {
+		o.base, f.X0 = f.X0, nil
+	}
+	brought := ""
+	if o.base != nil {
+		f.Adapter.Base = &adapter.File{File: "base.bin", SHA256: sdk.ModelHash(o.base)}
+		brought = "; keep base.bin with fleet.json"
+	}
+	if o.basis != nil {
+		brought += "; keep basis.bin with fleet.json"
+	}
+	o.note("%d numbers are trained; the %d parameters follow from them (%s)%s", f.Dim, f.Adapter.Of, f.Adapter.Form, brought)
+}
+
+func (o *initOptions) writeAdapter(f *sdk.Fleet, dir string) error {
+	if f.Adapter == nil {
+		return nil
+	}
+	for name, x := range map[string][]float32{"base.bin": o.base, "basis.bin": o.basis} {
+		if x == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), cli.AppendFloats(nil, x), 0o644); err != nil {
+			return err
+		}
+	}
+	_, err := adapter.Open(*f.Adapter, dir)
+	return err
 }

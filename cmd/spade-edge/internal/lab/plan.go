@@ -170,7 +170,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if err := r.Multiply(queries); err != nil {
 		return nil, err
 	}
-	r.Chosen = p.ChosenValues()
+	r.Chosen = p.Chosen
 	if !o.Asked.Privacy.NonPrivate {
 		r.Privacy = p.Privacy([]string{"every parameter of this plan"})
 		r.Forecast = p.Forecast()

@@ -3,9 +3,8 @@ package privacy
 
 import (
 	"context"
-	"encoding/hex"
+	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -51,8 +50,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate or the evidence in this `file`")
-	c.StringVar(&o.page, "report", "", "with -verify: explain the verified certificate on one page, for example for an ethics board, "+
-		"in this HTML `file`")
+	c.StringVar(&o.page, "report", "", "with -verify: explain the certificate, for example to an ethics board, in this HTML `file`")
 	c.BoolVar(&o.force, "force", false, "with -report: overwrite an existing file")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
 		"run, settings and keys the certificate must have; with -ledger: the fleet whose settings say how many rounds are left")
@@ -80,29 +78,23 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 // check reports flags that the mode does not allow and values that are out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
 	var f cli.Faults
-	for _, name := range slices.Sorted(maps.Keys(o.Given)) {
-		switch {
-		case name == mode || slices.Contains(other, name):
-		case mode == "":
-			f.Add("-%s cannot be used to plan noise; it needs one of -verify, -ledger and -new-ledger", name)
-		default:
-			f.Add("-%s cannot be combined with -%s", name, mode)
-		}
-	}
+	o.Visit(func(given *flag.Flag) {
+		wrong := given.Name != mode && !slices.Contains(other, given.Name)
+		f.When(wrong && mode == "", "-%s cannot be used to plan noise; it needs one of -verify, -ledger and -new-ledger", given.Name)
+		f.When(wrong && mode != "", "-%s cannot be combined with -%s", given.Name, mode)
+	})
 	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
 		"dataset", o.dataset, "report", o.page)
 	o.CheckSettings(&f)
-	f.When(o.Given["accounting"] && !o.Given["epsilon"] && slices.Contains(other, "accounting"),
-		"-accounting needs -epsilon: the accounting defines what epsilon means")
+	f.When(mode == "" && o.Given["accounting"] && !o.Given["epsilon"], "-accounting needs -epsilon: the accounting defines what epsilon means")
 	if mode == "new-ledger" {
 		f.When(!o.Given["dataset"], "-dataset is missing: give the data set a name")
 		f.When(o.Given["limit-all"] && !(o.Given["epsilon"] && o.Asked.Privacy.LimitAll >= o.Asked.Privacy.EpsilonLimit),
 			"-limit-all is %v, want at least the value of -epsilon (%v); -limit-all also needs -epsilon",
 			o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
-		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit needs -epsilon: without -epsilon, the ledger has "+
-			"no limit and accepts releases of both units")
-		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta needs -epsilon: without -epsilon, the ledger "+
-			"has no limit, so delta has no effect")
+		for _, name := range []string{"accounting", "unit", "delta"} {
+			f.When(o.Given[name] && !o.Given["epsilon"], "-%s needs -epsilon: without -epsilon, the ledger has no limit", name)
+		}
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two of these flags, not %d; the third value follows", n)
@@ -110,8 +102,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	return f.Usage()
 }
 
-// Plan has the number of rounds, the noise and the privacy cost of a planned run. The privacy command prints it as text
-// or, with -json, as JSON.
+// Plan has the rounds, the noise and the privacy cost of a planned run, printed as text or, with -json, as JSON.
 type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`
@@ -149,9 +140,8 @@ func (o *privacyOptions) plan() error {
 
 func (o *privacyOptions) makeLedger() error {
 	var limit *dpmech.Limit
-	if o.Given["epsilon"] {
-		limit = &dpmech.Limit{Epsilon: o.Asked.Privacy.EpsilonLimit, Delta: o.Asked.Privacy.Delta, Accounting: o.Asked.Privacy.Accounting, EpsilonAll: o.Asked.Privacy.LimitAll,
-			Unit: o.Asked.Privacy.Unit}
+	if p := o.Asked.Privacy; o.Given["epsilon"] {
+		limit = &dpmech.Limit{Epsilon: p.EpsilonLimit, EpsilonAll: p.LimitAll, Delta: p.Delta, Accounting: p.Accounting, Unit: p.Unit}
 	}
 	var declared []state.Declaration
 	if o.neverUsed {
@@ -187,33 +177,31 @@ func (o *privacyOptions) showLedger() error {
 		f = file.Fleet
 	}
 	life := l.Lifetime(o.Asked.Privacy.Delta)
-	left := LeftOf(life, f)
-	return o.Print(LifetimeLeft{life, left}, func(t cli.Table) { Ledger(t, o.ledger, life, left) })
+	r := LifetimeLeft{life, leftOf(life, f)}
+	return o.Print(r, func(t cli.Table) { r.write(t, o.ledger) })
 }
 
-// LifetimeLeft is the JSON output of the privacy command for a ledger.
+// LifetimeLeft has the contents of a ledger and its remaining budget, printed as text or, with -json, as JSON.
 type LifetimeLeft struct {
 	*dpmech.Lifetime
-	Left *LedgerLeft `json:"left"`
+	Left *ledgerLeft `json:"left"`
 }
 
-// Ledger prints the contents of a ledger and its remaining budget.
-func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
+func (life LifetimeLeft) write(t cli.Table, path string) {
 	t.Row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.Row("data set", "%s", life.Dataset)
-	if l := life.Limit; l != nil {
-		t.Row("limit", "%v, for all runs together", l)
+	if life.Limit != nil {
+		t.Row("limit", "%v, for all runs together", life.Limit)
 	} else {
 		t.Row("limit", "none: what runs spend is only counted")
 	}
-	t.Row("left", "%s", left.Text)
+	t.Row("left", "%s", life.Left.Text)
 	for _, in := range life.Inherited {
 		limit := "none"
 		if in.Limit != nil {
 			limit = in.Limit.String()
 		}
-		t.Row("inherited", "at least rho %.6g, from the lost ledger %s, as %q has proved; its limit: %s", in.All, in.Ledger, in.Member,
-			limit)
+		t.Row("inherited", "at least rho %.6g, from the lost ledger %s, as %q has proved; its limit: %s", in.All, in.Ledger, in.Member, limit)
 	}
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq-len(life.Inherited), len(life.Runs))
 	if len(life.Runs)+len(life.Inherited) > 0 {
@@ -236,9 +224,9 @@ func curveOf(t dpmech.Total, delta float64) dpmech.Curve {
 	return dpmech.CurveOf(t, dpmech.Shared{}, nil, delta, dpmech.GDP)
 }
 
-// LedgerLeft is the remaining budget of a ledger. Figures is empty if the ledger has no limit.
-type LedgerLeft struct {
-	Figures []FigureLeft `json:"figures,omitempty"`
+// ledgerLeft is the remaining budget of a ledger. Figures is empty if the ledger has no limit.
+type ledgerLeft struct {
+	Figures []figureLeft `json:"figures,omitempty"`
 	Rounds  *int         `json:"rounds,omitempty"` // learning rounds left at a fleet's settings
 	Run     string       `json:"run,omitempty"`
 	Made    int          `json:"made,omitempty"` // learning rounds of Run that the ledger counts
@@ -246,8 +234,8 @@ type LedgerLeft struct {
 	Text string `json:"-"`
 }
 
-// FigureLeft is the remaining budget of a ledger against one adversary.
-type FigureLeft struct {
+// figureLeft is the remaining budget of a ledger against one adversary.
+type figureLeft struct {
 	Adversary string  `json:"adversary"`
 	Rho       float64 `json:"rho"`     // zCDP
 	Epsilon   float64 `json:"epsilon"` // for a further run, by the limit's delta and accounting
@@ -261,26 +249,24 @@ func releases(r dpmech.RunSpend) (n int) {
 	return n
 }
 
-// LeftOf returns the remaining budget of a ledger with the contents life. If f is not nil, the result also has the
+// leftOf returns the remaining budget of a ledger with the contents life. If f is not nil, the result also has the
 // number of rounds of f that this budget allows.
-func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
-	l := &LedgerLeft{Text: "as much as you like: the ledger has no limit"}
+func leftOf(life *dpmech.Lifetime, f *sdk.Fleet) *ledgerLeft {
+	l := &ledgerLeft{Text: "as much as you like: the ledger has no limit"}
 	left := life.Limit.Left(life.Total()) // infinite without a limit
 	if limit := life.Limit; limit != nil {
 		for _, figure := range left.Figures() {
 			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)
-			l.Figures = append(l.Figures, FigureLeft{figure.Adversary, figure.Rho, epsilon})
+			l.Figures = append(l.Figures, figureLeft{figure.Adversary, figure.Rho, epsilon})
 		}
-		l.Text = fmt.Sprintf("%s, at delta %v (%v)",
-			cli.CurveText(dpmech.CurveOf(left, dpmech.Shared{}, nil, limit.Delta, limit.Accounting), limit.Unit.Each()), limit.Delta,
-			limit.Accounting)
+		curve := dpmech.CurveOf(left, dpmech.Shared{}, nil, limit.Delta, limit.Accounting)
+		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cli.CurveText(curve, limit.Unit.Each()), limit.Delta, limit.Accounting)
 	}
 	if f == nil || f.Privacy.NonPrivate {
 		return l
 	}
-	hash := f.Hash()
 	for _, r := range life.Runs {
-		if r.Run == f.Run && r.Fleet == hex.EncodeToString(hash[:]) {
+		if r.Run == f.Run && r.Fleet == fmt.Sprintf("%x", f.Hash()) {
 			l.Made += releases(r)
 		}
 	}

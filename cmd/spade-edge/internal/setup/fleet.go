@@ -10,13 +10,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // MakeFleet creates the fleet and fills in suggested values for unset parts of the method. dim is the number of the
 // model's parameters. If Options.Adapter is set, p.X0 is the model to which the adapter applies.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
-	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
+	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names, Wire: o.Asked.Wire}
 	if o.Adapter != nil {
 		var err error
 		if f.Adapter, err = o.Adapter(dim); err != nil {
@@ -32,13 +33,14 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
-	known.Adapter, known.Neighbors = f.Adapter, fewest(p.Graph)
+	known.Adapter, known.Neighbors = f.Adapter, len(p.Graph.Neighbors(loneliest(p.Graph)))
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err
 	}
 	f.Method, f.Privacy, err = plan.Suggest(known)
-	if err == nil && o.linear() && !o.Given["mu"] {
+	if err == nil && o.ModelSpec().Name == task.LinearModel && !o.Given["mu"] {
+		// With a larger query radius, predictions of a numeric target would reach the ends of the target's range.
 		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
 		f.Method, f.Privacy, err = plan.Suggest(known)
 	}
@@ -53,7 +55,6 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 			f.Records = append(f.Records, samples/max(1, f.Privacy.Places))
 		}
 	}
-	f.Wire = o.Asked.Wire
 	p.Fleet = f
 	if o.HiddenLayer() {
 		p.Choose("hidden", o.ModelSpec().Hidden)
@@ -81,17 +82,15 @@ func (p *Problem) features() (columns, uneven bool) {
 
 func (o *Options) sharingConflicts(f *cli.Faults) {
 	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
-		f.When(o.Given[name] && !o.Given["colluders"],
-			"-%s needs -colluders: neighbors share noise only if -colluders sets the number of colluding members "+
-				"that -epsilon protects against", name)
+		f.When(o.Given[name] && !o.Given["colluders"], "-%s needs -colluders, the number of colluding members that -epsilon protects "+
+			"against: only then do neighbors share noise", name)
 	}
 	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
 		"-colluders needs either -epsilon, or both -sigma and -pair-sigma")
 	p := o.Asked.Privacy
 	g := dpmech.Gaussian{Clip: p.Sigma, Sigma: p.Sigma, Shared: dpmech.Shared{Sigma: p.PairSigma, Effective: p.Sigma}}
-	if err := g.Validate(); p.Sigma > 0 && p.PairSigma > 0 && err != nil {
-		f.Add("-pair-sigma: %w", err)
-	}
+	err := g.Validate()
+	f.When(p.Sigma > 0 && p.PairSigma > 0 && err != nil, "-pair-sigma: %w", err)
 }
 
 // shareNoise sets up pairwise noise if requested. It fails if a member has so few noise partners that all of its
@@ -106,36 +105,26 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		return AsUsage(err)
 	}
 	known.Graph = p.Graph
-	lonely := 0
-	for i := range members {
-		if len(noise.Neighbors(i)) < len(noise.Neighbors(lonely)) {
-			lonely = i
-		}
-	}
-	switch pr := &o.Asked.Privacy; {
+	pr := &o.Asked.Privacy
+	switch {
 	case o.Collude < 0:
-		most, err := plan.MostColluders(*known)
-		if err != nil {
-			return cli.AsUsageError(fmt.Errorf("-colluders auto: %w", err))
+		if pr.Colluders, err = plan.MostColluders(*known); err != nil {
+			return cli.Usage("-colluders auto: %w", err)
 		}
-		pr.Colluders = most
 	case o.Collude > 0:
 		// Round up, so that the guarantee covers at least the requested fraction.
 		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf
 	}
-	if o.Collude != 0 {
-		p.Choose("colluders", o.Asked.Privacy.Colluders)
-		known.Privacy.Colluders = o.Asked.Privacy.Colluders
-	}
-	pr := o.Asked.Privacy
-	if n := len(noise.Neighbors(lonely)); n <= pr.Colluders || n <= pr.Colluders+pr.Absent {
+	p.Choose("colluders", pr.Colluders)
+	known.Privacy.Colluders = pr.Colluders
+	lonely := loneliest(noise)
+	if n := len(noise.Neighbors(lonely)); n <= pr.Colluders+pr.Absent {
 		flags := fmt.Sprintf("-colluders %d", pr.Colluders)
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		return cli.Usage("%s: %q shares noise with too few members (%d): if all of them collude or vanish, no "+
-			"pairwise noise is left; use more partners (-partners or -graph), or fewer colluders or absent members",
-			flags, members[lonely], n)
+		return cli.Usage("%s: %q shares noise with too few members (%d): if all of them collude or vanish, no pairwise noise is left; "+
+			"use more partners (-partners or -graph), or fewer colluders or absent members", flags, members[lonely], n)
 	}
 	if o.Given["pair-sigma"] { // with manual noise, the graph determines the effective sigma
 		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(noise); err != nil {

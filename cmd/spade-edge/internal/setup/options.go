@@ -55,10 +55,6 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear reports whether the model is the linear model for a numeric target. The query radius of the linear model is
-// half that of a classification model: with a larger radius, predictions would reach the ends of the target's range.
-func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
-
 // Known returns the input for plan.Suggest, which suggests a method. samples has each client's number of samples.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
@@ -170,7 +166,7 @@ func (o *Options) readColluders(text string) (err error) {
 // readEpsilons parses the values of -epsilon, separated by commas. A command with a single run uses the first value.
 func (o *Options) readEpsilons(text string) error {
 	*o.Several = nil
-	for _, part := range List(text) {
+	for part := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseFloat(part, 64)
 		if err != nil {
 			return fmt.Errorf("found %q, want a number, or several numbers separated by commas", part)
@@ -180,9 +176,6 @@ func (o *Options) readEpsilons(text string) error {
 		}
 		*o.Several = append(*o.Several, v)
 	}
-	if len(*o.Several) == 0 {
-		return errors.New("want a number")
-	}
 	o.Asked.Privacy.EpsilonLimit = (*o.Several)[0]
 	return nil
 }
@@ -190,8 +183,7 @@ func (o *Options) readEpsilons(text string) error {
 // RegisterData adds the flags for the data and its partition.
 func (o *Options) RegisterData(c *cli.Cmdline) {
 	o.RegisterSource(c)
-	c.StringVar(&o.Partition, "partition", o.Partition,
-		"who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
+	c.StringVar(&o.Partition, "partition", o.Partition, "who has which samples: iid, dirichlet:A, dirichlet:A,unbalanced or pathological:S")
 }
 
 // RegisterSource adds the flags for the data and its preparation.
@@ -229,8 +221,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 		"columns with larger factors; choose them from public knowledge, not from the data", o.readScale)
 	answer(&o.Spec.Standardize, "standardize", "bring each column to mean 0 and variance 1 (default true, but false for idx)")
 	answer(&o.Spec.Bias, "bias", "append a column of ones (default true, but false for idx)")
-	c.Float64Var(&o.Spec.TestFraction, "test-fraction", 0.2,
-		"`share` of samples to test on, if the source has no test files")
+	c.Float64Var(&o.Spec.TestFraction, "test-fraction", 0.2, "`share` of samples to test on, if the source has no test files")
 }
 
 // readScale parses -scale: names of columns, each followed by a colon and a factor. A name may contain colons.
@@ -238,14 +229,11 @@ func (o *Options) readScale(text string) error {
 	o.Spec.Scale = map[string]float64{}
 	for _, one := range List(text) {
 		at := strings.LastIndex(one, ":")
-		if at < 0 {
+		by, err := strconv.ParseFloat(one[at+1:], 64)
+		if err != nil || at < 0 {
 			return fmt.Errorf("found %q, want a column and a number, such as age:2", one)
 		}
 		name := one[:at]
-		by, err := strconv.ParseFloat(one[at+1:], 64)
-		if err != nil {
-			return fmt.Errorf("found %q, want a number after the colon", one)
-		}
 		if _, again := o.Spec.Scale[name]; again {
 			return fmt.Errorf("%q is given twice", name)
 		}
@@ -264,7 +252,6 @@ func (o *Options) RegisterModel(c *cli.Cmdline) {
 // RegisterRun adds the flags for a run.
 func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
-
 	o.SettingFlags(c)
 	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes per sample, same results)")
 	c.BoolVar(&o.Average, "average", o.Average, "also score each client's running mean of its released models")
@@ -291,16 +278,14 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// CheckSettings reports flags whose values are out of range. It also rejects 0 for settings where 0 would mean that the
-// setting is unset.
+// CheckSettings reports flags whose values are out of range, or 0 if 0 would mean that the setting is unset.
 func (o *Options) CheckSettings(f *cli.Faults) {
 	for _, s := range settings.All() {
 		if !o.Given[s.Flag] {
 			continue
 		}
-		if err := WithFlags(s.Check(&o.Asked, o.Asked.Method.Rounds)); err != nil {
-			*f = append(*f, err)
-		}
+		err := WithFlags(s.Check(&o.Asked, o.Asked.Method.Rounds))
+		f.When(err != nil, "%w", err)
 		x, number := s.In(&o.Asked).(*float64)
 		f.When(number && *x == 0 && s.Range.Zero != "" && strings.HasPrefix(s.Name, "privacy."), // 0 would count as unset
 			"-%s is 0, want more than 0", s.Flag)
@@ -336,12 +321,12 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
-	f.When(protects && !each && o.Given["person"], "-person needs -unit record: with -unit client, each client's "+
-		"whole data set is protected, no matter which persons its rows belong to")
+	for _, name := range []string{"person", "places"} {
+		f.When(protects && !each && o.Given[name], "-%s needs -unit record: with -unit client, each client's whole data set is protected, "+
+			"no matter which persons its rows belong to", name)
+	}
 	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record; use -table "+
 		"dense: a seeded table holds one query per row, but each record has many queries")
-	f.When(protects && !each && o.Given["places"], "-places needs -unit record: with -unit client, the number of "+
-		"records per person is not limited")
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)
@@ -368,6 +353,18 @@ func List(s string) []string {
 		return nil
 	}
 	return strings.Split(s, ",")
+}
+
+// Numbers parses whole numbers of at least 1, separated by commas.
+func Numbers(text string) (all []int, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("found %q, want whole numbers of at least 1, separated by commas", part)
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }
 
 // Preparation lists the flags that cannot be combined with -task, because the task file already sets their values.

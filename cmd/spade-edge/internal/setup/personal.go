@@ -8,7 +8,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -49,8 +48,7 @@ type Judged struct {
 // nothing is sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
 	if test.Len() < personalLeast {
-		return nil, fmt.Errorf("found %d samples for selecting and evaluating models, want at least %d", test.Len(),
-			personalLeast)
+		return nil, fmt.Errorf("found %d samples for selecting and evaluating models, want at least %d", test.Len(), personalLeast)
 	}
 	halves, err := task.Partition{}.Deal(test, 2, 1)
 	if err != nil {
@@ -85,7 +83,11 @@ func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float
 // tune trains on all records, once from each model in starts. Among all models (the initial ones, and the model after
 // each round), it keeps the model with the smallest mean loss on the samples of chooser.
 func (j *Judged) tune(ctx context.Context, spec task.ModelSpec, lopsided bool, train *task.Data, chooser *task.Model, starts ...[]float32) error {
-	least := math.Inf(1)
+	oracle, least := spec.New(train), math.Inf(1)
+	known := plan.Known{
+		Hidden: spec.Hidden > 0, Uneven: lopsided, Open: true,
+		Method: sdk.Method{Rounds: personalRounds, Seed: 1}, Fixed: []string{"method.cooldown"},
+	}
 	for i, start := range starts {
 		note := func(round int, x []float32) {
 			if loss := chooser.MeanLoss(x); loss < least {
@@ -93,7 +95,8 @@ func (j *Judged) tune(ctx context.Context, spec task.ModelSpec, lopsided bool, t
 			}
 		}
 		note(0, start)
-		if err := learn(ctx, spec, lopsided, train, start, note); err != nil {
+		local := &Problem{Fleet: &sdk.Fleet{Run: "local", Dim: oracle.Dim(), Members: []string{"own"}, X0: start}}
+		if err := local.learn(ctx, known, oracle, note); err != nil {
 			return err
 		}
 	}
@@ -129,31 +132,4 @@ func less(a, b []float64) bool {
 		square += float64(d * d)
 	}
 	return len(a) > 1 && mean > 1.96*math.Sqrt(square/(n-1)/n)
-}
-
-// learn trains on all records, with start as the initial model. After each round, it calls each(round, x) with the
-// model x.
-func learn(ctx context.Context, spec task.ModelSpec, lopsided bool, d *task.Data, start []float32, each func(round int, x []float32)) error {
-	oracle := spec.New(d)
-	fleet := &sdk.Fleet{Run: "local", Dim: oracle.Dim(), Members: []string{"own"}, X0: start}
-	var err error
-	fleet.Method, fleet.Privacy, err = plan.Suggest(plan.Known{
-		Dim: fleet.Dim, Samples: []int{d.Len()}, Hidden: spec.Hidden > 0, Uneven: lopsided, Open: true,
-		Method: sdk.Method{Rounds: personalRounds, Seed: 1}, Fixed: []string{"method.cooldown"}, Privacy: sdk.Privacy{NonPrivate: true},
-	})
-	if err != nil {
-		return err
-	}
-	machines, err := fleet.Machines([]int{d.Len()}, nil)
-	if err != nil {
-		return err
-	}
-	network, err := sim.New([]sim.Client{{Config: machines[0], Oracle: oracle}})
-	if err != nil {
-		return err
-	}
-	return network.Run(ctx, func(round int) error {
-		each(round, network.Models()[0])
-		return nil
-	})
 }

@@ -41,14 +41,9 @@ type Problem struct {
 	Samples []int         // number of samples of each client, m_i
 	Labels  [][]int       // the classes of each client's samples
 
-	Chosen []Choice
-	X0     []float32 // the common start; nil means zeros
-}
-
-// Choice is a parameter whose value the program chose because the user did not set it.
-type Choice struct {
-	Name  string
-	value any
+	Chosen map[string]any // values that the program chose because the user did not set them, by flag name
+	order  []string       // names in Chosen, in the order in which they were chosen
+	X0     []float32      // the common start; nil means zeros
 }
 
 // ParseGraph returns the graph that the flag -graph specifies.
@@ -134,12 +129,15 @@ func (p *Problem) places() int {
 // Choose records values that the program chose. Its arguments alternate between flag names and values. Choose ignores a
 // flag that the user set or that already has a recorded value.
 func (p *Problem) Choose(choices ...any) {
+	if p.Chosen == nil {
+		p.Chosen = make(map[string]any)
+	}
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
-		told := slices.ContainsFunc(p.Chosen, func(c Choice) bool { return c.Name == name })
+		_, told := p.Chosen[name]
 		named := p.Opt.Given[name] && (name != "labels" || p.Opt.Spec.Labels != nil) && (name != "colluders" || p.Opt.Collude == 0)
 		if !told && !named {
-			p.Chosen = append(p.Chosen, Choice{name, pair[1]})
+			p.Chosen[name], p.order = pair[1], append(p.order, name)
 		}
 	}
 }
@@ -162,15 +160,6 @@ func (p *Problem) chooseSettings() {
 			p.Choose(s.Flag, value)
 		}
 	}
-}
-
-// ChosenValues returns the values that the program chose, by flag name.
-func (p *Problem) ChosenValues() map[string]any {
-	values := make(map[string]any)
-	for _, c := range p.Chosen {
-		values[c.Name] = c.value
-	}
-	return values
 }
 
 // AsUsage converts an error about a fleet to a usage error that names flags, because the user described the fleet with
@@ -224,30 +213,35 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 
 // Alone trains one client without neighbors and without noise, with the fleet's method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
+	_, uneven := p.features()
+	known := plan.Known{Hidden: p.Opt.HiddenLayer(), Uneven: uneven, Method: p.Fleet.Method}
+	known.Method.Cooldown, known.Method.Eta = 0, nil
+	var model []float32
+	err := p.learn(ctx, known, oracle, func(_ int, x []float32) { model = x })
+	return model, err
+}
+
+// learn trains one client without neighbors and without noise, by the method that [plan.Suggest] derives from known.
+// After each round, it calls each(round, x) with the client's model x.
+func (p *Problem) learn(ctx context.Context, known plan.Known, oracle *task.Model, each func(round int, x []float32)) (err error) {
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
-	_, uneven := p.features()
-	known := plan.Known{
-		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Uneven: uneven, Method: single.Method,
-		Privacy: sdk.Privacy{NonPrivate: true},
-	}
-	known.Method.Cooldown, known.Method.Eta = 0, nil
-	var err error
+	known.Dim, known.Samples, known.Privacy = single.Dim, []int{oracle.Len()}, sdk.Privacy{NonPrivate: true}
 	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
-		return nil, err
+		return err
 	}
 	cfgs, err := single.Machines(known.Samples, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	network, err := p.Network(cfgs, oracle)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := network.Run(ctx, nil); err != nil {
-		return nil, err
-	}
-	return network.Models()[0], nil
+	return network.Run(ctx, func(round int) error {
+		each(round, network.Models()[0])
+		return nil
+	})
 }
 
 // Mean returns the mean of the models. It adds them in the given order, in float64.
@@ -278,17 +272,22 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 }
 
 // Scores returns the score of each model on the test data: the accuracy in percent or, for a numeric target, the RMSE.
-// Without test data, all scores are 0.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
-	Each(len(models), func(i int) {
-		if p.Train.Target == nil {
-			out[i] = 100 * p.Test.Accuracy(models[i])
-		} else if m, err := p.Test.Errors(models[i]); err == nil {
-			out[i] = m.RMSE.Value
-		}
-	})
+	Each(len(models), func(i int) { out[i], _ = score(p.Test, models[i]) })
 	return out
+}
+
+// score returns the accuracy of the model x on the test data, in percent, or its RMSE for a numeric target.
+func score(test *task.Model, x []float32) (float64, error) {
+	if test.Data().Target == nil {
+		return 100 * test.Accuracy(x), nil
+	}
+	m, err := test.Errors(x)
+	if err != nil {
+		return 0, err
+	}
+	return m.RMSE.Value, nil
 }
 
 // Worth formats a model's score on the test data.
@@ -319,4 +318,89 @@ func Average(xs []float64) (mean, lowest float64) {
 		mean += x / float64(len(xs))
 	}
 	return mean, slices.Min(xs)
+}
+
+// ReadTask reads the file given with -task, which has the preprocessing and the model.
+func (o *Options) ReadTask(file string) (err error) {
+	if file == "" {
+		return nil
+	}
+	if o.Recipe, err = builtin.ReadTask(file); err != nil {
+		return err
+	}
+	o.Model.Name, o.Model.Hidden = o.Recipe.Model.Name, o.Recipe.Model.Hidden
+	if o.Recipe.Target != nil {
+		o.Spec.Target = o.Recipe.Label
+	}
+	return nil
+}
+
+// clientFiles sets Files if -data names several files, one per client.
+func (o *Options) clientFiles(f *cli.Faults) {
+	files, err := task.ClientFiles(o.Spec.Source)
+	f.When(err != nil, "%w", WithFlags(err))
+	if files == nil {
+		return
+	}
+	o.Files = files
+	f.When(o.Given["nodes"] && o.Nodes != len(files), "-nodes is %d, but -data has %d files, one per client: leave -nodes out",
+		o.Nodes, len(files))
+	f.When(o.Given["partition"], "-partition cannot be combined with several -data files: each file has the data of one client")
+	if o.Nodes = len(files); !o.Given["graph"] {
+		o.Graph = "complete" // a random graph of so few members may be disconnected
+	}
+}
+
+// load reads and prepares the data. own has each client's training samples. If clients have their own files, held has
+// each client's held-out samples.
+func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
+	partition, err := task.ParsePartition(o.Partition)
+	if err != nil {
+		return nil, nil, nil, AsUsage(err)
+	}
+	spec := o.DataSpec()
+	prepared := spec // with a recipe, some samples are always held back
+	prepared.Whole = false
+	var each []*task.Set
+	switch {
+	case o.Files != nil && o.Recipe != nil:
+		set, each, err = o.Recipe.ApplyFiles(prepared, o.Files)
+	case o.Recipe != nil:
+		set, err = o.Recipe.Apply(prepared)
+	default:
+		if err := spec.Validate(); err != nil {
+			return nil, nil, nil, AsUsage(err)
+		}
+		if o.Files != nil {
+			set, each, err = task.LoadFiles(spec, o.Files)
+		} else {
+			set, err = task.Load(spec)
+		}
+	}
+	if err != nil {
+		return nil, nil, nil, WithFlags(err)
+	}
+	if o.Recipe != nil {
+		set.Fitted = append(set.Fitted, "preprocessing fitted on "+o.Recipe.FittedOn)
+	}
+	for _, one := range each {
+		own, held = append(own, one.Train), append(held, one.Test)
+	}
+	if each != nil {
+		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
+		return set, own, held, nil
+	}
+	parts, err := partition.Deal(set.Train, o.Nodes, o.Asked.Method.Seed)
+	if err != nil {
+		return nil, nil, nil, cli.AsUsageError(err)
+	}
+	for _, idx := range parts {
+		own = append(own, set.Train.Select(idx))
+	}
+	dealt := "samples dealt to clients by their labels, as -partition " + partition.String() + " says"
+	if partition == (task.Partition{}) {
+		dealt = "samples dealt to clients at random, in equal numbers"
+	}
+	set.Fitted = append(set.Fitted, dealt)
+	return set, own, nil, nil
 }

@@ -84,8 +84,7 @@ func KeyBytes(members int) int64 {
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
-// Multiply computes the fields of r that are products of other fields. queries is the number of queries per client and
-// round.
+// Multiply computes the fields of r that are products of other fields. queries is for one client and round.
 func (r *Report) Multiply(queries int64) error {
 	asked := float64(queries) * float64(r.Rounds)
 	releases := float64(r.Rounds)*float64(1+r.Mixing) + float64(r.Cooldown)
@@ -98,8 +97,7 @@ func (r *Report) Multiply(queries int64) error {
 	}
 	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
 	r.ScalarsSent, r.BytesSent = int64(links*numbers), int64(links*bytes)
-	r.BytesBroker = int64(r.DegreeMax) * (r.Frames.Learning + broker.Overhead +
-		int64(r.Mixing)*(r.Frames.Mixing+broker.Overhead))
+	r.BytesBroker = int64(r.DegreeMax) * (r.Frames.Learning + broker.Overhead + int64(r.Mixing)*(r.Frames.Mixing+broker.Overhead))
 	r.BytesRound, r.BytesNode = int64(r.DegreeMax)*r.Frames.Learning, int64(r.DegreeMax)*int64(bytes)
 	return nil
 }
@@ -127,8 +125,7 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 		t.Row("cool-down", "%s reduce the disagreement that noise causes to a twentieth; the %d planned leave a share of %.3g", needed,
 			r.Cooldown, r.ShareLeft)
 	}
-	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
-		r.Queries)
+	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch, r.Queries)
 	if r.Nodes > 1 {
 		t.Row("frames", "%s: to each neighbor about %s in a round of learning, %s of mixing, %s of cool-down", r.Payload,
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
@@ -157,10 +154,7 @@ func (p *Problem) Forecast() *plan.Outlook {
 	for _, n := range p.Samples {
 		sum += n
 	}
-	r, err := plan.Forecast(p.Fleet, sum/len(p.Samples))
-	if err != nil { // the run is not private: a validated fleet gives no other error
-		return nil
-	}
+	r, _ := plan.Forecast(p.Fleet, sum/len(p.Samples)) // fails only if the run is not private, because the fleet is valid
 	return r
 }
 
@@ -193,9 +187,8 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 		cures = append(cures, "-colluders auto (noise that neighbors share)")
 	}
 	would := ""
-	if n := len(cures) - 1; n >= 0 {
-		would = fmt.Sprintf("; %s%s%s would bring %.0f %%", strings.Join(cures[:n], ", "), strings.Repeat(" or ", min(n, 1)),
-			cures[n], 100*plan.Enough)
+	if cures != nil {
+		would = fmt.Sprintf("; %s would bring %.0f %%", strings.Join(cures, " or "), 100*plan.Enough)
 	}
 	if r.Halved != nil {
 		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
@@ -224,13 +217,12 @@ const sampled = 100_000
 
 var blank [signed.MaxDigests]byte
 
-// besides returns placeholders for the parts of a frame that do not depend on the dimension: own has the length of the
-// signed fields, and digests has the length of the digests of other members' releases.
-func besides(kind admm.Kind, members int) (own, digests []byte) {
-	if kind == admm.Release {
-		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
+// digestsSize returns the length, in bytes, of the digests of other members' releases in a message.
+func digestsSize(kind admm.Kind, members int) int {
+	if kind != admm.Release {
+		return 0
 	}
-	return blank[:signed.Size], digests
+	return int(math.Ceil(trust.Digests(members))) * trust.DigestSize
 }
 
 // Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. It fills the
@@ -247,7 +239,7 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 		if msg.Kind == admm.Done {
 			sent.Signed.Proof, sent.Signed.Countersign = blank[:signed.Size], blank[:ed25519.SignatureSize]
 		} else {
-			sent.Signed.Own, sent.Signed.Digests = besides(msg.Kind, members)
+			sent.Signed.Own, sent.Signed.Digests = blank[:signed.Size], blank[:digestsSize(msg.Kind, members)]
 		}
 		frame, err = codec.Append(frame[:0], &sent)
 		return len(frame), err
@@ -265,9 +257,8 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err
 		encoded, e := meter(&msg)
 		err = cmp.Or(err, e)
 		n := float64(encoded)
-		if msg.Kind != admm.Done && f.Dim > d {
-			own, digests := besides(msg.Kind, len(f.Members))
-			fixed := float64(len(own) + len(digests))
+		if msg.Kind != admm.Done {
+			fixed := float64(signed.Size + digestsSize(msg.Kind, len(f.Members)))
 			n = fixed + (n-fixed)*float64(f.Dim)/float64(d)
 		}
 		return int64(math.Ceil(n))

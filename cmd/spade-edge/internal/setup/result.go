@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -101,7 +102,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 		Nodes: o.Nodes, Rounds: f.Method.Rounds, Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Dim: f.Dim,
 		Tau: f.Method.Tau, Seed: f.Method.Seed, Simulated: simulated, NonPrivate: f.Privacy.NonPrivate,
 		ScalarsSent: 2 * int64(len(f.Edges)) * int64(f.Dim) * int64(f.Method.Last()),
-		Chosen:      p.ChosenValues(),
+		Chosen:      p.Chosen,
 	}
 	if !f.Privacy.NonPrivate {
 		var conditional []string
@@ -121,8 +122,7 @@ func (p *Problem) Privacy(conditional []string) *Privacy {
 	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
 }
 
-// NewPrivacy returns the privacy cost of releases; spent is their total privacy loss. levels is the result of
-// [sdk.Fleet.Levels].
+// NewPrivacy returns the privacy cost of releases whose total is spent. levels is the result of [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
@@ -164,19 +164,18 @@ func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error)
 
 // JudgeFiles scores each client's model on the held-out samples from the client's own file.
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
-	model := p.Opt.ModelSpec()
 	for i, held := range p.held {
 		c := clientFile{File: p.Opt.Files[i], Train: len(p.Labels[i]), Test: held.Len()}
-		test := model.New(held)
+		test := p.Opt.ModelSpec().New(held)
+		worth, err := score(test, models[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.File, err)
+		}
 		if held.Target != nil {
-			m, err := test.Errors(models[i])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.File, err)
-			}
-			c.RMSE = &m.RMSE.Value
+			c.RMSE = &worth
 		} else {
-			right, most := 100*test.Accuracy(models[i]), 100*test.Majority()
-			c.Accuracy, c.Majority = &right, &most
+			most := 100 * test.Majority()
+			c.Accuracy, c.Majority = &worth, &most
 		}
 		all = append(all, c)
 	}
@@ -191,8 +190,7 @@ func (r *Result) Scores() *Accuracies {
 	return r.Accuracies
 }
 
-// Words returns the names that the output uses for the score, the worst score, and the model that always predicts the
-// same value.
+// Words returns the names for the score, the worst score, and the model that always predicts the same value.
 func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
 		return "RMSE", "highest", "the mean of the test data"
@@ -200,8 +198,7 @@ func (r *Result) Words() (score, worst, constant string) {
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText formats a score: an accuracy in percent with the given number of decimals, or an RMSE with four significant
-// digits.
+// ScoreText formats an accuracy, in percent with the given number of decimals, or an RMSE.
 func (r *Result) ScoreText(score float64, digits int) string {
 	if r.Regression != nil {
 		return fmt.Sprintf("%.4g", score)
@@ -219,11 +216,9 @@ func (r *Result) WriteWorth(t cli.Table) {
 		t.Row("averaged", "%s with each client's running mean of its releases", say(*s.Averaged))
 	}
 	for _, c := range r.Files {
-		worth := ""
-		if c.RMSE != nil {
-			worth = say(*c.RMSE)
-		} else {
-			worth = fmt.Sprintf("%s (%s by saying the most frequent class)", say(*c.Accuracy), say(*c.Majority))
+		worth := say(*cmp.Or(c.RMSE, c.Accuracy))
+		if c.Majority != nil {
+			worth += fmt.Sprintf(" (%s by saying the most frequent class)", say(*c.Majority))
 		}
 		t.Row("own samples", "%s on the %d samples held back in %s; its client trains on %d", worth, c.Test, c.File, c.Train)
 	}
@@ -231,14 +226,15 @@ func (r *Result) WriteWorth(t cli.Table) {
 
 // WriteChosen prints the parameters that the program chose.
 func (p *Problem) WriteChosen(w io.Writer) {
-	if len(p.Chosen) > 0 {
-		var all []string
-		for _, c := range p.Chosen {
-			if labels, ok := c.value.([]string); ok {
-				c.value = strings.Join(labels, ",")
-			}
-			all = append(all, fmt.Sprintf("-%s %v", c.Name, c.value))
+	var all []string
+	for _, name := range p.order {
+		value := p.Chosen[name]
+		if labels, ok := value.([]string); ok {
+			value = strings.Join(labels, ",")
 		}
+		all = append(all, fmt.Sprintf("-%s %v", name, value))
+	}
+	if all != nil {
 		fmt.Fprintln(w, cli.Wrapped("chosen for you:", "  ", all, 100))
 	}
 }
@@ -287,9 +283,8 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		if p.Partners > 0 {
 			with = fmt.Sprintf("each of %d other members", p.Partners)
 		}
-		t.Row("", "noise %.4g of its own and %.4g shared with %s, on %s %.4g, in each of %d releases: as good as "+
-			"%.4g against %s, and %.4g against %s", p.Sigma, p.PairSigma, with, what, p.Clip, releases, p.EffectiveSigma,
-			p.Adversary, p.Sigma, dpmech.AllOthers)
+		t.Row("", "noise %.4g of its own and %.4g shared with %s, on %s %.4g, in each of %d releases: as good as %.4g against %s, and "+
+			"%.4g against %s", p.Sigma, p.PairSigma, with, what, p.Clip, releases, p.EffectiveSigma, p.Adversary, p.Sigma, dpmech.AllOthers)
 	}
 	t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
 }
