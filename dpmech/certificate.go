@@ -131,7 +131,7 @@ func (c *Certificate) uncovered() []string {
 	if c.unit() == Record {
 		wanted = append(wanted, notCoveredRecord)
 	}
-	if sumSpends(c.Spends).weakest != nil || c.life().Total().weakest != nil { // a stated cost relies on pairwise noise
+	if sumSpends(c.Spends).weakest.shared || c.life().Total().weakest.shared { // a stated cost relies on pairwise noise
 		wanted = append(wanted, notCoveredShared...)
 	}
 	if c.Signature == "" {

@@ -18,11 +18,29 @@ type Amount struct {
 	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as in [Lifetime.Unit]
 }
 
+// Colluders describes an adversary as in [Shared]: Colluders members collude, and Absent members may drop out.
+type Colluders struct {
+	Colluders int `json:"colluders"`
+	Absent    int `json:"absent,omitempty"`
+}
+
 // Amount returns the JSON form of t, where u is the unit that the cost protects.
-func (t Total) Amount(u Unit) Amount { return Amount{t.Rho, t.All, t.weakest, u} }
+func (t Total) Amount(u Unit) Amount {
+	a := Amount{Rho: t.Rho, All: t.All, Unit: u}
+	if w := t.weakest; w.shared {
+		a.Against = &Colluders{w.colluders, w.absent}
+	}
+	return a
+}
 
 // Total returns the costs as a [Total], without the unit.
-func (a Amount) Total() Total { return Total{a.Rho, a.All, a.Against} }
+func (a Amount) Total() Total {
+	t := Total{Rho: a.Rho, All: a.All}
+	if a.Against != nil {
+		t.weakest = adversary{true, a.Against.Colluders, a.Against.Absent}
+	}
+	return t
+}
 
 func (a Amount) validate() error {
 	var f faults

@@ -1,7 +1,6 @@
 package dpmech
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -43,12 +42,14 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 	if t.Rho == t.All {
 		return Curve{Points: []Point{point(Level{}, t.All)}}
 	}
-	var c Curve
-	who := cmp.Or(t.weakest, s.adversary())
-	if who == nil {
-		who, c.named = &Colluders{}, WeakestNamed
+	who := t.weakest
+	if !who.shared {
+		who = s.adversary()
 	}
-	c.absent = who.Absent
+	c := Curve{absent: who.absent}
+	if !who.shared {
+		c.named = WeakestNamed
+	}
 	at := func(effective float64) float64 { return 1 / float64(effective*effective) }
 	if n := len(levels); n > 0 && at(levels[n-1].Effective) > at(s.Effective)*(1+1e-3) {
 		c.Others, c.absent = levels[n-1].Colluders, s.Absent
@@ -66,7 +67,7 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 		}
 		return c
 	}
-	c.Points = []Point{point(Level{Colluders: who.Colluders}, t.Rho), point(Level{Colluders: math.MaxInt}, t.All)}
+	c.Points = []Point{point(Level{Colluders: who.colluders}, t.Rho), point(Level{Colluders: math.MaxInt}, t.All)}
 	return c
 }
 

@@ -31,11 +31,11 @@ type Shared struct {
 // is, without pairwise noise.
 func (s Shared) Adversary() string { return s.adversary().String() }
 
-func (s Shared) adversary() *Colluders {
+func (s Shared) adversary() adversary {
 	if s == (Shared{}) {
-		return nil
+		return adversary{}
 	}
-	return &Colluders{s.Colluders, s.Absent}
+	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
 }
 
 // These are the bounds of the exponent n for which the pairwise sigma is 2^n times the local sigma.

@@ -3,7 +3,6 @@ package dpmech
 import (
 	"errors"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -33,11 +32,11 @@ func TestFilterHasTwoLimits(t *testing.T) {
 			all != (name == "the second") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !reflect.DeepEqual(f.Total(), total) {
+		if f.Total() != total {
 			t.Errorf("%s: spent %v, want %v", name, f.Total(), total)
 		}
 		back, err := LoadFilter(f.State())
-		if err != nil || !reflect.DeepEqual(back.Total(), total) || *back.Limit() != l {
+		if err != nil || back.Total() != total || *back.Limit() != l {
 			t.Errorf("%s: loaded %v with limit %v, %v", name, back.Total(), back.Limit(), err)
 		}
 	}

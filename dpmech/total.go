@@ -1,9 +1,6 @@
 package dpmech
 
-import (
-	"cmp"
-	"fmt"
-)
+import "fmt"
 
 const (
 	// Everybody is the name of the adversary of a cost that holds against any set of colluders.
@@ -22,7 +19,7 @@ type Total struct {
 	Rho float64 // against outsiders with at most Shared.Colluders members (the least number of all releases)
 	All float64 // against all other members together
 
-	weakest *Colluders // nil without pairwise noise, or if it is not known which adversaries the runs name
+	weakest adversary
 }
 
 // Figure is a cost together with the adversary against which it holds.
@@ -38,7 +35,7 @@ func (t Total) Figures() []Figure {
 		return []Figure{{Everybody, t.All}}
 	}
 	named := Figure{WeakestNamed, t.Rho}
-	if t.weakest != nil {
+	if t.weakest.shared {
 		named.Adversary = t.weakest.String()
 	}
 	return []Figure{named, {AllOthers, t.All}}
@@ -54,38 +51,41 @@ func (g Gaussian) Total(n int) Total {
 	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), weakest: g.Shared.adversary()}
 }
 
-// Colluders describes an adversary who sees all releases and has the knowledge of a number of members, see [Shared]. A
-// nil *Colluders stands for [Everybody].
-type Colluders struct {
-	Colluders int `json:"colluders"`
-	Absent    int `json:"absent,omitempty"`
+// adversary describes an adversary who sees all releases and has the knowledge of a number of members (colluders). The
+// zero value is [Everybody].
+type adversary struct {
+	shared            bool // the releases have pairwise noise
+	colluders, absent int  // see [Shared]
 }
 
 // or returns the adversary to whom the sum of two costs applies. This adversary has the smaller of the two numbers of
 // colluders, and the smaller nonzero number of absent members.
-func (c *Colluders) or(d *Colluders) *Colluders {
-	if c == nil || d == nil {
-		return cmp.Or(c, d)
+func (a adversary) or(b adversary) adversary {
+	switch {
+	case !a.shared:
+		return b
+	case !b.shared:
+		return a
 	}
-	absent := min(c.Absent, d.Absent)
-	if absent == 0 {
-		absent = max(c.Absent, d.Absent)
+	a.colluders = min(a.colluders, b.colluders)
+	if a.absent == 0 || b.absent > 0 && b.absent < a.absent {
+		a.absent = b.absent
 	}
-	return &Colluders{min(c.Colluders, d.Colluders), absent}
+	return a
 }
 
-func (c *Colluders) String() string {
-	if c == nil {
+func (a adversary) String() string {
+	if !a.shared {
 		return Everybody
 	}
-	text := fmt.Sprintf("whoever sees all releases, together with any %d members", c.Colluders)
-	switch c.Colluders {
+	text := fmt.Sprintf("whoever sees all releases, together with any %d members", a.colluders)
+	switch a.colluders {
 	case 0:
 		text = "whoever sees all releases and is no member"
 	case 1:
 		text = "whoever sees all releases, together with any one member"
 	}
-	return text + vanishing(c.Absent)
+	return text + vanishing(a.absent)
 }
 
 // vanishing returns a phrase with the condition that at most the given number of members drop out, or "" if absent is

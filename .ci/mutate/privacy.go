@@ -2,7 +2,7 @@ package main
 
 // onPrivacy are the mutations of the privacy mechanism, of pairwise secrets and of the audit.
 var onPrivacy = []mutation{
-	{"absent: a total has the weakest assumption of its releases", "dpmech/total.go", "absent := min(c.Absent, d.Absent)", "absent := max(c.Absent, d.Absent)", pairs},
+	{"absent: a total has the weakest assumption of its releases", "dpmech/total.go", "b.absent < a.absent", "b.absent > a.absent", pairs},
 	{"absent: another assumption in the certificate than in the fleet", "sdk/audit/audit.go",
 		"!have.Field(i).Equal(need.Field(i))", "i != 3 && !have.Field(i).Equal(need.Field(i))", audits},
 	{"noise before the clip", "dpmech/mechanism.go",
