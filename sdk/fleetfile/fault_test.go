@@ -163,7 +163,7 @@ func TestFleetFaults(t *testing.T) {
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a", `, `{"name": "a", "role": "boss", `,
 			`unknown field "role"`),
-		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: transport: public key "ed25519:AAAA" has 4 characters`),
+		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: transport: public key "ed25519:AAAA": the key has 3 bytes, want 32`),
 		one(pin("c"), "ed25519:"+strings.Repeat("A", 43), "members[2].keys[0]: transport: public key").mend("small order"),
 		one(pin("c"), "rsa:1", `does not begin with "ed25519:"`),
 		one(pin("c"), pin("b"), "members[2].keys[0] is "+pin("b")+", which is members[1].keys[0] already"),
