@@ -28,7 +28,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
 	// The simulated clinics have 3200 training samples in total, with 5 columns and a bias.
-	const hidden = "-model perceptron -hidden 256 "
+	const hidden = "-model perceptron -hidden 150 "
 	const few, many = "-nodes 16 -graph er:0.3 -rounds 20 -seed 4 ", hidden + "-nodes 8 -rounds 12 -cooldown 12 -tau 1 -eta 1e-9 -mu 0.07 -clip 0.2 -graph "
 	cases := []string{
 		few + "-non-private", few + "-non-private -payload release -cooldown 2", few, few + "-payload message -clip 0.2",

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,9 @@ func onlyLong(t *testing.T, variables ...string) {
 const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" { // also for the processes that tests start; they keep little memory
+		debug.SetGCPercent(800)
+	}
 	if os.Getenv(asProgram) != "" {
 		if os.Args[1] == panicking.Name {
 			cli.Commands = append(cli.Commands, panicking)
