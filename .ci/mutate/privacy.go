@@ -88,7 +88,7 @@ var onPrivacy = []mutation{
 	{"curve: a cost with colluders that is too low", "dpmech/curve.go",
 		"(x - named) / (own - named)", "(x - named) / own", suite{"./dpmech", "Curve"}},
 	{"shared: the strongest adversary of all releases", "dpmech/total.go",
-		"min(c.Colluders, d.Colluders)", "max(c.Colluders, d.Colluders)", pairs},
+		"min(a.colluders, b.colluders)", "max(a.colluders, b.colluders)", pairs},
 	{"shared: a lifetime limit that is none against all others", "dpmech/filter.go",
 		"	if l != nil && l.EpsilonAll == 0 {", "	if l != nil && l.EpsilonAll < 0 {", pairs},
 	{"shared: an effective sigma below the own one", "dpmech/pair.go",
