@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -70,7 +68,10 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	c.Int64Var(&o.Queries, "queries", 0, "queries that a client makes in all rounds (instead of -rounds)")
 	c.Func("grid", "forecast runs with these numbers of `members` (such as 4,10,31), both units and several epsilons "+
-		"(-epsilon, default 0.5,1,2,4,8), on the complete graph unless -graph is given", o.readGrid)
+		"(-epsilon, default 0.5,1,2,4,8), on the complete graph unless -graph is given", func(text string) (err error) {
+		o.grid, err = setup.Numbers(text)
+		return err
+	})
 	if err := o.ParseArgs(); err != nil {
 		return err
 	}
@@ -198,18 +199,6 @@ type GridCell struct {
 	Gain    float64  `json:"gain"`
 	Low     float64  `json:"gain_low"`
 	High    float64  `json:"gain_high"`
-}
-
-func (o *PlanOptions) readGrid(text string) error {
-	o.grid = nil
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			return fmt.Errorf("%q is not a number of members: want numbers separated by commas, such as 10,20", part)
-		}
-		o.grid = append(o.grid, n)
-	}
-	return nil
 }
 
 // checkGrid reports flags that cannot be combined with -grid, because a grid itself varies or fixes their values.
