@@ -69,7 +69,8 @@ func (a *account) load(filter []byte, head string) (err error) {
 	return nil
 }
 
-const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again under a new run id"
+const advice = "restore the newest state and ledger (without a Store, a node keeps no state), let this device replace a lost one, " +
+	"or start the fleet again under a new run id"
 
 // check returns an error if the ledger has a release that is missing from the node's stored state; see
 // [dpmech.CheckResume]. round is the last round with data in the stored state, or 0 if no state is stored.

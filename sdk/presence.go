@@ -40,8 +40,9 @@ func newPresence(now time.Time, neighbors []string, patience time.Duration) *pre
 	return p
 }
 
-// overdue returns the neighbors that were silent for patience, as [transport.Silence.Due] does. Time during which the
-// node hears no neighbor is not counted, because the node itself may be disconnected or asleep.
+// overdue returns the neighbors that were silent for patience, each again after the same time, because the loop may have
+// ignored it. Time during which the node hears no neighbor is not counted, because the node itself may be disconnected
+// or asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) []string {
 	if now.Sub(*p.last.Load()) >= 3*beat {
 		for name := range p.arrived {
@@ -49,6 +50,9 @@ func (p *presence) overdue(now time.Time, patience time.Duration) []string {
 		}
 	}
 	names, _ := p.Due(now)
+	for _, name := range names {
+		p.Hear(name, now, patience)
+	}
 	return names
 }
 

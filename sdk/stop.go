@@ -104,7 +104,7 @@ func (n *Node) Stop(last int) (int, error) {
 		last = earliest
 	}
 	if last < earliest || last >= m.Rounds {
-		return refuse("found round %d, want %d or later, so that the request reaches all members in time, and less than %d, "+
+		return refuse("round %d cannot be the last: want %d or later, so that the request reaches all members in time, and less than %d, "+
 			"because the run ends with round %[3]d anyway", last, earliest, m.Rounds)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
@@ -192,8 +192,10 @@ func (r *run) stopEarly() {
 	fresh, last := r.stops.fresh, r.stops.Agreed()
 	r.stops.fresh = false
 	var by []string
-	for _, w := range r.requests() {
-		by = append(by, w.Member)
+	if fresh {
+		for _, w := range r.requests() {
+			by = append(by, w.Member)
+		}
 	}
 	r.mu.Unlock()
 	switch {
