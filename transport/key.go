@@ -12,13 +12,10 @@ import (
 
 const keyPrefix = "ed25519:"
 
-// keyText decodes base64 strictly: otherwise several texts would decode to the same key.
-var keyText = base64.RawStdEncoding.Strict()
-
 // FormatKey returns the text form of a public key, which is also its fingerprint: "ed25519:" followed by the 32 bytes
 // in unpadded base64 (RFC 4648, section 4).
 func FormatKey(key ed25519.PublicKey) string {
-	return keyPrefix + keyText.EncodeToString(key)
+	return keyPrefix + base64.RawStdEncoding.EncodeToString(key)
 }
 
 // ParseKey parses the output of [FormatKey]. Like [CheckKey], it refuses keys under which anyone can sign, such as 32
@@ -28,9 +25,12 @@ func ParseKey(text string) (ed25519.PublicKey, error) {
 	if !ok {
 		return nil, fmt.Errorf("transport: public key %.80q does not begin with %q", text, keyPrefix)
 	}
-	key, err := keyText.DecodeString(b64)
+	key, err := base64.RawStdEncoding.DecodeString(b64)
 	if err == nil {
 		err = CheckKey(key)
+	}
+	if err == nil && FormatKey(key) != text { // the decoder skips line breaks, and bits beyond the last byte
+		err = errors.New("the key has another text form")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("transport: public key %.80q: %w", text, err)

@@ -31,8 +31,9 @@ func TestParseKeyErrors(t *testing.T) {
 		{strings.TrimPrefix(good, keyPrefix), `does not begin with "ed25519:"`},
 		{good + "=", "illegal base64"},
 		{good[:len(good)-1], "31 bytes"},
-		{good[:len(good)-1] + "\n", "31 bytes"},      // the decoder skips line breaks
-		{good[:len(good)-1] + "/", "illegal base64"}, // bits beyond the last byte
+		{good[:len(good)-1] + "\n", "31 bytes"},
+		{good + "\n", "another text form"},
+		{good[:len(good)-1] + "/", "another text form"}, // bits beyond the last byte
 		{keyPrefix + strings.Repeat("A", 43), "small order"},
 	} {
 		if _, err := ParseKey(c.text); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -15,8 +15,11 @@ func releaseCode() {
 	for line := range strings.Lines(string(maps)) {
 		// Each line has the form "00010000-00438000 r-xp 00000000 fd:01 1234 /usr/bin/spade-edge".
 		var start, end uintptr
-		var mode string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &start, &end, &mode); n == 3 && mode == "r-xp" && strings.Contains(line, " /") {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[1] != "r-xp" || fields[5][0] != '/' {
+			continue
+		}
+		if n, _ := fmt.Sscanf(fields[0], "%x-%x", &start, &end); n == 2 {
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, start, end-start, syscall.MADV_DONTNEED)
 		}
 	}

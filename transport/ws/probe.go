@@ -100,7 +100,7 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, endpoint.MaxHello))
 	if err != nil {
-		return fmt.Errorf("the peer's hello: %w", err)
+		return fmt.Errorf("the peer's hello (at most %d bytes): %w", endpoint.MaxHello, err)
 	}
 	if err := t.cfg.CheckHello(p.name, body); err != nil {
 		return fmt.Errorf("%w: %w", errHello, err)
