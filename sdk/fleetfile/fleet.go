@@ -165,6 +165,9 @@ func (f *File) Marshal() ([]byte, error) {
 	if moved && f.X0File == "" {
 		return nil, errors.New("fleetfile: X0File is empty, want a file name, because the start vector is not zero")
 	}
+	if f.X0File != "" && f.Fleet.X0 == nil {
+		return nil, fmt.Errorf("fleetfile: X0File is %q, want none, because Fleet.X0 is nil", f.X0File)
+	}
 	if err := f.Fleet.Validate(); err != nil {
 		return nil, In("", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -231,6 +232,9 @@ func (n *Node) OpenProxy() (*url.URL, error) {
 	user, password, err := ReadUser(n.ProxyCredentials, "proxy credentials")
 	if err != nil {
 		return nil, err
+	}
+	if strings.ContainsFunc(user+password, unicode.IsControl) { // RFC 7617, section 2
+		return nil, fmt.Errorf("fleetfile: proxy credentials %s: found a control character, want none", n.ProxyCredentials)
 	}
 	u.User = url.UserPassword(user, password)
 	return u, nil

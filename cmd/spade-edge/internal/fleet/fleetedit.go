@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -110,8 +109,11 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	if member != "" && text != member && slices.Contains(members, text) {
 		return [2]string{text, member}, true
 	}
-	for _, a := range members {
-		if b, begins := strings.CutPrefix(text, a+":"); begins && a != b && slices.Contains(members, b) {
+	for i, c := range text {
+		if c != ':' {
+			continue
+		}
+		if a, b := text[:i], text[i+1:]; a != b && slices.Contains(members, a) && slices.Contains(members, b) {
 			return [2]string{a, b}, true
 		}
 	}

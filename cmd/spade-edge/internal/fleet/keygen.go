@@ -80,10 +80,11 @@ func memberAddresses(flag, list string) (out []string, err error) {
 	var f cli.Faults
 	for _, s := range setup.List(list) {
 		_, _, err := transport.ParseAddress(s)
-		f.When(err != nil, "%s: %w", flag, err)
-		if !strings.Contains(s, "://") {
+		if err == nil && !strings.Contains(s, "://") {
 			s = "wss://" + s + "/"
+			_, _, err = transport.ParseAddress(s)
 		}
+		f.When(err != nil, "%s: %w", flag, err)
 		out = append(out, s)
 	}
 	return out, errors.Join(f...)

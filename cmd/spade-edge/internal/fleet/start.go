@@ -50,7 +50,7 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 	if strings.EqualFold(filepath.Ext(path), ".npy") {
 		data, err := fleetfile.ReadFile(path, 4*wire.MaxDim+math.MaxUint16, "a start of numbers")
 		if err != nil {
-			return nil, cli.AsUsageError(err)
+			return nil, cli.Usage("%s: %w", flag, err)
 		}
 		x, err := cli.ParseNpy(data)
 		if err != nil {

@@ -72,8 +72,8 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 		}
 		c.table(t)
 	})
-	if err == nil && !c.OK {
-		err = cli.AsExit(fmt.Errorf("not ready to run: %s", strings.Join(c.bad, ", ")), c.Code)
+	if !c.OK {
+		err = cli.AsExit(errors.Join(fmt.Errorf("not ready to run: %s", strings.Join(c.bad, ", ")), err), c.Code)
 	}
 	return err
 }

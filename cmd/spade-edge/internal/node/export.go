@@ -62,7 +62,7 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(*to), "."))
-	if err := checkExport(*to, format, *ownFit, *personal, *judges); err != nil {
+	if err := checkExport(*to, format, *ownFit, *personal, c.Given["data"]); err != nil {
 		return err
 	}
 	node, file, err := readFiles(path)
@@ -126,7 +126,7 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
 }
 
-func checkExport(to, format string, ownFit, personal bool, judges string) error {
+func checkExport(to, format string, ownFit, personal, judged bool) error {
 	switch {
 	case to == "":
 		return cli.Usage("-out is missing: give the file to write")
@@ -137,7 +137,7 @@ func checkExport(to, format string, ownFit, personal bool, judges string) error 
 	case personal && format != "json":
 		return cli.Usage("-personal needs an -out file that ends in .json: only this format can record that the " +
 			"model must not leave this machine")
-	case judges != "" && !personal:
+	case judged && !personal:
 		return cli.Usage("-data needs -personal")
 	}
 	return nil

@@ -2,7 +2,9 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -84,14 +86,16 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		}
 	}
 	o, err := d.Run(ctx)
+	var unprinted error
 	if err == nil && d.Linger == nil {
-		err = report(o)
+		unprinted = report(o)
 	}
 	if err != nil || len(r.Quarantined) == 0 {
-		return err
+		return cmp.Or(err, unprinted)
 	}
-	return cli.AsExit(fmt.Errorf("run complete, but some neighbors are in quarantine: %s; to remove one from the "+
-		"fleet, use \"spade-edge fleet remove\"", strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
+	err = fmt.Errorf("run complete, but some neighbors are in quarantine: %s; to remove one from the fleet, use \"spade-edge fleet remove\"",
+		strings.Join(r.Quarantined, "; "))
+	return cli.AsExit(errors.Join(err, unprinted), cli.ExitWithout)
 }
 
 // tell configures the device to print its progress, as text or as JSON.
