@@ -161,7 +161,7 @@ func (c *Certificate) shared() (s Shared) {
 // whichever is larger.
 func (c *Certificate) charged() Total {
 	made, reserved := sumSpends(c.Spends), c.life().spends(c.RunID)
-	if validateSpends(reserved) != nil {
+	if len(reserved) == 0 || validateSpends(reserved) != nil {
 		return made // Verify reports the error
 	}
 	sum := sumSpends(reserved)

@@ -20,6 +20,11 @@ type Spend struct {
 	Gaussian
 }
 
+// String returns the rounds and the parameters.
+func (s Spend) String() string {
+	return fmt.Sprintf("rounds %d to %d with %v", s.First, s.last(), s.Gaussian)
+}
+
 // Total returns the zCDP cost of the releases, Rounds*2R^2/sigma^2, rounded up. It is the same on every processor. It
 // is +Inf if the parameters are not valid.
 func (s Spend) Total() Total { return s.Gaussian.Total(s.Rounds) }

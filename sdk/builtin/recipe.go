@@ -70,9 +70,12 @@ func someOf[T any](list []T) []T {
 // MarshalTask returns the text of a recipe for [sdk.Fleet].Task. [Task] parses this text into an equal
 // recipe. Each column and each component of a projection takes one line.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
+	if err := r.Validate(); err != nil {
+		return nil, fleetfile.In("", err)
+	}
 	text, err := fleetfile.Encode(recipeForm{r, r.Model})
 	if err == nil {
-		_, err = parseTask(text) // rejects an invalid recipe and text that is not UTF-8
+		_, err = parseTask(text) // rejects text that is not UTF-8
 	}
 	return text, fleetfile.In("", err)
 }
