@@ -68,13 +68,13 @@ func (r *run) rest() (over bool, err error) {
 		r.reportWaiting()
 		// Back off: double the time between ticks. A neighbor that restarts need not wait for a tick, because the node
 		// answers its probe and serves its new connection at once.
-		r.until = min(2*r.until, 16*r.cfg.ResendAfter)
+		r.interval = min(2*r.interval, 16*r.cfg.ResendAfter)
 		if r.machine.Status().Complete { // keep ticking, because the node exits at a tick
-			r.until = r.cfg.ResendAfter
+			r.interval = r.cfg.ResendAfter
 		}
 	}
 	r.moved = false
-	r.tick.Reset(r.until)
+	r.tick.Reset(r.interval)
 	if r.final.IsZero() && r.machine.Status().Complete {
 		r.final = time.Now()
 	}

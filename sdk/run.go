@@ -51,15 +51,15 @@ func (n *Node) fatal(err error) error {
 }
 
 func (r *run) loop() error {
-	r.until, r.moved = r.cfg.ResendAfter, true
-	r.tick = time.NewTimer(r.until)
+	r.interval, r.moved = r.cfg.ResendAfter, true
+	r.tick = time.NewTimer(r.interval)
 	defer r.tick.Stop()
 	r.giveUp()
 	again := r.status.Done
 	for {
-		if r.moved && r.until > r.cfg.ResendAfter {
-			r.until = r.cfg.ResendAfter
-			r.tick.Reset(r.until)
+		if r.moved && r.interval > r.cfg.ResendAfter {
+			r.interval = r.cfg.ResendAfter
+			r.tick.Reset(r.interval)
 		}
 		r.stopEarly()
 		if r.machine.Alone() && !r.status.Done {

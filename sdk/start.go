@@ -29,7 +29,7 @@ type run struct {
 	remembered bool         // this Run called rememberHeads
 	outgrown   bool         // the log reported that the model was clipped to the public bound
 	tick       *time.Timer
-	until      time.Duration // from the last tick to the next
+	interval   time.Duration // from the last tick to the next
 	moved      bool          // the node made progress since the last tick
 	fed        bool          // the node took a frame since the last query
 	idle       int           // frames taken since the last progress

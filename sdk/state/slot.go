@@ -125,7 +125,7 @@ type releaseLog struct {
 	releases   []release // the lines that are readable
 	end        int64     // bytes of complete lines; an incomplete line follows after a crash
 	size       int64     // size of the file
-	newest     int       // highest round of any line, even of an incomplete line; -1 if there is none
+	newest     int       // highest round of any line, even of an incomplete line; -1 if no line has a round
 	unreadable int       // number of unreadable lines
 }
 

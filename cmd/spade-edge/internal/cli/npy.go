@@ -21,12 +21,9 @@ func npyDict(n int) string {
 	return fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
 }
 
-// AppendFloats appends x to b as little-endian float32. It does not use binary.Append, which would link reflection into
-// the program.
+// AppendFloats appends x to b as little-endian float32.
 func AppendFloats(b []byte, x []float32) []byte {
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
+	b, _ = binary.Append(b, binary.LittleEndian, x) // cannot fail for numbers
 	return b
 }
 
