@@ -38,6 +38,10 @@ type Fleet struct {
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
+	// PairKeys has one public key of each member, used in this run only, from which members derive the secrets of
+	// pairwise noise; see [Config].PairKeys. It may be nil in simulations, and if all nodes have Config.Secret.
+	PairKeys []pair.Public `json:"pair_keys,omitempty"`
+
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
 	// Adapter maps the Dim trained numbers to the model's parameters; if nil, the trained numbers are the parameters.
@@ -180,6 +184,7 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	f.checkPrivacy(&errs)
 	f.checkRecords(&errs)
+	f.checkPairKeys(&errs)
 	if f.Method.Consensus == ConsensusChebyshev {
 		const want = "admm, because %s"
 		name := f.Method.Consensus.String()
@@ -218,7 +223,7 @@ func (f *Fleet) plan() (*plan, error) {
 		if err := f.checkShared(p.noise); err != nil {
 			return nil, err
 		}
-		cfg.PairKey = func(int, int) (key [32]byte, ok bool) { return key, true }
+		cfg.PairKey = func(int, int) (key [32]byte) { return key }
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sdk: fleet: %w", err)
@@ -382,8 +387,8 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		}
 		cfgs[i] = f.machine(p, i, samples[i], random)
 		if f.Privacy.PairSigma > 0 {
-			cfgs[i].PairKey = func(peer, release int) (key [32]byte, ok bool) {
-				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release), true
+			cfgs[i].PairKey = func(peer, release int) [32]byte {
+				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release)
 			}
 		}
 	}

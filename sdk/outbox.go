@@ -19,7 +19,7 @@ type outbox struct {
 	mu     sync.Mutex
 	change sync.Cond       // signals changes of the fields below
 	frames [][]byte        // oldest first
-	words  []string        // questions, evidence and answers to offers, oldest first; sent before frames
+	words  []string        // questions and evidence, oldest first; sent before frames
 	said   map[string]bool // the set of words
 	closed bool
 }
@@ -45,7 +45,7 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// say queues a question, evidence, or an answer to offers, unless it is already queued or the queue is full.
+// say queues a question or evidence, unless it is already queued or the queue is full.
 func (b *outbox) say(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,6 +102,12 @@ func (r *run) send(msgs []admm.Message) error {
 	return nil
 }
 
+// attach adds to a message the signed statements that prove its claims, and all early-stop requests that the node knows.
+func (n *Node) attach(m *admm.Message) {
+	n.claims.Attach(m)
+	n.attachStops(m)
+}
+
 // post encodes a message and queues it for the neighbor with the given number. It does nothing if there is no such
 // neighbor.
 func (r *run) post(to int, m *admm.Message) error {
@@ -112,9 +118,7 @@ func (r *run) post(to int, m *admm.Message) error {
 	frame, err := r.codec.Append(nil, m)
 	switch {
 	case err != nil:
-	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay && len(m.Signed.Relayed) == 0:
-		// The frame is a question, evidence, or an answer to offers. Without an answer to its offers, the neighbor
-		// would send all of them again.
+	case len(m.Signed.Digests) > 0: // a question, or evidence
 		box.say(frame)
 	default:
 		box.put(frame, false)

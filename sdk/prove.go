@@ -88,7 +88,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message, held int) (*signed.St
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
-			r.dropSecrets()
+			r.dropPair()
 		}
 		return ending{fmt.Errorf("sdk: %q holds a release that this member signed in epoch %d, but this device is at "+
 			"epoch %d: another device has replaced this device: %w",

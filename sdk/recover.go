@@ -156,9 +156,6 @@ func (r *run) takeOver() error {
 	n.mu.Lock()
 	n.machine, n.claims.Epoch, n.status.Recovered = m, cfg.Epoch, m.Status().Round
 	n.mu.Unlock()
-	if err := n.newSecrets(m.Status().Round + 1); err != nil {
-		return n.fatal(err)
-	}
 	if err := n.record(); err != nil {
 		return n.fatal(err)
 	}

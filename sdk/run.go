@@ -79,7 +79,6 @@ func (r *run) loop() error {
 		}
 		switch {
 		case duties.Finished:
-			r.dropSecrets()
 			if again && len(r.cases) > 0 { // a neighbor may not know of its quarantine
 				return r.serveOutsiders(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 			}
@@ -110,15 +109,15 @@ func (r *run) perform(duties admm.Ready) error {
 	var err error
 	if duties.Reserve > 0 {
 		if err = r.inherit(); err == nil {
-			err = r.keepSecrets()
+			err = r.bindPair()
 		}
 		if err == nil {
 			err = r.account.reserve(duties.Reserve)
 		}
 	}
 	if err == nil && duties.Released > 0 {
-		if err = r.record(); err == nil {
-			err = r.retireSecrets(duties.Released)
+		if err = r.record(); err == nil && r.shared != nil && r.quiet(duties.Released) {
+			err = r.deletePair()
 		}
 	}
 	if err != nil {
@@ -169,8 +168,6 @@ func (r *run) deliver(in received) error {
 		return r.receiveStanding(m)
 	case m.Kind == admm.Question:
 		return r.question(m)
-	case m.Kind == admm.Relay:
-		return r.takeRelay(m)
 	case m.Kind == admm.Stand: // a late answer, after the takeover
 		return nil
 	}
@@ -180,19 +177,9 @@ func (r *run) deliver(in received) error {
 	if err := r.query(m); err != nil {
 		return err
 	}
-	offer, err := r.offered(m)
-	if err == nil {
-		err = r.machine.Receive(*m)
-	}
+	err := r.machine.Receive(*m)
 	if err == nil && r.claims.Gossip != nil && m.Kind == admm.Release && r.machine.Holds(m.From, m.Round) {
 		r.claims.Peers[m.From].Take(m)
-	}
-	if err == nil && offer != nil {
-		r.secrets.Kept.Add(in.from, *offer)
-		r.secrets.Changed = true
-	}
-	if err == nil && r.relays != nil {
-		r.relayTo(m, offer != nil)
 	}
 	return err
 }

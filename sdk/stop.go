@@ -157,7 +157,7 @@ func (r *run) receiveStops(from string, m *admm.Message) {
 // receiveStop checks a stop. It returns nil and no error if the stop adds nothing to the known stops.
 func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	f := r.cfg.Fleet
-	s, err := signed.ParseRelayed(b, signed.Stop)
+	s, err := signed.ParseRelayed(b)
 	switch {
 	case err != nil:
 		return nil, err

@@ -22,11 +22,10 @@ const (
 	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
 	Start       Kind = 9  // the edge restarts after this release; carries the sender's model at that point
 	Question    Kind = 10 // asks for a member's statement of a release, see trust.Gossip; only for drivers
-	Relay       Kind = 11 // signed offers of other members; only for drivers
 )
 
 var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
-	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Question: "question", Relay: "relay"}
+	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Question: "question"}
 
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
@@ -60,11 +59,8 @@ type Signed struct {
 	Proof       []byte // proves a claim: a signed release of the receiver or, in a Question, of the member in question
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
-	Offer       []byte // in a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
-	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
+	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict and Question
 	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that the message is about
-	Relayed     []byte // in a Relay: the offers
-	Known       []byte // in a Relay, two bits per member: the latest device, from 1, whose offer the sender holds
 }
 
 // Payload returns the message's vectors without copying them.

@@ -65,9 +65,9 @@ func newWasteland(t *testing.T, seed uint64) *wasteland {
 		}
 		if kind == 3 {
 			c.Privacy = shared
-			c.PairKey = func(peer, release int) (key [32]byte, ok bool) {
+			c.PairKey = func(peer, release int) [32]byte {
 				w.keys[[4]int{i, peer, release, int(w.cfgs[i].Epoch)}]++
-				return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}, true
+				return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}
 			}
 		}
 	})

@@ -105,20 +105,19 @@ func (r Relayed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.
 
 // UnmarshalText parses the output of MarshalText for a statement of kind [Stop]. It refuses other kinds.
 func (r *Relayed) UnmarshalText(text []byte) (err error) {
-	*r, err = fromHex(text, func(b []byte) (Relayed, error) { return ParseRelayed(b, Stop) })
+	*r, err = fromHex(text, func(b []byte) (Relayed, error) { return ParseRelayed(b) })
 	return err
 }
 
-// ParseRelayed parses the output of [Relayed.Append] for a [Stop] or an [Offer], selected by kind. It does not check
-// the signature.
-func ParseRelayed(b []byte, kind Kind) (Relayed, error) {
+// ParseRelayed parses the output of [Relayed.Append] for a statement of kind [Stop]. It does not check the signature.
+func ParseRelayed(b []byte) (Relayed, error) {
 	if len(b) != RelayedSize {
-		return Relayed{}, fmt.Errorf("signed: relayed %v: found %d bytes, want %d", kind, len(b), RelayedSize)
+		return Relayed{}, fmt.Errorf("signed: relayed stop: found %d bytes, want %d", len(b), RelayedSize)
 	}
 	member := binary.BigEndian.Uint32(b)
 	if member > math.MaxInt32 {
-		return Relayed{}, fmt.Errorf("signed: relayed %v: found member %d, want 0..%d", kind, member, math.MaxInt32)
+		return Relayed{}, fmt.Errorf("signed: relayed stop: found member %d, want 0..%d", member, math.MaxInt32)
 	}
-	s, err := Parse(b[4:], kind)
+	s, err := Parse(b[4:], Stop)
 	return Relayed{int(member), s}, err
 }

@@ -36,7 +36,7 @@ const maxRound = math.MaxInt32
 // MaxDim is the highest dimension of a [Codec]. A frame of this dimension takes up to 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField is the largest length, in bytes, of each of the fields Own, Proof, Countersign and Known of [admm.Signed].
+// maxField is the largest length, in bytes, of each of the fields Own, Proof and Countersign of [admm.Signed].
 // maxSigned is the largest total length of Own, Proof, Other and Countersign in one frame.
 const (
 	maxField  = 256
@@ -44,7 +44,7 @@ const (
 )
 
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
-const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
+const frameRoom = 79 + maxSigned + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
 // 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 9095 for everything else.
@@ -68,11 +68,8 @@ type statements struct {
 	Proof       []byte `cbor:"13,keyasint,omitempty"`
 	Other       []byte `cbor:"14,keyasint,omitempty"`
 	Countersign []byte `cbor:"16,keyasint,omitempty"`
-	Offer       []byte `cbor:"17,keyasint,omitempty"`
 	Stops       []byte `cbor:"18,keyasint,omitempty"`
 	Digests     []byte `cbor:"19,keyasint,omitempty"`
-	Relayed     []byte `cbor:"20,keyasint,omitempty"`
-	Known       []byte `cbor:"21,keyasint,omitempty"`
 }
 
 // fields is a set of the optional fields of a frame.
@@ -88,19 +85,16 @@ const (
 	hasProof
 	hasOther
 	hasCountersign
-	hasOffer
 	hasStops
 	hasDigests
-	hasRelayed
-	hasKnown
 
 	hasPayload = hasVector | hasGrid
-	hasProbe   = hasOwn | hasProof | hasOther | hasOffer | hasStops
+	hasProbe   = hasOwn | hasProof | hasOther | hasStops
 )
 
 // fieldNames names the fields in errors, in the order of their bits.
 var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
-	"offer", "stops", "digests", "relayed", "known"}
+	"stops", "digests"}
 
 // name returns the name of the lowest field in the set.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
@@ -115,9 +109,8 @@ var rules = [...]struct{ must, may fields }{
 	admm.Stand:       {hasHeld | hasDevice, hasPayload | hasOwn | hasProof | hasOther | hasStops},
 	admm.Conflict:    {hasProof | hasOther, hasResent | hasDigests},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
-	admm.Start:       {hasDevice, hasPayload | hasOwn | hasOffer | hasStops},
+	admm.Start:       {hasDevice, hasPayload | hasOwn | hasStops},
 	admm.Question:    {hasDigests, hasProof},
-	admm.Relay:       {hasKnown, hasRelayed},
 }
 
 // check returns an error if a field is out of range or not allowed in a frame of this kind.
@@ -146,8 +139,8 @@ func (f *frame) check(kind admm.Kind) error {
 
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
-		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
-		len(f.Stops) > 0, len(f.Digests) > 0, len(f.Relayed) > 0, len(f.Known) > 0} {
+		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0,
+		len(f.Stops) > 0, len(f.Digests) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -162,10 +155,9 @@ func (f *frame) checkSigned() error {
 		n, most, part int // length, greatest length, and length of a part, in bytes
 	}{
 		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), signed.MaxEarlier, 1},
-		{"countersign", len(f.Countersign), maxField, 1}, {"offer", len(f.Offer), signed.Size, signed.Size},
+		{"countersign", len(f.Countersign), maxField, 1},
 		{"stops", len(f.Stops), signed.MaxStops * signed.RelayedSize, signed.RelayedSize},
-		{"digests", len(f.Digests), signed.MaxDigests, 1}, {"known", len(f.Known), maxField, 1},
-		{"relayed", len(f.Relayed), signed.MaxOffers * signed.RelayedSize, signed.RelayedSize},
+		{"digests", len(f.Digests), signed.MaxDigests, 1},
 	} {
 		if l.n > l.most || l.n%l.part != 0 {
 			return fmt.Errorf("%s: found %d bytes, wanted at most %d in parts of %d", l.name, l.n, l.most, l.part)
@@ -211,8 +203,8 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 // frame converts a message to a frame. The frame's vector or grid is valid until the next call.
 func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
-	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
-		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
+	case m.Kind < admm.EdgeMessage || m.Kind > admm.Question:
+		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Question)
 	case m.Kind == admm.ProbeReply && m.Resent:
 		return nil, fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
@@ -265,8 +257,8 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	}
 	kind := admm.Kind(f.Kind)
 	switch {
-	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Relay) || kind == admm.ProbeReply:
-		return fmt.Errorf("kind: found %d, wanted %d..%d or %d..%d", f.Kind, admm.EdgeMessage, admm.Conflict, admm.Start, admm.Relay)
+	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Question) || kind == admm.ProbeReply:
+		return fmt.Errorf("kind: found %d, wanted %d..%d or %d..%d", f.Kind, admm.EdgeMessage, admm.Conflict, admm.Start, admm.Question)
 	case kind == admm.Probe && f.Resent:
 		kind = admm.ProbeReply
 	}

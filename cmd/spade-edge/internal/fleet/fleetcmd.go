@@ -49,7 +49,7 @@ type fleetEdit struct {
 	hash      [32]byte
 	ran       string // run id before the change
 	nodes     []*nodeText
-	ended     []string // old state folders of the nodes that get a new state folder
+	ended     []*fleetfile.Node // of the nodes that leave the run before the change
 
 	r FleetResult
 }
@@ -151,6 +151,15 @@ func (e *fleetEdit) register() {
 
 func (e *fleetEdit) finish() error {
 	f := e.file.Fleet
+	if f.Hash() != e.hash && e.r.Action != "take" {
+		last, err := takePairKeys(e.file)
+		if err != nil {
+			return err
+		}
+		if last != nil {
+			e.note("%s", runOut(last))
+		}
+	}
 	text, err := e.file.Marshal()
 	if err != nil {
 		return cli.AsUsageError(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -49,8 +50,10 @@ func (e *fleetEdit) add() error {
 		return err
 	}
 	f := e.file.Fleet
+	if i := slices.Index(f.Members, m.Name); i >= 0 {
+		return e.restock(i, m)
+	}
 	var wrong cli.Faults
-	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: change it with \"fleet rotate\" or \"fleet move\"", m.Name)
 	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
 	wrong.When(each && e.records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q "+
@@ -82,6 +85,21 @@ func (e *fleetEdit) add() error {
 		}
 	}
 	return e.reshare()
+}
+
+// restock replaces the unused one-time keys of a member by those that keygen printed.
+func (e *fleetEdit) restock(i int, m fleetfile.Member) error {
+	same := slices.EqualFunc(m.Keys, e.file.Members[i].Keys, func(a, b ed25519.PublicKey) bool { return a.Equal(b) })
+	if !same {
+		return cli.Usage("%q is already a member with another key: change the key with \"fleet rotate\"", m.Name)
+	}
+	f := e.file.Fleet
+	e.file.Members[i].PairKeys = slices.DeleteFunc(m.PairKeys, func(k pair.Public) bool { return slices.Contains(f.PairKeys, k) })
+	if f.Privacy.PairSigma == 0 {
+		return cli.Usage("%q needs no one-time keys: the members of this fleet share no noise", m.Name)
+	}
+	e.note("the hash is unchanged: nobody needs the file before the next run")
+	return nil
 }
 
 // connect adds the edges given with -edges to the graph. In this list, "a:b" is an edge between the members a and b,
@@ -209,7 +227,7 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
-	e.note("the files of %q stay, except the secrets of the run: keep its ledger as long as anyone uses its data", e.name)
+	e.note("the files of %q stay, except the private half of its one-time key of this run: keep its ledger as long as anyone uses its data", e.name)
 	return e.reshare()
 }
 
