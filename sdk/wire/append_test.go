@@ -53,13 +53,10 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Proof       []byte `cbor:"13,keyasint,omitempty"`
 		Other       []byte `cbor:"14,keyasint,omitempty"`
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
-		Offer       []byte `cbor:"17,keyasint,omitempty"`
 		Stops       []byte `cbor:"18,keyasint,omitempty"`
 		Digests     []byte `cbor:"19,keyasint,omitempty"`
-		Relayed     []byte `cbor:"20,keyasint,omitempty"`
-		Known       []byte `cbor:"21,keyasint,omitempty"`
 	}{1, int(kind), f.Round, resent, plainVector, plainGrid, held, incarnation, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
-		f.Signed.Countersign, f.Signed.Offer, f.Signed.Stops, f.Signed.Digests, f.Signed.Relayed, f.Signed.Known})
+		f.Signed.Countersign, f.Signed.Stops, f.Signed.Digests})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +107,7 @@ func TestAppendRefuses(t *testing.T) {
 		f    admm.Message
 		want string
 	}{
-		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..11"},
+		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..10"},
 		{"kind 12", admm.Message{Kind: 12}, "kind: found 12"},
 		{"probe resent", admm.Message{Kind: admm.Probe, Resent: true}, "resent: found in a frame of kind probe, wanted the field absent"},
 		{"reply resent", admm.Message{Kind: admm.ProbeReply, Resent: true},
@@ -196,8 +193,6 @@ func TestAppendRefuses(t *testing.T) {
 		{"a short place", admm.Message{Kind: admm.Start, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
 		{"proof of a start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Signed: admm.Signed{Proof: []byte{1}}},
 			"proof: found in a frame of kind start, wanted the field absent"},
-		{"short offer of a start", admm.Message{Kind: admm.Start, Grid: []int32{1, 2}, Signed: admm.Signed{Offer: []byte{1}}},
-			"offer: found 1 bytes, wanted at most 191 in parts of 191"},
 		{"stops of a join", admm.Message{Kind: admm.Join, Signed: admm.Signed{Stops: make([]byte, 195)}},
 			"stops: found in a frame of kind join, wanted the field absent"},
 	} {
