@@ -349,15 +349,6 @@ func TestRecoveries(t *testing.T) {
 	testRecoveries(t, false)
 }
 
-// TestRecoveriesWithSharedNoise repeats TestRecoveries with pairwise noise and mixing rounds. No key may be used for
-// two releases, or by both the lost device and its replacement. After the takeover, both ends of every edge must again
-// use the same keys.
-func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
-
-// TestRecoveriesWithPartners repeats TestRecoveries with noise shared by every pair of members, whether or not they are
-// neighbors.
-func TestRecoveriesWithPartners(t *testing.T) { testRecoveries(t, true, true) }
-
 func recoveries(t *testing.T, usually int) (count, first int) {
 	count = usually
 	if !long || testing.Short() {

@@ -32,7 +32,6 @@ var (
 	pairs    = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
 	sums     = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
 	keys     = suite{"./sdk/pair", "Key"}
-	robust   = suite{"./sdk/admm", "Robust|RestoreAfter"}
 	liars    = suite{"./sdk/admm", "Liars"}
 	dropped  = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods   = suite{"./transport/ws", "Useless"}
@@ -40,7 +39,6 @@ var (
 	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late     = suite{"./sdk", "LateStopSurvives"}
 	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
-	falling  = suite{"./sdk/losses", "Trend"}
 	saddles  = suite{"./sdk/plan", "Saddle"}
 	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	personal = suite{transcripts, "Transcripts/^personal$"}

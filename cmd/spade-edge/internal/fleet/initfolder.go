@@ -224,9 +224,6 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}
-	if text := setup.BadMembers(r.fleet); text != "" {
-		t.Row("attacks", "%s", text)
-	}
 	if r.runOut != nil {
 		t.Row("keys", "%s", runOut(r.runOut))
 	}
