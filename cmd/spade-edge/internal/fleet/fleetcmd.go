@@ -239,6 +239,15 @@ func (e *fleetEdit) reload(name string) {
 		"kill -HUP or systemctl reload", filepath.Base(e.path), name, cmp.Or(strings.Join(all, ", "), "none"))
 }
 
+// brief returns the beginning of a line of a file: the line of a member with many one-time keys is long.
+func brief(line string) string {
+	const most = 240
+	if line = cli.OneLine(line); len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "..."
+	}
+	return line
+}
+
 func (e *fleetEdit) print(t cli.Table) {
 	r := &e.r
 	for _, f := range r.Files {
@@ -248,10 +257,10 @@ func (e *fleetEdit) print(t cli.Table) {
 		}
 		t.Row(word, "%s, %s", f.File, cli.BytesText(int64(f.Bytes)))
 		for _, line := range f.Gone {
-			fmt.Fprintf(t, "  - %s\n", cli.OneLine(line))
+			fmt.Fprintf(t, "  - %s\n", brief(line))
 		}
 		for _, line := range f.Lines {
-			fmt.Fprintf(t, "  + %s\n", cli.OneLine(line))
+			fmt.Fprintf(t, "  + %s\n", brief(line))
 		}
 	}
 	if len(r.Files) == 0 {

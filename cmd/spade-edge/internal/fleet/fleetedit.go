@@ -181,9 +181,10 @@ func (e *fleetEdit) reshare() error {
 	return setup.AsUsage(err)
 }
 
-// graphOf returns the graph of a fleet. It ignores the fields for privacy and records, which need not be valid yet.
+// graphOf returns the graph of a fleet. It ignores the fields for privacy, records and one-time keys, which need not be valid
+// yet.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
-	f.Privacy, f.Wire, f.Records = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil
+	f.Privacy, f.Wire, f.Records, f.PairKeys = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil, nil
 	g, err := f.Graph()
 	return g, cli.AsUsageError(err)
 }

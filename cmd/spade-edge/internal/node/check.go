@@ -269,7 +269,7 @@ func (c *Checkup) pairKeys(node *fleetfile.Node, f *sdk.Fleet, err error) {
 		return
 	}
 	left = slices.DeleteFunc(left, func(k pair.Public) bool { return slices.Contains(f.PairKeys, k) })
-	c.ok(item, "that of this run is here, and %d more for later runs", len(left))
+	c.ok(item, "this run has one, and %d are left for later runs", len(left))
 }
 
 // privacy reports the cost and the forecast of the run, and whether the cost fits the run's limit and the ledger's
