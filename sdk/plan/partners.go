@@ -13,23 +13,22 @@ import (
 // Limits for the choice of partners by [Suggest].
 const (
 	everybody  = 128 // largest fleet in which each member shares noise with all others
-	spare      = 12  // number of partners in addition to twice the colluders
+	spare      = 12  // number of partners in addition to twice the colluders and absent members
 	nearlyAll  = 0.7 // above this share of all other members, choose all of them as partners
 	worthwhile = 0.9 // choose partners if the noise with them is below this share of the noise without them
 )
 
 // pairUp chooses which members share noise. If only neighbors in the communication graph share noise, this noise
 // protects a member little when most of its neighbors may collude. In a random graph of partners nearly all of the
-// noise remains if each node has slightly more than twice as many partners as there are colluders; see sdk/DEFAULTS.md.
-// Absent is for neighbors only: noise that partners share stays in their releases whoever vanishes.
+// noise remains if each node has slightly more than twice as many partners as there are colluders and absent members;
+// see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil
 	}
 	if k.mayPair() {
 		n, far := k.Graph.N(), *p
-		far.Absent = 0
-		if far.Partners = 2*min(p.Colluders, n) + spare; n <= everybody || float64(far.Partners) > nearlyAll*float64(n-1) {
+		if far.Partners = 2*min(p.Colluders+p.Absent, n) + spare; n <= everybody || float64(far.Partners) > nearlyAll*float64(n-1) {
 			far.Partners = n - 1
 		}
 		near, errNear := k.unit(*p)
@@ -39,6 +38,7 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 		}
 		if with < worthwhile*near {
 			*p = far
+			p.Absent = 0 // the noise of partners stays in their releases, whoever vanishes
 		}
 	}
 	k.noise, err = p.NoiseGraph(k.Graph, k.Method.Seed)
@@ -63,27 +63,18 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	return p.Sigma, err
 }
 
-// absent returns Privacy.Absent for a choice of partners, see pairUp.
-func (k *Known) absent(partners int) int {
-	if partners != k.Privacy.Partners {
-		return 0
-	}
-	return k.Privacy.Absent
-}
-
 // MostColluders returns the largest number of colluders that a run tolerates at little cost: with the same guarantee,
 // the noise in the members' mean is at most a tenth above the noise for one colluder, and every member shares noise
 // with more members than may collude or be absent. The result depends on Graph, Method.Seed, Privacy.Absent and
 // Privacy.Partners. MostColluders fails if even one colluder is too many.
 func MostColluders(k Known) (int, error) {
-	p := sdk.Privacy{Partners: k.Privacy.Partners, Colluders: 1}
+	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
 	choices := []int{p.Partners}
 	if k.mayPair() {
 		choices = append(choices, k.Graph.N()-1)
 	}
 	one := math.Inf(1) // the least noise with one colluder
 	for _, p.Partners = range choices {
-		p.Absent = k.absent(p.Partners)
 		sigma, err := k.unit(p)
 		if err != nil {
 			return 0, err
@@ -92,7 +83,6 @@ func MostColluders(k Known) (int, error) {
 	}
 	most := 0
 	for _, p.Partners = range choices {
-		p.Absent = k.absent(p.Partners)
 		noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 		if err != nil {
 			return 0, err
