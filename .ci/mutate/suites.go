@@ -44,7 +44,6 @@ var (
 	saddles  = suite{"./sdk/plan", "Saddle"}
 	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	personal = suite{transcripts, "Transcripts/^personal$"}
-	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
