@@ -48,7 +48,7 @@ var (
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
-	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
+	brokers  = suite{"./transport/broker/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
 	choices  = suite{"./sdk/plan", "Suggest"}
 	waits    = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places   = suite{"./transport", "ParseAddress"}
