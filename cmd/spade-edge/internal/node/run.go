@@ -158,9 +158,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Recovered > 0 {
 		t.Wrap("took over", "after release %d, in the place of a lost device", r.Recovered)
 	}
-	for _, s := range r.Suspects {
-		t.Row("suspect", "%s", s)
-	}
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)
 	}
