@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 )
 
 // Explain adds the likely cause to err, an error from an attempt to reach a broker. If via is not empty, the new error
@@ -25,7 +26,7 @@ func Explain(err error, via string, late bool) error {
 		via = ""
 	case errors.As(err, &noTLS):
 		hint = ": the other end does not speak TLS"
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET):
 		hint = ": the connection ended before the broker admitted this node"
 	case late || errors.As(err, &slow) && slow.Timeout():
 		hint = ": the broker did not answer"
