@@ -39,7 +39,6 @@ var (
 	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late     = suite{"./sdk", "LateStopSurvives"}
 	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
-	falling  = suite{"./sdk/losses", "Trend"}
 	saddles  = suite{"./sdk/plan", "Saddle"}
 	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	personal = suite{transcripts, "Transcripts/^personal$"}
