@@ -127,10 +127,6 @@ func (r *run) perform(duties admm.Ready) error {
 		r.remembered = true
 		r.rememberHeads()
 	}
-	if duties.Released > 0 {
-		r.curve.Close()
-		r.trend = r.curve.Trend()
-	}
 	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
 		r.outgrown = true
 		r.log.Warn("the model was clipped to the public bound around the start vector: the run diverges, or a "+
