@@ -9,23 +9,19 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-const (
-	room  = 4       // maximum number of queued frames: two messages of a round, and answers; put may exceed it by one
-	words = 1 << 14 // maximum number of queued words (see outbox), enough for 100 members (PROOF.md, "One story")
-)
+// room is the maximum number of queued frames: two messages of a round, and answers. [outbox.put] may exceed it by one.
+const room = 4
 
 // outbox queues frames for one neighbor.
 type outbox struct {
 	mu     sync.Mutex
-	change sync.Cond       // signals changes of the fields below
-	frames [][]byte        // oldest first
-	words  []string        // questions and evidence, oldest first; sent before frames
-	said   map[string]bool // the set of words
+	change sync.Cond // signals changes of the fields below
+	frames [][]byte  // oldest first
 	closed bool
 }
 
 func newOutbox() *outbox {
-	b := &outbox{said: map[string]bool{}}
+	b := new(outbox)
 	b.change.L = &b.mu
 	return b
 }
@@ -45,16 +41,6 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// say queues a question or evidence, unless it is already queued or the queue is full.
-func (b *outbox) say(frame []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if word := string(frame); len(b.words) < words && !b.said[word] {
-		b.words, b.said[word] = append(b.words, word), true
-		b.change.Signal()
-	}
-}
-
 func (b *outbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,14 +53,8 @@ func (b *outbox) close() {
 func (b *outbox) next() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.frames)+len(b.words) == 0 && !b.closed {
+	for len(b.frames) == 0 && !b.closed {
 		b.change.Wait()
-	}
-	if len(b.words) > 0 {
-		word := b.words[0]
-		b.words = b.words[1:]
-		delete(b.said, word)
-		return []byte(word)
 	}
 	if len(b.frames) == 0 {
 		return nil
@@ -116,11 +96,7 @@ func (r *run) post(to int, m *admm.Message) error {
 		return nil
 	}
 	frame, err := r.codec.Append(nil, m)
-	switch {
-	case err != nil:
-	case len(m.Signed.Digests) > 0: // a question, or evidence
-		box.say(frame)
-	default:
+	if err == nil {
 		box.put(frame, false)
 	}
 	return err
@@ -139,11 +115,6 @@ func (r *run) reached(name string) {
 			r.correct(j, peer)
 		}
 		r.show(j, peer)
-	}
-	for _, e := range r.status.Evidence { // evidence against other members
-		if e.Member != name && r.cases[j] == nil {
-			r.postEvidence(j, &e)
-		}
 	}
 	r.sendNotice(j)
 	r.machine.Reached(j)

@@ -67,7 +67,6 @@ func (r *run) loop() error {
 		}
 		duties, err := r.machine.Ready()
 		r.judged()
-		r.compare()
 		if r.machine.Alone() && duties.Reserve > 0 { // do not charge for a release that would reach nobody
 			continue
 		}
@@ -162,8 +161,6 @@ func (r *run) deliver(in received) error {
 		return r.respond(m, in.from)
 	case r.joining != nil:
 		return r.receiveStanding(m)
-	case m.Kind == admm.Question:
-		return r.question(m)
 	case m.Kind == admm.Stand: // a late answer, after the takeover
 		return nil
 	}
@@ -173,9 +170,5 @@ func (r *run) deliver(in received) error {
 	if err := r.query(m); err != nil {
 		return err
 	}
-	err := r.machine.Receive(*m)
-	if err == nil && r.claims.Gossip != nil && m.Kind == admm.Release && r.machine.Holds(m.From, m.Round) {
-		r.claims.Peers[m.From].Take(m)
-	}
-	return err
+	return r.machine.Receive(*m)
 }

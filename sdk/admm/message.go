@@ -12,20 +12,19 @@ import (
 type Kind uint8
 
 const (
-	EdgeMessage Kind = 1  // m_ij of eq. (9) for one neighbor, in Vector
-	Done        Kind = 2  // the sender needs nothing more and is about to exit
-	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe       Kind = 4  // the sender just started: its last release, and the receiver's highest release that it held
-	Join        Kind = 5  // the sender replaces a lost device and asks for the receiver's progress and model
-	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
-	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
-	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
-	Start       Kind = 9  // the edge restarts after this release; carries the sender's model at that point
-	Question    Kind = 10 // asks for a member's statement of a release, see trust.Gossip; only for drivers
+	EdgeMessage Kind = 1 // m_ij of eq. (9) for one neighbor, in Vector
+	Done        Kind = 2 // the sender needs nothing more and is about to exit
+	Release     Kind = 3 // the release of a round, the same for all neighbors, in Vector or Grid
+	Probe       Kind = 4 // the sender just started: its last release, and the receiver's highest release that it held
+	Join        Kind = 5 // the sender replaces a lost device and asks for the receiver's progress and model
+	Stand       Kind = 6 // the answer to a Join, see [Machine.Standing]
+	Conflict    Kind = 7 // evidence of equivocation, or a notice of quarantine; only for drivers
+	ProbeReply  Kind = 8 // the answer to a Probe; encoded as a Probe marked as resent
+	Start       Kind = 9 // the edge restarts after this release; carries the sender's model at that point
 )
 
 var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
-	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Question: "question"}
+	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start"}
 
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
@@ -56,11 +55,10 @@ type Message struct {
 // Signed holds data that drivers sign and check (see package signed). The machine ignores it.
 type Signed struct {
 	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
-	Proof       []byte // proves a claim: a signed release of the receiver or, in a Question, of the member in question
+	Proof       []byte // proves a claim: a signed release of the receiver
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
-	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict and Question
-	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that the message is about
+	Stops       []byte // the early-stop requests that the sender knows; not in Join and Conflict
 }
 
 // Payload returns the message's vectors without copying them.

@@ -67,11 +67,8 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
 
-// Limits for one message.
-const (
-	MaxStops   = 8
-	MaxDigests = 6 << 10 // bytes of digests of statements
-)
+// MaxStops is the maximum number of early-stop requests in one message.
+const MaxStops = 8
 
 const incarnationBits = 48
 

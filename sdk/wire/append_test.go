@@ -54,9 +54,8 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Other       []byte `cbor:"14,keyasint,omitempty"`
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
 		Stops       []byte `cbor:"18,keyasint,omitempty"`
-		Digests     []byte `cbor:"19,keyasint,omitempty"`
 	}{1, int(kind), f.Round, resent, plainVector, plainGrid, held, incarnation, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
-		f.Signed.Countersign, f.Signed.Stops, f.Signed.Digests})
+		f.Signed.Countersign, f.Signed.Stops})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +106,7 @@ func TestAppendRefuses(t *testing.T) {
 		f    admm.Message
 		want string
 	}{
-		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..10"},
+		{"no kind", admm.Message{Vector: []float32{1, 2}}, "wire: frame: kind: found 0, wanted 1..9"},
 		{"kind 12", admm.Message{Kind: 12}, "kind: found 12"},
 		{"probe resent", admm.Message{Kind: admm.Probe, Resent: true}, "resent: found in a frame of kind probe, wanted the field absent"},
 		{"reply resent", admm.Message{Kind: admm.ProbeReply, Resent: true},
@@ -125,9 +124,6 @@ func TestAppendRefuses(t *testing.T) {
 		{"all of them long", admm.Message{Kind: admm.Probe,
 			Signed: admm.Signed{Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 735)}},
 			"found 1135 bytes in total, wanted at most 1117"},
-		{"long digests", admm.Message{Kind: admm.Question, Signed: admm.Signed{Digests: make([]byte, 6145)}},
-			"digests: found 6145 bytes, wanted at most 6144"},
-		{"question about nothing", admm.Message{Kind: admm.Question}, "digests: not found, wanted in every frame of kind question"},
 		{"round below", admm.Message{Kind: admm.Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
 		{"short vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
 		{"long vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2, 3}},

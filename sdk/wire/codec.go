@@ -25,12 +25,6 @@ var Heartbeat = []byte{0xa0}
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
-// IsQuestion reports whether a frame starts like a frame of kind [admm.Question]. It does not check the rest of the
-// frame.
-func IsQuestion(frame []byte) bool {
-	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
-}
-
 const maxRound = math.MaxInt32
 
 // MaxDim is the highest dimension of a [Codec]. A frame of this dimension takes up to 1 GiB.
@@ -44,10 +38,10 @@ const (
 )
 
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
-const frameRoom = 79 + maxSigned + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
+const frameRoom = 79 + maxSigned + 4 + signed.MaxStops*signed.RelayedSize
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
-// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 8904 for everything else.
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 2760 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -69,7 +63,6 @@ type statements struct {
 	Other       []byte `cbor:"14,keyasint,omitempty"`
 	Countersign []byte `cbor:"16,keyasint,omitempty"`
 	Stops       []byte `cbor:"18,keyasint,omitempty"`
-	Digests     []byte `cbor:"19,keyasint,omitempty"`
 }
 
 // fields is a set of the optional fields of a frame.
@@ -86,7 +79,6 @@ const (
 	hasOther
 	hasCountersign
 	hasStops
-	hasDigests
 
 	hasPayload = hasVector | hasGrid
 	hasProbe   = hasOwn | hasProof | hasOther | hasStops
@@ -94,7 +86,7 @@ const (
 
 // fieldNames names the fields in errors, in the order of their bits.
 var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
-	"stops", "digests"}
+	"stops"}
 
 // name returns the name of the lowest field in the set.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
@@ -103,14 +95,13 @@ func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s)
 var rules = [...]struct{ must, may fields }{
 	admm.EdgeMessage: {hasVector, hasResent | hasOwn | hasStops},
 	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
-	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops | hasDigests},
+	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops},
 	admm.Probe:       {hasHeld | hasDevice, hasProbe},
 	admm.Join:        {hasDevice, 0},
 	admm.Stand:       {hasHeld | hasDevice, hasPayload | hasOwn | hasProof | hasOther | hasStops},
-	admm.Conflict:    {hasProof | hasOther, hasResent | hasDigests},
+	admm.Conflict:    {hasProof | hasOther, hasResent},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
 	admm.Start:       {hasDevice, hasPayload | hasOwn | hasStops},
-	admm.Question:    {hasDigests, hasProof},
 }
 
 // check returns an error if a field is out of range or not allowed in a frame of this kind.
@@ -139,8 +130,7 @@ func (f *frame) check(kind admm.Kind) error {
 
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
-		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0,
-		len(f.Stops) > 0, len(f.Digests) > 0} {
+		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Stops) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -157,7 +147,6 @@ func (f *frame) checkSigned() error {
 		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), signed.MaxEarlier, 1},
 		{"countersign", len(f.Countersign), maxField, 1},
 		{"stops", len(f.Stops), signed.MaxStops * signed.RelayedSize, signed.RelayedSize},
-		{"digests", len(f.Digests), signed.MaxDigests, 1},
 	} {
 		if l.n > l.most || l.n%l.part != 0 {
 			return fmt.Errorf("%s: found %d bytes, wanted at most %d in parts of %d", l.name, l.n, l.most, l.part)
@@ -203,8 +192,8 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 // frame converts a message to a frame. The frame's vector or grid is valid until the next call.
 func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
-	case m.Kind < admm.EdgeMessage || m.Kind > admm.Question:
-		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Question)
+	case m.Kind < admm.EdgeMessage || m.Kind > admm.Start:
+		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Start)
 	case m.Kind == admm.ProbeReply && m.Resent:
 		return nil, fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
@@ -257,8 +246,8 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	}
 	kind := admm.Kind(f.Kind)
 	switch {
-	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Question) || kind == admm.ProbeReply:
-		return fmt.Errorf("kind: found %d, wanted %d..%d or %d..%d", f.Kind, admm.EdgeMessage, admm.Conflict, admm.Start, admm.Question)
+	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Start) || kind == admm.ProbeReply:
+		return fmt.Errorf("kind: found %d, wanted %d..%d or %d", f.Kind, admm.EdgeMessage, admm.Conflict, admm.Start)
 	case kind == admm.Probe && f.Resent:
 		kind = admm.ProbeReply
 	}
