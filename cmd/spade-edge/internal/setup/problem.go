@@ -214,7 +214,7 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 // Alone trains one client without neighbors and without noise, with the fleet's method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
-	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
+	single.Members, single.Edges, single.Records, single.PairKeys = single.Members[:1], nil, nil, nil
 	_, uneven := p.features()
 	known := plan.Known{
 		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Uneven: uneven,
