@@ -23,19 +23,19 @@ var (
 	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
 		"ChargesFirst"}
-	agree    = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
-	sharing  = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
-	missing  = suite{"./sdk/admm", "MissingKey"}
-	survive  = suite{"./sdk", "AgreementSurvives"}
+	agree    = suite{"./sdk/pair", "BothEnds|LowOrder|OneText|Public"}
+	sharing  = suite{"./sdk", "WithoutAWord|SharedNoise"}
+	oneTime  = suite{"./sdk", "PairKeys|WithoutAWord"}
+	pairFile = suite{"./sdk/state", "PairKeys"}
 	flows    = suite{"./sdk/admm", "Flows|RestoreAfter"}
 	network  = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
 	pairs    = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
-	sums     = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
+	sums     = suite{"./sdk/admm", "SharedNoise|SharesNothing|Absent"}
 	keys     = suite{"./sdk/pair", "Key"}
 	liars    = suite{"./sdk/admm", "Liars"}
 	dropped  = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods   = suite{"./transport/ws", "Useless"}
-	words    = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
+	words    = suite{"./sdk", "Outbox|LastWord"}
 	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late     = suite{"./sdk", "LateStopSurvives"}
 	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
@@ -43,8 +43,8 @@ var (
 	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	personal = suite{transcripts, "Transcripts/^personal$"}
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
-	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
-	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
+	overlay  = suite{"./sdk/admm", "Partners|WithoutTheAbsent"}
+	partners = suite{"./sdk", "PartnersOnARing"}
 	brokers  = suite{"./transport/broker/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
 	choices  = suite{"./sdk/plan", "Suggest"}
 	waits    = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
