@@ -289,7 +289,7 @@ func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	}
 	shared := base
 	shared.shared, shared.overlay, shared.single = true, true, true
-	plant("an overlay of neighbors alone", 3*auditGames(), shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
+	plant("an overlay of neighbors alone", 3600, shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
 	plant("clipped after the mean", auditGames(), base, func(m *Machine, rows []float32) {
 		m.cfg.Privacy.Clip = auditRadius * float64(m.cfg.units())
 		for h := m.cfg.units() - 1; h > 0; h-- { // d is 1
