@@ -163,6 +163,11 @@ type listOf int
 
 func (n listOf) String() string { return fmt.Sprintf("a list of %d numbers", int(n)) }
 
+// keysOf is the number of keys, for [fieldError].
+type keysOf int
+
+func (n keysOf) String() string { return fmt.Sprintf("a list of %d keys", int(n)) }
+
 func (f *faults) add(err error) {
 	if err != nil {
 		*f = append(*f, err)

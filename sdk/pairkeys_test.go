@@ -400,14 +400,14 @@ func TestRunNeedsItsPairKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(f *sdk.Fleet, c *sdk.Config){
-		`Fleet.PairKeys is nil, want a one-time key of each member`: func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys = nil },
-		`PairKeys is nil, want the private halves`:                  func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = nil },
-		`pair_keys is a list of 4 numbers, want one key of each`:    func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys = f.PairKeys[:4] },
-		`pair_keys[3] is "x25519:`:                                  func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[3] = f.PairKeys[1] },
-		`but pair_keys[1] is the same`:                              func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[3] = f.PairKeys[1] },
-		`is a point of low order`:                                   func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2] = pair.Public{1} },
-		`is not reduced`:                                            func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2][31] |= 0x80 },
-		`does not have this one-time key; make keys on this device`: func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = new(pair.Memory) },
+		`Fleet.PairKeys is nil, want a one-time key of each member`:  func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys = nil },
+		`PairKeys is nil, want the private halves`:                   func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = nil },
+		`members.pair_key is a list of 4 keys, want one key of each`: func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys = f.PairKeys[:4] },
+		`members[3].pair_key is "x25519:`:                            func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[3] = f.PairKeys[1] },
+		`but that of members[1] is the same`:                         func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[3] = f.PairKeys[1] },
+		`is a point of low order`:                                    func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2] = pair.Public{1} },
+		`is not reduced`:                                             func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2][31] |= 0x80 },
+		`does not have this one-time key; make keys on this device`:  func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = new(pair.Memory) },
 		`was deleted, as after the last release with noise`: func(f *sdk.Fleet, _ *sdk.Config) {
 			if err := oneTime.Delete(f.PairKeys[0], f.Hash()); err != nil {
 				t.Fatal(err)

@@ -145,16 +145,16 @@ func (f *Fleet) checkPairKeys(errs *faults) {
 	if f.PairKeys == nil {
 		return
 	}
-	errs.refuse(f.Privacy.PairSigma == 0, "pair_keys", listOf(len(f.PairKeys)), "none, because pair_sigma is 0 and members share no noise")
-	errs.refuse(len(f.PairKeys) != len(f.Members), "pair_keys", listOf(len(f.PairKeys)), "one key of each of the %d members", len(f.Members))
+	errs.refuse(f.Privacy.PairSigma == 0, "members.pair_key", keysOf(len(f.PairKeys)), "none, because pair_sigma is 0 and members share no noise")
+	errs.refuse(len(f.PairKeys) != len(f.Members), "members.pair_key", keysOf(len(f.PairKeys)), "one key of each of the %d members", len(f.Members))
 	owner := map[pair.Public]int{}
 	for i, key := range f.PairKeys {
-		field := fmt.Sprintf("pair_keys[%d]", i)
+		field := fmt.Sprintf("members[%d].pair_key", i)
 		if err := key.Check(); err != nil {
 			errs.refuse(true, field, key.String(), "a public key of X25519, but this one %v", err)
 		}
 		first, taken := owner[key]
-		errs.refuse(taken, field, key.String(), "a key of its own, but pair_keys[%d] is the same", first)
+		errs.refuse(taken, field, key.String(), "a key of its own, but that of members[%d] is the same", first)
 		owner[key] = i
 	}
 }

@@ -119,9 +119,6 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		_ = json.Compact(&task, form.Task) // the file is well formed
 		fleet.Task = task.Bytes()
 	}
-	if len(fleet.PairKeys) != len(fleet.Members) { // already reported
-		fleet.PairKeys = nil
-	}
 	errs = append(errs, Each(fleet.Validate())...)
 	if len(errs) == 0 {
 		errs = append(checkTask(fleet), f.checkAddresses()...)

@@ -2,6 +2,7 @@ package fleetfile
 
 import (
 	"bytes"
+	"crypto/ecdh"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -62,10 +64,28 @@ func sharing() *File {
 	f := sample()
 	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})
 	f.Fleet.Method.Mixing = 3
+	withPairKeys(f)
+	f.Members[1].PairKeys = []pair.Public{pairKeyOf("b's next"), pairKeyOf("b's last")}
 	f.Fleet.Privacy = sdk.Privacy{
 		Clip: 0.1, Sigma: 0.75, Delta: 1e-5, EpsilonLimit: 8, PairSigma: 1.5, EffectiveSigma: 1, Colluders: 1, LimitAll: 40,
 	}
 	return f
+}
+
+func pairKeyOf(name string) pair.Public {
+	seed := sha256.Sum256([]byte(name))
+	key, err := ecdh.X25519().NewPrivateKey(seed[:])
+	if err != nil {
+		panic(err)
+	}
+	return pair.PublicOf(key)
+}
+
+// withPairKeys gives each member a one-time key.
+func withPairKeys(f *File) {
+	for _, m := range f.Members {
+		f.Fleet.PairKeys = append(f.Fleet.PairKeys, pairKeyOf(m.Name))
+	}
 }
 
 func plain() *File {
@@ -141,7 +161,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "74515b5941ae65a081b616a288b4a20e8f700053392f6efda782527c5a81c711"
+	const hash = "74d79437e8cfb504b36e9ad95934ffd82d521fd6bc5edd84866fe3310bf718da"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}

@@ -104,16 +104,21 @@ func (f *faults) pairKey(place, text string, owner map[string]string) (key pair.
 
 // pairKeys parses the members' one-time keys of this run. Each member has one if members share noise.
 func (f *faults) pairKeys(fleet *sdk.Fleet, members []memberForm, owner map[string]string) {
+	var missing []string
+	before := len(*f)
 	for i, m := range members {
-		place := fmt.Sprintf("members[%d].pair_key", i)
-		switch shares := fleet.Privacy.PairSigma > 0; {
-		case shares && m.PairKey != "":
-			fleet.PairKeys = append(fleet.PairKeys, f.pairKey(place, m.PairKey, owner))
-		case shares:
-			f.when(true, "%s of %q is missing, want a one-time key, because members share noise: %s", place, m.Name, MorePairs)
-		default:
-			f.when(m.PairKey != "", "%s is %q, want none, because members share no noise", place, m.PairKey)
+		if m.PairKey == "" {
+			missing = append(missing, m.Name)
+			continue
 		}
+		fleet.PairKeys = append(fleet.PairKeys, f.pairKey(fmt.Sprintf("members[%d].pair_key", i), m.PairKey, owner))
+	}
+	f.when(missing != nil && fleet.Privacy.PairSigma > 0, "members: %q have no pair_key, want a one-time key of each, because members "+
+		"share noise: %s", missing, MorePairs)
+	f.when(missing != nil && fleet.PairKeys != nil && fleet.Privacy.PairSigma == 0, "members: all but %q have a pair_key, want none, "+
+		"because members share no noise", missing)
+	if len(*f) > before { // Validate would report the same again
+		fleet.PairKeys = nil
 	}
 }
 
