@@ -94,12 +94,14 @@ func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted b
 	return f, counted, within(id.text(), err)
 }
 
+// ErrPairKey reports a one-time key that an earlier run used.
+var ErrPairKey = errors.New("one key serves one run")
+
 // fresh returns an error if another run used the run's one-time key.
 func (c *Composition) fresh(id RunID) error {
 	for _, r := range c.life.Runs {
 		if id.PairKey != "" && r.PairKey == id.PairKey && r.RunID != id {
-			return fmt.Errorf("dpmech: %s: run %q used the one-time key %s already, and one key serves one run: begin another run "+
-				"with a new key of this member (\"fleet next\" takes one)", id.text(), r.Run, id.PairKey)
+			return fmt.Errorf("dpmech: %s: run %q used the one-time key %s already: %w", id.text(), r.Run, id.PairKey, ErrPairKey)
 		}
 	}
 	return nil

@@ -148,7 +148,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		shares := f.Privacy.PairSigma > 0
 		refuse(!shares && c.Secret != nil, "Secret is set, but the fleet's members share no noise")
 		refuse(shares && c.Secret == nil && f.PairKeys == nil, "Fleet.PairKeys is nil, want a one-time key of each member, "+
-			"because members share noise: %s", morePairs)
+			"because members share noise")
 		refuse(complete && shares && c.Secret == nil && c.PairKeys == nil, "PairKeys is nil, want the private halves of the "+
 			"one-time keys of %q, because members share noise", c.Name)
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,

@@ -307,7 +307,11 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 		if len(saved) > 0 {
 			kept = saved[0].Round
 		}
-		charged, all := l.Last(runID(f.Run, f.Hash(), "a")), lost && kept > 0 // a replacement device is charged for the whole run
+		id := runID(f.Run, f.Hash(), "a")
+		if f.PairKeys != nil {
+			id.PairKey = f.PairKeys[0].String()
+		}
+		charged, all := l.Last(id), lost && kept > 0 // a replacement device is charged for the whole run
 		if !all && charged > f.Method.Data(kept)+1 || all && charged != f.Method.Rounds {
 			t.Errorf("seed %d: %d releases are charged, and %d kept", seed, charged, kept)
 		}

@@ -38,15 +38,12 @@ func (c *Config) agrees() bool { return c.Fleet.Privacy.PairSigma > 0 && c.Secre
 // public returns the public half of this member's one-time key.
 func (c *Config) public() pair.Public { return c.Fleet.PairKeys[slices.Index(c.Fleet.Members, c.Name)] }
 
-const morePairs = "make keys on this device with \"keygen -from node.key -pairs 8\", add the printed line with \"fleet add\", and " +
-	"begin another run"
-
 // findPair returns the private half of this member's one-time key, for the releases after the given one.
 func (c *Config) findPair(hash [32]byte, release int) (*ecdh.PrivateKey, error) {
 	private, err := c.PairKeys.Find(c.public(), hash)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("sdk: %q cannot share noise in this run: %w; %s", c.Name, err, morePairs)
+		err = fmt.Errorf("sdk: %q cannot share noise in this run: %w", c.Name, err)
 	case private == nil:
 		err = fmt.Errorf("sdk: the private half of the one-time key %v was deleted, as after the last release with noise, "+
 			"but the stored state ends with release %d: %w", c.public(), release, state.ErrRollback)

@@ -312,8 +312,7 @@ func TestSharingFaults(t *testing.T) {
 			and(`privacy.colluders is 1, want 0, because pair_sigma is 0 and members share no noise`).
 			and(`privacy.epsilon_limit_all is 40, want 0, because pair_sigma is 0 and members share no noise`).
 			and(`members.pair_key is a list of 3 keys, want none, because pair_sigma is 0 and members share no noise`),
-		one(pairKey("a"), ``, `members: ["a"] have no pair_key, want a one-time key of each, because members share noise: on its device, `+
-			`run "keygen -name NAME -from node.key -pairs 8"`),
+		one(pairKey("a"), ``, `members: ["a"] have no pair_key, want one of each, because members share noise: one-time keys are made on`),
 		one(pairKey("a"), pairKey("b"), `members[1].pair_key is `+pairKeyOf("b").String()+`, which is members[0].pair_key already`),
 		one(pairKey("a"), pairKey("b's last"), `members[0].pair_key is `+pairKeyOf("b's last").String()+`, which is members[1].pair_keys[1] already`),
 		one(pairKeyOf("a").String(), pair.Public{1}.String(), `members[0].pair_key: pair: public key `).

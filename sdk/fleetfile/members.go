@@ -113,8 +113,8 @@ func (f *faults) pairKeys(fleet *sdk.Fleet, members []memberForm, owner map[stri
 		}
 		fleet.PairKeys = append(fleet.PairKeys, f.pairKey(fmt.Sprintf("members[%d].pair_key", i), m.PairKey, owner))
 	}
-	f.when(missing != nil && fleet.Privacy.PairSigma > 0, "members: %q have no pair_key, want a one-time key of each, because members "+
-		"share noise: %s", missing, MorePairs)
+	f.when(missing != nil && fleet.Privacy.PairSigma > 0, "members: %q have no pair_key, want one of each, because members share "+
+		"noise: %w", missing, ErrNoPairKey)
 	f.when(missing != nil && fleet.PairKeys != nil && fleet.Privacy.PairSigma == 0, "members: all but %q have a pair_key, want none, "+
 		"because members share no noise", missing)
 	if len(*f) > before { // Validate would report the same again
@@ -122,9 +122,8 @@ func (f *faults) pairKeys(fleet *sdk.Fleet, members []memberForm, owner map[stri
 	}
 }
 
-// MorePairs says how a member gets more one-time keys.
-const MorePairs = "on its device, run \"keygen -name NAME -from node.key -pairs 8\", and add the printed line with \"fleet add\" " +
-	"(or put it into the -members file of init)"
+// ErrNoPairKey reports members without a one-time key.
+var ErrNoPairKey = errors.New("one-time keys are made on the member's device, and serve one run each")
 
 // checkAddresses checks that at least one of each pair of neighbors has an address. The fleet must be valid. If no
 // member has an address, the fleet connects through a broker, and there is nothing to check.

@@ -56,8 +56,8 @@ func (k PairKeys) read() ([]pairLine, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state: one-time keys %s: %w; restore no old copy, but remove the file, make new keys with "+
-			"\"keygen -from node.key -pairs 8\", and begin another run", k, err)
+		return nil, fmt.Errorf("state: one-time keys %s: %w; restore no old copy: remove the file, make new keys, and "+
+			"begin another run", string(k), err)
 	}
 	return lines, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -59,10 +60,20 @@ var endings = []struct {
 	{sdk.ErrClone, ExitMismatch, ""},
 	{sdk.ErrQuarantine, ExitMismatch, ""},
 	{sdk.ErrRecovery, ExitMismatch, ""},
+	{fleetfile.ErrNoPairKey, ExitUsage, morePairs},
+	{pair.ErrMissing, ExitMismatch, otherPair},
+	{pair.ErrUsed, ExitMismatch, otherPair},
+	{dpmech.ErrPairKey, ExitMismatch, otherPair},
 	{fleetfile.ErrNoLedger, ExitFailed, newLedger},
 	{state.ErrNoLedger, ExitFailed, newLedger},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }
+
+const (
+	morePairs = "; spade-edge keygen -name NAME -from node.key -pairs 8 makes more there, and its line goes into the -members file of " +
+		"init, or into the fleet with fleet add DIR -line FILE"
+	otherPair = "; begin another run, in which fleet next gives every member another key"
+)
 
 const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
 

@@ -106,14 +106,15 @@ func takePairKeys(f *fleetfile.File) (last []string, err error) {
 		f.Fleet.PairKeys, m.PairKeys = append(f.Fleet.PairKeys, m.PairKeys[0]), m.PairKeys[1:]
 	}
 	if none != nil {
-		return nil, cli.Usage("%q have no unused one-time key, want one of each member, because members share noise: %s", none, fleetfile.MorePairs)
+		return nil, cli.Usage("%q have no unused one-time key, want one of each member, because members share noise: %w", none, fleetfile.ErrNoPairKey)
 	}
 	return last, nil
 }
 
 // runOut is a note for the members that takePairKeys returns.
 func runOut(last []string) string {
-	return fmt.Sprintf("%q have no one-time key left for another run: %s", last, fleetfile.MorePairs)
+	return fmt.Sprintf("%q have no one-time key left for another run: on the device of each, spade-edge keygen -name NAME -from node.key "+
+		"-pairs 8 makes more, and fleet add DIR -line FILE adds them", last)
 }
 
 // readMembers reads lines printed by keygen. It ignores empty lines and comments (#), and reports all errors at once.
