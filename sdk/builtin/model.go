@@ -45,6 +45,9 @@ type Model struct {
 	// site's device.
 	Threshold *Threshold `json:"threshold,omitempty"`
 	Personal  bool       `json:"personal,omitempty"`
+	// Alone means that the weights do not come from a release: the site trained them on its own records alone, without
+	// noise. They may reveal these records, so keep the file on the site's device.
+	Alone bool `json:"alone,omitempty"`
 
 	// Certificate states the run's privacy cost, as a JSON object on one line; nil for a run without privacy, and for a
 	// personal model.

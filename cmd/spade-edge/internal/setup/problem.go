@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -216,9 +217,7 @@ func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, err
 	_, uneven := p.features()
 	known := plan.Known{Hidden: p.Opt.HiddenLayer(), Uneven: uneven, Method: p.Fleet.Method}
 	known.Method.Cooldown, known.Method.Eta = 0, nil
-	var model []float32
-	err := p.learn(ctx, known, oracle, func(_ int, x []float32) { model = x })
-	return model, err
+	return verdict.Learn(ctx, oracle, p.Fleet, known)
 }
 
 // learn trains one client without neighbors and without noise, by the method that [plan.Suggest] derives from known.
