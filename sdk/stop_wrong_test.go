@@ -170,7 +170,6 @@ func TestStopsThatComeTooLate(t *testing.T) {
 		"no end":   func(f *sdk.Fleet) { f.Method.Cooldown = 0 },
 		"long":     func(f *sdk.Fleet) { f.Method.Cooldown = 12 },
 		"shared":   func(f *sdk.Fleet) { f.Privacy = sharedRing().Privacy },
-		"robust":   func(f *sdk.Fleet) { f.Method.Robust = 2 },
 	} {
 		for shape, g := range graphs {
 			rounds := []int{3, 7, 15}

@@ -187,7 +187,7 @@ func newWreck(t *testing.T, seed uint64, shared bool, partners ...bool) *wreck {
 			f.Privacy.Partners = n - 1
 		}
 	}
-	if f.Method.Robust = float64(seed % 2); f.Method.Robust == 0 && f.Wire.Payload == sdk.PayloadRelease {
+	if seed%2 == 0 && f.Wire.Payload == sdk.PayloadRelease {
 		f.Method.Consensus, f.Method.Mixing = sdk.ConsensusChebyshev, int(seed/2%4)
 	}
 	w.fleet, w.net, w.lost = f, mem.New(f.Members...), c.IntN(n)

@@ -35,9 +35,6 @@ type EdgeState struct {
 	Flow       []float32 // f_ij; nil without Config.Consensus
 	Base       []int32   // the neighbor's grid point to which its next change applies; nil without Releases on a grid
 	Epoch      uint16    // the latest known epoch of the neighbor
-	Moved      []float32 // how far the neighbor moved the client in total; nil without Config.Robust and after a takeover
-	Cut        float32   // the total distance that was clipped from Moved; 0 or more
-	Quiet      float32   // bits of evidence that the neighbor's releases have too little noise; 0 or more
 	Quarantine int       // the first release made without the neighbor; 0 while the edge is in use
 	Since      int       // the release after which both ends restart the edge, or restarted it; 0: never
 }
@@ -55,10 +52,6 @@ func (m *Machine) State() State {
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Epoch: e.epoch, Quarantine: m.cut[i], Since: m.since[i],
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x)),
 			Flow: part(m.flow, i, len(m.x))})
-		if m.robust != nil {
-			s.Edges[i].Moved = part(m.robust.moved, i, len(m.x))
-			s.Edges[i].Cut, s.Edges[i].Quiet = m.robust.cut[i], m.robust.quiet[i]
-		}
 	}
 	return s
 }
@@ -124,12 +117,6 @@ func (m *Machine) load(s State) {
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
 		copy(part(m.base, i, len(m.x)), from.Base)
 		copy(part(m.flow, i, len(m.x)), from.Flow)
-		if m.robust != nil {
-			moved := part(m.robust.moved, i, len(m.x))
-			clear(moved)
-			copy(moved, from.Moved)
-			m.robust.cut[i], m.robust.quiet[i] = from.Cut, from.Quiet
-		}
 	}
 	m.round-- // writeMessages belongs to the round that ends with the release
 	if m.cfg.Releases && m.onGrid(s.Round) {
@@ -174,9 +161,6 @@ func (m *Machine) check(s State) error {
 		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
 		length("the flow", len(e.Flow), d, m.cfg.Consensus != nil)
 		length("the neighbor's grid point", len(e.Base), d, m.cfg.Releases && grid)
-		if len(e.Moved) > 0 || m.robust != nil && s.Recovered == 0 {
-			length("the neighbor's total move", len(e.Moved), d, m.robust != nil)
-		}
 	}
 	if beyond(s.X, limit) >= 0 {
 		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is NaN, or above %v in absolute value",

@@ -3,13 +3,11 @@ package device
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
 // Outcome is the result of a node's run. It has a JSON form.
@@ -25,8 +23,7 @@ type Outcome struct {
 	Model      string  `json:"model_sha256"` // hash of the model as little-endian float32
 	Local      *Local  `json:"local_display"`
 	// LocalErrors is set instead of Local if the model predicts a number.
-	LocalErrors *LocalErrors   `json:"local_errors,omitempty"`
-	Trend       *monitor.Trend `json:"trend,omitempty"` // nil if this process made fewer than 24 rounds with data
+	LocalErrors *LocalErrors `json:"local_errors,omitempty"`
 	// Certificate is the path of the file that states the privacy loss of this run and of all runs on the same data;
 	// empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
@@ -37,8 +34,6 @@ type Outcome struct {
 	// requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`
 	Stops      []sdk.Wish `json:"stops,omitempty"`
-	// Suspects lists the neighbors whose releases are suspicious, each with the reason.
-	Suspects []string `json:"suspects,omitempty"`
 	// Quarantined lists the neighbors that the run excluded, each with the time and the reason.
 	Quarantined []string `json:"quarantined,omitempty"`
 
@@ -70,14 +65,8 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
 		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), Levels: d.node.Levels(), ConditionalOn: d.source.ConditionalOn,
 	}
-	ended := *d.fleet
-	ended.Method = d.Method()
-	o.Trend = monitor.NewTrend(&ended, st.Trend)
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]
-		if why := n.Influence.Suspicion(); why != "" {
-			o.Suspects = append(o.Suspects, strconv.Quote(n.Name)+": "+why)
-		}
 		if q := n.Quarantine; q.Release > 0 {
 			o.Quarantined = append(o.Quarantined, fmt.Sprintf("%q from release %d on: %s", n.Name, q.Release, q.Why))
 		}

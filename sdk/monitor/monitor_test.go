@@ -12,7 +12,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -323,24 +322,6 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestSuspicion checks that if the fleet bounds influence, a suspicious neighbor is reported. The node that reports it
-// does not count as failed.
-func TestSuspicion(t *testing.T) {
-	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
-		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +
-		`"suspicion":"excluded: it keeps exceeding its bound, and was clipped in 4 rounds"},"refused_frames":3}]`} {
-		f := pair(nil)
-		f.Method.Robust = q
-		w := newWorld(t, f, nil, nil)
-		w.mon.last.Neighbors = []sdk.Neighbor{{Name: "b", Refused: 3,
-			Influence: admm.Influence{Clipped: 4, Last: 9, Distance: 2.5, Bound: 0.5, Aside: true}}}
-		st := w.mon.Status()
-		if text, err := json.Marshal(st); err != nil || !strings.Contains(string(text), want) || st.Fault != "" {
-			t.Errorf("robust %v: %s, %v", q, text, err)
-		}
-	}
-}
-
 // TestValue checks that unknown values are null in JSON, and survive a round trip.
 func TestValue(t *testing.T) {
 	for _, v := range []Value{0, -2.5, 1e-300, 1e300, Unknown(), Value(math.Inf(1))} {
@@ -359,44 +340,6 @@ func TestValue(t *testing.T) {
 	var v Value
 	if err := json.Unmarshal([]byte(`"1"`), &v); err == nil {
 		t.Error("a text is taken for a number")
-	}
-}
-
-// TestTrend checks that the status states whether the node's loss is still falling, and what further rounds would cost.
-func TestTrend(t *testing.T) {
-	for _, private := range []bool{false, true} {
-		w := newWorld(t, pair(func(f *sdk.Fleet) {
-			f.Method.Rounds = 40
-			f.X0, f.Method.Eta, f.Method.Mu = []float32{1.5, 1.5, 1.5}, []float64{2}, []float64{0.02}
-			f.Method.Estimator = sdk.EstimatorTracking
-			f.Privacy.EpsilonLimit = 0
-			if !private {
-				f.Privacy = sdk.Privacy{NonPrivate: true}
-			}
-		}), nil, nil)
-		if err := w.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		got := w.mon.Status().Trend
-		if got == nil || got.Rounds != 40 || got.More != 20 || got.Covered || !(got.Last > 0) || !(got.Spread > 0) {
-			t.Fatalf("trend %+v", got)
-		}
-		if !private && (!got.Falling || got.Planned.Known() || got.Longer.Known()) {
-			t.Errorf("small steps without noise: %+v, want a loss that falls, and no costs", got)
-		}
-		longer := *w.fleet
-		longer.Method.Rounds = 60
-		if p := longer.Privacy; private && (float64(got.Planned) != p.Accounting.Epsilon(w.fleet.Rho(), p.Delta) ||
-			float64(got.Longer) != p.Accounting.Epsilon(longer.Rho(), p.Delta) || !(got.Longer > got.Planned)) {
-			t.Errorf("costs %v and %v", got.Planned, got.Longer)
-		}
-	}
-	w := newWorld(t, pair(nil), nil, nil)
-	if err := w.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.mon.Status().Trend; got != nil {
-		t.Errorf("a trend of 6 rounds: %+v", got)
 	}
 }
 

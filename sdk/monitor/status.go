@@ -95,7 +95,6 @@ type Status struct {
 	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
 	Local     *Local     `json:"local"`              // null if unknown
-	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and if the node is not running
 	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member requests an early stop
 	Evidence  []Evidence `json:"evidence,omitempty"` // evidence against members; it does not mean that this node failed
 
@@ -154,7 +153,6 @@ type Neighbor struct {
 	Missing bool   `json:"missing"` // true if this node waits for the neighbor's message
 	Link    *Link  `json:"link"`    // null if the connection is unknown
 
-	Influence  *Influence  `json:"influence,omitempty"`      // nil without Method.Robust
 	Refused    int64       `json:"refused_frames,omitempty"` // invalid frames from the neighbor since the process began
 	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded the neighbor
 }
@@ -163,18 +161,6 @@ type Neighbor struct {
 type Quarantine struct {
 	Release int    `json:"release"` // the node's first release without the neighbor
 	Reason  string `json:"reason"`
-}
-
-// Influence describes how strongly a neighbor's releases influence this node, and how often that influence was clipped
-// since the process began; see [admm.Influence]. Lengths are in the units of the model.
-type Influence struct {
-	Clipped   int     `json:"clipped"`             // number of rounds in which the neighbor's influence was clipped
-	Last      int     `json:"clipped_round"`       // the latest of these rounds; 0 for none
-	Distance  float64 `json:"distance"`            // of the neighbor's last release from the median of all releases
-	Bound     float64 `json:"bound"`               // the maximum Distance at which influence is not clipped
-	Aside     bool    `json:"set_aside"`           // true if the neighbor is excluded, because it violates the method
-	Outside   int     `json:"outside_round"`       // round of a release farther off than noise can explain; 0 for none
-	Suspicion string  `json:"suspicion,omitempty"` // why the neighbor is suspicious, for people
 }
 
 // Link is the state of the connection with a neighbor.

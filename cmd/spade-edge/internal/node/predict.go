@@ -40,7 +40,6 @@ type Applied struct {
 	// Far lists columns with values outside the range on which the preprocessing was fitted.
 	Far       []screen.Suspicion `json:"far,omitempty"`
 	Threshold *builtin.Threshold `json:"threshold,omitempty"` // from a site's copy
-	Personal  bool               `json:"personal,omitempty"`  // whether it is a personal model
 	Alone     bool               `json:"alone,omitempty"`     // whether it is a site's own model
 	Verdict   *verdict.Verdict   `json:"verdict,omitempty"`   // of the node on this device that exported the file
 
@@ -102,7 +101,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	if m.Task.Target != nil {
 		a.Target = m.Task.Label
 	}
-	a.Threshold, a.Personal, a.Alone = m.Threshold, m.Personal, m.Alone
+	a.Threshold, a.Alone = m.Threshold, m.Alone
 	a.predictor.NA = setup.List(*na)
 	a.predictor.Raw = func(d *task.Data) { a.Far = screen.Strange(m.Task, d) }
 	found := map[string]bool{}

@@ -182,9 +182,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Recovered > 0 {
 		t.Wrap("took over", "after release %d, in the place of a lost device", r.Recovered)
 	}
-	for _, s := range r.Suspects {
-		t.Row("suspect", "%s", s)
-	}
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)
 	}
@@ -213,7 +210,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 		t.Row("errors", "RMSE %.4g of %d test samples (always saying their mean: %.4g)", e.RMSE, e.Samples, e.MeanRMSE)
 		t.Row("errors", "MAE %.4g of %d test samples (always saying their mean: %.4g)", e.MAE, e.Samples, e.MeanMAE)
 	}
-	trendRows(t, r.Trend, r.NonPrivate)
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
 		t.Row("", "spade-edge privacy -verify %s checks the certificate", r.Certificate)

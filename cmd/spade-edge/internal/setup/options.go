@@ -62,8 +62,8 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
 	for _, s := range settings.All() {
-		message := o.Asked.Wire.Payload == sdk.PayloadMessage // this payload allows neither consensus nor robust
-		if o.Given[s.Flag] || message && (s.Flag == "consensus" || s.Flag == "robust") {
+		message := o.Asked.Wire.Payload == sdk.PayloadMessage // this payload excludes consensus
+		if o.Given[s.Flag] || message && s.Flag == "consensus" {
 			k.Fixed = append(k.Fixed, s.Name)
 		}
 	}
@@ -104,17 +104,6 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 			if s.Flag == "epsilon" && o.Several != nil {
 				words += ", or several `budgets` separated by commas: a run for each"
 				c.Func(s.Flag, words, o.readEpsilons)
-				break
-			}
-			if s.Flag == "robust" {
-				c.Func(s.Flag, words, func(text string) (err error) {
-					if *x = 0; text != "off" {
-						if *x, err = strconv.ParseFloat(text, 64); err != nil {
-							err = errors.New("want a number or off")
-						}
-					}
-					return err
-				})
 				break
 			}
 			c.Float64Var(x, s.Flag, *x, words)
@@ -353,18 +342,6 @@ func List(s string) []string {
 		return nil
 	}
 	return strings.Split(s, ",")
-}
-
-// Numbers parses whole numbers of at least 1, separated by commas.
-func Numbers(text string) (all []int, err error) {
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("found %q, want whole numbers of at least 1, separated by commas", part)
-		}
-		all = append(all, n)
-	}
-	return all, nil
 }
 
 // Preparation lists the flags that cannot be combined with -task, because the task file already sets their values.

@@ -220,29 +220,6 @@ func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, err
 	return verdict.Learn(ctx, oracle, p.Fleet, known)
 }
 
-// learn trains one client without neighbors and without noise, by the method that [plan.Suggest] derives from known.
-// After each round, it calls each(round, x) with the client's model x.
-func (p *Problem) learn(ctx context.Context, known plan.Known, oracle *task.Model, each func(round int, x []float32)) (err error) {
-	single := *p.Fleet
-	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
-	known.Dim, known.Samples, known.Privacy = single.Dim, []int{oracle.Len()}, sdk.Privacy{NonPrivate: true}
-	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
-		return err
-	}
-	cfgs, err := single.Machines(known.Samples, nil)
-	if err != nil {
-		return err
-	}
-	network, err := p.Network(cfgs, oracle)
-	if err != nil {
-		return err
-	}
-	return network.Run(ctx, func(round int) error {
-		each(round, network.Models()[0])
-		return nil
-	})
-}
-
 // Mean returns the mean of the models. It adds them in the given order, in float64.
 func Mean(models [][]float32) []float32 {
 	sums := make([]float64, len(models[0]))
