@@ -70,6 +70,9 @@ func (j judge) gain(a, b []float64) Gain {
 	mean := sum / n
 	g.deviation = math.Abs(unit) * math.Sqrt(max(0, square/n-float64(mean*mean))/(n-1))
 	low, high := unit*mean-1.96*g.deviation, unit*mean+1.96*g.deviation
+	if !j.numeric {
+		low, high = max(-100, low), min(100, high)
+	}
 	g.Low, g.High = &low, &high
 	return g
 }

@@ -9,9 +9,24 @@ func (v *Verdict) Text() string {
 			l.Shared, l.Samples)
 	}
 	a := v.Answers
-	accepted := map[string]string{Shared: "the shared model", Alone: "the site's own model", Constant: "always " + a.constant()}[v.Accepted]
-	return fmt.Sprintf("accepted: %s; shared%s %s, alone %s, always %s %s of %d held-out rows; the shared model is %s", accepted, v.asOf(),
-		a.worth(a.Shared), a.worth(a.Alone), a.constant(), a.worth(a.Constant), a.Rows, v.compared())
+	own, always := "alone "+a.worth(a.Alone), fmt.Sprintf("always %s %s", a.constant(), a.worth(a.Constant))
+	shared := "shared " + a.worth(a.Shared)
+	if v.AsOf > 0 {
+		shared = fmt.Sprintf("later releases made it worse here: %s", a.worth(a.Last))
+	}
+	switch v.Accepted {
+	case Alone:
+		return fmt.Sprintf("accepted: the site's own model, %s of %d held-out rows (%s, %s); the shared model%s is %s", a.worth(a.Alone), a.Rows,
+			shared, always, v.asOf(), v.compared())
+	case Constant:
+		return fmt.Sprintf("accepted: always %s, %s of %d held-out rows (%s, %s); the shared model%s is %s", a.constant(), a.worth(a.Constant),
+			a.Rows, shared, own, v.asOf(), v.compared())
+	}
+	if v.AsOf > 0 {
+		own = shared + "; " + own
+	}
+	return fmt.Sprintf("accepted: the shared model%s, %s of %d held-out rows (%s, %s); it is %s", v.asOf(), a.worth(a.Shared), a.Rows, own,
+		always, v.compared())
 }
 
 // asOf says which earlier model stands for the shared one, if one does.
@@ -19,7 +34,7 @@ func (v *Verdict) asOf() string {
 	if v.AsOf == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" as of release %d (later ones made it worse here: %s)", v.AsOf, v.Answers.worth(v.Answers.Last))
+	return fmt.Sprintf(" as of release %d", v.AsOf)
 }
 
 // compared says how the shared model compares with the site's own.
