@@ -44,7 +44,7 @@ func warn(log io.Writer, v *verdict.Verdict, hash, node string) {
 	if v.AcceptedModel != "" {
 		how = fmt.Sprintf("; \"spade-edge export %s -accepted -out FILE\" writes the accepted model", node)
 	}
-	fmt.Fprintln(log, cli.OneLine("this is not the model that is accepted here: "+v.Text()+how))
+	fmt.Fprintln(log, cli.OneLine("another model is accepted here: "+strings.TrimPrefix(v.Text(), "accepted: ")+how))
 }
 
 // nodeOf is the name of the file beside an exported model that names the node file on this device. It has no result:
