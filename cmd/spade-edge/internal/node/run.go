@@ -171,7 +171,7 @@ type RunResult struct {
 	Unjudged string `json:"unjudged,omitempty"`
 }
 
-// Write prints the result as text: at most ten lines of 80 columns, unless something is wrong or verbose is true. m is
+// Write prints the result as text: at most twelve lines of 80 columns, unless something is wrong or verbose is true. m is
 // the method at the end of the run, which may have stopped early.
 func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)

@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
 // verdictRows prints a verdict, if there is one.
@@ -54,7 +55,7 @@ func nodeOf(model string) string { return model + ".node" }
 // verdictOn returns the verdict of the node on this device that exported a model file, and the node's file. It returns
 // nil if the file was exported elsewhere or there is no verdict on its run.
 func verdictOn(log io.Writer, model string) (v *verdict.Verdict, path string) {
-	text, err := os.ReadFile(nodeOf(model))
+	text, err := regular.Read(nodeOf(model), 1<<16)
 	if err != nil {
 		return nil, ""
 	}

@@ -58,7 +58,10 @@ func (s *Site) keep(v *Verdict) error {
 	if err == nil {
 		err = state.Replace(s.path(verdictName), append(text, '\n'), private)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("the verdict could not be kept, so run the node again before export: %w", err)
+	}
+	return nil
 }
 
 // Read returns the verdict in the state folder. The error wraps [fs.ErrNotExist] if there is none.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
@@ -177,23 +179,32 @@ func readable(d *task.Data) (rows []int) {
 	return rows
 }
 
-// lossesOf asks a program for the losses of up to 200 of its samples at the models start and shared.
+// lossesOf asks a program for the losses of up to 200 of its samples, drawn at random, at the models start and shared. A
+// slow program is asked for a minute.
 func lossesOf(ctx context.Context, source *fleetfile.Source, start, shared []float32) (*Losses, error) {
-	n := min(source.Samples, mostSamples)
-	l := &Losses{}
-	for i := range n {
-		h, losses := i*source.Samples/n, make([]float64, 2)
-		queries := []zoest.Query{{Point: start, Sample: h}, {Point: shared, Sample: h}}
+	drawn := rand.New(rand.NewPCG(1, 2)).Perm(source.Samples)
+	drawn = drawn[:min(len(drawn), mostSamples)]
+	l, began := &Losses{}, time.Now()
+	for some := range slices.Chunk(drawn, max(1, source.Window/2)) {
+		var queries []zoest.Query
+		for _, h := range some {
+			queries = append(queries, zoest.Query{Point: start, Sample: h}, zoest.Query{Point: shared, Sample: h})
+		}
+		losses := make([]float64, len(queries))
 		if err := zoest.Ask(ctx, source.Oracle, queries, losses, 0); ctx.Err() != nil {
 			return nil, err
 		}
-		if math.IsNaN(losses[0] + losses[1]) {
-			continue
+		for pair := range slices.Chunk(losses, 2) {
+			if !math.IsNaN(pair[0] + pair[1]) {
+				l.Start, l.Shared, l.Samples = l.Start+pair[0], l.Shared+pair[1], l.Samples+1
+			}
 		}
-		l.Start, l.Shared, l.Samples = l.Start+losses[0], l.Shared+losses[1], l.Samples+1
+		if time.Since(began) > time.Minute {
+			break
+		}
 	}
 	if l.Samples == 0 {
-		return nil, fmt.Errorf("%w: the program answered for none of %d samples", ErrNone, n)
+		return nil, fmt.Errorf("%w: the program answered for none of its samples", ErrNone)
 	}
 	l.Start, l.Shared = l.Start/float64(l.Samples), l.Shared/float64(l.Samples)
 	return l, nil

@@ -9,32 +9,21 @@ func (v *Verdict) Text() string {
 			l.Shared, l.Samples)
 	}
 	a := v.Answers
-	own, always := "alone "+a.worth(a.Alone), fmt.Sprintf("always %s %s", a.constant(), a.worth(a.Constant))
-	shared := "shared " + a.worth(a.Shared)
+	shared := "the shared model"
 	if v.AsOf > 0 {
-		shared = fmt.Sprintf("later releases made it worse here: %s", a.worth(a.Last))
+		shared += fmt.Sprintf(" as of release %d (later ones made it worse here: %s)", v.AsOf, a.worth(a.Last))
 	}
+	own, always := "alone "+a.worth(a.Alone), fmt.Sprintf("always %s %s", a.constant(), a.worth(a.Constant))
+	of := fmt.Sprintf("of %d held-out rows", a.Rows)
 	switch v.Accepted {
 	case Alone:
-		return fmt.Sprintf("accepted: the site's own model, %s of %d held-out rows (%s, %s); the shared model%s is %s", a.worth(a.Alone), a.Rows,
-			shared, always, v.asOf(), v.compared())
+		return fmt.Sprintf("accepted: the site's own model, %s %s (shared %s, %s); %s is %s", a.worth(a.Alone), of, a.worth(a.Shared), always,
+			shared, v.compared())
 	case Constant:
-		return fmt.Sprintf("accepted: always %s, %s of %d held-out rows (%s, %s); the shared model%s is %s", a.constant(), a.worth(a.Constant),
-			a.Rows, shared, own, v.asOf(), v.compared())
+		return fmt.Sprintf("accepted: always %s, %s %s (shared %s, %s); %s is %s", a.constant(), a.worth(a.Constant), of, a.worth(a.Shared), own,
+			shared, v.compared())
 	}
-	if v.AsOf > 0 {
-		own = shared + "; " + own
-	}
-	return fmt.Sprintf("accepted: the shared model%s, %s of %d held-out rows (%s, %s); it is %s", v.asOf(), a.worth(a.Shared), a.Rows, own,
-		always, v.compared())
-}
-
-// asOf says which earlier model stands for the shared one, if one does.
-func (v *Verdict) asOf() string {
-	if v.AsOf == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" as of release %d", v.AsOf)
+	return fmt.Sprintf("accepted: %s, %s %s (%s, %s): %s", shared, a.worth(a.Shared), of, own, always, v.compared())
 }
 
 // compared says how the shared model compares with the site's own.
