@@ -29,9 +29,7 @@ var mayImport = map[string][]string{
 	"transport/internal/endpoint": {"transport"},
 	"transport/mem":               {"transport", "transport/internal/endpoint"},
 	"transport/internal/proxy":    {"transport"},
-	"transport/internal/sealed":   {"transport", "transport/internal/endpoint"},
-	"transport/internal/brokertest": {"sdk", "sdk/sim", "sdk/wire", "tinytest", "transport", "transport/mem", "transport/internal/sealed",
-		"zoest", "zoest/rng"},
+
 	"transport/ws":    {"transport", "transport/internal/endpoint", "transport/internal/proxy"},
 	"sdk/admm":        {"zoest", "zoest/vec", "zoest/setting", "dpmech"},
 	"sdk/wire":        {"sdk/admm", "sdk/signed"},

@@ -116,9 +116,6 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
 	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name], mcfg.Neighbors)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
-	if cfg.Fleet.wire().Payload == PayloadRelease {
-		n.claims.Compare()
-	}
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey

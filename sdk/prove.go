@@ -46,7 +46,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	}
 	var two *trust.Contradiction
 	if errors.As(err, &two) {
-		r.accuse(two.Evidence)
+		r.equivocated(peer, two.Evidence)
 	}
 	return outdated, err
 }
@@ -146,16 +146,10 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 }
 
 func (r *run) checkDouble(by string, m *admm.Message) error {
-	if r.claims.Gossip.Knows(m) {
-		return nil
-	}
-	of, e, err := r.claims.Double(m)
+	e, err := r.claims.CheckEquivocation(m)
 	switch {
 	case err != nil:
 		return err
-	case of >= 0:
-		r.expose(e)
-		return nil
 	case e.First.Epoch < r.claims.Epoch:
 		return errors.New("sdk: the evidence of equivocation concerns the lost device, which this device has replaced")
 	}
@@ -172,16 +166,16 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 		by, e.Round, ErrClone, findOther)}
 }
 
-// accuse stores evidence against another member and sends it to the neighbors, unless it is already stored.
-func (r *run) accuse(e signed.Evidence) {
-	if !r.convicted(e) {
+// equivocated stores a neighbor's two statements, unless statements of the same epoch or a later one are stored, and
+// shows them to the neighbor.
+func (r *run) equivocated(peer *trust.Peer, e signed.Evidence) {
+	if !slices.ContainsFunc(r.status.Evidence, func(known signed.Evidence) bool {
+		return known.Member == e.Member && known.First.Epoch >= e.First.Epoch
+	}) {
 		r.keepEvidence(e) // before logging: a reader of the log may look for the evidence in the status
 		r.log.Error("evidence of equivocation", "member", e.Member, "round", e.Round)
-		r.spread(e)
 	}
-	if of := r.number[e.Member]; r.claims.Peers[of] != nil {
-		r.show(of, r.claims.Peers[of])
-	}
+	r.show(r.number[e.Member], peer)
 }
 
 // show sends a neighbor the evidence against it, at most once between two ticks. Each device with the neighbor's key
@@ -190,16 +184,11 @@ func (r *run) show(to int, peer *trust.Peer) {
 	for _, e := range slices.Backward(r.status.Evidence) {
 		if e.Member == peer.Name {
 			if peer.First(trust.SayDouble) {
-				r.postEvidence(to, &e)
+				_ = r.post(to, trust.Equivocation(&e)) // always within limits
 			}
 			return
 		}
 	}
-}
-
-func (r *run) postEvidence(to int, e *signed.Evidence) {
-	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round, Signed: admm.Signed{Proof: e.First.Append(nil),
-		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}})
 }
 
 // correct stops an outdated device. If a device was replaced or has a copy, correct sends it the statements of the
@@ -255,9 +244,6 @@ func (r *run) showAgain() {
 	for j, peer := range r.claims.Peers {
 		peer.Again(trust.All)
 		r.show(j, peer)
-	}
-	for _, e := range r.status.Evidence {
-		r.spread(e)
 	}
 }
 

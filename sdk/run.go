@@ -67,7 +67,6 @@ func (r *run) loop() error {
 		}
 		duties, err := r.machine.Ready()
 		r.judged()
-		r.compare()
 		if r.machine.Alone() && duties.Reserve > 0 { // do not charge for a release that would reach nobody
 			continue
 		}
@@ -163,8 +162,6 @@ func (r *run) deliver(in received) error {
 		return r.respond(m, in.from)
 	case r.joining != nil:
 		return r.receiveStanding(m)
-	case m.Kind == admm.Question:
-		return r.question(m)
 	case m.Kind == admm.Relay:
 		return r.takeRelay(m)
 	case m.Kind == admm.Stand: // a late answer, after the takeover
@@ -179,9 +176,6 @@ func (r *run) deliver(in received) error {
 	offer, err := r.offered(m)
 	if err == nil {
 		err = r.machine.Receive(*m)
-	}
-	if err == nil && r.claims.Gossip != nil && m.Kind == admm.Release && r.machine.Holds(m.From, m.Round) {
-		r.claims.Peers[m.From].Take(m)
 	}
 	if err == nil && offer != nil {
 		r.secrets.Kept.Add(in.from, *offer)

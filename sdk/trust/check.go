@@ -68,17 +68,9 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 		return false, fmt.Errorf("trust: the content of release %d differs from the content that the sender has signed as release %d",
 			m.Round, r.Round)
 	}
-	if err := l.Gossip.check(m); err != nil {
-		return false, err
-	}
 	took, err := l.theirs(peer, m.Signed.Own)
 	if err != nil {
 		return false, err
-	}
-	if before := peer.Taken(r.Round - 1); before != nil && before.Statement.Epoch == r.Epoch && r.Prev != before.Statement.ID(peer.Scope) {
-		return false, Fork{fmt.Errorf("trust: signed release %d does not continue the sender's release %d, which "+
-			"this node has already used",
-			r.Round, r.Round-1)}
 	}
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
@@ -107,7 +99,7 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 
 // Stands compares the sender's claims with the sender's own signed release in m, and returns this release. The claims
 // are the number of releases that the sender has made, its model and, if epoch is true, its epoch. A model on a grid is
-// not compared, because the sender signs only the change; see PROOF.md, "One story".
+// not compared, because the sender signs only the change.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q claims to be at epoch %d and to have made release %d, but shows no "+

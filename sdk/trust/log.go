@@ -31,7 +31,6 @@ type Log struct {
 	Own         signed.Chain
 	Seen        *signed.Statement // newest release that is stored and marked
 	Peers       map[int]*Peer
-	Gossip      *Gossip // nil unless releases are compared
 
 	run     string
 	fleet   [32]byte
@@ -50,8 +49,6 @@ type Peer struct {
 	said         Once        // messages sent to the neighbor since the last tick
 	Ahead, Times int         // next release when AskHeld was last sent; number of times since
 	Request      uint64      // last takeover in which a device of the neighbor's name asked for this node's state
-
-	taken [2]Used // the neighbor's last two releases, by number mod 2; only if releases are compared
 }
 
 // Lost is a checkpoint of another ledger of this member.
@@ -189,9 +186,6 @@ func (l *Log) Attach(m *admm.Message) {
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release, admm.Start:
 		m.Signed.Own = Encoded(l.Own.Of(m.Round))
-		if m.Kind == admm.Release {
-			m.Signed.Digests = l.Gossip.Of(m.Round)
-		}
 		return
 	case admm.Probe:
 		m.Signed.Own = Encoded(l.Own.Last())

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -121,127 +120,6 @@ func TestReleasesThatCannotBe(t *testing.T) {
 			if err := e.Verify("trial-7", [32]byte{1}, b.Keys("a")); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-		}
-	}
-}
-
-// A release must continue the last of the sender's releases that the receiver has used, even if later statements of the
-// sender have displaced that release from the chain.
-func TestNoWayBackToOneStory(t *testing.T) {
-	a, b := members()
-	a2, _ := members()
-	for _, l := range []*trust.Log{a, a2, b} {
-		l.Compare()
-	}
-	first := released(a, 1, 1, 1)
-	if _, err := b.Release(b.Peers[0], first); err != nil {
-		t.Fatal(err)
-	}
-	b.Peers[0].Take(first)
-	for round := 9; round <= 15; round += 2 {
-		s := signed.Statement{Kind: signed.Release, Round: round, Prev: [32]byte{byte(round)}}
-		s.Sign(a.Key, a.Scope)
-		_, _ = b.Stands(b.Peers[0], &admm.Message{Round: round, Signed: admm.Signed{Own: s.Append(nil)}}, false) // signed
-	}
-	if b.Peers[0].Held.Of(1) != nil {
-		t.Fatal("the chain holds release 1")
-	}
-	released(a2, 1, 1, 5) // a release for another neighbor
-	var fork trust.Fork
-	if _, err := b.Release(b.Peers[0], released(a2, 1, 2, 2)); !errors.As(err, &fork) {
-		t.Errorf("release 2 of the other story: %v", err)
-	}
-	if _, err := b.Release(b.Peers[0], released(a, 1, 2, 2)); err != nil {
-		t.Errorf("release 2 of the same story: %v", err)
-	}
-}
-
-// Without a grid, a neighbor signs the model that it sends to a replacement device. On the grid it signs only the
-// change, so a malicious neighbor can send a wrong model without contradicting its signature. This deceives only the
-// replacement device, and only with a model within the public bound.
-func TestPlacesAreSigned(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*admm.Message)
-		fine   bool
-	}{
-		"true":        {func(*admm.Message) {}, true},
-		"another":     {func(m *admm.Message) { m.Vector = []float32{3, 2} }, false},
-		"on the grid": {func(m *admm.Message) { m.Vector, m.Grid = nil, []int32{5, 6} }, true},
-	} {
-		for _, kind := range []admm.Kind{admm.Start, admm.Stand} {
-			a, b := members()
-			m := released(a, 1, 1, 1, 2)
-			m.Kind = kind
-			c.change(m)
-			err := b.Start(b.Peers[0], m, 1)
-			if kind == admm.Stand {
-				err = b.Standing(b.Peers[0], m)
-			}
-			if (err == nil) != c.fine {
-				t.Errorf("%v, %s: %v", kind, name, err)
-			}
-		}
-	}
-}
-
-// The model in the Start message of a replacement device must be signed, on the grid too. Only a Start that answers
-// this node's own Start may have an unsigned model, if it follows the release at which this node itself took over: for
-// that release the neighbor has signed only the change.
-func TestStartOnTheGridIsSigned(t *testing.T) {
-	a, b := members()
-	s := signed.Statement{Kind: signed.Release, Epoch: 1, Round: 4, Value: signed.Digest(nil, []int32{5, 6})}
-	s.Sign(a.Key, a.Scope)
-	for _, c := range []struct {
-		grid      []int32
-		recovered int
-		fine      bool
-	}{{[]int32{5, 6}, 0, true}, {[]int32{5, 7}, 0, false}, {[]int32{5, 7}, 3, false}, {[]int32{5, 7}, 4, true}} {
-		m := &admm.Message{Kind: admm.Start, Epoch: 1, Round: 4, Grid: c.grid, Signed: admm.Signed{Own: s.Append(nil)}}
-		if err := b.Start(b.Peers[0], m, c.recovered); (err == nil) != c.fine {
-			t.Errorf("%v after a takeover at %d: %v", c.grid, c.recovered, err)
-		}
-	}
-}
-
-// A neighbor that starts names its ledger, and receives a later state of this ledger. If no later state is known, the
-// neighbor receives the checkpoint of another of its ledgers.
-func TestLedgersAreShown(t *testing.T) {
-	_, b := members()
-	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Heads = heads
-	a, _ := members()
-	of := func(id byte, seq uint64) signed.Head {
-		return signed.Head{ID: [16]byte{id}, Seq: seq, Hash: [32]byte{1}}
-	}
-	amount := dpmech.Amount{Rho: 1, All: 2}
-	heads.Learn(b.Keys("a"), signed.NewCheckpoint(a.Key, signed.NewScope("before", [32]byte{2}, "a"), 0, of(1, 9),
-		dpmech.Checkpoint{Run: amount}))
-	forked := of(1, 12)
-	forked.Hash[0]++
-	for name, c := range map[string]struct {
-		shown signed.Head
-		want  *signed.Head
-	}{
-		"a ledger that was set back, and went on": {forked, &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
-		"an older state": {of(1, 4), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
-		"the same state": {of(1, 9), nil},
-		"another ledger": {of(3, 0), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
-	} {
-		peer := b.Peers[0]
-		peer.Shown = c.shown
-		peer.Earlier = b.Earlier(peer)
-		m := &admm.Message{Kind: admm.ProbeReply, To: 0}
-		b.Attach(m)
-		e, err := signed.ParseEarlier(m.Signed.Other)
-		if c.want == nil {
-			if len(m.Signed.Other) > 0 {
-				t.Errorf("%s: shown %+v", name, e.Ledger)
-			}
-		} else if err != nil || e.Ledger != *c.want {
-			t.Errorf("%s: shown %+v, %v", name, e.Ledger, err)
 		}
 	}
 }

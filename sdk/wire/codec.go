@@ -25,12 +25,6 @@ var Heartbeat = []byte{0xa0}
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
-// IsQuestion reports whether a frame starts like a frame of kind [admm.Question]. It does not check the rest of the
-// frame.
-func IsQuestion(frame []byte) bool {
-	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
-}
-
 const maxRound = math.MaxInt32
 
 // MaxDim is the highest dimension of a [Codec]. A frame of this dimension takes up to 1 GiB.
@@ -44,10 +38,10 @@ const (
 )
 
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
-const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
+const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
-// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 9095 for everything else.
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 2951 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -70,7 +64,6 @@ type statements struct {
 	Countersign []byte `cbor:"16,keyasint,omitempty"`
 	Offer       []byte `cbor:"17,keyasint,omitempty"`
 	Stops       []byte `cbor:"18,keyasint,omitempty"`
-	Digests     []byte `cbor:"19,keyasint,omitempty"`
 	Relayed     []byte `cbor:"20,keyasint,omitempty"`
 	Known       []byte `cbor:"21,keyasint,omitempty"`
 }
@@ -90,7 +83,6 @@ const (
 	hasCountersign
 	hasOffer
 	hasStops
-	hasDigests
 	hasRelayed
 	hasKnown
 
@@ -100,7 +92,7 @@ const (
 
 // fieldNames names the fields in errors, in the order of their bits.
 var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
-	"offer", "stops", "digests", "relayed", "known"}
+	"offer", "stops", "relayed", "known"}
 
 // name returns the name of the lowest field in the set.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
@@ -109,14 +101,13 @@ func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s)
 var rules = [...]struct{ must, may fields }{
 	admm.EdgeMessage: {hasVector, hasResent | hasOwn | hasStops},
 	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
-	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops | hasDigests},
+	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops},
 	admm.Probe:       {hasHeld | hasDevice, hasProbe},
 	admm.Join:        {hasDevice, 0},
 	admm.Stand:       {hasHeld | hasDevice, hasPayload | hasOwn | hasProof | hasOther | hasStops},
-	admm.Conflict:    {hasProof | hasOther, hasResent | hasDigests},
+	admm.Conflict:    {hasProof | hasOther, hasResent},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
 	admm.Start:       {hasDevice, hasPayload | hasOwn | hasOffer | hasStops},
-	admm.Question:    {hasDigests, hasProof},
 	admm.Relay:       {hasKnown, hasRelayed},
 }
 
@@ -147,7 +138,7 @@ func (f *frame) check(kind admm.Kind) error {
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
 		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
-		len(f.Stops) > 0, len(f.Digests) > 0, len(f.Relayed) > 0, len(f.Known) > 0} {
+		len(f.Stops) > 0, len(f.Relayed) > 0, len(f.Known) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -164,7 +155,7 @@ func (f *frame) checkSigned() error {
 		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), signed.MaxEarlier, 1},
 		{"countersign", len(f.Countersign), maxField, 1}, {"offer", len(f.Offer), signed.Size, signed.Size},
 		{"stops", len(f.Stops), signed.MaxStops * signed.RelayedSize, signed.RelayedSize},
-		{"digests", len(f.Digests), signed.MaxDigests, 1}, {"known", len(f.Known), maxField, 1},
+		{"known", len(f.Known), maxField, 1},
 		{"relayed", len(f.Relayed), signed.MaxOffers * signed.RelayedSize, signed.RelayedSize},
 	} {
 		if l.n > l.most || l.n%l.part != 0 {
@@ -198,48 +189,56 @@ func NewCodec(dim int) (*Codec, error) {
 // at most [MaxFrame] bytes. Append allocates only if dst is too small, and keeps no reference to m. On error it returns
 // dst unchanged.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
-	f, err := c.frame(m)
+	var f frame
+	if err := c.frame(&f, m); err != nil {
+		return dst, err
+	}
+	return appendItem(dst, &f)
+}
+
+// frame converts a message to a frame and checks it. The frame's vector or grid is valid until the next call.
+func (c *Codec) frame(f *frame, m *admm.Message) error {
+	err := c.fill(f, m)
 	if err == nil {
 		err = f.check(m.Kind)
 	}
 	if err != nil {
-		return dst, fmt.Errorf("wire: frame: %w", err)
+		return fmt.Errorf("wire: frame: %w", err)
 	}
-	return appendItem(dst, f)
+	return nil
 }
 
-// frame converts a message to a frame. The frame's vector or grid is valid until the next call.
-func (c *Codec) frame(m *admm.Message) (*frame, error) {
+func (c *Codec) fill(f *frame, m *admm.Message) error {
 	switch {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
-		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
+		return fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
 	case m.Kind == admm.ProbeReply && m.Resent:
-		return nil, fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
+		return fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
-		return nil, fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
+		return fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
 	case len(m.Grid) != 0 && len(m.Grid) != c.dim:
-		return nil, fmt.Errorf("grid: found %d coordinates, wanted %d", len(m.Grid), c.dim)
+		return fmt.Errorf("grid: found %d coordinates, wanted %d", len(m.Grid), c.dim)
 	case m.Incarnation > signed.MaxIncarnation:
-		return nil, fmt.Errorf("incarnation: found %d, wanted 0..%d", m.Incarnation, uint64(signed.MaxIncarnation))
+		return fmt.Errorf("incarnation: found %d, wanted 0..%d", m.Incarnation, uint64(signed.MaxIncarnation))
 	}
 	if err := checkFinite("vector", m.Vector); err != nil {
-		return nil, err
+		return err
 	}
-	f := &frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent, statements: statements(m.Signed)}
+	*f = frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent, statements: statements(m.Signed)}
 	if m.Kind == admm.ProbeReply {
 		f.Kind, f.Resent = uint64(admm.Probe), true
 	}
 	must := rules[m.Kind].must
-	number := func(n uint64, field fields) *uint64 {
-		if n == 0 && must&field == 0 {
-			return nil
-		}
-		return &n
+	if m.Held != 0 || must&hasHeld != 0 {
+		f.Held = new(uint64)
+		*f.Held = uint64(m.Held)
 	}
-	f.Held = number(uint64(m.Held), hasHeld)
-	f.Device = number(signed.PackDevice(m.Epoch, m.Incarnation), hasDevice)
+	if device := signed.PackDevice(m.Epoch, m.Incarnation); device != 0 || must&hasDevice != 0 {
+		f.Device = new(uint64)
+		*f.Device = device
+	}
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
-	return f, nil
+	return nil
 }
 
 // Decode decodes one frame into m and sets m.From and m.To to 0. It reuses the storage of m's vector and grid, empties
