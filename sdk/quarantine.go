@@ -75,21 +75,12 @@ func (r *run) sendNotice(j int) {
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
-	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
-		r.correct(m.From, peer)
-		err = errors.New("sdk: the quarantine notice comes from a replaced device")
-	}
 	if err != nil {
 		return err
 	}
 	q := state.Quarantine{Told: true, Frames: []state.Frame{state.NewFrame(frame)},
 		Why: fmt.Sprintf("%q continues without this node from release %d on, because: %s", peer.Name, notice.Round,
 			strconv.QuoteToASCII(string(m.Signed.Other)))}
-	if r.joining != nil {
-		r.joining.absent[m.From] = q
-		delete(r.joining.standing, m.From)
-		return nil
-	}
 	r.quarantine(m.From, q)
 	return nil
 }
@@ -106,14 +97,21 @@ func (r *run) giveUp() {
 }
 
 // outside refuses a frame from a neighbor in quarantine and sends a notice. It still checks any signature by this node
-// that the frame contains.
+// that the frame contains. A neighbor that starts also sees which of its releases this node holds: if it has lost its
+// state, it must make none of them again with its other neighbors.
 func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
 		var end ending
-		if _, err := r.check(m); errors.As(err, &end) {
+		if err := r.check(m); errors.As(err, &end) {
 			return err
 		}
+	}
+	if m.Kind == admm.Probe {
+		if !r.claims.Signing() && r.machine.Status().Round == 0 && m.Held > 0 {
+			return ending{r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: m.From, Held: m.Held})}
+		}
+		r.correct(m.From, r.claims.Peers[m.From])
 	}
 	if !trust.IsNotice(m) { // otherwise two nodes would answer each other's notices indefinitely
 		r.sendNotice(m.From)
@@ -125,21 +123,16 @@ func (r *run) outside(m *admm.Message) error {
 func (r *run) quarantineSender(in received, err error) {
 	j, member := r.number[in.from]
 	peer := r.claims.Peers[j]
-	if err == nil || !member || peer == nil || !r.claims.Signing() || r.joining != nil {
+	if err == nil || !member || peer == nil || !r.claims.Signing() {
 		return
 	}
 	q := state.Quarantine{Why: err.Error(), Frames: []state.Frame{state.NewFrame(in.frame)}}
 	var two *trust.Contradiction
 	var impossible *admm.ImpossibleError
-	var late *admm.LateError
-	switch newest := peer.Held.Last(); {
+	switch {
 	case errors.As(err, &two):
-		if newest != nil && two.Second.Epoch < newest.Epoch {
-			return // a replacement device is not responsible for a copy of the lost device
-		}
 		q.Frames = append(q.Frames, state.NewFrame(two.First.Append(nil)))
-	case errors.As(err, &late):
-	case !errors.As(err, &impossible) || r.message.Kind != admm.Release && r.message.Kind != admm.Start:
+	case !errors.As(err, &impossible) || r.message.Kind != admm.Release:
 		return // the signature does not cover an edge message, so the frame proves nothing
 	}
 	r.quarantine(j, q)

@@ -58,7 +58,7 @@ func (r *run) question(m *admm.Message) error {
 // evidence of equivocation.
 func (r *run) confront(member int, st *signed.Statement) {
 	if st != nil && r.claims.Gossip != nil {
-		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: st.Epoch, Round: st.Round}, Statement: st}
+		q := trust.Question{Slot: trust.Slot{Member: member, Round: st.Round}, Statement: st}
 		m := q.Message()
 		m.From = member
 		_ = r.question(m) // the statement is already checked
@@ -85,10 +85,10 @@ func (r *run) expose(e signed.Evidence) {
 // epoch of the member was already known.
 func (n *Node) convicted(e signed.Evidence) (before bool) {
 	for _, known := range n.status.Evidence {
-		before = before || known.Member == e.Member && known.First.Epoch >= e.First.Epoch
+		before = before || known.Member == e.Member
 	}
 	if g := n.claims.Gossip; g != nil {
-		g.Convict(n.number[e.Member], e.First.Epoch)
+		g.Convict(n.number[e.Member])
 	}
 	return before
 }

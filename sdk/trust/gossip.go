@@ -28,14 +28,13 @@ type Gossip struct {
 	window  int // for how many past releases statements are kept
 	begun   int // release in progress
 	claims  map[Slot]*claim
-	bad     map[int]uint16 // convicted members: the highest convicted epoch, plus 1
-	digests [2]carried     // of the last two releases, by release number mod 2
+	bad     map[int]bool // convicted members
+	digests [2]carried   // of the last two releases, by release number mod 2
 }
 
 // Slot identifies one signed release by member, epoch and round.
 type Slot struct {
 	Member int // index among the fleet's members
-	Epoch  uint16
 	Round  int
 }
 
@@ -88,13 +87,13 @@ func (l *Log) Compare() {
 		return
 	}
 	l.Gossip = &Gossip{log: l, self: slices.Index(l.members, l.Name), every: sparsity(n), claims: map[Slot]*claim{},
-		window: min(2*n+4, 1<<lagBits-1), bad: map[int]uint16{}}
+		window: min(2*n+4, 1<<lagBits-1), bad: map[int]bool{}}
 }
 
 // compared reports whether statements of a slot are compared: one in g.every releases of each member, except releases
 // of convicted epochs.
 func (g *Gossip) compared(s Slot) bool {
-	return (s.Round+int(uint32(s.Member)*2654435761>>8))%g.every == 0 && g.bad[s.Member] <= s.Epoch
+	return (s.Round+int(uint32(s.Member)*2654435761>>8))%g.every == 0 && !g.bad[s.Member]
 }
 
 // Question asks all members for their statements of a slot. If Statement is not nil, the question shows them this
@@ -134,12 +133,12 @@ func (q *Question) Message() *admm.Message {
 // appendDigest appends the digest of a slot, encoded relative to a release, to dst.
 func appendDigest(dst []byte, s Slot, release int, d digest) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, uint16(s.Member))
-	return append(binary.BigEndian.AppendUint16(dst, s.Epoch<<lagBits|uint16(release-s.Round)), d[:]...)
+	return append(binary.BigEndian.AppendUint16(dst, uint16(release-s.Round)), d[:]...)
 }
 
 // About returns the Digests field of [admm.Signed] for a message about a member and an epoch: a slot without a digest.
-func About(member int, epoch uint16) []byte {
-	return appendDigest(nil, Slot{Member: member, Epoch: epoch}, 0, digest{})
+func About(member int) []byte {
+	return appendDigest(nil, Slot{Member: member}, 0, digest{})
 }
 
 // about returns which member a message is about, or -1 if the message does not name one.
@@ -156,11 +155,10 @@ func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error
 		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want %d, or none if members do not compare releases", len(b), DigestSize)
 	}
 	at := binary.BigEndian.Uint16(b[2:])
-	s = Slot{int(binary.BigEndian.Uint16(b)), at >> lagBits, release - int(at&(1<<lagBits-1))}
+	s = Slot{int(binary.BigEndian.Uint16(b)), release - int(at&(1<<lagBits-1))}
 	copy(d[:], b[4:])
-	if s.Member >= len(g.log.members) || s.Epoch > admm.MaxTakeovers || s.Round < 1 {
-		err = fmt.Errorf("trust: found a digest of release %d, member %d, epoch %d, want release 1 or later, member 0..%d, epoch 0..%d", s.Round, s.Member,
-			s.Epoch, len(g.log.members)-1, admm.MaxTakeovers)
+	if s.Member >= len(g.log.members) || s.Round < 1 {
+		err = fmt.Errorf("trust: found a digest of release %d, member %d, want release 1 or later, member 0..%d", s.Round, s.Member, len(g.log.members)-1)
 	}
 	return s, d, err
 }
@@ -202,7 +200,7 @@ type Used struct {
 // number and epoch, it keeps the first.
 func (p *Peer) Take(m *admm.Message) {
 	st, err := signed.Parse(m.Signed.Own, signed.Release) // already checked
-	if at := &p.taken[st.Round%2]; err == nil && (at.Statement.Round != st.Round || at.Statement.Epoch < st.Epoch) {
+	if at := &p.taken[st.Round%2]; err == nil && (at.Statement.Round != st.Round) {
 		*at = Used{m.From, st, m.Signed.Digests}
 	}
 }
@@ -238,7 +236,7 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	var fresh []Slot
 	for _, u := range used {
 		st := u.Statement
-		s := Slot{u.From, st.Epoch, st.Round}
+		s := Slot{u.From, st.Round}
 		if !g.compared(s) {
 			continue
 		}
@@ -254,7 +252,7 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	for _, u := range used {
 		for b := range slices.Chunk(u.Digests, DigestSize) {
 			s, d, err := g.parseDigest(b, release-1)
-			if err == nil && s.Round == release-2 && g.bad[s.Member] > s.Epoch && s.Member != u.From {
+			if err == nil && s.Round == release-2 && g.bad[s.Member] && s.Member != u.From {
 				f.Unaware = append(f.Unaware, Unaware{u.From, s.Member})
 			}
 			if err != nil || s.Member == g.self || s.Round < release-g.window || !g.compared(s) {
@@ -278,11 +276,11 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 // stops when the total size reaches signed.MaxDigests. Only invented digests can exceed these limits.
 func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	slices.SortFunc(slots, func(a, b Slot) int {
-		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(b.Round, a.Round))
+		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(b.Round, a.Round))
 	})
 	count := 0
 	for i, s := range slots {
-		if count++; i == 0 || slots[i-1].Member != s.Member || slots[i-1].Epoch != s.Epoch {
+		if count++; i == 0 || slots[i-1].Member != s.Member {
 			count = 1
 		}
 		if count <= mostOf && len(list) < signed.MaxDigests {
@@ -305,18 +303,12 @@ func (g *Gossip) Begun() int { return g.begun }
 
 // Convict excludes an epoch of a member, and all earlier epochs, from comparison. Convict returns false if the epoch
 // was already excluded.
-func (g *Gossip) Convict(member int, epoch uint16) bool {
-	if g.bad[member] > epoch {
-		return false
-	}
-	g.bad[member] = epoch + 1
-	return true
-}
+func (g *Gossip) Convict(member int) { g.bad[member] = true }
 
 // Knows reports whether m is evidence against a member that has already been convicted for the same epoch.
 func (g *Gossip) Knows(m *admm.Message) bool {
 	s, _, err := g.parseDigest(m.Signed.Digests, max(1, m.Round))
-	return err == nil && g.bad[s.Member] > s.Epoch
+	return err == nil && g.bad[s.Member]
 }
 
 // Question processes a neighbor's question. It returns what to send to all neighbors, and the resulting evidence or
@@ -353,9 +345,8 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 // shown parses a statement b and checks that the member of slot s signed it for this slot.
 func (g *Gossip) shown(s Slot, b []byte) (*signed.Statement, error) {
 	st, err := signed.Parse(b, signed.Release)
-	if err == nil && (st.Round != s.Round || st.Epoch != s.Epoch) {
-		err = fmt.Errorf("trust: found release %d of epoch %d in a question about release %d of epoch %d, want the "+
-			"same release and epoch", st.Round, st.Epoch, s.Round, s.Epoch)
+	if err == nil && st.Round != s.Round {
+		err = fmt.Errorf("trust: found release %d in a question about release %d, want the same release", st.Round, s.Round)
 	}
 	if err == nil {
 		name := g.log.members[s.Member]
