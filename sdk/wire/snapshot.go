@@ -60,9 +60,9 @@ type snapshot struct {
 	Failed  wide       `cbor:"13,keyasint"`
 	Filter  []byte     `cbor:"14,keyasint"`
 	Ledger  string     `cbor:"15,keyasint"`
-	Signed  []byte     `cbor:"16,keyasint"`
-	End     wide       `cbor:"17,keyasint"`
-	Early   wide       `cbor:"18,keyasint"`
+	Signed  []byte     `cbor:"18,keyasint"`
+	End     wide       `cbor:"19,keyasint"`
+	Early   wide       `cbor:"20,keyasint"`
 }
 
 // neighbor is the encoded form of an edge and its [Peer].
@@ -72,12 +72,12 @@ type neighbor struct {
 	Z          floats   `cbor:"3,keyasint"`
 	PeerZ      floats   `cbor:"4,keyasint"`
 	Base       integers `cbor:"5,keyasint"`
-	Signed     []byte   `cbor:"6,keyasint"`
-	Moved      floats   `cbor:"7,keyasint"`
-	Cut        wide     `cbor:"8,keyasint"` // float bits, as in Quiet
-	Quarantine wide     `cbor:"9,keyasint"`
-	Quiet      wide     `cbor:"10,keyasint"`
-	Flow       floats   `cbor:"11,keyasint"`
+	Signed     []byte   `cbor:"7,keyasint"`
+	Moved      floats   `cbor:"8,keyasint"`
+	Cut        wide     `cbor:"9,keyasint"` // float bits, as in Quiet
+	Quarantine wide     `cbor:"10,keyasint"`
+	Quiet      wide     `cbor:"11,keyasint"`
+	Flow       floats   `cbor:"13,keyasint"`
 }
 
 // maxCut is the bit pattern of the largest float32. Non-negative floats have the same order as their bit patterns.
