@@ -188,7 +188,6 @@ func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	c := &cfgs[1]
 	err1 := c.Ledger.Close()
 	replace()
-	c.Recover = true
 	var err2, err3 error
 	c.Store, err2 = tinytest.MemStore()()
 	c.Ledger, err3 = state.OpenLedger(filepath.Join(dir, "b.ledger"))
@@ -204,9 +203,9 @@ func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	return n, err
 }
 
-// TestTakeoverWithACopyOfTheLedger checks that the node refuses an older copy of the lost device's ledger, because a
+// TestNewDeviceWithACopyOfTheLedger checks that a device without a state refuses an older copy of its ledger, because a
 // neighbor has a later signed checkpoint of the same ledger.
-func TestTakeoverWithACopyOfTheLedger(t *testing.T) {
+func TestNewDeviceWithACopyOfTheLedger(t *testing.T) {
 	dir, aside := newLedgers(t, privateRing()), t.TempDir()
 	copyFiles(t, dir, aside, "b.ledger", "b.ledger.mark")
 	n, err := lostIn(t, dir, "one", func() { copyFiles(t, aside, dir, "b.ledger", "b.ledger.mark") })

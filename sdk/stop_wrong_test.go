@@ -34,7 +34,6 @@ func TestStopIsRefused(t *testing.T) {
 		"negative":   {one(f, nil), -1, "want 3 or later"},
 		"the last":   {one(f, nil), 8, "the run ends with round 8 anyway"},
 		"beyond":     {one(f, nil), 9, "the run ends with round 8 anyway"},
-		"in recover": {one(f, func(_ int, c *sdk.Config) { c.Recover, c.Store = true, mustOpen(t) }), 0, "is replacing a lost device"},
 	} {
 		if last, err := c.n.Stop(c.last); err == nil || !strings.Contains(err.Error(), "the run cannot be ended early") ||
 			!strings.Contains(err.Error(), c.want) || last != 0 {

@@ -210,7 +210,7 @@ func TestEvidenceTravels(t *testing.T) {
 	all, err := withBad(t, f, "a", func(to string, m admm.Message) []admm.Message {
 		if m.Kind == admm.Release && m.Round == 3 {
 			return []admm.Message{m, {Kind: admm.Conflict, Round: 2, Signed: admm.Signed{Proof: first.Append(nil), Other: second.Append(nil),
-				Digests: trust.About(3, 0)}}}
+				Digests: trust.About(3)}}}
 		}
 		return []admm.Message{m}
 	}, nil)

@@ -44,7 +44,7 @@ func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
 func Example() {
 	a, b := members()
 	for round := 1; round <= 2; round++ {
-		_, err := b.Release(b.Peers[0], released(a, 1, round, float32(round)))
+		err := b.Release(b.Peers[0], released(a, 1, round, float32(round)))
 		fmt.Println(err)
 	}
 	reply := &admm.Message{Kind: admm.ProbeReply, To: 0, Held: 2}
@@ -63,7 +63,7 @@ func TestCountersignatureIsOfTheNewestRelease(t *testing.T) {
 	a, b := members()
 	var all [][]byte
 	for round := 1; round <= 2; round++ {
-		if _, err := b.Release(b.Peers[0], released(a, 1, round, float32(round))); err != nil {
+		if err := b.Release(b.Peers[0], released(a, 1, round, float32(round))); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -107,12 +107,12 @@ func TestReleasesThatCannotBe(t *testing.T) {
 		}, "none of the member's keys"},
 	} {
 		a, b := members()
-		if _, err := b.Release(b.Peers[0], released(a, 1, 1, 1)); err != nil {
+		if err := b.Release(b.Peers[0], released(a, 1, 1, 1)); err != nil {
 			t.Fatal(err)
 		}
 		m := released(a, 1, 2, 2)
 		c.change(b, m)
-		_, err := b.Release(b.Peers[0], m)
+		err := b.Release(b.Peers[0], m)
 		if err == nil || !strings.Contains(err.Error(), c.want) || len(b.Peers[0].Held) != 1 {
 			t.Errorf("%s: %v, %d held, want %q", name, err, len(b.Peers[0].Held), c.want)
 		}
@@ -134,72 +134,25 @@ func TestNoWayBackToOneStory(t *testing.T) {
 		l.Compare()
 	}
 	first := released(a, 1, 1, 1)
-	if _, err := b.Release(b.Peers[0], first); err != nil {
+	if err := b.Release(b.Peers[0], first); err != nil {
 		t.Fatal(err)
 	}
 	b.Peers[0].Take(first)
 	for round := 9; round <= 15; round += 2 {
 		s := signed.Statement{Kind: signed.Release, Round: round, Prev: [32]byte{byte(round)}}
 		s.Sign(a.Key, a.Scope)
-		_, _ = b.Stands(b.Peers[0], &admm.Message{Round: round, Signed: admm.Signed{Own: s.Append(nil)}}, false) // signed
+		_ = b.Made(b.Peers[0], &admm.Message{Round: round, Signed: admm.Signed{Own: s.Append(nil)}}) // signed
 	}
 	if b.Peers[0].Held.Of(1) != nil {
 		t.Fatal("the chain holds release 1")
 	}
 	released(a2, 1, 1, 5) // a release for another neighbor
 	var fork trust.Fork
-	if _, err := b.Release(b.Peers[0], released(a2, 1, 2, 2)); !errors.As(err, &fork) {
+	if err := b.Release(b.Peers[0], released(a2, 1, 2, 2)); !errors.As(err, &fork) {
 		t.Errorf("release 2 of the other story: %v", err)
 	}
-	if _, err := b.Release(b.Peers[0], released(a, 1, 2, 2)); err != nil {
+	if err := b.Release(b.Peers[0], released(a, 1, 2, 2)); err != nil {
 		t.Errorf("release 2 of the same story: %v", err)
-	}
-}
-
-// Without a grid, a neighbor signs the model that it sends to a replacement device. On the grid it signs only the
-// change, so a malicious neighbor can send a wrong model without contradicting its signature. This deceives only the
-// replacement device, and only with a model within the public bound.
-func TestPlacesAreSigned(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*admm.Message)
-		fine   bool
-	}{
-		"true":        {func(*admm.Message) {}, true},
-		"another":     {func(m *admm.Message) { m.Vector = []float32{3, 2} }, false},
-		"on the grid": {func(m *admm.Message) { m.Vector, m.Grid = nil, []int32{5, 6} }, true},
-	} {
-		for _, kind := range []admm.Kind{admm.Start, admm.Stand} {
-			a, b := members()
-			m := released(a, 1, 1, 1, 2)
-			m.Kind = kind
-			c.change(m)
-			err := b.Start(b.Peers[0], m, 1)
-			if kind == admm.Stand {
-				err = b.Standing(b.Peers[0], m)
-			}
-			if (err == nil) != c.fine {
-				t.Errorf("%v, %s: %v", kind, name, err)
-			}
-		}
-	}
-}
-
-// The model in the Start message of a replacement device must be signed, on the grid too. Only a Start that answers
-// this node's own Start may have an unsigned model, if it follows the release at which this node itself took over: for
-// that release the neighbor has signed only the change.
-func TestStartOnTheGridIsSigned(t *testing.T) {
-	a, b := members()
-	s := signed.Statement{Kind: signed.Release, Epoch: 1, Round: 4, Value: signed.Digest(nil, []int32{5, 6})}
-	s.Sign(a.Key, a.Scope)
-	for _, c := range []struct {
-		grid      []int32
-		recovered int
-		fine      bool
-	}{{[]int32{5, 6}, 0, true}, {[]int32{5, 7}, 0, false}, {[]int32{5, 7}, 3, false}, {[]int32{5, 7}, 4, true}} {
-		m := &admm.Message{Kind: admm.Start, Epoch: 1, Round: 4, Grid: c.grid, Signed: admm.Signed{Own: s.Append(nil)}}
-		if err := b.Start(b.Peers[0], m, c.recovered); (err == nil) != c.fine {
-			t.Errorf("%v after a takeover at %d: %v", c.grid, c.recovered, err)
-		}
 	}
 }
 
@@ -217,7 +170,7 @@ func TestLedgersAreShown(t *testing.T) {
 		return signed.Head{ID: [16]byte{id}, Seq: seq, Hash: [32]byte{1}}
 	}
 	amount := dpmech.Amount{Rho: 1, All: 2}
-	heads.Learn(b.Keys("a"), signed.NewCheckpoint(a.Key, signed.NewScope("before", [32]byte{2}, "a"), 0, of(1, 9),
+	heads.Learn(b.Keys("a"), signed.NewCheckpoint(a.Key, signed.NewScope("before", [32]byte{2}, "a"), of(1, 9),
 		dpmech.Checkpoint{Run: amount}))
 	forked := of(1, 12)
 	forked.Hash[0]++
