@@ -27,9 +27,9 @@ const (
 	UnitRecord = dpmech.Record // each record of each client
 
 	ConsensusADMM      = settings.ADMM      // the method's own steps, without an update from data
-	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
+	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease
 
-	PayloadAuto    = settings.Auto    // PayloadRelease if private, with Chebyshev or with Robust; else PayloadMessage
+	PayloadAuto    = settings.Auto    // PayloadRelease if private or with Chebyshev; else PayloadMessage
 	PayloadMessage = settings.Message // m_ij of eq. (message), one per neighbor
 	PayloadRelease = settings.Release // the released state itself, the same for all neighbors
 
@@ -47,7 +47,7 @@ func (f *Fleet) wire() Wire {
 	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {
 		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
 	}
-	if w.Payload == PayloadAuto && (f.Method.Consensus == ConsensusChebyshev || f.Method.Robust > 0) {
+	if w.Payload == PayloadAuto && f.Method.Consensus == ConsensusChebyshev {
 		w.Payload = PayloadRelease
 	}
 	w.Payload = cmp.Or(w.Payload, PayloadMessage)

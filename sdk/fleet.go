@@ -66,7 +66,6 @@ type Method struct {
 
 	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
 	Shrink    float64   `json:"shrink,omitempty"`    // shift to X0 in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
-	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: no bound; see [admm.Config]
 }
 
 // Last returns the index of the final release, K*(1+Mixing) + C.
@@ -184,10 +183,7 @@ func (f *Fleet) plan() (*plan, error) {
 		const want = "admm, because %s"
 		name := f.Method.Consensus.String()
 		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "wire.payload is not release")
-		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "method.robust bounds only the steps of admm")
 	}
-	errs.refuse(f.Method.Robust > 0 && f.wire().Payload != PayloadRelease, "wire.payload", f.wire().Payload.String(),
-		"release, because method.robust is %v: only a release shows the sender's noise and model", f.Method.Robust)
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
@@ -317,7 +313,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Rho: m.Rho, Beta: p.beta, Eta: m.Eta, Mu: m.Mu,
 		NonPrivate: f.Privacy.NonPrivate, Noise: noise,
 		Releases: w.Payload == PayloadRelease,
-		Robust:   m.Robust, Members: len(f.Members),
+		Members:  len(f.Members),
 	}
 	if m.Consensus == ConsensusChebyshev && len(cfg.Neighbors) > 0 {
 		cfg.Consensus = p.graph.Chebyshev()

@@ -81,7 +81,6 @@ type Status struct {
 type Neighbor struct {
 	Name       string
 	Round      int              // the last of its releases that arrived, at most one more than this node's own; 0: none
-	Influence  admm.Influence   // how far it moved this node's model; zero without Method.Robust
 	Refused    int64            // its invalid frames since New
 	Quarantine state.Quarantine // why this node stopped working with it; zero if it did not
 }
@@ -211,7 +210,7 @@ func (n *Node) publish() {
 	}
 	for i, j := range n.neighbors {
 		of := &n.status.Neighbors[i]
-		of.Name, of.Round, of.Influence = n.cfg.Fleet.Members[j], n.machine.Heard(j), n.machine.Influence(i)
+		of.Name, of.Round = n.cfg.Fleet.Members[j], n.machine.Heard(j)
 		if q := n.cases[j]; q != nil {
 			of.Quarantine = *q
 		}

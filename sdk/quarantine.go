@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 func (r *run) sendNotice(j int) {
 	q, peer := r.cases[j], r.claims.Peers[j]
 	if q != nil && r.keepNotes() && peer.First(trust.SayQuarantine) {
-		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // always within limits
+		_ = r.post(j, r.claims.Notice(peer, q.Release, r.machine.Heard(j), q.Why)) // always within limits
 	}
 }
 
@@ -75,6 +76,9 @@ func (r *run) sendNotice(j int) {
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
+	if err == nil {
+		err = r.lostBefore(m)
+	}
 	if err != nil {
 		return err
 	}
@@ -83,6 +87,26 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 			strconv.QuoteToASCII(string(m.Signed.Other)))}
 	r.quarantine(m.From, q)
 	return nil
+}
+
+// lostBefore returns an [ending] if a notice shows a release of this node that its state lacks. Without keys, a claim is
+// enough for a node without a state.
+func (r *run) lostBefore(m *admm.Message) error {
+	peer, at := r.claims.Peers[m.From], r.machine.Status().Round
+	if !r.claims.Signing() {
+		if at == 0 && m.Held > 0 {
+			return ending{r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: m.From, Held: m.Held})}
+		}
+		return nil
+	}
+	if len(m.Signed.Own) == 0 {
+		return nil
+	}
+	shown, err := r.claims.OwnRelease(m.Signed.Own)
+	if err != nil {
+		return err
+	}
+	return r.verifyHeld(m.From, peer.Name, shown)
 }
 
 const toldToGoOn = "this node was told to go on without it"
@@ -97,8 +121,7 @@ func (r *run) giveUp() {
 }
 
 // outside refuses a frame from a neighbor in quarantine and sends a notice. It still checks any signature by this node
-// that the frame contains. A neighbor that starts also sees which of its releases this node holds: if it has lost its
-// state, it must make none of them again with its other neighbors.
+// that the frame contains.
 func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
@@ -107,15 +130,10 @@ func (r *run) outside(m *admm.Message) error {
 			return err
 		}
 	}
-	if m.Kind == admm.Probe {
-		if !r.claims.Signing() && r.machine.Status().Round == 0 && m.Held > 0 {
-			return ending{r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: m.From, Held: m.Held})}
-		}
-		r.correct(m.From, r.claims.Peers[m.From])
+	if trust.IsNotice(m) { // do not answer it: two nodes would answer each other's notices indefinitely
+		return cmp.Or(r.lostBefore(m), admm.ErrQuarantine)
 	}
-	if !trust.IsNotice(m) { // otherwise two nodes would answer each other's notices indefinitely
-		r.sendNotice(m.From)
-	}
+	r.sendNotice(m.From)
 	return admm.ErrQuarantine
 }
 

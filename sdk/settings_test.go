@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -108,26 +107,6 @@ func TestSettingsDefaults(t *testing.T) {
 		if s.Default != "" && s.Default != "chosen" && got != s.Default {
 			t.Errorf("%s: Suggest takes %s, the table says %s", s.Name, got, s.Default)
 		}
-	}
-}
-
-// TestRobustNeedsReleases checks that Robust, which bounds the influence of neighbors, requires the payload "release",
-// because each member must send all neighbors the same release. Robust selects this payload if the fleet does not name
-// one.
-func TestRobustNeedsReleases(t *testing.T) {
-	f := five(privateRing())
-	f.Privacy, f.Method.Robust = sdk.Privacy{NonPrivate: true}, 2
-	for payload, want := range map[sdk.Payload]string{sdk.PayloadAuto: "", sdk.PayloadRelease: "",
-		sdk.PayloadMessage: `sdk: fleet: wire.payload is "message", want release, because method.robust is 2`} {
-		f.Wire = sdk.Wire{Payload: payload}
-		if err := f.Validate(); (err == nil) != (want == "") || want != "" && !strings.Contains(err.Error(), want) {
-			t.Errorf("payload %v: %v, want %q", payload, err, want)
-		}
-	}
-	f.Wire = sdk.Wire{}
-	cfgs, err := f.Machines(slices.Repeat([]int{10}, len(f.Members)), nil)
-	if err != nil || !cfgs[0].Releases {
-		t.Errorf("messages carry releases: %v, want true, %v", err == nil && cfgs[0].Releases, err)
 	}
 }
 

@@ -193,7 +193,6 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 		"no grid":      {func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease }, 3, 6},
 		"not private":  {func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }, 3, 6},
 		"momentum":     {func(f *sdk.Fleet) { f.Method.Momentum = 0.8 }, 3, 6},
-		"robust":       {func(f *sdk.Fleet) { f.Method.Robust = 3 }, 3, 6},
 		"shared":       {func(f *sdk.Fleet) { *f = *sharedRing() }, 3, 3},
 		"estimator":    {func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking }, 3, 6},
 	} {

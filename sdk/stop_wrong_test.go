@@ -28,12 +28,12 @@ func TestStopIsRefused(t *testing.T) {
 		last int
 		want string
 	}{
-		"no stop":    {one(privateRing(), nil), 0, "the fleet file lacks stop.members"},
-		"no keys":    {one(f, func(_ int, c *sdk.Config) { c.Key, c.Keys = nil, nil }), 0, "members have no keys"},
-		"too near":   {one(f, nil), 2, "want 3 or later"},
-		"negative":   {one(f, nil), -1, "want 3 or later"},
-		"the last":   {one(f, nil), 8, "the run ends with round 8 anyway"},
-		"beyond":     {one(f, nil), 9, "the run ends with round 8 anyway"},
+		"no stop":  {one(privateRing(), nil), 0, "the fleet file lacks stop.members"},
+		"no keys":  {one(f, func(_ int, c *sdk.Config) { c.Key, c.Keys = nil, nil }), 0, "members have no keys"},
+		"too near": {one(f, nil), 2, "want 3 or later"},
+		"negative": {one(f, nil), -1, "want 3 or later"},
+		"the last": {one(f, nil), 8, "the run ends with round 8 anyway"},
+		"beyond":   {one(f, nil), 9, "the run ends with round 8 anyway"},
 	} {
 		if last, err := c.n.Stop(c.last); err == nil || !strings.Contains(err.Error(), "the run cannot be ended early") ||
 			!strings.Contains(err.Error(), c.want) || last != 0 {
@@ -169,7 +169,6 @@ func TestStopsThatComeTooLate(t *testing.T) {
 		"no end":   func(f *sdk.Fleet) { f.Method.Cooldown = 0 },
 		"long":     func(f *sdk.Fleet) { f.Method.Cooldown = 12 },
 		"shared":   func(f *sdk.Fleet) { f.Privacy = sharedRing().Privacy },
-		"robust":   func(f *sdk.Fleet) { f.Method.Robust = 2 },
 	} {
 		for shape, g := range graphs {
 			rounds := []int{3, 7, 15}

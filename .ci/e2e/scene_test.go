@@ -162,8 +162,7 @@ func rare() []scene {
 	})
 	add("suspect", true, false, monitor.Querying, 211, func(_ *sdk.Fleet, s *monitor.Status) any {
 		s.Evidence = []monitor.Evidence{{Member: longName, Round: 17}}
-		s.Neighbors[1].Influence = &monitor.Influence{Clipped: 17, Last: 204, Distance: 12.25, Bound: 3.5, Aside: true,
-			Outside: 190, Suspicion: "release 190 is farther from the start than any honest member goes"}
+		s.Neighbors[1].Quarantine = &monitor.Quarantine{Release: 191, Reason: "coordinate 3 of release 190 is 9e+29, want -12 to 12"}
 		s.Neighbors[0].Link = &monitor.Link{Seconds: 1e6,
 			Refusal: "hello refused: wire: hello: fleet file hash: found " + strings.Repeat("ab", 32) + "..., wanted 0100000000000000..."}
 		s.Neighbors[2].Refused, s.RefusedFrames = 12_345, 12_345

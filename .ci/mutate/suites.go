@@ -32,7 +32,6 @@ var (
 	pairs    = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
 	sums     = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
 	keys     = suite{"./sdk/pair", "Key"}
-	robust   = suite{"./sdk/admm", "Robust|RestoreAfter"}
 	liars    = suite{"./sdk/admm", "Liars"}
 	dropped  = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods   = suite{"./transport/ws", "Useless"}

@@ -52,7 +52,7 @@ func (c Config) boundOf(release int) box {
 	if c.Consensus != nil {
 		rounding = float64(rounding * float64(max(2, c.Members)) / 2)
 	}
-	b.most = c.addition() + float64(root*(float64(k*c.reach())+float64(14*float64(s*math.Sqrt(k)))+rounding))
+	b.most = float64(root * (float64(k*c.reach()) + float64(14*float64(s*math.Sqrt(k))) + rounding))
 	b.ulps = float64(root*float64(release)) * 0x1p-22
 	if b.step != 0 {
 		b.reach = math.Floor(b.most / b.step)
@@ -65,10 +65,6 @@ func (c *Config) deviation() float64 {
 	own, pair := c.Privacy.Alone().Sigma, c.Privacy.Shared.Sigma
 	return math.Sqrt(float64(own*own) + float64(float64(max(0, c.Members-1))*float64(pair*pair)))
 }
-
-// addition returns an upper bound on how far the update and the noise of one release move a coordinate. The probability
-// of a larger move is below 1e-40.
-func (c *Config) addition() float64 { return c.reach() + float64(14*c.deviation()) }
 
 // plainly is a fast, conservative test. If it returns true, x is in the box. If it returns false, x may or may not be
 // in the box.
@@ -131,15 +127,6 @@ func (c *Config) Impossible(round int, p Payload) error {
 		}
 	}
 	return nil
-}
-
-func (b box) less(margin float64) box {
-	b.most -= margin
-	if b.step != 0 {
-		b.reach = math.Floor(b.most / b.step)
-		b.last -= math.Ceil(margin / b.step)
-	}
-	return b
 }
 
 // onGrid returns the index of the grid point in the box that is nearest to grid point n, for a coordinate whose value

@@ -62,16 +62,9 @@ type Config struct {
 	Probe       bool
 	Incarnation uint64    // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
 	Average     bool      // computes the mean of all releases so far
-	Consensus   Consensus // the steps of mixing and cool-down; nil: the method's own; needs Releases, excludes Robust
+	Consensus   Consensus // the steps of mixing and cool-down; nil: the method's own; needs Releases
 	Shrink      float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
-	// Robust, if not 0, bounds each neighbor's total influence over the run; it must be at least 1. For each neighbor,
-	// the machine adds up the moves of this client that the neighbor caused. It clips this sum to a ball around the
-	// median of all neighbors' sums. The radius of the ball is Robust times the median distance of the sums from their
-	// median. If no sum lies outside the ball, the run has the same bits as without Robust. If b of n neighbors are
-	// malicious and 2b < n+1, the influence of the honest neighbors bounds the influence of the malicious neighbors.
-	// See sdk/ROBUST.md.
-	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
 
@@ -136,7 +129,7 @@ func (c Config) Validate() error {
 		c.Estimator.Validate(), check("Rho", setting.Rho, c.Rho), check("Rounds", setting.Rounds, float64(c.Rounds)),
 		check("Cooldown", setting.Cooldown, float64(c.Cooldown)), check("Mixing", setting.Mixing, float64(c.Mixing)),
 		check("Tau", setting.Tau, float64(c.Tau)), check("Beta", setting.Step, c.Beta),
-		c.Eta.Check("admm", "Eta", c.Rounds), c.Mu.Check("admm", "Mu", c.Rounds), check("Robust", setting.Robust, c.Robust),
+		c.Eta.Check("admm", "Eta", c.Rounds), c.Mu.Check("admm", "Mu", c.Rounds),
 	}
 	refuse := func(is bool, format string, args ...any) {
 		if is {
@@ -177,8 +170,6 @@ func (c Config) Validate() error {
 	}
 	refuse(c.Consensus != nil && !c.Releases, "Consensus is set, but Releases is false: only releases contain the "+
 		"neighbors' models")
-	refuse(c.Consensus != nil && c.Robust > 0, "Consensus is set, but Robust is %v, want 0: Robust bounds only ADMM "+
-		"steps", c.Robust)
 	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
 	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v, want 0 in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)

@@ -79,13 +79,12 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 	return made
 }
 
-// atEdge counts a release if the adversary moved the release's center, or may have moved it, to the edge of the
-// center's range.
+// atEdge counts a release that the adversary moved to the edge of the public bound, or nearly so.
 func (w *world) atEdge(n *node) {
 	m := n.m
 	out := slices.ContainsFunc(m.x, func(x float32) bool { return max(x, -x) == limit })
 	if m.onGrid(m.round) {
-		edge := m.cfg.lastStep() - m.cfg.addition()/m.cfg.GridStep // the outermost center
+		edge := m.cfg.lastStep() - (m.cfg.reach()+14*m.cfg.deviation())/m.cfg.GridStep
 		out = slices.ContainsFunc(m.grid, func(n int32) bool { return float64(max(n, -n)) >= edge })
 	}
 	if !out {

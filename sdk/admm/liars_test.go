@@ -60,9 +60,9 @@ func newLiars(t *testing.T, seed uint64) *liars {
 		w.bad[w.chance.IntN(n)] = true
 	}
 	kind, mixing, cooldown, rounds := w.chance.IntN(5), w.chance.IntN(4), w.chance.IntN(8), 4+w.chance.IntN(20)
-	robust, flow, start := 2*float64(w.chance.IntN(2)), w.chance.IntN(2) == 0, w.chance.IntN(2) == 0
+	flow, start := w.chance.IntN(2) == 0, w.chance.IntN(2) == 0
 	for _, c := range configs(n, w.edges, func(i int, c *Config) {
-		c.Estimator.Dim, c.Rounds, c.Mixing, c.Cooldown, c.Members, c.Robust = 3, rounds, mixing, cooldown, n, robust
+		c.Estimator.Dim, c.Rounds, c.Mixing, c.Cooldown, c.Members = 3, rounds, mixing, cooldown, n
 		c.Beta = 2.0 / (0.4 * float64(n) * c.Rho) // stable on every graph of n
 		c.Releases = kind > 0
 		if start {
@@ -81,7 +81,7 @@ func newLiars(t *testing.T, seed uint64) *liars {
 			}
 		}
 		if c.Releases && flow {
-			c.Consensus, c.Robust = flowing(n, w.edges), 0
+			c.Consensus = flowing(n, w.edges)
 		}
 	}) {
 		m, err := New(c)
@@ -259,16 +259,13 @@ func (w *liars) run(t *testing.T) {
 	}
 }
 
-// pair checks that honest client i does not suspect its k-th neighbor, honest client j, and that both ends of their
+// pair checks that honest client i did not drop its k-th neighbor, honest client j, and that both ends of their
 // edge hold the same numbers.
 func (w *liars) pair(t *testing.T, i, j, k int) {
 	m, other := w.machines[i], w.machines[j]
 	back := other.edge(i).index
 	if from := m.Quarantined(j); from > 0 && !m.Alone() {
 		w.failf(t, "%d is without %d from release %d on", i, j, from)
-	}
-	if in := m.Influence(k); in.Still > 0 || in.Outside > 0 {
-		w.failf(t, "%d says %+v of %d", i, in, j)
 	}
 	if !m.cfg.Releases || m.Alone() || other.Alone() || m.round != other.round {
 		return

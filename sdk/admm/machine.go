@@ -15,13 +15,12 @@ import (
 //
 // Besides the numbers of its estimator (see [zoest.Estimator]), a Machine for a model of d parameters stores 4d
 // numbers, and 5d per neighbor. With Config.Releases it stores 6d numbers instead, and 4d per neighbor. Config.GridStep
-// adds d numbers per neighbor. Config.Robust adds d numbers, and d per neighbor. A private run adds d 64-bit integers.
+// adds d numbers per neighbor. A private run adds d 64-bit integers.
 type Machine struct {
-	cfg    Config
-	est    *zoest.Estimator
-	mech   *dpmech.Mechanism // nil if NonPrivate
-	edges  []edge            // in the order of cfg.Neighbors
-	robust *robust           // nil unless Config.Robust
+	cfg   Config
+	est   *zoest.Estimator
+	mech  *dpmech.Mechanism // nil if NonPrivate
+	edges []edge            // in the order of cfg.Neighbors
 
 	// The vectors of all edges, concatenated, with d numbers per edge; see part.
 	z     []float32  // z_ij
@@ -157,9 +156,6 @@ func New(cfg Config) (*Machine, error) {
 	}
 	if cfg.Consensus != nil {
 		m.flow = make([]float32, len(m.z))
-	}
-	if cfg.Robust > 0 {
-		m.robust = newRobust(cfg)
 	}
 	m.start()
 	return m, nil

@@ -34,7 +34,7 @@ type Message struct {
 	From, To int // client numbers; not encoded, because the transport knows both ends
 
 	Round       int    // the release that the message is about; of Probe, ProbeReply and Done: the sender's last release
-	Held        int    // of Probe and ProbeReply: the highest release of the receiver that the sender ever held, or 0
+	Held        int    // of Probe, ProbeReply and a notice: the highest release of the receiver that the sender ever held, or 0
 	Resent      bool   // set in an EdgeMessage, Release or Done that is repeated because the receiver lacks it; never answered
 	Incarnation uint64 // of the sender of a Probe, and in a ProbeReply that of the Probe; see Config
 
@@ -48,7 +48,7 @@ type Message struct {
 
 // Signed holds data that drivers sign and check (see package signed). The machine ignores it.
 type Signed struct {
-	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
+	Own         []byte // a signed release of the sender: that of Round, or its last one; in a notice: the receiver's last one
 	Proof       []byte // proves a claim: a signed release of the receiver or, in a Question, of the member in question
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release

@@ -171,3 +171,12 @@ func carries(msg Message) bool { return msg.Kind == EdgeMessage || msg.Kind == R
 func isProbe(msg Message) bool { return msg.Kind == Probe || msg.Kind == ProbeReply }
 
 func (m *Machine) zOf(i int) []float32 { return part(m.z, i, len(m.x)) }
+
+func everyEdge(n int) (edges [][2]int) {
+	for i := range n {
+		for j := range i {
+			edges = append(edges, [2]int{j, i})
+		}
+	}
+	return edges
+}

@@ -31,9 +31,8 @@ var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 // neighbor sent and in which order, and not on local work, which depends on data.
 //
 // After the call the client exchanges no messages with the neighbor. In releases made without the neighbor, the penalty
-// of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the neighbor's total influence is removed. These
-// releases share noise with the remaining neighbors or, once more than [dpmech.Shared].Absent neighbors are dropped,
-// have no pairwise noise.
+// of eq. (6) omits z_ij, and |N_i| is one less. These releases share noise with the remaining neighbors or, once more
+// than [dpmech.Shared].Absent neighbors are dropped, have no pairwise noise.
 //
 // Removing an edge increases no eigenvalue of the graph's Laplacian, so stable step sizes stay stable.
 func (m *Machine) Quarantine(peer int) int {

@@ -8,17 +8,13 @@ import (
 )
 
 // TestQuarantineIsANetworkWithoutTheEdge checks that a network that drops an edge before the first release computes the
-// same bits as a network without the edge. The cases cover edge messages, releases, noisy releases on a grid, and
-// Config.Robust.
+// same bits as a network without the edge. The cases cover edge messages, releases, and noisy releases on
+// a grid.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"messages": func(int, *Config) {},
 		"releases": func(_ int, c *Config) { c.Releases = true },
 		"grid":     onAGrid(true),
-		"robust": func(i int, c *Config) {
-			onAGrid(true)(i, c)
-			c.Robust = 2
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := everyEdge(5)
@@ -77,7 +73,7 @@ func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {
 		onAGrid(true)(i, c)
-		c.Members, c.Robust = 4, 2
+		c.Members = 4
 	})
 	net := newNetwork(t, cfgs)
 	var kept []State
@@ -91,8 +87,7 @@ func TestJudge(t *testing.T) {
 				s := m.State()
 				for e := range s.Edges {
 					of := &s.Edges[e]
-					of.Z, of.PeerZ, of.Base, of.Moved = slices.Clone(of.Z), slices.Clone(of.PeerZ), slices.Clone(of.Base),
-						slices.Clone(of.Moved)
+					of.Z, of.PeerZ, of.Base = slices.Clone(of.Z), slices.Clone(of.PeerZ), slices.Clone(of.Base)
 				}
 				s.X, s.Grid, s.Delta = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta)
 				kept = append(kept, s)
@@ -116,10 +111,6 @@ func TestJudge(t *testing.T) {
 			if from := m.Quarantined(e.peer); (from == at+1) != (i != bad && e.peer == bad) {
 				t.Errorf("client %d is without %d from release %d on", i, e.peer, from)
 			}
-		}
-		if i != bad && slices.ContainsFunc(part(m.robust.moved, m.edge((i+1)%4).index, len(m.x)),
-			func(x float32) bool { return x != 0 }) == ((i+1)%4 == bad) {
-			t.Errorf("client %d: what %d has moved is wrong", i, (i+1)%4)
 		}
 	}
 	for _, s := range kept {

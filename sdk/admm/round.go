@@ -49,9 +49,6 @@ func (m *Machine) penalty() {
 			vec.Axpy(m.p, -1, part(m.z, i, len(m.p)))
 		}
 	}
-	if m.robust != nil {
-		m.bound()
-	}
 	clamp(m.p)
 }
 
@@ -89,6 +86,11 @@ func (m *Machine) aim() {
 	if len(m.edges) == 0 {
 		m.fail(m.inRange(m.center, m.onGrid(m.round+1)))
 	}
+}
+
+// gain returns tau*eta*mu*beta of the round in progress: the step of the release along the penalty.
+func (m *Machine) gain() float64 {
+	return float64(m.cfg.Tau) * m.cfg.Eta.At(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
 }
 
 func (m *Machine) fail(err error) {
@@ -140,16 +142,11 @@ func (m *Machine) commit() {
 // release turns x_i,k into x_i,k+1: the public center plus the update, which in a private run is clipped and noised.
 //
 // A neighbor, which can choose the center, must learn nothing about data or noise from a failure after the draw. So a
-// private release fails only if noise is unavailable, before the update is read. The center is clipped to an inner box
-// that leaves room for noise, because neighbors check that a release shows its noise. The sum is clipped to the public
-// bound, and messages and z are clamped; both depend only on the release. So the state can be encoded whatever was
-// drawn. A client without neighbors and noise ends with an error if its update leaves the range.
+// private release fails only if noise is unavailable, before the update is read. Center and sum are clipped to the
+// public bound, and messages and z are clamped; all of this depends only on the release and on what was received. So
+// the state can be encoded whatever was drawn. A client without neighbors and noise ends with an error if its update leaves the range.
 func (m *Machine) release() error {
 	k, bound := m.round, m.cfg.boundOf(m.round+1)
-	inner := bound
-	if m.private() {
-		inner = bound.less(m.cfg.addition())
-	}
 	if m.onGrid(k + 1) {
 		steps := resized(&m.out[(k+1)%2].Grid, len(m.x))
 		if m.private() {
@@ -163,10 +160,9 @@ func (m *Machine) release() error {
 		}
 		outside := false
 		for i, n := range steps {
-			from := m.quantize(m.center[i])
-			center := inner.onGrid(m.cfg.startAt(i), from)
-			at := int32(bound.onGrid(m.cfg.startAt(i), center+float64(n)))
-			outside = outside || float64(at) != from+float64(n)
+			to := m.quantize(m.center[i]) + float64(n)
+			at := int32(bound.onGrid(m.cfg.startAt(i), to))
+			outside = outside || float64(at) != to
 			steps[i], m.grid[i] = at-m.grid[i], at
 			m.x[i] = m.dequantize(at)
 		}
@@ -183,7 +179,7 @@ func (m *Machine) release() error {
 		vec.Axpy(m.x, 1, m.s)
 		return m.inRange(m.x, false)
 	}
-	outside := m.cfg.keepIn(inner, m.center, m.x)
+	outside := m.cfg.keepIn(bound, m.center, m.x)
 	copy(m.x, m.center)
 	vec.Axpy(m.x, 1, m.s)
 	m.outgrow(m.cfg.keepIn(bound, m.x, m.center) || outside)
@@ -296,16 +292,13 @@ func (m *Machine) updateZ() {
 			continue
 		}
 		peerZ, base := part(m.peerZ, i, len(m.x)), part(m.base, i, len(m.x))
-		xj := m.taken(i, in, base, bound, kept)
+		xj := m.taken(in, base, bound, kept)
 		if flows {
 			if len(in.Grid) == 0 {
 				base = nil
 			}
 			m.setFlow(i, xj, base)
 			continue
-		}
-		if m.robust != nil {
-			m.look(i, in.Grid)
 		}
 		m.message(mji, peerZ, xj)
 		m.message(mij, z, m.x)
@@ -316,22 +309,16 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// taken returns the i-th neighbor's model after a release, clipped to the given box. It writes the model to room and
+// taken returns a neighbor's model after a release, clipped to the given box. It writes the model to room and
 // returns room. It also updates base, the neighbor's grid point.
-func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
-	outside := false
+func (m *Machine) taken(in Payload, base []int32, bound box, room []float32) []float32 {
 	if len(in.Grid) == 0 {
 		copy(room, in.Vector)
-		outside = m.cfg.keepIn(bound, room, m.x)
+		m.cfg.keepIn(bound, room, m.x)
 	}
 	for c, change := range in.Grid {
-		to := float64(base[c]) + float64(change)
-		base[c] = int32(bound.onGrid(m.cfg.startAt(c), to))
-		outside = outside || float64(base[c]) != to
+		base[c] = int32(bound.onGrid(m.cfg.startAt(c), float64(base[c])+float64(change)))
 		room[c] = m.dequantize(base[c])
-	}
-	if outside && m.robust != nil && m.robust.seen[i].Outside == 0 {
-		m.robust.seen[i].Outside = m.round
 	}
 	return room
 }

@@ -30,9 +30,6 @@ type EdgeState struct {
 	PeerZ      []float32 // z_ji; nil without Config.Releases
 	Flow       []float32 // f_ij; nil without Config.Consensus
 	Base       []int32   // the neighbor's grid point to which its next change applies; nil without Releases on a grid
-	Moved      []float32 // how far the neighbor moved the client in total; nil without Config.Robust
-	Cut        float32   // the total distance that was clipped from Moved; 0 or more
-	Quiet      float32   // bits of evidence that the neighbor's releases have too little noise; 0 or more
 	Quarantine int       // the first release made without the neighbor; 0 while the edge is in use
 }
 
@@ -49,10 +46,6 @@ func (m *Machine) State() State {
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Quarantine: m.cut[i],
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x)),
 			Flow: part(m.flow, i, len(m.x))})
-		if m.robust != nil {
-			s.Edges[i].Moved = part(m.robust.moved, i, len(m.x))
-			s.Edges[i].Cut, s.Edges[i].Quiet = m.robust.cut[i], m.robust.quiet[i]
-		}
 	}
 	return s
 }
@@ -111,10 +104,6 @@ func (m *Machine) load(s State) {
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
 		copy(part(m.base, i, len(m.x)), from.Base)
 		copy(part(m.flow, i, len(m.x)), from.Flow)
-		if m.robust != nil {
-			copy(part(m.robust.moved, i, len(m.x)), from.Moved)
-			m.robust.cut[i], m.robust.quiet[i] = from.Cut, from.Quiet
-		}
 	}
 	m.round-- // writeMessages belongs to the round that ends with the release
 	if m.cfg.Releases && m.onGrid(s.Round) {
@@ -157,7 +146,6 @@ func (m *Machine) check(s State) error {
 		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
 		length("the flow", len(e.Flow), d, m.cfg.Consensus != nil)
 		length("the neighbor's grid point", len(e.Base), d, m.cfg.Releases && grid)
-		length("the neighbor's total move", len(e.Moved), d, m.robust != nil)
 	}
 	if beyond(s.X, limit) >= 0 {
 		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is NaN, or above %v in absolute value",

@@ -17,7 +17,6 @@ func (s State) copied() State {
 	s.Edges = slices.Clone(s.Edges)
 	for i, e := range s.Edges {
 		s.Edges[i].Z, s.Edges[i].PeerZ, s.Edges[i].Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)
-		s.Edges[i].Moved = slices.Clone(e.Moved)
 	}
 	return s
 }
@@ -86,8 +85,6 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 			c.Mixing, c.Consensus = 5, flowing(4, kite)
 		}},
 		{"flows", func(i int, c *Config) { c.Releases, c.Mixing, c.Consensus = true, 4, flowing(4, kite) }},
-		{"robust", func(_ int, c *Config) { c.Robust = 1 }},
-		{"robust, grid, releases", func(i int, c *Config) { onAGrid(true)(i, c); c.Robust = 1 }},
 	} {
 		cfgs := configs(4, kite, func(i int, cfg *Config) {
 			c.change(i, cfg)

@@ -170,7 +170,6 @@ func copied(s State) State {
 	for i := range s.Edges {
 		e := &s.Edges[i]
 		e.Z, e.PeerZ, e.Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)
-		e.Moved = slices.Clone(e.Moved)
 	}
 	return s
 }

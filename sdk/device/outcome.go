@@ -3,7 +3,6 @@ package device
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -34,8 +33,6 @@ type Outcome struct {
 	// requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`
 	Stops      []sdk.Wish `json:"stops,omitempty"`
-	// Suspects lists the neighbors whose releases are suspicious, each with the reason.
-	Suspects []string `json:"suspects,omitempty"`
 	// Quarantined lists the neighbors that the run excluded, each with the time and the reason.
 	Quarantined []string `json:"quarantined,omitempty"`
 
@@ -72,9 +69,6 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	o.Trend = monitor.NewTrend(&ended, st.Trend)
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]
-		if why := n.Influence.Suspicion(); why != "" {
-			o.Suspects = append(o.Suspects, strconv.Quote(n.Name)+": "+why)
-		}
 		if q := n.Quarantine; q.Release > 0 {
 			o.Quarantined = append(o.Quarantined, fmt.Sprintf("%q from release %d on: %s", n.Name, q.Release, q.Why))
 		}

@@ -296,10 +296,6 @@ func TestSharingFaults(t *testing.T) {
 		one(`"mixing": 3`, `"mixing": 65537`, "method.mixing is 65537, want a whole number, 0..65536"),
 		one(`"mixing": 3`, `"mixing": 1.5`,
 			`method.mixing: found number 1.5, want a whole number`),
-		one(`"mixing": 3`, `"robust": 0.5`,
-			`method.robust is 0.5, want 0 (no bound), or 1..1e6`),
-		one(`"mixing": 3`, `"robust": 1e7`,
-			`method.robust is 1e+07, want 0 (no bound), or 1..1e6`),
 		one(`"rounds": 4`, `"rounds": 1000000000`,
 			`method.eta is a list of 4 values, want one number, or one for each of 1000000000 rounds`),
 		one(`"pair_sigma": 1.5`, `"pair_sigma": -1`,
@@ -406,8 +402,6 @@ func TestRangesAgree(t *testing.T) {
 		"epsilon limit": func(f *File) { f.Fleet.Privacy.EpsilonLimit = 1e6 },
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
 		"mixing":        func(f *File) { f.Fleet.Method.Mixing = 1 << 16 },
-		"least robust":  func(f *File) { f.Fleet.Method.Robust = 1 },
-		"most robust":   func(f *File) { f.Fleet.Method.Robust = 1e6 },
 		"most shared": func(f *File) {
 			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = 1024*f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
 		},

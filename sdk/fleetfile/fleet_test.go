@@ -307,7 +307,6 @@ func TestHash(t *testing.T) {
 	for name, change := range map[string]func(f *File){
 		"mixing":    func(f *File) { f.Fleet.Method.Mixing = 0 },
 		"momentum":  func(f *File) { f.Fleet.Method.Momentum = 0.8 },
-		"robust":    func(f *File) { f.Fleet.Method.Robust = 2 },
 		"shared":    func(f *File) { f.Fleet.Privacy.PairSigma = 3 },
 		"effective": func(f *File) { f.Fleet.Privacy.EffectiveSigma = 0.9 },
 		"colluders": func(f *File) { f.Fleet.Privacy.Colluders = 0 },

@@ -80,13 +80,6 @@ func (n *Neighbor) samples(put sampler) {
 	if n.Quarantine != nil {
 		put("quarantined", "1 if this node has excluded the neighbor because it violated the protocol.", 1)
 	}
-	if in := n.Influence; in != nil {
-		put("clipped_total", "Rounds in which the neighbor's influence on the node was clipped.", Value(in.Clipped))
-		put("distance", "Distance of the neighbor's total influence from the median of all neighbors' influences.", Value(in.Distance))
-		put("bound", "The largest distance that is not clipped.", Value(in.Bound))
-		put("suspect", "1 if the neighbor is excluded, or sent a release that noise does not explain, else 0.",
-			truth(in.Suspicion != ""))
-	}
 	if l := n.Link; l != nil {
 		put("connected", "1 if there is a connection with the neighbor, else 0.", truth(l.Connected))
 		put("refused", "1 if one end refuses the other, as with different fleet files, else 0.",

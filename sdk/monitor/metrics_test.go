@@ -20,8 +20,7 @@ func TestMetricsGolden(t *testing.T) {
 		Neighbors: []Neighbor{
 			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000,
 				Refusal: "another fleet"}},
-			{Name: "c", Round: 13, Behind: -1, Refused: 2, Influence: &Influence{Clipped: 5, Distance: 1.5, Bound: 0.5,
-				Aside: true, Suspicion: "excluded"}},
+			{Name: "c", Round: 13, Behind: -1, Refused: 2},
 		},
 		Privacy: &Privacy{Adversary: "everybody", Delta: 1e-5, Against: Against{Rho: 0.125, Epsilon: 2.5, Limit: 8, Planned: 7.5},
 			Lifetime: &Lifetime{Adversary: "no member", LifetimeAgainst: LifetimeAgainst{3, Unknown()}}},

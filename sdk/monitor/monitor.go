@@ -303,9 +303,6 @@ func (m *Monitor) Status() Status {
 		if q := n.Quarantine; q.Release > 0 {
 			one.Quarantine = &Quarantine{q.Release, q.Why}
 		}
-		if in := &n.Influence; f.Method.Robust > 0 {
-			one.Influence = &Influence{in.Clipped, in.Last, in.Distance, in.Bound, in.Aside, in.Outside, in.Suspicion()}
-		}
 		if i := slices.IndexFunc(links, func(l Link) bool { return l.Name == n.Name }); i >= 0 {
 			one.Link = &links[i]
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -320,24 +319,6 @@ func TestEvidence(t *testing.T) {
 	}
 	if text, err := json.Marshal(Status{}); err != nil || strings.Contains(string(text), "evidence") {
 		t.Errorf("none is told: %s, %v", text, err)
-	}
-}
-
-// TestSuspicion checks that if the fleet bounds influence, a suspicious neighbor is reported. The node that reports it
-// does not count as failed.
-func TestSuspicion(t *testing.T) {
-	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
-		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +
-		`"suspicion":"excluded: it keeps exceeding its bound, and was clipped in 4 rounds"},"refused_frames":3}]`} {
-		f := pair(nil)
-		f.Method.Robust = q
-		w := newWorld(t, f, nil, nil)
-		w.mon.last.Neighbors = []sdk.Neighbor{{Name: "b", Refused: 3,
-			Influence: admm.Influence{Clipped: 4, Last: 9, Distance: 2.5, Bound: 0.5, Aside: true}}}
-		st := w.mon.Status()
-		if text, err := json.Marshal(st); err != nil || !strings.Contains(string(text), want) || st.Fault != "" {
-			t.Errorf("robust %v: %s, %v", q, text, err)
-		}
 	}
 }
 

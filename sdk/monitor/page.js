@@ -231,8 +231,7 @@
   const how = l => (l.how ? ", " + l.how + " " + (l.address || "") : l.address ? ", at " + l.address : "") + (l.proxy ? " through " + l.proxy : "");
   const losses = l => l.lost ? ", lost " + (l.lost > 1 ? l.lost + " times" : "once") + (l.lost_by ? ": " + l.lost_by : "") : "";
   // Violations of the protocol by a neighbor.
-  const conduct = n => (n.influence && n.influence.clipped ? "; clipped in " + plural(n.influence.clipped, "round") + ", at " + figures(n.influence.distance, 2) + " of " + figures(n.influence.bound, 2) : "") +
-    (n.refused_frames ? "; " + plural(n.refused_frames, "frame") + " refused" : "");
+  const conduct = n => (n.refused_frames ? "; " + plural(n.refused_frames, "frame") + " refused" : "");
   const linkState = (n, total) => {
     const l = n.link, own = conduct(n);
     if (!l) return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "waited for" : "in touch", more: own.slice(2) };
@@ -316,8 +315,7 @@
       order.filter(p => phases.has(p)).map(p => nodes.filter(n => phaseOf(n) === p).length + " " + phaseName[p]).join(", "));
     say(byId("since"), group ? "" : since(s));
     const found = new Set(nodes.flatMap(n => n.evidence || []).map(e => e.member + " has signed two different releases of round " + e.round));
-    const suspects = nodes.flatMap(n => n.neighbors.filter(v => (v.influence || {}).suspicion).map(v => (group ? n.name + " of " : "") + v.name + ": " + v.influence.suspicion + "."))
-      .concat(nodes.flatMap(n => n.neighbors.filter(v => v.quarantine).map(v => (group ? n.name + " of " : "") + v.name + " is in quarantine from release " + v.quarantine.release + " on: " + v.quarantine.reason + ".")));
+    const suspects = nodes.flatMap(n => n.neighbors.filter(v => v.quarantine).map(v => (group ? n.name + " of " : "") + v.name + " is in quarantine from release " + v.quarantine.release + " on: " + v.quarantine.reason + "."));
     byId("evidence").hidden = !found.size && !suspects.length;
     say(byId("evidence"), (found.size ? ["Evidence: " + [...found].join("; ") + ". Its device was cloned, or its state was restored from a copy."] : []).concat(suspects).join(" "));
     const bar = byId("bar");

@@ -154,7 +154,6 @@ type Neighbor struct {
 	Missing bool   `json:"missing"` // true if this node waits for the neighbor's message
 	Link    *Link  `json:"link"`    // null if the connection is unknown
 
-	Influence  *Influence  `json:"influence,omitempty"`      // nil without Method.Robust
 	Refused    int64       `json:"refused_frames,omitempty"` // invalid frames from the neighbor since the process began
 	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded the neighbor
 }
@@ -163,18 +162,6 @@ type Neighbor struct {
 type Quarantine struct {
 	Release int    `json:"release"` // the node's first release without the neighbor
 	Reason  string `json:"reason"`
-}
-
-// Influence describes how strongly a neighbor's releases influence this node, and how often that influence was clipped
-// since the process began; see [admm.Influence]. Lengths are in the units of the model.
-type Influence struct {
-	Clipped   int     `json:"clipped"`             // number of rounds in which the neighbor's influence was clipped
-	Last      int     `json:"clipped_round"`       // the latest of these rounds; 0 for none
-	Distance  float64 `json:"distance"`            // of the neighbor's last release from the median of all releases
-	Bound     float64 `json:"bound"`               // the maximum Distance at which influence is not clipped
-	Aside     bool    `json:"set_aside"`           // true if the neighbor is excluded, because it violates the method
-	Outside   int     `json:"outside_round"`       // round of a release farther off than noise can explain; 0 for none
-	Suspicion string  `json:"suspicion,omitempty"` // why the neighbor is suspicious, for people
 }
 
 // Link is the state of the connection with a neighbor.

@@ -30,8 +30,6 @@ type Known struct {
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // maximum number of oracle queries of a member
 
-	Neighbors int // least number of neighbors of a member; 0 if unknown
-
 	Method  sdk.Method
 	Privacy sdk.Privacy // EpsilonLimit is the budget that determines Sigma
 	Fixed   []string    // settings that stay zero, by their Name in package settings: "method.cooldown"
@@ -44,22 +42,6 @@ type Known struct {
 	noise *graph.Graph // which members share noise
 }
 
-// robust returns the default of Method.Robust, or 0 for none. The default costs an honest run at most 0.3 percentage
-// points of accuracy (sdk/ROBUST.md). Without client-level noise, the default requires more neighbors per member:
-// otherwise honest members whose samples have few classes would exclude each other.
-func (k Known) robust() float64 {
-	n, p := len(k.Samples), k.Privacy
-	switch {
-	case k.Neighbors < 5 || k.Graph != nil || k.Method.Consensus == sdk.ConsensusChebyshev:
-		return 0
-	case n >= 8 && !p.NonPrivate && p.Unit == sdk.UnitClient:
-		return 1.5
-	case k.Neighbors >= 8 || k.Neighbors == n-1:
-		return 2
-	}
-	return 0
-}
-
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
@@ -68,9 +50,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed DefaultMemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
-//   - Consensus: Chebyshev with noise and without Robust, else ADMM.
-//   - Robust: 0 with pairwise noise, with Chebyshev, or below five Neighbors. Otherwise 1.5 with client-level noise and
-//     at least eight members, else 2 if each member has at least eight neighbors or is linked to all members, else 0.
+//   - Consensus: Chebyshev with noise, else ADMM.
 //   - Mu, Eta and Clip follow from Dim, Adapter and the queries of a step, to three digits. In a schedule of T steps tau
 //     is T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
@@ -96,12 +76,9 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	// With this gain the fastest mode of disagreement vanishes after two rounds, and every other mode shrinks by
 	// sqrt(1-g/2) per round, with g = a*rho*lambda. With any other gain some mode shrinks more slowly.
 	def(&m.Gain, 0.75)
-	choose(k, "method.robust", &m.Robust, k.robust())
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
-		if m.Robust == 0 {
-			choose(k, "method.consensus", &m.Consensus, sdk.ConsensusChebyshev)
-		}
+		choose(k, "method.consensus", &m.Consensus, sdk.ConsensusChebyshev)
 	}
 	if err := k.pairUp(&p); err != nil {
 		return m, p, err

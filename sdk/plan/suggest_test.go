@@ -118,49 +118,6 @@ func TestMostColluders(t *testing.T) {
 	runtime.KeepAlive(noise)
 }
 
-// TestSuggestRobust checks that Suggest enables Robust only where honest runs lost at most 0.3 percentage points of
-// accuracy in measurements, and only with ConsensusADMM.
-func TestSuggestRobust(t *testing.T) {
-	g, err := graph.Parse("complete", 12, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	np, records := sdk.Privacy{NonPrivate: true}, sdk.Privacy{Unit: sdk.UnitRecord}
-	for name, c := range map[string]struct {
-		members, neighbors int
-		privacy            sdk.Privacy
-		method             sdk.Method
-		graph              *graph.Graph
-		want               float64
-		fixed              []string
-	}{
-		"client-level":                   {members: 8, neighbors: 5, want: 1.5},
-		"few members, not all neighbors": {members: 7, neighbors: 5},
-		"few members, all neighbors":     {members: 6, neighbors: 5, want: 2},
-		"too few members":                {members: 5, neighbors: 4},
-		"few neighbors":                  {members: 31, neighbors: 4},
-		"unknown neighbors":              {members: 31},
-		"records":                        {members: 16, neighbors: 8, privacy: records, want: 2},
-		"records, all others":            {members: 8, neighbors: 7, privacy: records, want: 2},
-		"records, few neighbors":         {members: 16, neighbors: 7, privacy: records},
-		"no noise":                       {members: 16, neighbors: 8, privacy: np, want: 2},
-		"no noise, few neighbors":        {members: 16, neighbors: 7, privacy: np},
-		"off":                            {members: 12, neighbors: 11, fixed: []string{"method.robust"}},
-		"by name":                        {members: 4, neighbors: 2, method: sdk.Method{Robust: 3}, want: 3},
-		"chebyshev":                      {members: 12, neighbors: 11, method: sdk.Method{Consensus: sdk.ConsensusChebyshev}},
-		"pairwise noise":                 {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g},
-		"pairwise noise, by name":        {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g, method: sdk.Method{Robust: 2}, want: 2},
-		"records, pairwise noise":        {members: 12, neighbors: 11, privacy: sdk.Privacy{Unit: sdk.UnitRecord, Colluders: 1}, graph: g},
-	} {
-		m, _, err := plan.Suggest(plan.Known{Dim: 6, Samples: slices.Repeat([]int{64}, c.members), Neighbors: c.neighbors, Open: true,
-			Method: c.method, Privacy: c.privacy, Graph: c.graph, Fixed: c.fixed})
-		if err != nil || m.Robust != c.want || m.Robust > 0 && m.Consensus != sdk.ConsensusADMM ||
-			m.Robust == 0 && !c.privacy.NonPrivate && m.Consensus != sdk.ConsensusChebyshev {
-			t.Errorf("%s: robust %v and consensus %v, want %v, %v", name, m.Robust, m.Consensus, c.want, err)
-		}
-	}
-}
-
 // TestSuggestShared checks that if members share noise on a graph, all settings follow from public numbers alone, and
 // that the ratio of signal to noise determines the clip.
 func TestSuggestShared(t *testing.T) {
@@ -184,8 +141,6 @@ func TestSuggestShared(t *testing.T) {
 			epsilon: 8, tau: 2, mixing: 4, cooldown: 30, clip: 0.0248},
 		"ring by the method": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
 			epsilon: 8, fixed: []string{"method.consensus"}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
-		"ring, bounded": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, method: sdk.Method{Robust: 2}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
 		"hidden": {kind: "complete", nodes: 8, dim: 80, samples: 30,
 			epsilon: 1, hidden: true, tau: 64, mixing: 1, cooldown: 30, clip: 0.0449},
 		"fixed, none": {kind: "complete", nodes: 8, dim: 80, samples: 30,

@@ -25,7 +25,7 @@ func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse(
 type Payload int
 
 const (
-	Auto    Payload = iota // Release if the run is private or uses Chebyshev or Robust, else Message
+	Auto    Payload = iota // Release if the run is private or uses Chebyshev, else Message
 	Message                // m_ij of eq. (message), one for each neighbor
 	Release                // the released state itself, the same for all neighbors
 )

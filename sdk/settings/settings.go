@@ -77,13 +77,9 @@ var all = []Setting{
 		Words: "law of the query directions: walsh, or rademacher (with an estimator other than tracking, unless given)"},
 	{Name: "method.seed", Flag: "seed", Default: "1",
 		Words: "seed of data split, partition, graph, directions and batches; in a simulation also of the noise"},
-	{Name: "method.robust", Flag: "robust", Range: setting.Robust,
-		Words: "bound a neighbor's influence over the run: at most this many `times` the median distance of the neighbors from " +
-			"their median, such as 1.5, or off (default 1.5 or 2 where members have many neighbors and share no noise, " +
-			"else off)"},
 	{Name: "method.consensus", Flag: "consensus", Names: consensuses.Names,
 		Words: "steps of mixing and cool-down: admm (the method's) or chebyshev (far fewer rounds) (default chebyshev with noise, " +
-			"unless robust is on or payload message is given)"},
+			"unless payload message is given)"},
 	{Name: "method.shrink", Flag: "shrink", Range: setting.Shrink,
 		Words: "move each parameter of the final model back to its start, but not beyond, by this many standard `deviations` of the " +
 			"mean's noise (0.5 for a linear model of a table whose records are protected, unless given)"},

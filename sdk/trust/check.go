@@ -79,13 +79,10 @@ func (l *Log) Release(peer *Peer, m *admm.Message) error {
 // this node's signature. held is the number of the release that the sender claims to hold. Proof returns nil if m has no
 // proof and held is 0.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
-	var r signed.Statement
+	r := new(signed.Statement)
 	if len(m.Signed.Proof) > 0 {
 		var err error
-		if r, err = signed.Parse(m.Signed.Proof, signed.Release); err == nil && !slices.Contains(l.Own, r) {
-			err = r.Verify(l.Scope, l.Keys(l.Name))
-		}
-		if err != nil {
+		if r, err = l.OwnRelease(m.Signed.Proof); err != nil {
 			return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but the proof is not valid: %w", held, err)
 		}
 	} else if held == 0 {
@@ -94,7 +91,16 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if r.Round < held {
 		return nil, fmt.Errorf("trust: the sender claims to hold release %d of this node, but shows no signature of that release", held)
 	}
-	return &r, nil
+	return r, nil
+}
+
+// OwnRelease parses a release and checks that one of this member's keys signed it.
+func (l *Log) OwnRelease(b []byte) (*signed.Statement, error) {
+	r, err := signed.Parse(b, signed.Release)
+	if err == nil && !slices.Contains(l.Own, r) {
+		err = r.Verify(l.Scope, l.Keys(l.Name))
+	}
+	return &r, err
 }
 
 // Made checks that a probe shows the signed release that the sender claims to have made last.

@@ -111,7 +111,7 @@ var rules = [...]struct{ must, may fields }{
 	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
 	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops | hasDigests},
 	admm.Probe:       {hasHeld | hasDevice, hasProbe},
-	admm.Conflict:    {hasProof | hasOther, hasResent | hasDigests},
+	admm.Conflict:    {hasProof | hasOther, hasResent | hasHeld | hasOwn | hasDigests},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
 	admm.Question:    {hasDigests, hasProof},
 	admm.Relay:       {hasKnown, hasRelayed},

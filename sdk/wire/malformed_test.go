@@ -268,7 +268,7 @@ func TestFieldsOfKinds(t *testing.T) {
 		{admm.Release, 3, []int{7}, []int{4, 12, 18, 19}},
 		{admm.Probe, 4, []int{9, 10}, []int{12, 13, 14, 17, 18}},
 		{admm.ProbeReply, 4, []int{4, 9, 10}, []int{12, 13, 14, 17, 18}},
-		{admm.Conflict, 7, []int{13, 14}, []int{4, 19}},
+		{admm.Conflict, 7, []int{13, 14}, []int{4, 9, 12, 19}},
 		{admm.Question, 10, []int{19}, []int{13}},
 	} {
 		// try decodes a frame that has the fields with the given keys and, unless decodeOnly is set, encodes the same

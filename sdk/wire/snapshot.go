@@ -73,22 +73,16 @@ type neighbor struct {
 	PeerZ      floats   `cbor:"4,keyasint"`
 	Base       integers `cbor:"5,keyasint"`
 	Signed     []byte   `cbor:"7,keyasint"`
-	Moved      floats   `cbor:"8,keyasint"`
-	Cut        wide     `cbor:"9,keyasint"` // float bits, as in Quiet
 	Quarantine wide     `cbor:"10,keyasint"`
-	Quiet      wide     `cbor:"11,keyasint"`
 	Flow       floats   `cbor:"13,keyasint"`
 }
-
-// maxCut is the bit pattern of the largest float32. Non-negative floats have the same order as their bit patterns.
-const maxCut = 0x7f7fffff
 
 // Bounds on the size of a snapshot in bytes, without the numbers in its vectors.
 const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and signed bytes
-	edgeBytes   = 1 + nameBytes + 4*10 + 5*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
 		5*arrayBytes + (1 + 5) + 6*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
@@ -99,7 +93,7 @@ const (
 // the largest int if the bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
-	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
+	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+16*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
 
@@ -117,8 +111,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	for i, n := range st.Edges {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
-			Signed: p.Signed, Moved: n.Moved, Cut: wide(math.Float32bits(n.Cut)),
-			Quarantine: wide(n.Quarantine), Quiet: wide(math.Float32bits(n.Quiet)), Flow: n.Flow})
+			Signed: p.Signed, Quarantine: wide(n.Quarantine), Flow: n.Flow})
 	}
 	if err := e.check(); err != nil {
 		return dst, fmt.Errorf("wire: snapshot: %w", err)
@@ -184,11 +177,9 @@ func (n *neighbor) check(dim int) error {
 		{"length of z", int64(len(n.Z)), int64(dim), int64(dim)},
 		{"length of signed", int64(len(n.Signed)), 0, 2 * maxField},
 		absentOr("length of peer z", len(n.PeerZ), dim), absentOr("length of peer grid", len(n.Base), dim),
-		absentOr("length of moved", len(n.Moved), dim), absentOr("length of flow", len(n.Flow), dim),
-		{"bits of cut", int64(n.Cut), 0, maxCut},
+		absentOr("length of flow", len(n.Flow), dim),
 		{"quarantine", int64(n.Quarantine), 0, maxRound},
-		{"bits of quiet", int64(n.Quiet), 0, maxCut},
-	}), checkFinite("z", n.Z), checkFinite("peer z", n.PeerZ), checkFinite("moved", n.Moved), checkFinite("flow", n.Flow))
+	}), checkFinite("z", n.Z), checkFinite("peer z", n.PeerZ), checkFinite("flow", n.Flow))
 }
 
 // DecodeSnapshot decodes a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are nil.
@@ -216,8 +207,7 @@ func (e *snapshot) decoded() Snapshot {
 	for _, n := range e.Edges {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
 		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
-			Moved: n.Moved, Cut: math.Float32frombits(uint32(n.Cut)),
-			Quarantine: int(n.Quarantine), Quiet: math.Float32frombits(uint32(n.Quiet)), Flow: n.Flow})
+			Quarantine: int(n.Quarantine), Flow: n.Flow})
 	}
 	return s
 }

@@ -51,7 +51,7 @@ func largeSnapshot(dim, edges, samples int) *Snapshot {
 		c.Peers[i].Name = fmt.Sprintf("client-%d", i)
 		c.State.Edges[i] = admm.EdgeState{
 			Z: normals(dim, 4), PeerZ: normals(dim, 5), Base: anyInts(dim, 6), Heard: 7,
-			Moved: normals(dim, 7), Cut: 0.25, Quarantine: i, Quiet: 0.5, Flow: normals(dim, 8),
+			Quarantine: i, Flow: normals(dim, 8),
 		}
 	}
 	return c
@@ -75,8 +75,7 @@ func TestSnapshotIsCBOR(t *testing.T) {
 		e := &c.State.Edges[i]
 		return map[any]any{uint64(1): c.Peers[i].Name, uint64(2): number(uint64(e.Heard)), uint64(3): floatBytes(e.Z...),
 			uint64(4): floatBytes(e.PeerZ...), uint64(5): ints(e.Base),
-			uint64(7): []byte{}, uint64(8): floatBytes(e.Moved...), uint64(9): number(uint64(math.Float32bits(e.Cut))),
-			uint64(10): number(uint64(e.Quarantine)), uint64(11): number(uint64(math.Float32bits(e.Quiet))),
+			uint64(7): []byte{}, uint64(10): number(uint64(e.Quarantine)),
 			uint64(13): floatBytes(e.Flow...)}
 	}
 	want := map[any]any{
@@ -201,12 +200,6 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 		{"Inf in last", func(c *Snapshot) { c.State.Last[3] = inf }, "last: found +Inf at coordinate 3"},
 		{"no peer", func(c *Snapshot) { c.Peers[1].Name = "" }, "edge 1: peer: found 0 bytes"},
 		{"no z", func(c *Snapshot) { c.State.Edges[0].Z = nil }, "edge 0: length of z: found 0, wanted 3..3"},
-		{"long moved", func(c *Snapshot) { c.State.Edges[0].Moved = make([]float32, 4) },
-			"edge 0: length of moved: found 4, wanted 3..3"},
-		{"NaN cut", func(c *Snapshot) { c.State.Edges[0].Cut = float32(nan) },
-			"edge 0: bits of cut: found 2143289344, wanted 0..2139095039"},
-		{"negative quiet", func(c *Snapshot) { c.State.Edges[1].Quiet = -2 },
-			"edge 1: bits of quiet: found 3221225472, wanted 0..2139095039"},
 		{"long peer z", func(c *Snapshot) { c.State.Edges[0].PeerZ = make([]float32, 4) },
 			"edge 0: length of peer z: found 4, wanted 3..3"},
 		{"short peer grid", func(c *Snapshot) { c.State.Edges[0].Base = make([]int32, 1) },
@@ -247,7 +240,7 @@ func checkpointPairs(replace map[int]any) []byte {
 // edgeWith returns a snapshot with one edge, some of whose fields are replaced or omitted as in checkpointPairs.
 func edgeWith(replace map[int]any) []byte {
 	fields := map[int]any{1: "p", 2: number8(0), 3: floatBytes(1, 2), 4: []byte{}, 5: []byte{}, 7: []byte{},
-		8: []byte{}, 9: number8(0), 10: number8(0), 11: number8(0), 13: []byte{}}
+		10: number8(0), 13: []byte{}}
 	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, withKeys(fields, replace)...))})
 }
 
@@ -333,12 +326,9 @@ var malformedSnapshots = []struct {
 	{"edge with Inf", edgeWith(map[int]any{4: floatBytes(1, inf)}), "edge 0: peer z: found +Inf at coordinate 1, wanted a finite number"},
 	{"edge short grid", edgeWith(map[int]any{5: floatBytes(1)}), "edge 0: length of peer grid: found 1, wanted 2..2"},
 	{"edge heard too high", edgeWith(map[int]any{2: number8(1 << 31)}), "edge 0: heard: found 2147483648, wanted 0..2147483647"},
-	{"edge cut infinite", edgeWith(map[int]any{9: number8(0x7f800000)}), "edge 0: bits of cut: found 2139095040, wanted 0..2139095039"},
-	{"edge quiet infinite", edgeWith(map[int]any{11: number8(0x7f800000)}), "edge 0: bits of quiet: found 2139095040, wanted 0..2139095039"},
-	{"edge quiet above", edgeWith(map[int]any{11: number8(1 << 32)}), "edge 0: bits of quiet: found 4294967296, wanted 0..2139095039"},
 	{"edge quarantine above", edgeWith(map[int]any{10: number8(1 << 31)}), "edge 0: quarantine: found 2147483648, wanted 0..2147483647"},
 	{"edge quarantine above 32 bits", edgeWith(map[int]any{10: number8(1 << 32)}), "edge 0: quarantine: found 4294967296, wanted 0..2147483647"},
-	{"edge with key 14", edgeWith(map[int]any{14: 0}), "cbor: found unknown field at map element index 11"},
+	{"edge with key 14", edgeWith(map[int]any{14: 0}), "cbor: found unknown field at map element index 8"},
 	{"edge flow too short", edgeWith(map[int]any{13: floatBytes(1)}), "edge 0: length of flow: found 1, wanted 2..2"},
 	{"edge signed a number", edgeWith(map[int]any{7: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.11 of type []uint8"},
 	{"edge signed too long", edgeWith(map[int]any{7: make([]byte, 2*maxField+1)}), "edge 0: length of signed: found 513, wanted 0..512"},

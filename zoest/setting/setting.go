@@ -68,7 +68,6 @@ var (
 	Batch    = Range{Min: 0, Max: math.MaxInt32, Whole: true}
 	Momentum = Range{Min: 0, Max: 1, OpenMax: true}
 	Rho      = Range{Min: 1e-9, Max: 1e9}
-	Robust   = Range{Min: 1, Max: 1e6, Zero: "no bound"}
 	Shrink   = Range{Min: 0, Max: 16}
 	// Step is the range of step sizes, smoothing radii and the penalty weight: all positive normal float32 values.
 	Step = Range{Min: 0x1p-126, Max: math.MaxFloat32}

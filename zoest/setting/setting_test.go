@@ -15,7 +15,6 @@ func TestRange(t *testing.T) {
 		{Rho, "1e-9..1e9", []float64{1e-9, 1, 1e9}, []float64{0, 1e10, math.NaN()}},
 		{Gain, "more than 0 and less than 1", []float64{0.5}, []float64{0, 1, math.Inf(1)}},
 		{Momentum, "0 or more, and less than 1", []float64{0, 0.9}, []float64{-1, 1, math.NaN()}},
-		{Robust, "0 (no bound), or 1..1e6", []float64{0, 1, 1e6}, []float64{0.5, -1, 2e6}},
 		{Mixing, "a whole number, 0..65536", []float64{0, 65536}, []float64{-1, 65537}},
 		{Range{Max: 1, OpenMin: true}, "more than 0 and at most 1", []float64{1}, []float64{0}},
 		{Step, "1.2e-38..3.4e38", []float64{1}, []float64{0, 1e39}},

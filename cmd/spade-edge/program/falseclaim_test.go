@@ -144,7 +144,7 @@ func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...i
 		a.models[client] = m.AppendModel(a.models[client][:0])
 		v := &victim{client, m.Model(), map[int]admm.EdgeState{}}
 		for _, e := range m.State().Edges {
-			v.edges[e.Peer] = admm.EdgeState{Z: slices.Clone(e.Z), PeerZ: slices.Clone(e.PeerZ), Moved: slices.Clone(e.Moved)}
+			v.edges[e.Peer] = admm.EdgeState{Z: slices.Clone(e.Z), PeerZ: slices.Clone(e.PeerZ)}
 		}
 		a.victims[client] = v
 	}

@@ -96,23 +96,6 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 	}, sharing)
 }
 
-// TestKilledNodesRobust kills processes like TestKilledNodes, but each process has five neighbors and limits their
-// influence so tightly that about half of the neighbors are clipped in every round.
-func TestKilledNodesRobust(t *testing.T) {
-	onlyLong(t, "SPADE_KILLS")
-	t.Parallel()
-	killed(t, 100, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) },
-		func(f *sdk.Fleet) {
-			f.Method.Robust = 1
-			for i, a := range f.Members {
-				f.Edges = append(f.Edges, [2]string{a, f.Members[(i+2)%len(f.Members)]})
-			}
-			for i := range 4 {
-				f.Edges = append(f.Edges, [2]string{f.Members[i], f.Members[i+4]})
-			}
-		})
-}
-
 // TestKilledNodesTracking kills processes like TestKilledNodes, but uses the tracking estimator, whose memory spans
 // rounds and is restored with the state.
 func TestKilledNodesTracking(t *testing.T) {

@@ -16,11 +16,9 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -201,23 +199,9 @@ func told(t *testing.T, p *process, words ...string) (int, string) {
 	return goesOn, p.log.String()
 }
 
-// suspect returns a test of what a run reports at its end about a suspicious neighbor. The parameter in is the
-// neighbor's influence. How a neighbor becomes suspect is tested in tinytest and sdk/admm.
-func suspect(in admm.Influence) func(*testing.T) (int, string) {
-	return func(*testing.T) (int, string) {
-		r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
-		var text strings.Builder
-		r.Write(cli.Table{Writer: &text}, sdk.Method{}, false)
-		return cli.ExitDone, text.String()
-	}
-}
-
 // troubles provokes messages that appear only if a neighbor lies, which the program itself never does. Each function
 // returns the exit code and the log.
 var troubles = map[string]func(t *testing.T) (code int, text string){
-	"suspect ... excluded: it keeps exceeding its bound, and was clipped in ... rounds":    suspect(admm.Influence{Aside: true, Clipped: 9}),
-	"suspect ... excluded: its releases up to ... have less noise than an honest member's": suspect(admm.Influence{Aside: true, Still: 9}),
-	"suspect ... release ... is farther from the start than any honest member goes":        suspect(admm.Influence{Outside: 3}),
 	"every edge of this node is in quarantine; ...": func(*testing.T) (int, string) {
 		var log strings.Builder
 		return cli.ExitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()

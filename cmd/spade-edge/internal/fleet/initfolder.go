@@ -215,9 +215,6 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}
-	if text := setup.BadMembers(r.fleet); text != "" {
-		t.Row("attacks", "%s", text)
-	}
 	program, file := "spade-edge", r.Nodes[0].File
 	first := "spade-edge check " + file + ", then "
 	if o.broker != "" {

@@ -154,9 +154,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.EndedAfter > 0 {
 		t.Wrap("early end", "after round %d of learning, as members asked", r.EndedAfter)
 	}
-	for _, s := range r.Suspects {
-		t.Row("suspect", "%s", s)
-	}
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)
 	}

@@ -191,15 +191,8 @@ func neighborText(n *monitor.Neighbor) string {
 	if l := n.Link; l != nil {
 		add("%s sent, %s received", cli.BytesText(l.Sent), cli.BytesText(l.Received))
 	}
-	in := n.Influence
-	if in != nil && in.Clipped > 0 {
-		add("clipped in %d rounds (last in %d), distance %.2g of at most %.2g", in.Clipped, in.Last, in.Distance, in.Bound)
-	}
 	if n.Refused > 0 {
 		add("%d frames refused", n.Refused)
-	}
-	if in != nil && in.Suspicion != "" {
-		add("SUSPECT: %s", in.Suspicion)
 	}
 	if q := n.Quarantine; q != nil {
 		add("IN QUARANTINE from release %d on: %s", q.Release, q.Reason)

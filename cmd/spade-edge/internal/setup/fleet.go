@@ -33,7 +33,7 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
-	known.Adapter, known.Neighbors = f.Adapter, len(p.Graph.Neighbors(loneliest(p.Graph)))
+	known.Adapter = f.Adapter
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err

@@ -62,8 +62,8 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
 	for _, s := range settings.All() {
-		message := o.Asked.Wire.Payload == sdk.PayloadMessage // this payload allows neither consensus nor robust
-		if o.Given[s.Flag] || message && (s.Flag == "consensus" || s.Flag == "robust") {
+		message := o.Asked.Wire.Payload == sdk.PayloadMessage // this payload excludes consensus
+		if o.Given[s.Flag] || message && s.Flag == "consensus" {
 			k.Fixed = append(k.Fixed, s.Name)
 		}
 	}
@@ -104,17 +104,6 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 			if s.Flag == "epsilon" && o.Several != nil {
 				words += ", or several `budgets` separated by commas: a run for each"
 				c.Func(s.Flag, words, o.readEpsilons)
-				break
-			}
-			if s.Flag == "robust" {
-				c.Func(s.Flag, words, func(text string) (err error) {
-					if *x = 0; text != "off" {
-						if *x, err = strconv.ParseFloat(text, 64); err != nil {
-							err = errors.New("want a number or off")
-						}
-					}
-					return err
-				})
 				break
 			}
 			c.Float64Var(x, s.Flag, *x, words)

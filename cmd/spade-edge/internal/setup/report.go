@@ -142,9 +142,6 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", ForecastText(f, r.Forecast))
 	}
-	if text := BadMembers(f); text != "" {
-		t.Row("attacks", "%s", text)
-	}
 }
 
 // Forecast predicts the quality of the model after a private run, under the assumption that every member has the mean
