@@ -151,7 +151,6 @@ func (r *run) answer(queries []zoest.Query) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx) // the queries remain open
 	}
-	r.curve.Add(r.losses)
 	if refused := r.machine.Answer(r.losses...); refused != nil {
 		return errors.Join(refused, err)
 	}

@@ -86,7 +86,6 @@ func (n *Node) loadEvidence() error {
 			n.convict(e)
 			return fmt.Errorf("sdk: %v: %w; %s", e, ErrClone, findOther)
 		}
-		n.convicted(e)
 		n.status.Evidence = append(n.status.Evidence, e)
 	}
 	return nil

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/losses"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -41,8 +40,6 @@ type Node struct {
 	levels    []dpmech.Level            // see Fleet.Levels; nil without pairwise noise
 	end       int                       // the last round with data if the run ends early, otherwise 0
 	log       *slog.Logger
-	curve     losses.Curve  // losses of the node's queries; belongs to Run
-	trend     *losses.Trend // trend of curve; belongs to Run
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // why the machine must not be called again
@@ -72,9 +69,8 @@ type Status struct {
 	End   int    // the last round with data if the run ends early, or 0
 	Last  int    // the number of the last release
 
-	ConsensusError float64       // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
-	Compared       int           // the release of ConsensusError; 0 before the first round ends, and with PayloadMessage
-	Trend          *losses.Trend // of the node's own losses; private; nil until this process has made 24 rounds
+	ConsensusError float64 // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
+	Compared       int     // the release of ConsensusError; 0 before the first round ends, and with PayloadMessage
 }
 
 // Neighbor is a node's view of one neighbor.
@@ -118,9 +114,6 @@ func New(cfg Config) (*Node, error) {
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
 	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name], mcfg.Neighbors)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
-	if cfg.Fleet.wire().Payload == PayloadRelease {
-		n.claims.Compare()
-	}
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
@@ -204,7 +197,7 @@ func (n *Node) publish() {
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.End, n.status.Last = st.End, st.Last
-	n.status.ConsensusError, n.status.Compared, n.status.Trend = st.ConsensusError, st.Compared, n.trend
+	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))
 	}

@@ -11,7 +11,7 @@ import (
 
 const (
 	room  = 4       // maximum number of queued frames: two messages of a round, and answers; put may exceed it by one
-	words = 1 << 14 // maximum number of queued words (see outbox), enough for 100 members (PROOF.md, "One story")
+	words = 1 << 14 // maximum number of queued words (see outbox)
 )
 
 // outbox queues frames for one neighbor.
@@ -19,7 +19,7 @@ type outbox struct {
 	mu     sync.Mutex
 	change sync.Cond       // signals changes of the fields below
 	frames [][]byte        // oldest first
-	words  []string        // questions, evidence and answers to offers, oldest first; sent before frames
+	words  []string        // answers to offers, oldest first; sent before frames
 	said   map[string]bool // the set of words
 	closed bool
 }
@@ -45,7 +45,7 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// say queues a question, evidence, or an answer to offers, unless it is already queued or the queue is full.
+// say queues an answer to offers, unless it is already queued or the queue is full.
 func (b *outbox) say(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,9 +112,8 @@ func (r *run) post(to int, m *admm.Message) error {
 	frame, err := r.codec.Append(nil, m)
 	switch {
 	case err != nil:
-	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay && len(m.Signed.Relayed) == 0:
-		// The frame is a question, evidence, or an answer to offers. Without an answer to its offers, the neighbor
-		// would send all of them again.
+	case m.Kind == admm.Relay && len(m.Signed.Relayed) == 0:
+		// The frame is an answer to offers. Without an answer to its offers, the neighbor would send all of them again.
 		box.say(frame)
 	default:
 		box.put(frame, false)
@@ -128,11 +127,6 @@ func (r *run) reached(name string) {
 	if peer := r.claims.Peers[j]; peer != nil {
 		peer.Again(trust.SayDouble | trust.SayHeld)
 		r.show(j, peer)
-	}
-	for _, e := range r.status.Evidence { // evidence against other members
-		if e.Member != name && r.cases[j] == nil {
-			r.postEvidence(j, &e)
-		}
 	}
 	r.sendNotice(j)
 	r.machine.Reached(j)

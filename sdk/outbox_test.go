@@ -48,8 +48,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestWordsGoFirst checks that questions and evidence have a bounded queue of their own, are sent before releases, and
-// are each sent only once.
+// TestWordsGoFirst checks that answers to offers have a bounded queue of their own, are sent before releases, and are
+// each sent only once.
 func TestWordsGoFirst(t *testing.T) {
 	box := newOutbox()
 	for _, f := range []string{"a", "b", "c", "d"} {

@@ -122,11 +122,7 @@ func (r *run) arrive(from string, frame []byte) bool {
 	if p == nil || p.arrived[from] == nil || len(frame) == 0 {
 		return false
 	}
-	if wire.IsQuestion(frame) {
-		p.arrived[from].say(frame)
-	} else {
-		p.arrived[from].put(frame, false) // a frame dropped for lack of room is sent again
-	}
+	p.arrived[from].put(frame, false) // a frame dropped for lack of room is sent again
 	return true
 }
 

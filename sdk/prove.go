@@ -44,7 +44,7 @@ func (r *run) check(m *admm.Message) (err error) {
 	}
 	var two *trust.Contradiction
 	if errors.As(err, &two) {
-		r.accuse(two.Evidence)
+		r.equivocated(peer, two.Evidence)
 	}
 	return err
 }
@@ -128,16 +128,9 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 }
 
 func (r *run) checkDouble(by string, m *admm.Message) error {
-	if r.claims.Gossip.Knows(m) {
-		return nil
-	}
-	of, e, err := r.claims.Double(m)
-	switch {
-	case err != nil:
+	e, err := r.claims.CheckEquivocation(m)
+	if err != nil {
 		return err
-	case of >= 0:
-		r.expose(e)
-		return nil
 	}
 	return r.exposed(e, by)
 }
@@ -152,16 +145,16 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 		by, e.Round, ErrClone, findOther)}
 }
 
-// accuse stores evidence against another member and sends it to the neighbors, unless it is already stored.
-func (r *run) accuse(e signed.Evidence) {
-	if !r.convicted(e) {
+// equivocated stores a neighbor's two statements, unless two of its statements are stored already, and shows
+// them to the neighbor.
+func (r *run) equivocated(peer *trust.Peer, e signed.Evidence) {
+	if !slices.ContainsFunc(r.status.Evidence, func(known signed.Evidence) bool {
+		return known.Member == e.Member
+	}) {
 		r.keepEvidence(e) // before logging: a reader of the log may look for the evidence in the status
 		r.log.Error("evidence of equivocation", "member", e.Member, "round", e.Round)
-		r.spread(e)
 	}
-	if of := r.number[e.Member]; r.claims.Peers[of] != nil {
-		r.show(of, r.claims.Peers[of])
-	}
+	r.show(r.number[e.Member], peer)
 }
 
 // show sends a neighbor the evidence against it, at most once between two ticks. Each device with the neighbor's key
@@ -170,16 +163,11 @@ func (r *run) show(to int, peer *trust.Peer) {
 	for _, e := range slices.Backward(r.status.Evidence) {
 		if e.Member == peer.Name {
 			if peer.First(trust.SayDouble) {
-				r.postEvidence(to, &e)
+				_ = r.post(to, trust.Equivocation(&e)) // always within limits
 			}
 			return
 		}
 	}
-}
-
-func (r *run) postEvidence(to int, e *signed.Evidence) {
-	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round, Signed: admm.Signed{Proof: e.First.Append(nil),
-		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member])}})
 }
 
 // correct shows a neighbor, at most once between two ticks, the newest of its releases that this node holds. A device
@@ -221,9 +209,6 @@ func (r *run) showAgain() {
 	for j, peer := range r.claims.Peers {
 		peer.Again(trust.All)
 		r.show(j, peer)
-	}
-	for _, e := range r.status.Evidence {
-		r.spread(e)
 	}
 }
 

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"cmp"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,10 +9,8 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // ErrQuarantine is returned if all edges of a node are in quarantine.
@@ -166,7 +163,6 @@ func (r *run) judged() {
 			q.Frames = append(q.Frames, state.NewFrame(frame))
 		}
 		r.quarantine(v.From, q)
-		r.confront(v.From, own)
 	}
 }
 
@@ -196,55 +192,6 @@ func (r *run) serveOutsiders(long time.Duration) error {
 				r.sendNotice(j)
 			}
 		}
-	}
-	return nil
-}
-
-// spread sends evidence against a member to all other neighbors. The member has stopped, and these neighbors may be
-// waiting for it.
-func (r *run) spread(e signed.Evidence) {
-	for _, j := range r.neighbors {
-		if j != r.number[e.Member] && r.cases[j] == nil {
-			r.postEvidence(j, &e)
-		}
-	}
-}
-
-// Proves returns nil if frame has a release, signed with one of the member's keys, that no honest member makes; see
-// [admm.Config.Impossible].
-func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
-	p, err := f.plan()
-	if err != nil {
-		return err
-	}
-	i, known := p.number[member]
-	if !known {
-		return fmt.Errorf("sdk: the evidence is against %q, which is not a member of the fleet", member)
-	}
-	codec, err := wire.NewCodec(f.Dim)
-	if err != nil {
-		return err
-	}
-	var m admm.Message
-	if err := codec.Decode(frame, &m); err != nil {
-		return err
-	}
-	if m.Kind != admm.Release || len(m.Signed.Own) == 0 {
-		return fmt.Errorf("sdk: found a frame of kind %v, want a signed release", m.Kind)
-	}
-	own, err := signed.Parse(m.Signed.Own, signed.Release)
-	if err == nil {
-		err = own.Verify(signed.NewScope(f.Run, f.Hash(), member), keys)
-	}
-	if err != nil {
-		return err
-	}
-	if own.Round != m.Round || own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("sdk: the numbers in the frame differ from release %d as signed by %q", own.Round, member)
-	}
-	cfg := f.machine(p, i, f.units(i, 1), nil)
-	if cfg.Impossible(m.Round, m.Payload()) == nil {
-		return fmt.Errorf("sdk: release %d proves no misbehavior: an honest member could have sent it", m.Round)
 	}
 	return nil
 }

@@ -62,7 +62,6 @@ func (r *run) loop() error {
 		}
 		duties, err := r.machine.Ready()
 		r.judged()
-		r.compare()
 		if r.machine.Alone() && duties.Reserve > 0 { // do not charge for a release that would reach nobody
 			continue
 		}
@@ -123,10 +122,6 @@ func (r *run) perform(duties admm.Ready) error {
 		r.remembered = true
 		r.rememberHeads()
 	}
-	if duties.Released > 0 {
-		r.curve.Close()
-		r.trend = r.curve.Trend()
-	}
 	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
 		r.outgrown = true
 		r.log.Warn("the model was clipped to the public bound around the start vector: the run diverges, or a "+
@@ -158,8 +153,6 @@ func (r *run) deliver(in received) error {
 		return r.outside(m)
 	case trust.IsNotice(m):
 		return r.takeNotice(m, in.frame)
-	case m.Kind == admm.Question:
-		return r.question(m)
 	case m.Kind == admm.Relay:
 		return r.takeRelay(m)
 	}
@@ -170,9 +163,6 @@ func (r *run) deliver(in received) error {
 	offer, err := r.offered(m)
 	if err == nil {
 		err = r.machine.Receive(*m)
-	}
-	if err == nil && r.claims.Gossip != nil && m.Kind == admm.Release && r.machine.Holds(m.From, m.Round) {
-		r.claims.Peers[m.From].Take(m)
 	}
 	if err == nil && offer != nil {
 		r.secrets.Kept.Add(in.from, *offer)

@@ -39,15 +39,13 @@ var (
 	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late     = suite{"./sdk", "LateStopSurvives"}
 	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
-	falling  = suite{"./sdk/losses", "Trend"}
 	saddles  = suite{"./sdk/plan", "Saddle"}
 	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	personal = suite{transcripts, "Transcripts/^personal$"}
-	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
-	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
+	brokers  = suite{"./transport/broker/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
 	choices  = suite{"./sdk/plan", "Suggest"}
 	waits    = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places   = suite{"./transport", "ParseAddress"}

@@ -13,7 +13,7 @@ command -v mosquitto >/dev/null || { echo 'skipped: no mosquitto, apt-get instal
 sensors=12 rounds=90
 
 step 'the program'
-(cd "$root/transport/mqtt" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/edge" ./cmd/spade-edge-mqtt)
+(cd "$root/transport/broker" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/edge" ./cmd/spade-edge-mqtt)
 (cd "$root" && go build -o "$work/compare" ./.ci/compare)
 edge=$work/edge
 
@@ -34,7 +34,7 @@ for i in $(seq 0 $((sensors - 1))); do
 	(umask 077 && echo "$id:secret-$i" >"$work/plant/node-$i/broker.txt")
 	sed -i 's#"mqtt": "[^"]*"#&, "user_file": "broker.txt"#' "$(node "$i")"
 done
-sed -n 's/^    \(pattern .*\)/\1/p' "$root/transport/mqtt/README.md" >"$work/acl"
+sed -n 's/^    \(pattern .*\)/\1/p' "$root/transport/broker/mqtt/README.md" >"$work/acl"
 chmod 600 "$work/acl"
 mkdir "$work/disk"
 cat >"$work/mosquitto.conf" <<END

@@ -18,12 +18,11 @@ const (
 	Probe       Kind = 4  // the sender just started: its last release, and the receiver's highest release that it held
 	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
 	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
-	Question    Kind = 10 // asks for a member's statement of a release, see trust.Gossip; only for drivers
 	Relay       Kind = 11 // signed offers of other members; only for drivers
 )
 
 var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
-	Conflict: "conflict", ProbeReply: "probe reply", Question: "question", Relay: "relay"}
+	Conflict: "conflict", ProbeReply: "probe reply", Relay: "relay"}
 
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
@@ -49,12 +48,11 @@ type Message struct {
 // Signed holds data that drivers sign and check (see package signed). The machine ignores it.
 type Signed struct {
 	Own         []byte // a signed release of the sender: that of Round, or its last one; in a notice: the receiver's last one
-	Proof       []byte // proves a claim: a signed release of the receiver or, in a Question, of the member in question
+	Proof       []byte // proves a claim: a signed release of the receiver
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
 	Offer       []byte // in a Probe and a ProbeReply: the sender's signed offer, in a run with pairwise noise
-	Stops       []byte // the early-stop requests that the sender knows; not in Conflict, Question and Relay
-	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that the message is about
+	Stops       []byte // the early-stop requests that the sender knows; not in Conflict and Relay
 	Relayed     []byte // in a Relay: the offers
 	Known       []byte // in a Relay, two bits per member: the latest device, from 1, whose offer the sender holds
 }

@@ -1,3 +1,3 @@
 // Package broker lets a program that imports it read node files with a NATS or MQTT broker. It does not connect to a
-// broker; the modules transport/nats and transport/mqtt do that.
+// broker; the module transport/broker does that.
 package broker

@@ -8,7 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
 // Outcome is the result of a node's run. It has a JSON form.
@@ -24,8 +23,7 @@ type Outcome struct {
 	Model      string  `json:"model_sha256"` // hash of the model as little-endian float32
 	Local      *Local  `json:"local_display"`
 	// LocalErrors is set instead of Local if the model predicts a number.
-	LocalErrors *LocalErrors   `json:"local_errors,omitempty"`
-	Trend       *monitor.Trend `json:"trend,omitempty"` // nil if this process made fewer than 24 rounds with data
+	LocalErrors *LocalErrors `json:"local_errors,omitempty"`
 	// Certificate is the path of the file that states the privacy loss of this run and of all runs on the same data;
 	// empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
@@ -64,9 +62,6 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
 		EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), Levels: d.node.Levels(), ConditionalOn: d.source.ConditionalOn,
 	}
-	ended := *d.fleet
-	ended.Method = d.Method()
-	o.Trend = monitor.NewTrend(&ended, st.Trend)
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]
 		if q := n.Quarantine; q.Release > 0 {

@@ -27,11 +27,14 @@ type File struct {
 	dir string // folder of the adapter's files
 }
 
+// MaxRetired is the maximum number of a member's retired keys.
+const MaxRetired = 8
+
 // Member is a member of the fleet, with its keys and addresses.
 type Member struct {
 	Name      string
 	Keys      []ed25519.PublicKey // the current key and, during a key change, the next key
-	Retired   []ed25519.PublicKey // at most 8 keys that connections refuse, but whose past signatures count
+	Retired   []ed25519.PublicKey // at most [MaxRetired] keys that connections refuse, but whose past signatures count
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
 

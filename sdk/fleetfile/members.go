@@ -47,8 +47,8 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	var errs faults
 	errs.when(len(m.Keys) < 1 || len(m.Keys) > 2,
 		"%s.keys has %d keys, want 1 or 2: the current one and, while it is being replaced, the next", place, len(m.Keys))
-	errs.when(len(m.Retired) > 8, "%s.retired has %d keys, want at most 8: those that may no longer connect, but whose "+
-		"past signatures count", place, len(m.Retired))
+	errs.when(len(m.Retired) > MaxRetired, "%s.retired has %d keys, want at most %d: those that may no longer connect, but whose "+
+		"past signatures count", place, len(m.Retired), MaxRetired)
 	keys := func(place string, texts []string) (keys []ed25519.PublicKey) {
 		for i, text := range texts {
 			place := fmt.Sprintf("%s[%d]", place, i)

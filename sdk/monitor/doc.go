@@ -20,10 +20,9 @@
 // elsewhere. Only GET and HEAD are allowed. The page loads nothing from other origins, and no CORS header lets other
 // pages read it.
 //
-// Loss and accuracy on the device's data ([Config.Score]), the trend of the loss ([Trend]) and the number of failed
-// queries come directly from the data, and the privacy guarantee does not cover them; the number of all queries reveals
-// the number of samples. In a private run the page, /status and /history show these values and mark loss, accuracy,
-// trend and failed queries as not covered. /metrics does not have these values, because a collector takes metrics off
-// the machine. All other values follow from releases, public parameters, and the times of messages; timing is outside
-// the guarantee.
+// Loss and accuracy on the device's data ([Config.Score]) and the number of failed queries come directly from the data,
+// and the privacy guarantee does not cover them; the number of all queries reveals the number of samples. In a private
+// run the page, /status and /history show these values and mark loss, accuracy and failed queries as not covered.
+// /metrics does not have these values, because a collector takes metrics off the machine. All other values follow from
+// releases, public parameters, and the times of messages; timing is outside the guarantee.
 package monitor

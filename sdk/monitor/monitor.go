@@ -309,7 +309,6 @@ func (m *Monitor) Status() Status {
 		out.Neighbors = append(out.Neighbors, one)
 	}
 	out.EndEarly(f, st.Stops, st.End)
-	out.Trend = NewTrend(early(f, st.End), st.Trend)
 	if !f.Privacy.NonPrivate {
 		out.Privacy = m.privacy()
 	}

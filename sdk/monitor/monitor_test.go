@@ -343,44 +343,6 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestTrend checks that the status states whether the node's loss is still falling, and what further rounds would cost.
-func TestTrend(t *testing.T) {
-	for _, private := range []bool{false, true} {
-		w := newWorld(t, pair(func(f *sdk.Fleet) {
-			f.Method.Rounds = 40
-			f.X0, f.Method.Eta, f.Method.Mu = []float32{1.5, 1.5, 1.5}, []float64{2}, []float64{0.02}
-			f.Method.Estimator = sdk.EstimatorTracking
-			f.Privacy.EpsilonLimit = 0
-			if !private {
-				f.Privacy = sdk.Privacy{NonPrivate: true}
-			}
-		}), nil, nil)
-		if err := w.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		got := w.mon.Status().Trend
-		if got == nil || got.Rounds != 40 || got.More != 20 || got.Covered || !(got.Last > 0) || !(got.Spread > 0) {
-			t.Fatalf("trend %+v", got)
-		}
-		if !private && (!got.Falling || got.Planned.Known() || got.Longer.Known()) {
-			t.Errorf("small steps without noise: %+v, want a loss that falls, and no costs", got)
-		}
-		longer := *w.fleet
-		longer.Method.Rounds = 60
-		if p := longer.Privacy; private && (float64(got.Planned) != p.Accounting.Epsilon(w.fleet.Rho(), p.Delta) ||
-			float64(got.Longer) != p.Accounting.Epsilon(longer.Rho(), p.Delta) || !(got.Longer > got.Planned)) {
-			t.Errorf("costs %v and %v", got.Planned, got.Longer)
-		}
-	}
-	w := newWorld(t, pair(nil), nil, nil)
-	if err := w.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.mon.Status().Trend; got != nil {
-		t.Errorf("a trend of 6 rounds: %+v", got)
-	}
-}
-
 // TestBarsOfStatus checks that the status has a bar for each adversary, from the first release to the last.
 func TestBarsOfStatus(t *testing.T) {
 	f := &sdk.Fleet{Run: "r", Dim: 2, Members: []string{"a", "b", "c", "d"},

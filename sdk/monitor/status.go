@@ -95,7 +95,6 @@ type Status struct {
 	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
 	Local     *Local     `json:"local"`              // null if unknown
-	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and if the node is not running
 	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member requests an early stop
 	Evidence  []Evidence `json:"evidence,omitempty"` // evidence against members; it does not mean that this node failed
 

@@ -68,9 +68,8 @@ const bodySize = 1 + 4 + 32 + 32 + 16 + 8 + 32
 
 // Limits for one message.
 const (
-	MaxStops   = 8
-	MaxOffers  = 8
-	MaxDigests = 6 << 10 // bytes of digests of statements
+	MaxStops  = 8
+	MaxOffers = 8
 )
 
 // MaxIncarnation is the largest number that [NewIncarnation] returns.

@@ -67,35 +67,29 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	return n, err
 }
 
-// Double parses and verifies evidence of equivocation. The first result is the number of the guilty member, or -1 if
-// this member is guilty. The guilty member must be a neighbor, unless this log compares releases: see [Log.Compare].
-func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
+// Equivocation returns the message of kind Conflict that shows a neighbor two of its own statements.
+func Equivocation(e *signed.Evidence) *admm.Message {
+	return &admm.Message{Kind: admm.Conflict, Round: e.Round,
+		Signed: admm.Signed{Proof: e.First.Append(nil), Other: e.Second.Append(nil)}}
+}
+
+// CheckEquivocation parses the two statements that a neighbor shows in m, and returns them if this member's keys signed
+// both and they contradict each other. Statements of other members have no effect, even if they contradict each other:
+// a member drops an edge only for statements that the edge itself has carried.
+func (l *Log) CheckEquivocation(m *admm.Message) (e signed.Evidence, err error) {
 	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
 	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
 	if err = cmp.Or(err1, err2); err != nil {
-		return -1, e, err
+		return e, err
 	}
-	verify := func(member string) error {
-		s, keys := l.scope(member), l.Keys(member)
-		return cmp.Or(first.Verify(s, keys), second.Verify(s, keys))
+	keys := l.Keys(l.Name)
+	if err = cmp.Or(first.Verify(l.Scope, keys), second.Verify(l.Scope, keys)); err != nil {
+		return e, err
 	}
-	two := first.Contradicts(&second)
-	switch err = verify(l.Name); {
-	case err == nil && two:
-		return -1, signed.NewEvidence(l.Name, &first, &second), nil
-	case err == nil:
-		return -1, e, fmt.Errorf("trust: invalid evidence: the signed releases %d and %d do not contradict each other",
-			first.Round, second.Round)
+	if !first.Contradicts(&second) {
+		return e, fmt.Errorf("trust: the signed releases %d and %d of this member do not contradict each other", first.Round, second.Round)
 	}
-	if about := l.Gossip.about(m); two && about >= 0 && verify(l.members[about]) == nil {
-		return about, signed.NewEvidence(l.members[about], &first, &second), nil
-	}
-	for j, peer := range l.Peers {
-		if two && verify(peer.Name) == nil {
-			return j, signed.NewEvidence(peer.Name, &first, &second), nil
-		}
-	}
-	return -1, e, err
+	return signed.NewEvidence(l.Name, &first, &second), nil
 }
 
 // Stops holds the effective early-stop requests, at most one for each member. The zero value accepts no requests.

@@ -5,7 +5,6 @@
 //
 // A neighbor proves claims about this member's releases with a statement that this member signed ([Log.Proof]), and
 // claims about itself with a statement of its own ([Log.Stands]). Two statements that contradict each other are a
-// [Contradiction]: evidence that anybody with the public key can check. [Gossip] finds such statements even if
-// different neighbors hold them. [Stops] holds the effective early-stop requests, and [Secrets] the keys of pairwise
+// [Contradiction]. [Stops] holds the effective early-stop requests, and [Secrets] the keys of pairwise
 // noise.
 package trust

@@ -30,7 +30,6 @@ type Log struct {
 	Own         signed.Chain
 	Seen        *signed.Statement // newest release that is stored and marked
 	Peers       map[int]*Peer
-	Gossip      *Gossip // nil unless releases are compared
 
 	run     string
 	fleet   [32]byte
@@ -47,8 +46,6 @@ type Peer struct {
 	Earlier     []byte      // answer to the neighbor's probe, see [Log.Earlier]
 	Countersign []byte      // the neighbor's signature that it holds this node's last release
 	said        Once        // messages sent to the neighbor since the last tick
-
-	taken [2]Used // the neighbor's last two releases, by number mod 2; only if releases are compared
 }
 
 // Lost is a checkpoint of another ledger of this member.
@@ -186,9 +183,6 @@ func (l *Log) Attach(m *admm.Message) {
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release:
 		m.Signed.Own = Encoded(l.Own.Of(m.Round))
-		if m.Kind == admm.Release {
-			m.Signed.Digests = l.Gossip.Of(m.Round)
-		}
 		return
 	case admm.Probe:
 		m.Signed.Own = Encoded(l.Own.Last())

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -122,37 +121,6 @@ func TestReleasesThatCannotBe(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-	}
-}
-
-// A release must continue the last of the sender's releases that the receiver has used, even if later statements of the
-// sender have displaced that release from the chain.
-func TestNoWayBackToOneStory(t *testing.T) {
-	a, b := members()
-	a2, _ := members()
-	for _, l := range []*trust.Log{a, a2, b} {
-		l.Compare()
-	}
-	first := released(a, 1, 1, 1)
-	if err := b.Release(b.Peers[0], first); err != nil {
-		t.Fatal(err)
-	}
-	b.Peers[0].Take(first)
-	for round := 9; round <= 15; round += 2 {
-		s := signed.Statement{Kind: signed.Release, Round: round, Prev: [32]byte{byte(round)}}
-		s.Sign(a.Key, a.Scope)
-		_ = b.Made(b.Peers[0], &admm.Message{Round: round, Signed: admm.Signed{Own: s.Append(nil)}}) // signed
-	}
-	if b.Peers[0].Held.Of(1) != nil {
-		t.Fatal("the chain holds release 1")
-	}
-	released(a2, 1, 1, 5) // a release for another neighbor
-	var fork trust.Fork
-	if err := b.Release(b.Peers[0], released(a2, 1, 2, 2)); !errors.As(err, &fork) {
-		t.Errorf("release 2 of the other story: %v", err)
-	}
-	if err := b.Release(b.Peers[0], released(a, 1, 2, 2)); err != nil {
-		t.Errorf("release 2 of the same story: %v", err)
 	}
 }
 

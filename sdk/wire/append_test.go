@@ -50,11 +50,10 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
 		Offer       []byte `cbor:"17,keyasint,omitempty"`
 		Stops       []byte `cbor:"18,keyasint,omitempty"`
-		Digests     []byte `cbor:"19,keyasint,omitempty"`
 		Relayed     []byte `cbor:"20,keyasint,omitempty"`
 		Known       []byte `cbor:"21,keyasint,omitempty"`
 	}{1, int(kind), f.Round, resent, plainVector, plainGrid, held, incarnation, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
-		f.Signed.Countersign, f.Signed.Offer, f.Signed.Stops, f.Signed.Digests, f.Signed.Relayed, f.Signed.Known})
+		f.Signed.Countersign, f.Signed.Offer, f.Signed.Stops, f.Signed.Relayed, f.Signed.Known})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +115,6 @@ func TestAppendRefuses(t *testing.T) {
 		{"all of them long", admm.Message{Kind: admm.Probe,
 			Signed: admm.Signed{Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 733)}},
 			"found 1133 bytes in total, wanted at most 1111"},
-		{"long digests", admm.Message{Kind: admm.Question, Signed: admm.Signed{Digests: make([]byte, 6145)}},
-			"digests: found 6145 bytes, wanted at most 6144"},
-		{"question about nothing", admm.Message{Kind: admm.Question}, "digests: not found, wanted in every frame of kind question"},
 		{"round below", admm.Message{Kind: admm.Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
 		{"short vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
 		{"long vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2, 3}},

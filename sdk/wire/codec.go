@@ -25,12 +25,6 @@ var Heartbeat = []byte{0xa0}
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
-// IsQuestion reports whether a frame starts like a frame of kind [admm.Question]. It does not check the rest of the
-// frame.
-func IsQuestion(frame []byte) bool {
-	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
-}
-
 const maxRound = math.MaxInt32
 
 // MaxDim is the highest dimension of a [Codec]. A frame of this dimension takes up to 1 GiB.
@@ -44,10 +38,10 @@ const (
 )
 
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
-const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
+const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
-// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 9071 for everything else.
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 2927 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -70,7 +64,6 @@ type statements struct {
 	Countersign []byte `cbor:"16,keyasint,omitempty"`
 	Offer       []byte `cbor:"17,keyasint,omitempty"`
 	Stops       []byte `cbor:"18,keyasint,omitempty"`
-	Digests     []byte `cbor:"19,keyasint,omitempty"`
 	Relayed     []byte `cbor:"20,keyasint,omitempty"`
 	Known       []byte `cbor:"21,keyasint,omitempty"`
 }
@@ -90,7 +83,6 @@ const (
 	hasCountersign
 	hasOffer
 	hasStops
-	hasDigests
 	hasRelayed
 	hasKnown
 
@@ -100,7 +92,7 @@ const (
 
 // fieldNames names the fields in errors, in the order of their bits.
 var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
-	"offer", "stops", "digests", "relayed", "known"}
+	"offer", "stops", "relayed", "known"}
 
 // name returns the name of the lowest field in the set.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
@@ -109,11 +101,10 @@ func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s)
 var rules = [...]struct{ must, may fields }{
 	admm.EdgeMessage: {hasVector, hasResent | hasOwn | hasStops},
 	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
-	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops | hasDigests},
+	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops},
 	admm.Probe:       {hasHeld | hasDevice, hasProbe},
-	admm.Conflict:    {hasProof | hasOther, hasResent | hasHeld | hasOwn | hasDigests},
+	admm.Conflict:    {hasProof | hasOther, hasResent | hasHeld | hasOwn},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
-	admm.Question:    {hasDigests, hasProof},
 	admm.Relay:       {hasKnown, hasRelayed},
 }
 
@@ -152,7 +143,7 @@ func (f *frame) check(kind admm.Kind) error {
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
 		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
-		len(f.Stops) > 0, len(f.Digests) > 0, len(f.Relayed) > 0, len(f.Known) > 0} {
+		len(f.Stops) > 0, len(f.Relayed) > 0, len(f.Known) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -169,7 +160,7 @@ func (f *frame) checkSigned() error {
 		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), signed.MaxEarlier, 1},
 		{"countersign", len(f.Countersign), maxField, 1}, {"offer", len(f.Offer), signed.Size, signed.Size},
 		{"stops", len(f.Stops), signed.MaxStops * signed.RelayedSize, signed.RelayedSize},
-		{"digests", len(f.Digests), signed.MaxDigests, 1}, {"known", len(f.Known), maxField, 1},
+		{"known", len(f.Known), maxField, 1},
 		{"relayed", len(f.Relayed), signed.MaxOffers * signed.RelayedSize, signed.RelayedSize},
 	} {
 		if l.n > l.most || l.n%l.part != 0 {

@@ -9,14 +9,9 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
-
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // signedBy returns a member's private key and the scope for signatures of its releases.
@@ -70,8 +65,7 @@ func (tr *trial) give(t *testing.T, member, lines string) {
 const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device was copied or rolled back`
 
 // TestEvidenceIsShown checks that evidence against a neighbor appears in the node's metrics and in its status, both
-// while the node runs and after it has stopped. Anyone must be able to verify this evidence with privacy -verify, and
-// it must not make the node exit. Evidence that the neighbor did not sign must have no effect.
+// while the node runs and after it has stopped. It must not make the node exit. Evidence that the neighbor did not sign must have no effect.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -85,14 +79,6 @@ func TestEvidenceIsShown(t *testing.T) {
 		}
 	}
 	shown()
-	var v privacy.Evidence
-	into(t, &v, cli.ExitFailed, "privacy", "-verify", tr.path("a.state/journal.jsonl"), "-fleet", tr.path("fleet.json"))
-	if all := v.Evidence; len(all) != 2 || !all[0].Verified || all[1].Verified || !strings.Contains(all[1].Fault, "none of the member's keys") {
-		t.Errorf("%+v", all)
-	}
-	if code, text := said("privacy", "-verify", tr.path("a.state/journal.jsonl")); code != cli.ExitUsage || !strings.Contains(text, "-fleet is missing") {
-		t.Errorf("without the keys: exit code %d, %s", code, text)
-	}
 	a := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0")
 	a.log.await(t, "waiting for")
 	shown()
@@ -122,49 +108,6 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 		tr.tells(t, "b", c.want)
 		if code, text := said("run", tr.path("b.json")); code != c.code || !strings.Contains(text, c.want) {
 			t.Errorf("%s: exit code %d, %s", name, code, text)
-		}
-	}
-}
-
-// TestImpossibleReleaseIsEvidence checks that an impossible release in a node's journal is evidence for anyone with the
-// fleet file, no matter who wrote the journal. Neither a release that an honest member could make nor a release that
-// another member signed may be accepted as evidence.
-func TestImpossibleReleaseIsEvidence(t *testing.T) {
-	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease })
-	codec, err := wire.NewCodec(tr.file.Fleet.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		by   string
-		far  float32
-		code int
-		want string
-	}{
-		"impossible":     {"b", 9e29, cli.ExitDone, "the signatures are good"},
-		"possible":       {"b", 3, cli.ExitFailed, "it does not count: release 3 proves no misbehavior: an honest member could have sent it"},
-		"by another one": {"a", 9e29, cli.ExitFailed, "it does not count: "},
-	} {
-		key, _ := tr.signedBy(t, c.by)
-		m := admm.Message{Kind: admm.Release, Round: 3, Vector: make([]float32, tr.file.Fleet.Dim)}
-		m.Vector[0] = c.far
-		own := signed.Statement{Kind: signed.Release, Round: 3, Value: signed.Digest(m.Vector, nil)}
-		own.Sign(key, signed.NewScope(tr.file.Fleet.Run, tr.file.Fleet.Hash(), "b"))
-		m.Signed.Own = own.Append(nil)
-		frame, err := codec.Append(nil, &m)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		j := state.Journal{Run: tr.file.Fleet.Run, Fleet: tr.file.Fleet.Hash(), Member: "a", Quarantine: []state.Quarantine{{Neighbor: "b", Release: 4,
-			Why: "what was found", Frames: []state.Frame{state.NewFrame(frame)}}}}
-		text, err := j.Encode()
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		tr.write(t, "shown.jsonl", string(text))
-		code, said := said("privacy", "-verify", tr.path("shown.jsonl"), "-fleet", tr.path("fleet.json"))
-		if code != c.code || !strings.Contains(said, "what was found; "+c.want) {
-			t.Errorf("%s: exit code %d, %s", name, code, said)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/lab"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 )
 
@@ -127,24 +125,5 @@ func TestPlanBytesOfBusiestNode(t *testing.T) {
 	if share := float64(p.Frames.Learning) / 4e6; share < 0.75 || share > 1.001 || p.DegreeMax != 5 || p.BytesRound != 5*p.Frames.Learning ||
 		p.BytesNode != 10*p.BytesRound+5*p.Frames.Done {
 		t.Errorf("%+v", p)
-	}
-}
-
-// TestPlanGrid checks that each cell of a grid equals the plan command's forecast for the same number of members, unit
-// and epsilon.
-func TestPlanGrid(t *testing.T) {
-	t.Parallel()
-	var g lab.Grid
-	into(t, &g, cli.ExitDone, "plan", "-grid", "4,31", "-epsilon", "1,8", "-dim", "34", "-samples", "200")
-	different := map[float64]bool{}
-	for _, c := range g.Cells {
-		f := planned(t, strings.Fields(fmt.Sprintf("-nodes %d -graph complete -unit %v -epsilon %v -dim 34 -samples 200", c.Nodes, c.Unit, c.Epsilon))...).Forecast
-		if f.Gain != c.Gain || f.Low != c.Low || f.High != c.High {
-			t.Errorf("%+v, but plan says %+v", c, *f)
-		}
-		different[c.Gain] = true
-	}
-	if len(g.Cells) != 8 || len(different) < 6 {
-		t.Errorf("the %d cells have only %d gains", len(g.Cells), len(different))
 	}
 }

@@ -26,21 +26,19 @@ type fleetAction struct {
 
 // fleetActions lists the actions of the fleet command, each with its flags except -dry-run and -json.
 var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"}, (*fleetEdit).add},
+	{"add", []string{"line", "name", "file", "edges", "run", "end", "as", "records"}, (*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
-	{"rotate", []string{"line", "name", "file", "at-once", "retire"}, (*fleetEdit).rotate},
-	{"move", []string{"name", "address"}, (*fleetEdit).move},
 	{"next", []string{"from", "run", "rounds", "epsilon", "end"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
 }
 
 type fleetEdit struct {
 	*cli.Cmdline
-	line, name, address, edges, run, as string
-	newKey, from, newFleet              string
-	atOnce, retire, end, dryRun         bool
-	rounds, records                     int
-	epsilon                             float64
+	line, name, edges, run, as string
+	newKey, from, newFleet     string
+	end, dryRun                bool
+	rounds, records            int
+	epsilon                    float64
 
 	dir, path string          // of the fleet file
 	file      *fleetfile.File // after the change
@@ -97,7 +95,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return cli.Usage("no action given, want add, remove, rotate, move, next or take")
+		return cli.Usage("no action given, want add, remove, next or take")
 	}
 	action := fleetActions[i]
 	c.Argv = c.Argv[1:]
@@ -129,17 +127,13 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 
 func (e *fleetEdit) register() {
 	c := e.Cmdline
-	c.StringVar(&e.line, "line", "", "add, rotate: the `file` with the line that keygen printed on the device")
+	c.StringVar(&e.line, "line", "", "add: the `file` with the line that keygen printed on the device")
 	c.StringVar(&e.name, "name", "", "the member")
-	c.StringVar(&e.address, "address", "", "move: where neighbors reach it, host:port or wss://host:port/path, "+
-		"several separated by commas; none if it only dials out")
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
 	c.IntVar(&e.records, "records", 0, "add, in a fleet that protects each record: how many records the member has, which is public")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
 	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap to fill in)")
-	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file will name it")
-	c.BoolVar(&e.atOnce, "at-once", false, "rotate: refuse the old key at once, for example after a device was lost")
-	c.BoolVar(&e.retire, "retire", false, "rotate: refuse the older of the two keys")
+	c.StringVar(&e.newKey, "file", "", "add, take: the new secret key's `file`, as the node file will name it")
 	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) that export wrote, to start from, or the state folder of a node")
 	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
 	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newcomer returns the new member described in the file given with -line.
+// newcomer returns the member described in the file given with -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	if e.line == "" {
 		return m, cli.Usage("-line is missing: give the file with the line that keygen printed on the member's device")
@@ -43,14 +43,18 @@ func (e *fleetEdit) place(name string) (int, error) {
 	return i, nil
 }
 
+// add adds a member or, if the fleet has a member of this name, replaces its keys and addresses.
 func (e *fleetEdit) add() error {
 	m, err := e.newcomer()
 	if err != nil {
 		return err
 	}
 	f := e.file.Fleet
+	if i := slices.Index(f.Members, m.Name); i >= 0 {
+		return e.replace(i, m)
+	}
 	var wrong cli.Faults
-	wrong.When(slices.Contains(f.Members, m.Name), "%q is already a member: change it with \"fleet rotate\" or \"fleet move\"", m.Name)
+	wrong.When(e.newKey != "", "-file is for a member whose key is replaced, and %q is a new member", m.Name)
 	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
 	wrong.When(each && e.records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q "+
@@ -213,59 +217,46 @@ func (e *fleetEdit) remove() error {
 	return e.reshare()
 }
 
-func (e *fleetEdit) rotate() error {
-	name := e.name
-	var fresh fleetfile.Member
-	if !e.retire || e.line != "" {
-		var err error
-		if fresh, err = e.newcomer(); err != nil {
-			return err
-		}
-		name = fresh.Name
-		if len(fresh.Keys) != 1 {
-			return cli.Usage("the file given with -line has %d keys, want only the new key", len(fresh.Keys))
-		}
-	}
-	i, err := e.place(name)
-	if err != nil {
-		return err
+// replace gives the member at index i the keys and addresses of its new line. A line without addresses keeps the old
+// ones. Old keys are retired: they connect no more, and their signatures still count.
+func (e *fleetEdit) replace(i int, fresh fleetfile.Member) error {
+	var wrong cli.Faults
+	for _, name := range []string{"edges", "run", "end", "as", "records"} {
+		wrong.When(e.Given[name], "%q is already a member, and -%s is for new members: leave it out to replace the key or address of %q",
+			fresh.Name, name, fresh.Name)
 	}
 	m := &e.file.Members[i]
-	var gone []ed25519.PublicKey
-	switch {
-	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
-		return cli.Usage("-retire needs -name and no other flag; use -retire after the node has started with its new key")
-	case e.retire && len(m.Keys) < 2:
-		return cli.Usage("%q has one key, want two: add the new key with \"spade-edge fleet rotate\" first", name)
-	case e.retire:
-		gone, m.Keys = m.Keys[:1], m.Keys[1:]
-	case e.atOnce:
-		gone, m.Keys = m.Keys, fresh.Keys
-	case len(m.Keys) > 1:
-		return cli.Usage("%q already has two keys, the current one and the next: first -retire the older, or replace both with -at-once", name)
-	default:
-		m.Keys = slices.Concat(m.Keys, fresh.Keys)
+	gone := slices.DeleteFunc(slices.Clone(m.Keys), func(k ed25519.PublicKey) bool { return hasKey(fresh.Keys, k) })
+	wrong.When(slices.ContainsFunc(fresh.Keys, func(k ed25519.PublicKey) bool { return hasKey(m.Retired, k) }),
+		"the key in %s is a retired key of %q: make a new one with keygen", e.line, fresh.Name)
+	wrong.When(len(m.Retired)+len(gone) > fleetfile.MaxRetired, "%q already has %d retired keys, want at most %d with this change: remove the oldest from %s; "+
+		"nodes then refuse its signatures", fresh.Name, len(m.Retired), fleetfile.MaxRetired, e.path)
+	if err := wrong.Usage(); err != nil {
+		return err
 	}
-	m.Retired = slices.Concat(m.Retired, slices.DeleteFunc(slices.Clone(gone), func(k ed25519.PublicKey) bool {
-		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // was the next key
-	}))
-	if len(m.Retired) > 8 {
-		return cli.Usage("%q already has 8 retired keys: remove the oldest from %s; nodes then refuse its signatures", name, e.path)
+	m.Keys, m.Retired = fresh.Keys, slices.Concat(m.Retired, gone)
+	if old := m.Addresses; len(fresh.Addresses) > 0 {
+		m.Addresses = fresh.Addresses
+		if n := e.node(m.Name); n != nil {
+			if err := e.relisten(n, old, m.Addresses); err != nil {
+				return err
+			}
+		}
 	}
 	if e.newKey != "" {
-		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {
+		if err := e.switchKey(e.node(m.Name), m.Name, m.Keys); err != nil {
 			return err
 		}
 	}
-	e.reload(name)
-	switch {
-	case e.retire:
-	case e.atOnce:
-		e.note("the old key is refused now: %q must use the new one", name)
-	default:
-		e.note("then start %q with its new key, and after that: spade-edge fleet rotate %s -name %q -retire", name, e.dir, name)
+	e.reload(m.Name)
+	if len(gone) > 0 {
+		e.note("the old key is refused now: %q must use the new one", m.Name)
 	}
 	return nil
+}
+
+func hasKey(keys []ed25519.PublicKey, key ed25519.PublicKey) bool {
+	return slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
 }
 
 // switchKey changes the key in a node file. A key file that exists on this machine must have one of the keys in want.
@@ -285,31 +276,9 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 		return err
 	}
 	own := key.Public().(ed25519.PublicKey)
-	if !slices.ContainsFunc(want, func(k ed25519.PublicKey) bool { return k.Equal(own) }) {
+	if !hasKey(want, own) {
 		return cli.Usage("-file %s has the key %s, which the fleet file does not list for %q", e.newKey, transport.FormatKey(own), name)
 	}
-	return nil
-}
-
-func (e *fleetEdit) move() error {
-	i, err := e.place(e.name)
-	if err != nil {
-		return err
-	}
-	if !e.Given["address"] {
-		return cli.Usage(`-address is missing: give the address that neighbors dial, or "" if the member only dials out`)
-	}
-	m := &e.file.Members[i]
-	old := m.Addresses
-	if m.Addresses, err = memberAddresses("-address", e.address); err != nil {
-		return cli.AsUsageError(err)
-	}
-	if n := e.node(e.name); n != nil {
-		if err := e.relisten(n, old, m.Addresses); err != nil {
-			return err
-		}
-	}
-	e.reload(e.name)
 	return nil
 }
 

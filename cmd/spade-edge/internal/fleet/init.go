@@ -96,7 +96,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.samples, "samples", 100, "approximate number of samples of a node, m, unless -deal determines it")
 	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, unless -deal "+
 		"determines them; they are public (default -samples for all)", func(text string) (err error) {
-		o.records, err = setup.Numbers(text)
+		o.records, err = numbers(text)
 		return err
 	})
 	c.Func("stream", "your `program`, with its arguments, that answers the queries", func(text string) (err error) {
@@ -313,4 +313,16 @@ func (e *fleetEdit) weigh() {
 	p.Sigma *= ratio
 	p.PairSigma = shared * p.Sigma
 	e.note("clip and noise follow the mean number of records: %.4g times what they were", ratio)
+}
+
+// numbers parses whole numbers of at least 1, separated by commas.
+func numbers(text string) (all []int, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("found %q, want whole numbers of at least 1, separated by commas", part)
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }

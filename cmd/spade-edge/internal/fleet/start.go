@@ -64,8 +64,8 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 		return nil, cli.Usage("%s: want a .npy file, or a .json file that spade-edge export wrote: %w", flag, err)
 	}
 	if m.Personal {
-		return nil, cli.Usage("%s %s is a personal model, fitted without noise on a site's own records, and would "+
-			"reveal them: use a model that was exported without -personal", flag, path)
+		return nil, cli.Usage("%s %s is a site's own model, fitted without noise on its records, and would "+
+			"reveal them: use the fleet's shared model", flag, path)
 	}
 	own, err := builtin.Task(f)
 	if err != nil {

@@ -3,7 +3,6 @@ package lab
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -22,8 +20,6 @@ import (
 type PlanOptions struct {
 	setup.Options
 	dim, samples int
-	grid         []int     // numbers of members from -grid; nil if it is not given
-	epsilons     []float64 // values of -epsilon, if -grid is given
 }
 
 // leftover is the fraction of the disagreement between members that may remain after the cool-down.
@@ -34,13 +30,6 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 	o := new(PlanOptions)
 	if err := o.Read(c); err != nil {
 		return err
-	}
-	if o.grid != nil {
-		g, err := o.makeGrid()
-		if err != nil {
-			return cli.AsUsageError(err)
-		}
-		return c.Print(g, g.write)
 	}
 	p, err := o.Build()
 	if err != nil {
@@ -59,7 +48,7 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 // Read parses a command line. It reports flags that conflict and numbers that are out of range.
 func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	o.Options = setup.NewOptions(c)
-	o.Nodes, o.Graph, o.Several = 50, "er:0.3", &o.epsilons // the defaults of simulate
+	o.Nodes, o.Graph = 50, "er:0.3" // the defaults of simulate
 	c.IntVar(&o.Nodes, "nodes", o.Nodes, "number of clients")
 	o.RegisterRun(c)
 	o.RegisterModel(c)
@@ -67,11 +56,6 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	c.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	c.Int64Var(&o.Queries, "queries", 0, "queries that a client makes in all rounds (instead of -rounds)")
-	c.Func("grid", "forecast runs with these numbers of `members` (such as 4,10,31), both units and several epsilons "+
-		"(-epsilon, default 0.5,1,2,4,8), on the complete graph unless -graph is given", func(text string) (err error) {
-		o.grid, err = setup.Numbers(text)
-		return err
-	})
 	if err := o.ParseArgs(); err != nil {
 		return err
 	}
@@ -85,13 +69,6 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	t := float64(o.Asked.Method.Rounds) * float64(o.Asked.Method.Tau)
 	f.When(t > math.MaxInt32, "-rounds %d and -tau %d give %.3g local steps, want at most %d", o.Asked.Method.Rounds,
 		o.Asked.Method.Tau, t, math.MaxInt32)
-	f.When(o.grid == nil && len(o.epsilons) > 1, "-epsilon has %d values, want one; only -grid takes several", len(o.epsilons))
-	if o.grid != nil {
-		o.checkGrid(&f)
-		if !o.Given["graph"] {
-			o.Graph = "complete"
-		}
-	}
 	o.Conflicts(&f)
 	return f.Usage()
 }
@@ -181,82 +158,3 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	return r, nil
 }
-
-// Grid is the result of "plan -grid", printed as text or JSON: a forecast for each number of members, unit and epsilon.
-type Grid struct {
-	Dim      int        `json:"dim"`
-	Samples  int        `json:"samples"`
-	Graph    string     `json:"graph"`
-	Epsilons []float64  `json:"epsilons"`
-	Cells    []GridCell `json:"forecasts"`
-}
-
-// GridCell is the forecast of one run. Its gains are defined as in [plan.Outlook].
-type GridCell struct {
-	Nodes   int      `json:"nodes"`
-	Unit    sdk.Unit `json:"unit"`
-	Epsilon float64  `json:"epsilon"`
-	Gain    float64  `json:"gain"`
-	Low     float64  `json:"gain_low"`
-	High    float64  `json:"gain_high"`
-}
-
-// checkGrid reports flags that cannot be combined with -grid, because a grid itself varies or fixes their values.
-func (o *PlanOptions) checkGrid(f *cli.Faults) {
-	for _, name := range []string{"nodes", "unit", "sigma", "pair-sigma", "non-private", "steps", "queries", "clip"} {
-		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies the number of members, the unit and epsilon", name)
-	}
-	for _, n := range o.grid {
-		f.When(n < 2 || n > 1000, "-grid: the number of members is %d, want 2..1000", n)
-	}
-}
-
-// makeGrid makes all forecasts. It fails if the requested graph is impossible for one of the numbers of members.
-func (o *PlanOptions) makeGrid() (*Grid, error) {
-	g := &Grid{Dim: o.dim, Samples: o.samples, Graph: o.Graph, Epsilons: o.epsilons}
-	if len(g.Epsilons) == 0 {
-		g.Epsilons = []float64{0.5, 1, 2, 4, 8}
-	}
-	for _, unit := range []sdk.Unit{sdk.UnitClient, sdk.UnitRecord} {
-		for _, n := range o.grid {
-			for _, epsilon := range g.Epsilons {
-				one := *o
-				one.Nodes, one.Asked.Privacy.Unit, one.Asked.Privacy.EpsilonLimit = n, unit, epsilon
-				p, err := one.Build()
-				if err != nil {
-					return nil, fmt.Errorf("with %d members and epsilon %v %s: %w", n, epsilon, unit.Each(), err)
-				}
-				r, err := plan.Forecast(p.Fleet, o.samples)
-				if err != nil {
-					return nil, err
-				}
-				g.Cells = append(g.Cells, GridCell{n, unit, epsilon, r.Gain, r.Low, r.High})
-			}
-		}
-	}
-	return g, nil
-}
-
-func (g *Grid) write(t cli.Table) {
-	t.Wrap("gain", "%% of the way from the most frequent answer (0) to the same run without noise (100): half of such runs gain "+
-		"more, and nine of ten lie between the numbers in parentheses")
-	t.Row("model", "%d parameters, %d samples a member, graph %s", g.Dim, g.Samples, g.Graph)
-	for cells := range slices.Chunk(g.Cells, len(g.Cells)/2) { // of one unit
-		fmt.Fprintf(t, "\nepsilon %s:\n\n%7s", cells[0].Unit.Each(), "members")
-		for _, epsilon := range g.Epsilons {
-			fmt.Fprintf(t, " %15s", fmt.Sprint("epsilon ", epsilon))
-		}
-		fmt.Fprintln(t)
-		for row := range slices.Chunk(cells, len(g.Epsilons)) {
-			fmt.Fprintf(t, "%7d", row[0].Nodes)
-			for _, c := range row {
-				text := fmt.Sprintf("%.0f (%.0f..%.0f)", percent(c.Gain), percent(c.Low), percent(c.High))
-				fmt.Fprintf(t, " %15s", text)
-			}
-			fmt.Fprintln(t)
-		}
-	}
-}
-
-// percent converts a fraction to percent. For a negative fraction, it returns 0.
-func percent(share float64) float64 { return 100 * max(share, 0) }

@@ -114,10 +114,10 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 		return nil, nil, err
 	}
 	r := p.NewResult(true)
-	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim, len(p.Fleet.Members)) }
+	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim) }
 	// A simulation does not exchange completion messages. All of these messages have the same length, so it is enough
 	// to measure one here.
-	done, err := setup.Meter(p.Fleet.Dim, len(p.Fleet.Members))(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
+	done, err := setup.Meter(p.Fleet.Dim)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
 	}

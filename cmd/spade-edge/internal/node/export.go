@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -40,20 +38,13 @@ type Exported struct {
 	// Predicts reports whether the file is a model file that includes the preprocessing, which the predict and evaluate
 	// commands need.
 	Predicts bool `json:"predicts"`
-	// Compared has the scores of the shared, the local and the personal model on this site's samples. It is set only
-	// with -personal.
-	Compared *setup.Personal `json:"compared,omitempty"`
 }
 
 // Export is the command that writes a node's model to a file.
-func Export(ctx context.Context, c *cli.Cmdline) error {
+func Export(_ context.Context, c *cli.Cmdline) error {
 	to := c.String("out", "", "the `file` to write; its ending selects the format: .json or .npy")
 	ownFit := c.Bool("own-fit", false, "with .json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
 		"deviations, categories); the privacy guarantee does not cover it")
-	personal := c.Bool("personal", false, "with .json: the model fitted further on the node's own records, for this device alone, "+
-		"and which model is best here")
-	judges := c.String("data", "", "with -personal: a `source` of samples for a comparison of the models, none of "+
-		"which was trained on them (default those that the node holds back)")
 	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
 	force := c.Bool("force", false, "overwrite an existing file")
 	c.JSONFlag("")
@@ -62,7 +53,7 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 		return err
 	}
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(*to), "."))
-	if err := checkExport(*to, format, *ownFit, *personal, c.Given["data"]); err != nil {
+	if err := checkExport(*to, format, *ownFit); err != nil {
 		return err
 	}
 	node, file, err := readFiles(path)
@@ -99,15 +90,7 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
 		NonPrivate: f.Privacy.NonPrivate, Certificate: cert, Weights: model,
 	}
-	if b := builtin.Of(node); *personal && b != nil {
-		*ownFit = b.FitOwn
-	}
-	if err = recipeOf(whole, node, file, *ownFit); err == nil && *personal {
-		r.Compared, err = personalize(ctx, whole, node, file, *judges)
-		r.Certificate, cert, why = "", nil, "the guarantee does not cover a personal model"
-		r.Model = sdk.ModelHash(whole.Weights)
-	}
-	if err != nil {
+	if err := recipeOf(whole, node, file, *ownFit); err != nil {
 		return err
 	}
 	content := cli.AppendFloats(cli.NpyHeader(len(model)), model)
@@ -119,14 +102,14 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 	}
 	r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(content))
 	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
-	files := []cli.Written{{Path: *to, Content: content, Secret: *personal}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}
+	files := []cli.Written{{Path: *to, Content: content}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}
 	if err := cli.WriteAll(files, *force); err != nil {
 		return err
 	}
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
 }
 
-func checkExport(to, format string, ownFit, personal, judged bool) error {
+func checkExport(to, format string, ownFit bool) error {
 	switch {
 	case to == "":
 		return cli.Usage("-out is missing: give the file to write")
@@ -134,11 +117,6 @@ func checkExport(to, format string, ownFit, personal, judged bool) error {
 		return cli.Usage("-out is %q, want a name that ends in .json, or in .npy for the numbers alone", to)
 	case ownFit && format != "json":
 		return cli.Usage("-own-fit needs an -out file that ends in .json: a .npy file has only numbers")
-	case personal && format != "json":
-		return cli.Usage("-personal needs an -out file that ends in .json: only this format can record that the " +
-			"model must not leave this machine")
-	case judged && !personal:
-		return cli.Usage("-data needs -personal")
 	}
 	return nil
 }
@@ -165,9 +143,6 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 		t.Row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
 	}
 	t.Row("certificate", "%s", cmp.Or(r.Certificate, "none: "+why))
-	if r.Compared != nil {
-		writePersonal(t, r.Compared)
-	}
 }
 
 // recipeOf adds the preprocessing to a model file or, if that is impossible, the reason why the file has none.
@@ -211,69 +186,4 @@ func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte,
 		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends", path, c.Rounds)
 	}
 	return text, ""
-}
-
-// personalize fits the model m further to the node's own records, replaces m's weights with the result, and returns a
-// comparison of both models. judges is the file with the samples for the comparison. If judges is empty, personalize
-// uses the node's held-out samples.
-func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, judges string) (p *setup.Personal, err error) {
-	b := builtin.Of(node)
-	if b == nil {
-		return nil, cli.Usage("-personal needs a built-in model: this node's losses come from a program")
-	}
-	own, err := node.Oracle.Open(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, own.Close()) }()
-	test := &task.Data{}
-	if held, some := own.Test.(interface{ Data() *task.Data }); some {
-		test = held.Data()
-	}
-	if judges != "" {
-		set, err := m.Task.Apply(task.Spec{Source: judges, NA: b.Spec.NA, Whole: true, Seed: b.Spec.Seed})
-		if err != nil {
-			return nil, setup.WithFlags(err)
-		}
-		test = set.Train
-	} else if test.Len() == 0 {
-		return nil, cli.Usage("-personal: the node has no held-out samples on which to compare the models; give samples with -data")
-	}
-	all, read := own.Oracle.(*task.Model).Data(), []int{}
-	for i := range all.Len() {
-		if !slices.ContainsFunc(all.Row(i), func(x float32) bool { return x != x }) { // a row that could not be read has NaN
-			read = append(read, i)
-		}
-	}
-	start := file.Fleet.X0
-	if start == nil {
-		start = make([]float32, len(m.Weights))
-	}
-	lopsided := m.Task.PCA != nil || m.Task.Pixels > 0
-	if p, err = setup.Personalize(ctx, m.Task.Model, m.Weights, start, lopsided, all.Select(read), test); err != nil {
-		return nil, err
-	}
-	m.Weights, m.Personal, m.Certificate = p.Models[2].Model, true, nil
-	return p, nil
-}
-
-func writePersonal(t cli.Table, p *setup.Personal) {
-	t.Row("personal", "fitted further on %d own records, without noise: it may reveal them, and must stay on this device", p.Records)
-	for i, m := range p.Models {
-		what, worth, besides, more := "accuracy", "", "AUC", "none"
-		if r := m.Regression; r != nil {
-			what, worth, besides, more = "RMSE", number(&r.RMSE), "MAE", number(&r.MAE)
-		} else if worth = percent(&m.Classification.Accuracy); m.Classification.Binary != nil {
-			more = number(m.Classification.Binary.AUC)
-		}
-		if i == 0 {
-			fmt.Fprintf(t, "\n%-10s %6s %8s  %-24s %s\n", "model", "rounds", "loss", what, besides)
-		}
-		fmt.Fprintf(t, "%-10s %6d %8.4f  %-24s %s\n", m.Name, m.Rounds, m.Loss, worth, more)
-	}
-	sure := "but the others are about as good"
-	if len(p.Beats) > 0 {
-		sure = "significantly better than " + strings.Join(p.Beats, " and ")
-	}
-	fmt.Fprintf(t, "\nbest here, on samples that were not used to train or choose a model: %s, %s\n", p.Best, sure)
 }

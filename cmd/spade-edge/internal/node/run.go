@@ -183,7 +183,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if e := r.LocalErrors; e != nil {
 		t.Row("errors", "MAE %.4g of %d test samples (always saying their mean: %.4g)", e.MAE, e.Samples, e.MeanMAE)
 	}
-	trendRows(t, r.Trend, r.NonPrivate)
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
 		t.Row("", "spade-edge privacy -verify %s checks the certificate", r.Certificate)

@@ -78,7 +78,6 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	if s.Local != nil {
 		ownRows(b, s.Local, s.NonPrivate)
 	}
-	trendRows(b, s.Trend, s.NonPrivate)
 }
 
 // privacyRows prints the privacy cost of this run, and of all runs together.
@@ -132,29 +131,6 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 		b.Row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
 	default:
 		b.Row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
-	}
-}
-
-// trendRows prints whether the node's local loss is still decreasing, and the privacy cost of more rounds.
-func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
-	if t == nil {
-		return
-	}
-	said := "no: the mean loss of this node's queries went"
-	if t.Falling {
-		said = "yes: the mean loss of this node's queries fell"
-	}
-	b.Row("still falling", "%s from %.4g to %.4g between the last two eighths of %d rounds, and rounds differ by %.2g", said, t.Before, t.Last,
-		t.Rounds, t.Spread)
-	switch {
-	case t.Falling && nonPrivate:
-		b.Row("", "spade-edge fleet next prepares another run from this model")
-	case t.Falling:
-		b.Row("", "%d more rounds at this noise would raise epsilon from %s to %s; spade-edge fleet next prepares another run, with noise "+
-			"for a budget of its own", t.More, cli.EpsilonText(float64(t.Planned)), cli.EpsilonText(float64(t.Longer)))
-	}
-	if !nonPrivate {
-		b.Row("", "for this device only: the privacy guarantee covers neither this line nor a decision made after reading it")
 	}
 }
 

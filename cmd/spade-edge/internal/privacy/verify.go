@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	_ "embed"
-	"errors"
 	"fmt"
 	"html"
 	"math"
@@ -34,9 +33,6 @@ type Verification struct {
 func (o *privacyOptions) verifyCertificate() error {
 	text, cert, err := CertificateIn(o.verify)
 	if err != nil {
-		if j, other := state.ParseJournal(text); other == nil && len(j.Evidence)+len(j.Quarantine) > 0 {
-			return o.verifyEvidence(j)
-		}
 		return err
 	}
 	v := Verification{
@@ -65,7 +61,7 @@ func (o *privacyOptions) verifyCertificate() error {
 	})
 }
 
-// CertificateIn reads a certificate without verifying it. It returns the text of the file even if parsing fails.
+// CertificateIn reads a certificate without verifying it, and also returns the text of the file.
 func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	text, err := fleetfile.ReadFile(path, MaxForeign, "a certificate")
 	if err != nil {
@@ -73,7 +69,7 @@ func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	}
 	c, err := dpmech.ParseCertificate(text)
 	if err != nil {
-		return text, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return text, c, nil
 }
@@ -139,66 +135,6 @@ func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
 
 func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
-}
-
-// Evidence is the result of verifying the evidence in a journal, printed as text or, with -json, as JSON.
-type Evidence struct {
-	Evidence []Double `json:"evidence"`
-}
-
-// Double is one piece of evidence: equivocation (two releases in the same round), or a release that no honest member
-// can make.
-type Double struct {
-	Member   string `json:"member"`
-	Round    int    `json:"round"`
-	Meaning  string `json:"meaning"`
-	Verified bool   `json:"verified"`        // the member's keys in the fleet file made the signatures, which prove it
-	Fault    string `json:"fault,omitempty"` // why the evidence does not count
-}
-
-// verifyEvidence checks the evidence in a journal with the keys in the fleet file, so it need not trust the journal's
-// author. For equivocation, it checks the signatures of both releases; for an impossible release, it checks the release
-// against the fleet's public parameters.
-func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
-	if o.fleet == "" {
-		return cli.Usage("-fleet is missing: %s contains evidence, which is checked with the keys in the fleet file", o.verify)
-	}
-	file, err := fleetfile.Read(o.fleet)
-	if err != nil {
-		return cli.AsUsageError(err)
-	}
-	var v Evidence
-	var faults []error
-	add := func(one Double, err error) {
-		if one.Verified = err == nil; err != nil {
-			one.Fault = err.Error()
-			faults = append(faults, fmt.Errorf("evidence against %q: %w", one.Member, err))
-		}
-		v.Evidence = append(v.Evidence, one)
-	}
-	for _, e := range j.Evidence {
-		add(Double{Member: e.Member, Round: e.Round, Meaning: e.String()},
-			e.Verify(file.Fleet.Run, file.Fleet.Hash(), file.SigningKeys(e.Member)))
-	}
-	for _, q := range j.Quarantine {
-		if len(q.Frames) == 1 && !q.Told { // two frames are equivocation, which is in j.Evidence
-			add(Double{Member: q.Neighbor, Round: q.Release - 1, Meaning: q.Why},
-				file.Fleet.Proves(q.Neighbor, q.Frames[0].Start, file.SigningKeys(q.Neighbor)))
-		}
-	}
-	err = o.Print(v, func(t cli.Table) {
-		for _, one := range v.Evidence {
-			judged := "the signatures are good"
-			if !one.Verified {
-				judged = "it does not count: " + one.Fault
-			}
-			t.Row("evidence", "%s; %s", one.Meaning, judged)
-		}
-	})
-	if err == nil && faults != nil {
-		return cli.AsExit(errors.Join(faults...), cli.ExitFailed)
-	}
-	return err
 }
 
 // reportPage is the HTML template of a report. Names in braces are placeholders.

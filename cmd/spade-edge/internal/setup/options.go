@@ -344,18 +344,6 @@ func List(s string) []string {
 	return strings.Split(s, ",")
 }
 
-// Numbers parses whole numbers of at least 1, separated by commas.
-func Numbers(text string) (all []int, err error) {
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("found %q, want whole numbers of at least 1, separated by commas", part)
-		}
-		all = append(all, n)
-	}
-	return all, nil
-}
-
 // Preparation lists the flags that cannot be combined with -task, because the task file already sets their values.
 var Preparation = []string{
 	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",

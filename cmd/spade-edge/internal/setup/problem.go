@@ -213,35 +213,30 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 
 // Alone trains one client without neighbors and without noise, with the fleet's method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
-	_, uneven := p.features()
-	known := plan.Known{Hidden: p.Opt.HiddenLayer(), Uneven: uneven, Method: p.Fleet.Method}
-	known.Method.Cooldown, known.Method.Eta = 0, nil
-	var model []float32
-	err := p.learn(ctx, known, oracle, func(_ int, x []float32) { model = x })
-	return model, err
-}
-
-// learn trains one client without neighbors and without noise, by the method that [plan.Suggest] derives from known.
-// After each round, it calls each(round, x) with the client's model x.
-func (p *Problem) learn(ctx context.Context, known plan.Known, oracle *task.Model, each func(round int, x []float32)) (err error) {
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
-	known.Dim, known.Samples, known.Privacy = single.Dim, []int{oracle.Len()}, sdk.Privacy{NonPrivate: true}
+	_, uneven := p.features()
+	known := plan.Known{
+		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Uneven: uneven,
+		Method: single.Method, Privacy: sdk.Privacy{NonPrivate: true},
+	}
+	known.Method.Cooldown, known.Method.Eta = 0, nil
+	var err error
 	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
-		return err
+		return nil, err
 	}
 	cfgs, err := single.Machines(known.Samples, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	network, err := p.Network(cfgs, oracle)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return network.Run(ctx, func(round int) error {
-		each(round, network.Models()[0])
-		return nil
-	})
+	if err := network.Run(ctx, nil); err != nil {
+		return nil, err
+	}
+	return network.Models()[0], nil
 }
 
 // Mean returns the mean of the models. It adds them in the given order, in float64.

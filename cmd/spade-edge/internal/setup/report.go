@@ -15,7 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -212,20 +211,12 @@ type frames struct {
 // sampled is the number of coordinates that are encoded to extrapolate the size of a frame with more coordinates.
 const sampled = 100_000
 
-var blank [signed.MaxDigests]byte
-
-// digestsSize returns the length, in bytes, of the digests of other members' releases in a message.
-func digestsSize(kind admm.Kind, members int) int {
-	if kind != admm.Release {
-		return 0
-	}
-	return int(math.Ceil(trust.Digests(members))) * trust.DigestSize
-}
+var blank [signed.Size]byte
 
 // Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. It fills the
-// signed fields with placeholders of the same length as in a fleet that has the given number of members and uses keys.
-// The function is not safe for concurrent use.
-func Meter(dim, members int) func(*admm.Message) (int, error) {
+// signed fields with placeholders of the same length as in a fleet with keys. The function is not safe for concurrent
+// use.
+func Meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
 	return func(msg *admm.Message) (int, error) {
@@ -234,9 +225,9 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 		}
 		sent := *msg
 		if msg.Kind == admm.Done {
-			sent.Signed.Proof, sent.Signed.Countersign = blank[:signed.Size], blank[:ed25519.SignatureSize]
+			sent.Signed.Proof, sent.Signed.Countersign = blank[:], blank[:ed25519.SignatureSize]
 		} else {
-			sent.Signed.Own, sent.Signed.Digests = blank[:signed.Size], blank[:digestsSize(msg.Kind, members)]
+			sent.Signed.Own = blank[:]
 		}
 		frame, err = codec.Append(frame[:0], &sent)
 		return len(frame), err
@@ -248,15 +239,14 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 // noise's standard deviation.
 func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)
-	meter := Meter(d, len(f.Members))
+	meter := Meter(d)
 	length := func(msg admm.Message) int64 {
 		msg.Round = f.Method.Rounds
 		encoded, e := meter(&msg)
 		err = cmp.Or(err, e)
 		n := float64(encoded)
 		if msg.Kind != admm.Done {
-			fixed := float64(signed.Size + digestsSize(msg.Kind, len(f.Members)))
-			n = fixed + (n-fixed)*float64(f.Dim)/float64(d)
+			n = signed.Size + (n-signed.Size)*float64(f.Dim)/float64(d)
 		}
 		return int64(math.Ceil(n))
 	}

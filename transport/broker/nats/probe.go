@@ -1,0 +1,122 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spade-dfl/spade-edge/transport/broker/internal/sealed"
+)
+
+// Answer is the result of [Probe].
+type Answer struct {
+	Where  string // the server that answered
+	Proxy  string // the proxy that was used, without credentials; empty if none
+	Took   time.Duration
+	Stream bool // the run has a stream, so a member has connected before
+	Peers  []PeerAnswer
+
+	// Err is the reason why the node could not use the broker, or nil if it could. Refused is true if waiting cannot
+	// help: the broker does not admit this node, or the server at the URL is not the expected broker.
+	Err     error
+	Refused bool
+}
+
+// PeerAnswer describes what [Probe] learned about a peer from the messages that the broker stores.
+type PeerAnswer struct {
+	Name    string
+	Here    time.Time // when the last process of the peer started; zero if none did
+	Refused error     // why the peer's hello is refused; nil if it is accepted
+}
+
+// Probe connects once to the broker and reports what it finds. It does not disturb a running node: it uses its own
+// connection and changes nothing at the broker. Probe returns an error only if cfg is invalid. If the broker does not
+// answer within 15 s, or before ctx ends, Answer.Err is not nil.
+func Probe(ctx context.Context, cfg Config) (*Answer, error) {
+	cfg.Hello = nil
+	t, err := build(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	defer context.AfterFunc(ctx, func() { _ = t.Close() })()
+	began, a := time.Now(), &Answer{}
+	err = t.ask(ctx, a)
+	if a.Took = time.Since(began); err != nil {
+		a.Err = t.link.dialer.explain(err)
+		var told *net.OpError // such as the alert of a server that requires a certificate
+		a.Refused = errors.Is(err, client.ErrAuthorization) || errors.Is(err, client.ErrTLS) ||
+			errors.As(err, &told) && told.Op == "remote error" ||
+			errors.Is(err, client.ErrSecureConnWanted) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
+			errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+	}
+	a.Proxy = t.link.dialer.proxyName()
+	return a, nil
+}
+
+func (t *Transport) ask(ctx context.Context, a *Answer) error {
+	l := &t.link
+	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options("check"), client.NoReconnect())...)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	a.Where = sealed.Redacted(conn.ConnectedUrl())
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.answer)
+	defer cancel()
+	stream, err := js.Stream(ctx, l.want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = nil, nil
+	}
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", l.want.Name, err)
+	}
+	a.Stream = stream != nil
+	for i, p := range t.Peers() {
+		answer := PeerAnswer{Name: p.Name}
+		if stream != nil {
+			if answer.Here, err = t.readHello(ctx, stream, i, p.Name); err != nil {
+				return fmt.Errorf("hello from %q: %w", p.Name, err)
+			}
+			answer.Refused = t.Peers()[i].Refused
+		}
+		a.Peers = append(a.Peers, answer)
+	}
+	return nil
+}
+
+// readHello checks the latest hello of a peer and returns the time when the broker stored it. i is the peer's index in
+// Peers.
+func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, i int, peer string) (at time.Time, err error) {
+	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1,
+		InactiveThreshold: time.Minute, FilterSubjects: []string{t.link.from(peer, "hello")},
+	})
+	if err != nil {
+		return at, err
+	}
+	for range consumer.CachedInfo().NumPending {
+		m, err := consumer.Next(jetstream.FetchContext(ctx))
+		if err != nil {
+			return at, err
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return at, err
+		}
+		if t.take(m, true); !t.Peers()[i].Heard.IsZero() { // Heard is set only for an authentic message
+			at = meta.Timestamp
+		}
+	}
+	return at, nil
+}
