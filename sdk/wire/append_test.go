@@ -33,6 +33,10 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		held, incarnation, kind, resent = &f.Held, &f.Incarnation, admm.Probe, true
 	case admm.Probe:
 		held, incarnation = &f.Held, &f.Incarnation
+	case admm.Conflict:
+		if f.Held > 0 {
+			held = &f.Held
+		}
 	}
 	b, err := mode.Marshal(struct {
 		Version     int     `cbor:"1,keyasint"`
