@@ -25,7 +25,7 @@ func certified(t *testing.T, l *Ledger, change func(life *dpmech.Lifetime)) (*dp
 	}
 	life := l.Lifetime(1e-5)
 	change(life)
-	return dpmech.NewCertificate(dpmech.About{RunID: life.Runs[0].RunID, Sampler: "x"}, 1e-5, f, life)
+	return dpmech.NewCertificate(dpmech.About{RunID: life.Runs[0].RunID}, 1e-5, f, life)
 }
 
 // TestInheritedIsComparedWithTheLedger checks that a certificate that understates the inherited cost is self-consistent

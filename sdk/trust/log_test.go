@@ -187,3 +187,18 @@ func TestNumbersOfLedgersAreApart(t *testing.T) {
 		t.Error("ledger 2 was set back from 50 to 10, and is not shown that")
 	}
 }
+
+// TestClaimsToHaveMade checks that a probe proves the release that the sender claims to have made last.
+func TestClaimsToHaveMade(t *testing.T) {
+	a, b := members()
+	own := released(a, 1, 3, 1).Signed.Own
+	for round, want := range map[int]string{2: "but has signed release 3", 3: "", 4: "but has signed release 3"} {
+		err := b.Made(b.Peers[0], &admm.Message{Kind: admm.Probe, Round: round, Signed: admm.Signed{Own: own}})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("release %d: %v, want %q", round, err, want)
+		}
+	}
+	if err := b.Made(b.Peers[0], &admm.Message{Kind: admm.Probe, Round: 3}); err == nil {
+		t.Error("a claim without a signature")
+	}
+}
