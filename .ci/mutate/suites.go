@@ -49,8 +49,7 @@ var (
 	waits    = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places   = suite{"./transport", "ParseAddress"}
 	members  = suite{"./transport/ws", "ConfigOf|NoAddress"}
-	adapters = suite{"./sdk/adapter", "Expand|Open|Validate|Parse|Oracle"}
-	adapted  = suite{"./sdk/fleetfile", "ProgramMustFit|AdaptedSource"}
-	hellos   = suite{"./sdk", "HelloNamesTheAdapter"}
+	adapters = suite{"./examples/adapter", "Expand|Open|Validate|Parse|Oracle|Task"}
+	programs = suite{"./sdk/fleetfile", "ProgramTask"}
 	scenes   = suite{"./sdk/admm", "Scenes"}
 )
