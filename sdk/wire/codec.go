@@ -240,8 +240,6 @@ func (c *Codec) fill(f *frame, m *admm.Message) error {
 		f.Device = new(uint64)
 		*f.Device = device
 	}
-	f.Held = number(uint64(m.Held), hasHeld)
-	f.Device = number(m.Incarnation, hasDevice)
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
 	return nil
 }

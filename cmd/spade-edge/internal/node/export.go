@@ -92,7 +92,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	last := cmp.Or(kept.Early, f.Method.EndedAt(kept.End).Last())
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
-		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(released), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 		Alone: alone, Verdict: v,
 	}
 	warn(c.Log, v, r.Model, path)
