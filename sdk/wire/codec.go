@@ -236,12 +236,10 @@ func (c *Codec) fill(f *frame, m *admm.Message) error {
 		f.Held = new(uint64)
 		*f.Held = uint64(m.Held)
 	}
-	if device := m.Incarnation; device != 0 || must&hasDevice != 0 {
+	if m.Incarnation != 0 || must&hasDevice != 0 {
 		f.Device = new(uint64)
-		*f.Device = device
+		*f.Device = m.Incarnation
 	}
-	f.Held = number(uint64(m.Held), hasHeld)
-	f.Device = number(m.Incarnation, hasDevice)
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
 	return nil
 }
