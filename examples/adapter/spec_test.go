@@ -26,14 +26,14 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                 "want random:DIM:SEED or lora",
-		"random":                           "want random:DIM:SEED or lora",
-		"random:256":                       "want random:DIM:SEED or lora",
-		"random:256:7:8":                   "want random:DIM:SEED or lora",
-		"random: 256:7":                    "want random:DIM:SEED or lora",
+		"":                                 "want random:DIM:SEED, coords:RANGES or lora",
+		"random":                           "want random:DIM:SEED, coords:RANGES or lora",
+		"random:256":                       "want random:DIM:SEED, coords:RANGES or lora",
+		"random:256:7:8":                   "want random:DIM:SEED, coords:RANGES or lora",
+		"random: 256:7":                    "want random:DIM:SEED, coords:RANGES or lora",
 		"random:0:7":                       "dim is 0, want 1..1000",
 		"random:1001:7":                    "dim is 1001, want 1..1000",
-		"random:9:-7":                      "want random:DIM:SEED or lora",
+		"random:9:-7":                      "want random:DIM:SEED, coords:RANGES or lora",
 		"lora:2:9:fc=0:10":                 "matrix \"fc=0:10\", want NAME",
 		"lora:2:9:":                        "matrix \"\", want NAME",
 		"lora:0:9:fc=0:10x64":              "rank is 0",
@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 		"lora:2:9:=0:10x10":                "name",
 		"lora:64:9:fc=0:10x64,b=640:9x9":   "dim is 1216, want 1..1000",
 		"lora:1024:9:fc=0:4194304x4194304": "within coordinates",
-		"bias:3":                           "want random:DIM:SEED or lora",
+		"bias:3":                           "want random:DIM:SEED, coords:RANGES or lora",
 	} {
 		if _, err := Parse(text, 1000); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

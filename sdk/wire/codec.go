@@ -236,9 +236,9 @@ func (c *Codec) fill(f *frame, m *admm.Message) error {
 		f.Held = new(uint64)
 		*f.Held = uint64(m.Held)
 	}
-	if device := m.Incarnation; device != 0 || must&hasDevice != 0 {
+	if m.Incarnation != 0 || must&hasDevice != 0 {
 		f.Device = new(uint64)
-		*f.Device = device
+		*f.Device = m.Incarnation
 	}
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
 	return nil

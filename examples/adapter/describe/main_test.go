@@ -44,12 +44,12 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"want one form":          {"-of", "10"},
-		"found \"random:x\"":     {"-of", "10", "random:x"},
-		"dim is 11, want 1..10":  {"-of", "10", "random:11:1"},
-		"base.bin has 40 bytes":  {"-of", "11", "-base", base, "random:3:7"},
-		"basis.bin has 80 bytes": {"-of", "9", "-basis", basis},
-		"no such file":           {"-of", "10", "-base", base + "x", "random:3:7"},
+		"want one form":         {"-of", "10"},
+		"found \"random:x\"":    {"-of", "10", "random:x"},
+		"dim is 11, want 1..10": {"-of", "10", "random:11:1"},
+		"base.bin has 40 bytes": {"-of", "11", "-base", base, "random:3:7"},
+		"is a file of 80 bytes": {"-of", "9", "-basis", basis},
+		"no such file":          {"-of", "10", "-base", base + "x", "random:3:7"},
 	} {
 		if err := describe(args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)
