@@ -8,6 +8,3 @@ func OnKey(f func(member, neighbor string, incarnation uint64, release int, key 
 		}
 	}
 }
-
-// LevelsOf computes [Fleet.Levels] from privacy settings and a graph of pairwise noise.
-var LevelsOf = Privacy.levels

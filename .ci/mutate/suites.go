@@ -38,9 +38,9 @@ var (
 	late      = suite{"./sdk", "LateStopSurvives"}
 	worlds    = suite{"./sdk/admm", "WorldsOfOneMember"}
 	saddles   = suite{"./sdk/plan", "Saddle"}
-	looks     = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	ofVerdict = suite{"./cmd/spade-edge/internal/verdict", "Decide|Site"}
 	verdicts  = suite{transcripts, "Transcripts/^verdict$"}
+	looks     = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	stops     = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay   = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners  = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
@@ -49,8 +49,7 @@ var (
 	waits     = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places    = suite{"./transport", "ParseAddress"}
 	members   = suite{"./transport/ws", "ConfigOf|NoAddress"}
-	adapters  = suite{"./sdk/adapter", "Expand|Open|Validate|Parse|Oracle"}
-	adapted   = suite{"./sdk/fleetfile", "ProgramMustFit|AdaptedSource"}
-	hellos    = suite{"./sdk", "HelloNamesTheAdapter"}
+	adapters  = suite{"./examples/adapter", "Expand|Open|Validate|Parse|Oracle|Task"}
+	programs  = suite{"./sdk/fleetfile", "ProgramTask"}
 	scenes    = suite{"./sdk/admm", "Scenes"}
 )

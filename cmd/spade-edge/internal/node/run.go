@@ -71,7 +71,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
 	report := func(o *device.Outcome) error {
 		if r.Outcome = *o; !r.NonPrivate {
-			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
+			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 		}
 		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter), *verbose) })
 	}
@@ -150,7 +150,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	bar, with := dpmech.CurveOf(spent, p.Gaussian().Shared, nil, p.Delta, p.Accounting).Bars()[0], ""
+	bar, with := spent.Bars(p.Delta, p.Accounting)[0], ""
 	if p.PairSigma > 0 {
 		with = " against " + bar.Who
 	}
