@@ -113,7 +113,7 @@ var onNode = []mutation{
 		"if v == nil || !v.Other(hash) {", "if true {", verdicts},
 	{"verdict: a tie goes to the shared model", "cmd/spade-edge/internal/verdict/judge.go", "!j.numeric && a > b", "!j.numeric && a >= b", ofVerdict},
 	{"verdict: an earlier model without a doubt", "cmd/spade-edge/internal/verdict/verdict.go",
-		"doubt := v.AsOf > 0 && a.Gain.Value <= a.Gain.deviation", "doubt := false", ofVerdict},
+		"doubt := v.AsOf > 0 && a.Gain.Value <= a.clearly()*a.Gain.deviation", "doubt := false", ofVerdict},
 	{"verdict: no look back", "cmd/spade-edge/internal/verdict/verdict.go", "g.Value > g.deviation", "g.Value > 1e9*g.deviation", ofVerdict},
 	{"verdict: a release that was not kept is missing", "cmd/spade-edge/internal/verdict/site.go", "release >= at && release < last", "release == at",
 		ofVerdict},
