@@ -15,8 +15,8 @@ import (
 )
 
 // sections lists the keys of the canonical form. A hello uses them to show where two fleets differ. The order of the
-// list must never change. The last five keys are optional.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter", "pair_keys"}
+// list must never change. The last four keys are optional.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "pair_keys"}
 
 // Hash returns the SHA-256 hash of the canonical form, JSON with sorted keys.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
@@ -36,12 +36,8 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	if slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
 		start = ModelHash(f.X0)
 	}
-	form, privacy, wire := sorted(c), sorted(f.Privacy), sorted(f.wire())
-	if f.Privacy.NonPrivate {
-		privacy["accounting"] = json.RawMessage(`""`) // a fixed value, so that hashes do not change
-	}
-	wire["lossy"] = json.RawMessage("0") // a former setting, kept so that hashes do not change
-	for key, value := range map[string]any{"x0": start, "method": sorted(f.Method), "privacy": privacy, "wire": wire} {
+	form := sorted(c)
+	for key, value := range map[string]any{"x0": start, "method": sorted(f.Method), "privacy": sorted(f.Privacy), "wire": sorted(f.wire())} {
 		form[key], _ = json.Marshal(value)
 	}
 	if f.Task != nil {
@@ -123,9 +119,6 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}
-	if a := f.Adapter; a != nil {
-		h.Adapter = fmt.Sprintf("%s:%d:%d of %d", a.Form, a.Dim, a.Seed, a.Of)
-	}
 	last := 0
 	for i, name := range sections {
 		s := wire.Section{Name: name}

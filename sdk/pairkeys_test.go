@@ -167,8 +167,8 @@ func survivesRestarts(t *testing.T, f *sdk.Fleet) {
 	dir, trs := newLedgers(t, f), inMemory(t, f)
 	var mu sync.Mutex
 	used := map[[32]byte]map[string]int{} // by key and member: the release
-	sdk.OnKey(func(member, neighbor string, epoch uint16, process uint64, release int, key [32]byte) {
-		book.note(member, neighbor, epoch, process, release, key)
+	sdk.OnKey(func(member, neighbor string, process uint64, release int, key [32]byte) {
+		book.note(member, neighbor, process, release, key)
 		mu.Lock()
 		defer mu.Unlock()
 		if used[key] == nil {

@@ -10,19 +10,18 @@ var (
 	method = suite{"./sdk/admm",
 		"Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps|" +
 			"Momentum"}
-	crashes = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
-	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Tracking|Walsh|Seeded|StagesAskOnce"}
-	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
-	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
-	layman  = suite{"./dpmech", "Guess|Bars"}
-	reports = suite{transcripts, "Transcripts/^privacy$"}
-	audits  = suite{"./sdk/audit", "."}
-	edge    = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
-	ledger  = suite{"./sdk/state", "Ledger"}
-	resume  = suite{"./dpmech", "CheckResume"}
-	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
-	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
-		"ChargesFirst"}
+	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
+	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Tracking|Walsh|Seeded|StagesAskOnce"}
+	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
+	proofs    = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
+	layman    = suite{"./dpmech", "Guess|Bars"}
+	reports   = suite{transcripts, "Transcripts/^privacy$"}
+	audits    = suite{"./sdk/audit", "."}
+	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
+	ledger    = suite{"./sdk/state", "Ledger"}
+	resume    = suite{"./dpmech", "CheckResume"}
+	claims    = suite{"./sdk", "LiesCostNothing|DoubleLeaves|WithoutStateEnds|NoticeShows"}
+	order     = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}
 	agree     = suite{"./sdk/pair", "BothEnds|LowOrder|OneText|Public"}
 	sharing   = suite{"./sdk", "WithoutAWord|SharedNoise"}
 	oneTime   = suite{"./sdk", "PairKeys|WithoutAWord"}
@@ -36,13 +35,12 @@ var (
 	dropped   = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods    = suite{"./transport/ws", "Useless"}
 	words     = suite{"./sdk", "Outbox|LastWord"}
-	replace   = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late      = suite{"./sdk", "LateStopSurvives"}
 	worlds    = suite{"./sdk/admm", "WorldsOfOneMember"}
 	saddles   = suite{"./sdk/plan", "Saddle"}
-	looks     = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	ofVerdict = suite{"./cmd/spade-edge/internal/verdict", "Decide|Site"}
 	verdicts  = suite{transcripts, "Transcripts/^verdict$"}
+	looks     = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	stops     = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay   = suite{"./sdk/admm", "Partners|WithoutTheAbsent"}
 	partners  = suite{"./sdk", "PartnersOnARing"}
@@ -51,8 +49,7 @@ var (
 	waits     = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places    = suite{"./transport", "ParseAddress"}
 	members   = suite{"./transport/ws", "ConfigOf|NoAddress"}
-	adapters  = suite{"./sdk/adapter", "Expand|Open|Validate|Parse|Oracle"}
-	adapted   = suite{"./sdk/fleetfile", "ProgramMustFit|AdaptedSource"}
-	hellos    = suite{"./sdk", "HelloNamesTheAdapter"}
+	adapters  = suite{"./examples/adapter", "Expand|Open|Validate|Parse|Oracle|Task"}
+	programs  = suite{"./sdk/fleetfile", "ProgramTask"}
 	scenes    = suite{"./sdk/admm", "Scenes"}
 )

@@ -21,7 +21,7 @@ func overlay(t *testing.T, n, k int) *network {
 		t.Fatal(err)
 	}
 	return newNetwork(t, configs(n, pathOf(n), func(i int, c *Config) {
-		asked{}.sharing(replaceable)(i, c)
+		asked{}.sharing(gridded)(i, c)
 		c.Probe, c.Partners = false, g.Neighbors(i)
 	}))
 }

@@ -135,7 +135,7 @@ func TestGoldenFleet(t *testing.T) {
 	if !reflect.DeepEqual(f, sample()) {
 		t.Errorf("read %+v, want %+v", f, sample())
 	}
-	const hash = "b62e6818950d5e79ab2a5e96c307b33923f197e12327be61773d967e9ab923cd"
+	const hash = "eb8fa5b15230611fe91a4d2d6fbaa7154d9fe86a7e435e077049caae77b40c99"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -161,7 +161,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "74d79437e8cfb504b36e9ad95934ffd82d521fd6bc5edd84866fe3310bf718da"
+	const hash = "cd3139107f0d5d45c42e73dc7d96291d01bfd1f97ac097b26706ba96725a01d8"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 func checkError(t *testing.T, name string, err error, want string) {
@@ -103,10 +104,8 @@ var malformedFrames = []struct {
 	{"stops a number", pairs(1, 1, 2, 2, 3, 0, 18, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.18 of type []uint8"},
 	{"key 11", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 0), "cbor: found unknown field at map element index 4"},
 	{"stops empty", pairs(1, 1, 2, 2, 3, 0, 18, []byte{}), "wanted deterministic CBOR"},
-	{"stops too long", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 9*195)), "stops: found 1755 bytes, wanted at most 1560 in parts of 195"},
-	{"stops in part", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 196)), "stops: found 196 bytes, wanted at most 1560 in parts of 195"},
-	{"stops of a join", pairs(1, 1, 2, 5, 3, 0, 10, 1, 18, make([]byte, 195)),
-		"stops: found in a frame of kind join, wanted the field absent"},
+	{"stops too long", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 9*signed.RelayedSize)), "stops: found 1737 bytes, wanted at most 1544 in parts of 193"},
+	{"stops in part", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 196)), "stops: found 196 bytes, wanted at most 1544 in parts of 193"},
 	{"own a number", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.12 of type []uint8"},
 	{"own empty", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, []byte{}), "wanted deterministic CBOR"},
 	{"own of a done", pairs(1, 1, 2, 2, 3, 0, 12, []byte{1}),
@@ -140,67 +139,18 @@ var malformedFrames = []struct {
 	{"version in a tag", pairs(1, raw{0xd8, 85, 1}, 2, 2, 3, 0), "cbor: CBOR tag isn't allowed"},
 	{"version overlong", pairs(1, raw{0x18, 1}, 2, 2, 3, 0),
 		"wanted deterministic CBOR"},
-	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted 1..7 or 9"},
-	{"kind 8", pairs(1, 1, 2, 8, 3, 0, 9, 0, 10, 0), "kind: found 8, wanted 1..7 or 9"},
-	{"kind 10", pairs(1, 1, 2, 10, 3, 0), "kind: found 10, wanted 1..7 or 9"},
-	{"kind 261", pairs(1, 1, 2, 261, 3, 0, 10, 0), "kind: found 261, wanted 1..7 or 9"}, // 5 in the lowest byte
-	{"join without incarnation", pairs(1, 1, 2, 5, 3, 0), "incarnation: not found, wanted in every frame of kind join"},
-	{"join with a negative incarnation", pairs(1, 1, 2, 5, 3, 0, 10, -1),
+	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted a known kind"},
+	{"kind 8", pairs(1, 1, 2, 8, 3, 0, 9, 0, 10, 0), "kind: found 8, wanted a known kind"},
+	{"kind 12", pairs(1, 1, 2, 12, 3, 0), "kind: found 12, wanted a known kind"},
+	{"kind 261", pairs(1, 1, 2, 261, 3, 0, 10, 0), "kind: found 261, wanted a known kind"}, // 5 in the lowest byte
+	{"kind 5", pairs(1, 1, 2, 5, 3, 0, 10, 0), "kind: found 5, wanted a known kind"},
+	{"probe without incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0), "incarnation: not found, wanted in every frame of kind probe"},
+	{"probe with a negative incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, -1),
 		"cbor: cannot unmarshal negative integer into Go struct field wire.frame.10 of type uint64"},
-	{"join with an overlong incarnation", pairs(1, 1, 2, 5, 3, 0, 10, raw{0x18, 1}), "wanted deterministic CBOR"},
-	{"join in another order", pairs(1, 1, 2, 5, 10, 0, 3, 0), "wanted deterministic CBOR"},
-	{"join of a round too high", pairs(1, 1, 2, 5, 3, uint32(1<<31), 10, 0), "round: found 2147483648, wanted 0..2147483647"},
-	{"resent join", pairs(1, 1, 2, 5, 3, 0, 4, true, 10, 0), "resent: found in a frame of kind join, wanted the field absent"},
-	{"vector with join", pairs(1, 1, 2, 5, 3, 0, 5, vector(1, 2), 10, 0), "vector: found in a frame of kind join, wanted the field absent"},
-	{"grid with join", pairs(1, 1, 2, 5, 3, 0, 7, grid(1, 2), 10, 0), "grid: found in a frame of kind join, wanted the field absent"},
-	{"held with join", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0), "held: found in a frame of kind join, wanted the field absent"},
-	{"own of a join", pairs(1, 1, 2, 5, 3, 0, 10, 0, 12, []byte{1}), "own: found in a frame of kind join, wanted the field absent"},
-	{"standing without held", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 10, 0),
-		"held: not found, wanted in every frame of kind standing"},
-	{"standing without incarnation", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0),
-		"incarnation: not found, wanted in every frame of kind standing"},
-	{"standing nowhere", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0),
-		"vector: found neither vector nor grid, wanted one of them in a frame of kind standing"},
-	{"standing at two places", pairs(1, 1, 2, 6, 3, 0, 5, vector(1, 2), 7, grid(1, 2), 9, 0, 10, 0),
-		"vector: found both vector and grid, wanted only one of them"},
-	{"standing at an empty vector", pairs(1, 1, 2, 6, 3, 0, 5, []byte{}, 7, grid(1, 2), 9, 0, 10, 0),
-		"wanted deterministic CBOR"},
-	{"standing at a NaN", pairs(1, 1, 2, 6, 3, 0, 5, vector(1, nan), 9, 0, 10, 0),
-		"vector: found NaN at coordinate 1, wanted a finite number"},
-	{"standing at a short vector", pairs(1, 1, 2, 6, 3, 0, 5, vector(1), 9, 0, 10, 0),
-		"vector: plane 2, block 0: found 1 bytes in a block of form 0, wanted at least 2"},
-	{"standing at a short grid", pairs(1, 1, 2, 6, 3, 0, 7, grid(1), 9, 0, 10, 0),
-		"grid: block 0: found 4 plain bytes, wanted 8"},
-	{"standing with held too high", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, uint32(1<<31), 10, 0),
-		"held: found 2147483648, wanted 0..2147483647"},
-	{"standing after a round too high", pairs(1, 1, 2, 6, 3, uint32(1<<31), 7, grid(1, 2), 9, 0, 10, 0),
-		"round: found 2147483648, wanted 0..2147483647"},
-	{"resent standing", pairs(1, 1, 2, 6, 3, 0, 4, true, 7, grid(1, 2), 9, 0, 10, 0),
-		"resent: found in a frame of kind standing, wanted the field absent"},
-	{"long other of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 14, make([]byte, 736)),
-		"other: found 736 bytes, wanted at most 735"},
-	{"long proof of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 13, make([]byte, 257)),
-		"proof: found 257 bytes, wanted at most 256"},
-	{"stops in part of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 18, make([]byte, 194)),
-		"stops: found 194 bytes, wanted at most 1560 in parts of 195"},
-	{"start without incarnation", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2)),
-		"incarnation: not found, wanted in every frame of kind start"},
-	{"starting nowhere", pairs(1, 1, 2, 9, 3, 0, 10, 0),
-		"vector: found neither vector nor grid, wanted one of them in a frame of kind start"},
-	{"starting at two places", pairs(1, 1, 2, 9, 3, 0, 5, vector(1, 2), 7, grid(1, 2), 10, 0),
-		"vector: found both vector and grid, wanted only one of them"},
-	{"starting at an infinity", pairs(1, 1, 2, 9, 3, 0, 5, vector(inf, 1), 10, 0),
-		"vector: found +Inf at coordinate 0, wanted a finite number"},
-	{"starting at a long grid", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2, 3), 10, 0),
-		"grid: found 4 bytes after the last block, wanted none"},
-	{"start after a round too high", pairs(1, 1, 2, 9, 3, uint32(1<<31), 7, grid(1, 2), 10, 0),
-		"round: found 2147483648, wanted 0..2147483647"},
-	{"resent start", pairs(1, 1, 2, 9, 3, 0, 4, true, 7, grid(1, 2), 10, 0), "resent: found in a frame of kind start, wanted the field absent"},
-	{"held with start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 9, 0, 10, 0), "held: found in a frame of kind start, wanted the field absent"},
-	{"proof of a start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 10, 0, 13, []byte{1}),
-		"proof: found in a frame of kind start, wanted the field absent"},
-	{"long own of a start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 10, 0, 12, make([]byte, 257)),
-		"own: found 257 bytes, wanted at most 256"},
+	{"probe with an overlong incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, raw{0x18, 1}), "wanted deterministic CBOR"},
+	{"probe of an incarnation too high", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, uint64(1<<48)),
+		"incarnation: found 281474976710656, wanted 0..281474976710655"},
+	{"probe of the highest incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, uint64(math.MaxUint64)), "incarnation: found -1, wanted"},
 	{"kind text", pairs(1, 1, 2, "done", 3, 0), "cbor: cannot unmarshal UTF-8 text string into Go struct field wire.frame.2 of type uint64"},
 	{"kind float", pairs(1, 1, 2, 2.0, 3, 0), "cbor: cannot unmarshal primitives into Go struct field wire.frame.2 of type uint64"},
 	{"kind true", pairs(1, 1, 2, true, 3, 0), "cbor: cannot unmarshal primitives into Go struct field wire.frame.2 of type uint64"},
@@ -254,7 +204,7 @@ var malformedFrames = []struct {
 	{"held with release", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2), 9, 1), "held: found in a frame of kind release, wanted the field absent"},
 	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found in a frame of kind done, wanted the field absent"},
 	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 9200)...),
-		"found 9207 bytes, wanted at most 2772 for dimension 2"},
+		"found 9207 bytes, wanted at most 2750 for dimension 2"},
 	{"vector in a tag", pairs(1, 1, 2, 1, 3, 0, 5, cbor.Tag{Number: 85, Content: vector(1, 2)}), "cbor: CBOR tag isn't allowed"},
 	{"key 6", pairs(1, 1, 2, 2, 3, 0, 6, 1), "cbor: found unknown field at map element index 3"},
 	{"other order", pairs(1, 1, 3, 0, 2, 2), "wanted deterministic CBOR"},
@@ -287,12 +237,12 @@ var frameFields = []struct {
 	{5, "vector", vector(1, 2), func(m *admm.Message) { m.Vector = []float32{1, 2} }},
 	{7, "grid", grid(1, 2), func(m *admm.Message) { m.Grid = []int32{1, 2} }},
 	{9, "held", 3, func(m *admm.Message) { m.Held = 3 }},
-	{10, "incarnation", uint64(1<<48 + 4), func(m *admm.Message) { m.Epoch, m.Incarnation = 1, 4 }},
+	{10, "incarnation", 4, func(m *admm.Message) { m.Incarnation = 4 }},
 	{12, "own", []byte{1}, func(m *admm.Message) { m.Signed.Own = []byte{1} }},
 	{13, "proof", []byte{2}, func(m *admm.Message) { m.Signed.Proof = []byte{2} }},
 	{14, "other", []byte{3}, func(m *admm.Message) { m.Signed.Other = []byte{3} }},
 	{16, "countersign", []byte{5}, func(m *admm.Message) { m.Signed.Countersign = []byte{5} }},
-	{18, "stops", make([]byte, 195), func(m *admm.Message) { m.Signed.Stops = make([]byte, 195) }},
+	{18, "stops", make([]byte, signed.RelayedSize), func(m *admm.Message) { m.Signed.Stops = make([]byte, signed.RelayedSize) }},
 }
 
 // TestFieldsOfKinds checks that, for each kind, Append and Decode allow exactly the fields that the table in FORMAT.md
@@ -309,12 +259,7 @@ func TestFieldsOfKinds(t *testing.T) {
 		{admm.Release, 3, []int{7}, []int{4, 12, 18}},
 		{admm.Probe, 4, []int{9, 10}, []int{12, 13, 14, 17, 18}},
 		{admm.ProbeReply, 4, []int{4, 9, 10}, []int{12, 13, 14, 17, 18}},
-		{admm.Join, 5, []int{10}, nil},
-		{admm.Stand, 6, []int{5, 9, 10}, []int{12, 13, 14, 18}},
-		{admm.Stand, 6, []int{7, 9, 10}, []int{12, 13, 14, 18}},
-		{admm.Conflict, 7, []int{13, 14}, []int{4}},
-		{admm.Start, 9, []int{5, 10}, []int{12, 17, 18}},
-		{admm.Start, 9, []int{7, 10}, []int{12, 17, 18}},
+		{admm.Conflict, 7, []int{13, 14}, []int{4, 9, 12}},
 	} {
 		// try decodes a frame that has the fields with the given keys and, unless decodeOnly is set, encodes the same
 		// message. The error must contain want; an empty want means no error.
@@ -350,7 +295,7 @@ func TestFieldsOfKinds(t *testing.T) {
 		}
 		try(kind.must, "", false)
 		try(slices.Concat(kind.must, kind.may), "", false)
-		either := kind.kind == admm.Release || kind.kind == admm.Stand || kind.kind == admm.Start
+		either := kind.kind == admm.Release
 		for _, f := range frameFields {
 			payload := either && (f.key == 5 || f.key == 7)
 			with := append(slices.Clone(kind.must), f.key)
@@ -383,12 +328,6 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: withOutliers(2000)},
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: gridNormals(2001, 1, 1)},
 		{Kind: admm.ProbeReply, Round: 300, Held: 300},
-		{Kind: admm.Join, Round: 300, Incarnation: 0x1000},
-		{Kind: admm.Stand, Round: 300, Held: 301, Epoch: 0x1000, Vector: anyFinite(50, 1)},
-		{Kind: admm.Stand, Round: 300, Held: 301, Grid: withOutliers(40), Signed: admm.Signed{Own: make([]byte, 196),
-			Proof: make([]byte, 196), Stops: make([]byte, 195)}},
-		{Kind: admm.Start, Round: 300, Epoch: 0x1000, Grid: withOutliers(40)},
-		{Kind: admm.Start, Round: 300, Vector: anyFinite(50, 1), Signed: admm.Signed{Own: make([]byte, 196)}},
 	} {
 		c := newCodec(t, max(1, len(sent.Vector)+len(sent.Grid)))
 		frame := mustAppend(t, c, sent)
@@ -433,15 +372,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.EdgeMessage, Round: 1000, Resent: true, Vector: v}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Done, Round: 3}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Join, Round: 3, Incarnation: 0x4}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Stand, Round: 3, Held: 4, Epoch: 0x4, Vector: v}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Stand, Round: 3, Grid: make([]int32, len(v)),
-			Signed: admm.Signed{Own: make([]byte, 196), Proof: make([]byte, 196), Stops: make([]byte, 195)}}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Epoch: 1, Grid: make([]int32, len(v))}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Release, Round: 3, Vector: v,
-			Signed: admm.Signed{Own: make([]byte, 191)}}), len(v))
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Start, Round: 3, Vector: v,
-			Signed: admm.Signed{Own: make([]byte, 196), Stops: make([]byte, 195)}}), len(v))
+			Signed: admm.Signed{Own: make([]byte, signed.Size)}}), len(v))
 	}
 	for _, g := range grids() {
 		c, err := NewCodec(len(g))
