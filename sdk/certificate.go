@@ -24,16 +24,11 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
 		conditions = append(conditions, n.inheritance(lifetime)...)
 	}
-	if n.claims.Epoch > 0 {
-		conditions = append(conditions, fmt.Sprintf("this device took the place of a lost one after release %d: "+
-			"it used no data, and the whole run is counted, because the lost device may have made any of its releases",
-			n.status.Recovered))
-	}
 	about := dpmech.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
 		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
-		ConditionalOn: conditions, EndedAfter: n.status.End, TookOverAfter: n.status.Recovered,
+		ConditionalOn: conditions, EndedAfter: n.status.End,
 	}
 	if n.status.End > 0 {
 		for _, s := range n.stops.Known {
@@ -41,7 +36,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		}
 	}
 	n.account.mu.Lock()
-	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime, n.levels...)
+	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -81,10 +76,5 @@ func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 			"spent, and what its open runs might spend; runs that no neighbor knows of are not counted; %s",
 			in.Ledger, in.Member, limit))
 	}
-	conditions = append(conditions, n.claims.Beside...)
-	if n.claims.Epoch > 0 && len(conditions) == 0 {
-		conditions = append(conditions, "no neighbor holds a checkpoint of another ledger of this member: what a lost ledger spent "+
-			"in runs without these neighbors is not counted")
-	}
-	return conditions
+	return append(conditions, n.claims.Beside...)
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
@@ -25,7 +24,7 @@ func (n *Node) checkpoint() error {
 		return err
 	}
 	c := l.Plan(n.account.run, f.Method.Rounds, f.Privacy.Gaussian())
-	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, n.claims.Epoch, head, c)
+	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, head, c)
 	n.claims.Checkpoint = e.Append(nil)
 	return nil
 }
@@ -49,20 +48,6 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	if err != nil {
 		r.log.Warn("discarding a neighbor's checkpoint", "neighbor", peer.Name, "err", err)
 	}
-}
-
-// checkLedgers checks what m, a Stand message, proves about this member's ledgers. by is the name of the neighbor that
-// sent m. m contains a release in which the lost device signed the state of its ledger, and may contain a checkpoint.
-func (r *run) checkLedgers(by string, m *admm.Message) error {
-	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // its signature is already checked
-		if err := r.compareLedger(by, shown.Ledger); err != nil {
-			return ending{err}
-		}
-	}
-	if len(m.Signed.Other) == 0 {
-		return nil
-	}
-	return r.checkEarlier(by, m.Signed.Other)
 }
 
 // checkEarlier checks b, a statement about this member's ledgers, possibly from another run. by is the name of the
@@ -130,7 +115,7 @@ func (r *run) inherit() error {
 		return err
 	}
 	for _, j := range r.neighbors {
-		if r.cases[j] == nil && r.joining == nil {
+		if r.cases[j] == nil {
 			r.probe(j, r.machine.Heard(j))
 		}
 	}

@@ -123,38 +123,6 @@ func TestOtherDataIsNotInherited(t *testing.T) {
 	}
 }
 
-// TestTakeoverInheritsTheLedger simulates a device that is lost with its ledger in the middle of its second run. The
-// replacement device must count both runs, each once: the first run, whose cost a neighbor proves, and the whole second
-// run.
-func TestTakeoverInheritsTheLedger(t *testing.T) {
-	dir := newLedgers(t, privateRing())
-	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
-	if errors.Join(errs...) != nil {
-		t.Fatal(errs)
-	}
-	one, _ := lifetimeOf(t, nodes[1])
-	all, err := lostIn(t, dir, "two", func() { renewLedger(t, dir, nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, conditions := lifetimeOf(t, all)
-	if len(two.Inherited) != 1 || two.Inherited[0].Rho != one.Rho || two.Rho < 2*one.Rho || two.Rho > 2*one.Rho*(1+1e-12) {
-		t.Errorf("after one run with %v: %+v", one.Rho, two)
-	}
-	if !strings.Contains(conditions, "this device took the place of a lost one") {
-		t.Errorf("conditional on %q", conditions)
-	}
-	// In the next run, the neighbor shows a checkpoint from run two. Run two is already fully charged, so the
-	// checkpoint must add nothing.
-	nodes, errs = runOfTwo(t, dir, "three", true, func(int, *sdk.Config) {})
-	if errors.Join(errs...) != nil {
-		t.Fatal(errs)
-	}
-	if three, _ := lifetimeOf(t, nodes[1]); three.Rho < 3*one.Rho || three.Rho > 3*one.Rho*(1+1e-12) {
-		t.Errorf("after three runs: %v, want 3 times %v", three.Rho, one.Rho)
-	}
-}
-
 // lostIn simulates a run of two members in which b's device is lost at release 3. It then calls replace, which may
 // change b's ledger, and returns the node of a replacement device with a new store and b's ledger.
 func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
@@ -188,7 +156,6 @@ func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	c := &cfgs[1]
 	err1 := c.Ledger.Close()
 	replace()
-	c.Recover = true
 	var err2, err3 error
 	c.Store, err2 = tinytest.MemStore()()
 	c.Ledger, err3 = state.OpenLedger(filepath.Join(dir, "b.ledger"))
@@ -204,9 +171,9 @@ func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	return n, err
 }
 
-// TestTakeoverWithACopyOfTheLedger checks that the node refuses an older copy of the lost device's ledger, because a
+// TestNewDeviceWithACopyOfTheLedger checks that a device without a state refuses an older copy of its ledger, because a
 // neighbor has a later signed checkpoint of the same ledger.
-func TestTakeoverWithACopyOfTheLedger(t *testing.T) {
+func TestNewDeviceWithACopyOfTheLedger(t *testing.T) {
 	dir, aside := newLedgers(t, privateRing()), t.TempDir()
 	copyFiles(t, dir, aside, "b.ledger", "b.ledger.mark")
 	n, err := lostIn(t, dir, "one", func() { copyFiles(t, aside, dir, "b.ledger", "b.ledger.mark") })

@@ -31,14 +31,12 @@ type Node struct {
 	machine   *admm.Machine // belongs to Run
 	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
-	encoded   []byte       // scratch space of record
-	toRecover *admm.Config // configuration of the machine after a takeover; nil if none is pending; guarded by mu
+	encoded   []byte // scratch space of record
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
 	secrets   *trust.Secrets            // nil unless members use pairwise noise and agree on its keys themselves
 	relays    *relays                   // nil unless secrets is set and partners need not be neighbors
-	levels    []dpmech.Level            // see Fleet.Levels; nil without pairwise noise
 	end       int                       // the last round with data if the run ends early, otherwise 0
 	log       *slog.Logger
 
@@ -65,7 +63,6 @@ type Status struct {
 	Done          bool              // the last release is made and the model is final
 	Neighbors     []Neighbor        // all neighbors, in the order of Fleet.Members
 	Evidence      []signed.Evidence // against members that signed two releases of one round
-	Recovered     int               // the release after which this device replaced a lost one, or 0
 
 	Stops []Wish // the earliest early-stop requests, sorted by round; at most Stop.Members
 	End   int    // the last round with data if the run ends early, or 0
@@ -131,9 +128,6 @@ func New(cfg Config) (*Node, error) {
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
-	if n.levels, err = cfg.Fleet.Privacy.levels(p.noise); err != nil {
-		return nil, err
-	}
 	for _, step := range []func() error{
 		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadSecrets, n.checkpoint,
 	} {
@@ -187,9 +181,6 @@ func (n *Node) Spend() dpmech.Total {
 	return dpmech.Total{}
 }
 
-// Levels returns the result of [Fleet.Levels]. The caller must not modify it.
-func (n *Node) Levels() []dpmech.Level { return n.levels }
-
 func (n *Node) publish() {
 	st := n.machine.Status()
 	n.mu.Lock()
@@ -198,7 +189,7 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.Recovered, n.status.End, n.status.Last = st.Recovered, st.End, st.Last
+	n.status.End, n.status.Last = st.End, st.Last
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

@@ -22,9 +22,9 @@ type Earlier struct {
 const MaxEarlier = len(Scope{}) + Size + dpmech.MaxCheckpoint
 
 // NewCheckpoint returns the checkpoint of a ledger, signed in scope s with the member's key.
-func NewCheckpoint(key ed25519.PrivateKey, s Scope, epoch uint16, ledger Head, c dpmech.Checkpoint) Earlier {
+func NewCheckpoint(key ed25519.PrivateKey, s Scope, ledger Head, c dpmech.Checkpoint) Earlier {
 	text := c.Encode()
-	e := Earlier{s, Statement{Epoch: epoch, Kind: Checkpoint, Value: sha256.Sum256(text), Ledger: ledger}, text}
+	e := Earlier{s, Statement{Kind: Checkpoint, Value: sha256.Sum256(text), Ledger: ledger}, text}
 	e.Sign(key, s)
 	return e
 }

@@ -155,8 +155,7 @@ func later(s, old *signed.Earlier) bool {
 		most, _ := old.Spent(signed.Scope{})
 		return have.All > most.All || have.All == most.All && s.Ledger.Seq > old.Ledger.Seq
 	}
-	// A replacement device may continue with an older copy of its ledger, so within a run a later epoch is enough.
-	return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
+	return s.Ledger.Seq > old.Ledger.Seq
 }
 
 // Save replaces the file if something changed. After a crash the file has either the old or the new content.

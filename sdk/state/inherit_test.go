@@ -154,14 +154,14 @@ func TestFailedInheritance(t *testing.T) {
 // TestLargestCheckpointIsKept checks that neither a later checkpoint nor a copy of a ledger reduces the cost that a
 // neighbor can prove. Sixteen further ledgers do not displace the ledger in use.
 func TestLargestCheckpointIsKept(t *testing.T) {
-	check := func(id byte, seq uint64, epoch uint16, cost float64) signed.Earlier {
-		return signed.NewCheckpoint(memberKey("b"), signed.NewScope("one", [32]byte{}, "b"), epoch,
+	check := func(id byte, seq uint64, cost float64) signed.Earlier {
+		return signed.NewCheckpoint(memberKey("b"), signed.NewScope("one", [32]byte{}, "b"),
 			signed.Head{ID: [16]byte{id}, Seq: seq}, dpmech.Checkpoint{Run: dpmech.Amount{Rho: cost, All: cost}})
 	}
 	for name, list := range map[string][2]signed.Earlier{
-		"two open runs, and then one of them alone": {check(7, 0, 0, 16), check(7, 3, 0, 8.2)},
-		"an older copy after a takeover":            {check(7, 100, 0, 10), check(7, 5, 1, 1)},
-		"the highest number":                        {check(7, 100, 0, 10), check(7, 1<<63, 0, 0)},
+		"two open runs, and then one of them alone": {check(7, 0, 16), check(7, 3, 8.2)},
+		"an older copy":      {check(7, 100, 10), check(7, 5, 1)},
+		"the highest number": {check(7, 100, 10), check(7, 1<<63, 0)},
 	} {
 		h, err := OpenHeads(filepath.Join(t.TempDir(), "heads"))
 		if err != nil {
@@ -170,8 +170,8 @@ func TestLargestCheckpointIsKept(t *testing.T) {
 		most, _ := list[0].Spent(signed.Scope{})
 		for i := range byte(30) {
 			h.Learn(pins("b"), list[min(i, 1)])
-			h.Learn(pins("b"), check(100+i, 1, 0, 0))
-			h.Learn(pins("b"), check(7, 200+uint64(i), 0, most.All)) // the ledger in use gets new entries
+			h.Learn(pins("b"), check(100+i, 1, 0))
+			h.Learn(pins("b"), check(7, 200+uint64(i), most.All)) // the ledger in use gets new entries
 		}
 		if got, _ := h.Lost(pins("b"), nil, signed.Scope{}).Spent(signed.Scope{}); got.All < most.All {
 			t.Errorf("%s: %v was proved once, and now %v", name, most.All, got.All)

@@ -26,7 +26,6 @@ type Log struct {
 	Lost       map[string]*Lost // largest checkpoints of other ledgers of this member, by ledger id; empty once inherited
 	Beside     []string         // descriptions of ledgers that were not inherited
 
-	Epoch       uint16 // number of devices of this name that were lost before this one
 	Incarnation uint64
 	Own         signed.Chain
 	Seen        *signed.Statement // newest release that is stored and marked
@@ -39,16 +38,14 @@ type Log struct {
 
 // Peer is a member's record of one neighbor.
 type Peer struct {
-	Name         string
-	Scope        signed.Scope
-	Held         signed.Chain
-	Shown        signed.Head // ledger that the neighbor named at its last start; zero if none
-	Learned      bool        // a checkpoint of the neighbor was saved since the node was made
-	Earlier      []byte      // answer to the neighbor's probe, see [Log.Earlier]
-	Countersign  []byte      // the neighbor's signature that it holds this node's last release
-	said         Once        // messages sent to the neighbor since the last tick
-	Ahead, Times int         // next release when AskHeld was last sent; number of times since
-	Request      uint64      // last takeover in which a device of the neighbor's name asked for this node's state
+	Name        string
+	Scope       signed.Scope
+	Held        signed.Chain
+	Shown       signed.Head // ledger that the neighbor named at its last start; zero if none
+	Learned     bool        // a checkpoint of the neighbor was saved since the node was made
+	Earlier     []byte      // answer to the neighbor's probe, see [Log.Earlier]
+	Countersign []byte      // the neighbor's signature that it holds this node's last release
+	said        Once        // messages sent to the neighbor since the last tick
 }
 
 // Lost is a checkpoint of another ledger of this member.
@@ -100,14 +97,14 @@ func (l *Log) Present() []ed25519.PublicKey {
 	return []ed25519.PublicKey{l.Key.Public().(ed25519.PublicKey)}
 }
 
-func releaseOf(s *admm.State, epoch uint16) signed.Statement {
-	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
+func releaseOf(s *admm.State) signed.Statement {
+	return signed.Statement{Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }
 
 // Sign signs the release of a state as the successor of the last release in l.Own, and adds the signed release to
 // l.Own.
 func (l *Log) Sign(s *admm.State) (err error) {
-	r := releaseOf(s, l.Epoch)
+	r := releaseOf(s)
 	if before := l.Own.Last(); before != nil {
 		r.Prev = before.ID(l.Scope)
 	}
@@ -127,7 +124,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 		return nil
 	}
 	s := &snap.State
-	r := releaseOf(s, snap.Epoch)
+	r := releaseOf(s)
 	if len(snap.Signed) > 0 {
 		stored, err := signed.Parse(snap.Signed, signed.Release)
 		if err != nil {
@@ -184,7 +181,7 @@ func (l *Log) Attach(m *admm.Message) {
 		return
 	}
 	switch m.Kind {
-	case admm.EdgeMessage, admm.Release, admm.Start:
+	case admm.EdgeMessage, admm.Release:
 		m.Signed.Own = Encoded(l.Own.Of(m.Round))
 		return
 	case admm.Probe:
