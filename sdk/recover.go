@@ -147,9 +147,6 @@ func (r *run) takeOver() error {
 	if err != nil {
 		return fmt.Errorf("sdk: %w: %w", ErrRecovery, err)
 	}
-	if err := r.inherit(); err != nil {
-		return err
-	}
 	if err := n.account.chargeAll(); err != nil {
 		return err
 	}
@@ -198,9 +195,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 	m.Incarnation = request.Incarnation
 	m.Signed = admm.Signed{Own: trust.Encoded(r.claims.Own.Last()), Proof: trust.Encoded(peer.Held.Last())}
 	if r.claims.Signing() {
-		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // the device's ledger may be lost too
-			m.Signed.Other = e.Append(nil)
-		}
+		m.Signed.Other, _ = r.claims.Earlier(peer) // the device's ledger may be lost too
 	}
 	if shown := peer.Held.Last(); shown != nil { // claim only what this node can prove
 		m.Held, m.Epoch = max(m.Held, shown.Round), shown.Epoch

@@ -133,7 +133,7 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 
 func spareLedger(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := state.CreateLedger(path, "samples", nil)
+	l, err := state.CreateLedger(path, "samples", nil, state.NeverUsed)
 	if err == nil {
 		err = l.Close()
 	}

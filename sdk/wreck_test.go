@@ -208,7 +208,7 @@ func newWreck(t *testing.T, seed uint64, shared bool, partners ...bool) *wreck {
 
 func (w *wreck) newLedger(name string) string {
 	path := filepath.Join(w.t.TempDir(), name)
-	l, err := state.CreateLedger(path, "samples on the "+name+" device", nil)
+	l, err := state.CreateLedger(path, "samples on the "+name+" device", nil, state.NeverUsed)
 	if err == nil {
 		err = l.Close()
 	}

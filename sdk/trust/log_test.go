@@ -135,11 +135,13 @@ func TestNumbersOfLedgersAreApart(t *testing.T) {
 	before := signed.NewScope("before", [32]byte{}, "a")
 	r := signed.Statement{Kind: signed.Release, Round: 9, Ledger: signed.Head{ID: [16]byte{2}, Seq: 50}}
 	r.Sign(a.Key, before)
-	heads.Learn(b.Keys("a"), signed.Earlier{Scope: before, Statement: r})
+	if err := heads.Learn(b.Keys("a"), signed.Earlier{Scope: before, Statement: r}); err != nil {
+		t.Fatal(err)
+	}
 	peer := b.Peers[0]
 	own := signed.Statement{Kind: signed.Release, Round: 3, Ledger: signed.Head{ID: [16]byte{1}, Seq: 1000}}
 	peer.Held, peer.Shown = peer.Held.Add(own), signed.Head{ID: [16]byte{2}, Seq: 10}
-	if b.Earlier(peer) == nil {
+	if shown, _ := b.Earlier(peer); shown == nil {
 		t.Error("ledger 2 was set back from 50 to 10, and is not shown that")
 	}
 }
