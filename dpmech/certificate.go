@@ -39,13 +39,12 @@ const NotSigned = "the author of this certificate: it is not signed, so nobody c
 
 const maxText = 2000 // maximum length of a list entry, in bytes
 
-// About is the part of a certificate that describes a run and how its noise was drawn, but not its cost.
+// About is the part of a certificate that describes a run, but not its cost.
 type About struct {
 	RunID
 	// Simulated means that the noise was generated from a seed and protects nobody. The stated costs are those of a
 	// real run with the same parameters.
-	Simulated bool   `json:"simulated"`
-	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
+	Simulated bool `json:"simulated"`
 	// Mixing is the number of mixing rounds after each release, Cooldown is the number of cool-down rounds, and
 	// Averaged reports whether the model is an average of releases. None of these uses data or has a privacy cost.
 	Mixing   int  `json:"mixing_rounds,omitempty"`
@@ -261,7 +260,6 @@ func (c *Certificate) Verify() error {
 	f.want(c.Unit == unit.protected(), "unit: is %q, want %q", c.Unit, unit.protected())
 	f.want(c.Adjacency == unit.adjacency(), "adjacency: is %q, want %q", c.Adjacency, unit.adjacency())
 	f.at("run", c.validate())
-	f.at("sampler", validName("sampler", c.Sampler))
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
 	f.want(c.EndedAfter >= 0 && c.EndedAfter <= maxRound && (c.EndedAfter == 0 || c.Rounds <= c.EndedAfter || c.TookOverAfter > 0),
 		"ended_after_round: is %d, want 0, or %d (the number of releases) to %d", c.EndedAfter, c.Rounds, maxRound)

@@ -13,7 +13,7 @@ import (
 
 func aboutRun(run string) About {
 	return About{
-		RunID: RunID{run, hex.EncodeToString(fleetA[:]), "a"}, Sampler: "exact, grid of sigma/2^28",
+		RunID:    RunID{run, hex.EncodeToString(fleetA[:]), "a"},
 		Cooldown: 10, Averaged: true, ConditionalOn: []string{"standardisation of 5 columns", "partition by clinic"},
 	}
 }
@@ -117,7 +117,6 @@ func TestCertificateFaults(t *testing.T) {
 		"another run":       {func(c *Certificate) { c.Run = "other" }, "not in the ledger"},
 		"member":            {func(c *Certificate) { c.Member = "b\n" }, "member"},
 		"fleet":             {func(c *Certificate) { c.Fleet = "12" }, "fleet hash"},
-		"sampler":           {func(c *Certificate) { c.Sampler = "" }, "sampler"},
 		"cooldown":          {func(c *Certificate) { c.Cooldown = -1 }, "cooldown_rounds"},
 		"slack":             {func(c *Certificate) { c.Slack = 1e-9 }, "slack"},
 		"slack of NaN":      {func(c *Certificate) { c.Slack = math.NaN() }, "slack"},
@@ -229,7 +228,7 @@ func TestNewCertificateRefuses(t *testing.T) {
 			t.Errorf("%s: certified", name)
 		}
 	}
-	c, err := NewCertificate(About{RunID: RunID{"r", strings.Repeat("0", 64), "m"}, Sampler: "s"}, 1e-5,
+	c, err := NewCertificate(About{RunID: RunID{"r", strings.Repeat("0", 64), "m"}}, 1e-5,
 		mustFilter(t, nil), nil)
 	if err != nil || c.EpsilonGDP != 0 || c.ConditionalOn == nil || c.Spends == nil {
 		t.Errorf("nothing released: %+v, %v", c, err)
@@ -277,7 +276,7 @@ func TestCertificateText(t *testing.T) {
 func TestCertificateTextIsPlain(t *testing.T) {
 	c, _ := certify(t)
 	const bad = "x\x1b[31m\u202e\x00\r\ny"
-	c.Unit, c.Adjacency, c.Run, c.Member, c.Sampler, c.Fleet, c.Adversary = bad, bad, bad, bad, bad, bad, bad
+	c.Unit, c.Adjacency, c.Run, c.Member, c.Fleet, c.Adversary = bad, bad, bad, bad, bad, bad
 	c.ConditionalOn, c.NotCovered = []string{bad}, []string{bad}
 	c.Countersigned, c.Signature = []Countersignature{{Member: bad}}, bad
 	for line := range strings.Lines(c.Text()) {

@@ -77,7 +77,7 @@ func TestCertificateCurve(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}, Sampler: "cells"}
+	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}}
 	for what, bad := range map[string][]Level{
 		"rising":   {{0, 15}, {1, 16}, {30, 8}},
 		"unsorted": {{1, 16}, {0, 20}, {30, 8}},

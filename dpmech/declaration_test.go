@@ -29,7 +29,7 @@ func certificateOf(t *testing.T, head Head, declared Declaration) *Certificate {
 			t.Fatal(err)
 		}
 	}
-	cert, err := NewCertificate(About{RunID: id, Sampler: "x"}, 1e-5, &f, c.Lifetime(head, 1e-5))
+	cert, err := NewCertificate(About{RunID: id}, 1e-5, &f, c.Lifetime(head, 1e-5))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,6 @@
 // with step sigma/2^M: the result is a function of the output of the ideal Gaussian mechanism, as PROOF.md shows.
 //
 // Accounting. [Paper], [ZCDP] and [GDP] convert a cost (see [Gaussian.Rho]) to epsilon at a given delta. [SigmaFor]
-// returns the noise for a budget, and [MaxRounds] the number of releases. The guarantee does not cover timing, see
-// [Sampler].
+// returns the noise for a budget, and [MaxRounds] the number of releases. The guarantee does not cover when
+// a release is sent; the time to draw its noise reveals nothing (PROOF.md, part 2).
 package dpmech

@@ -9,7 +9,7 @@ import (
 )
 
 // karney is an exact sampler that implements Algorithm N of Karney, "Sampling exactly from the normal distribution"
-// (ACM Transactions on Mathematical Software 42:3, 2016). It shares no code with the samplers of the package and is
+// (ACM Transactions on Mathematical Software 42:3, 2016). It shares no code with the sampler of the package and is
 // twenty times slower. It draws uniform numbers digit by digit, and only as many digits as comparisons need.
 type karney struct {
 	random  io.Reader

@@ -13,16 +13,8 @@ import (
 
 var fresh = flag.Bool("fresh", false, "draw the normals of the statistical tests from a fresh key")
 
-// samplers lists the two samplers of the package. The build determines which of them normal.fill uses.
-var samplers = []struct {
-	name string
-	draw func(n *normal, dst []int64, shift int)
-}{{"cells", (*normal).cells}, {"isochronous", (*normal).isochronous}}
-
-// keyed returns a sampler whose random words come from a fixed stream for the given seed or, with the flag -fresh, from
-// a new random stream.
-func keyed(t testing.TB, seed byte) *normal {
-	n := new(normal)
+// keyed returns a fixed stream of random words for the given seed or, with the flag -fresh, a new random stream.
+func keyed(t testing.TB, seed byte) *rand.ChaCha8 {
 	key := [32]byte{seed}
 	if *fresh {
 		if _, err := crand.Read(key[:]); err != nil {
@@ -30,8 +22,7 @@ func keyed(t testing.TB, seed byte) *normal {
 		}
 		t.Logf("key %x", key)
 	}
-	n.chacha.Seed(key)
-	return n
+	return rand.NewChaCha8(key)
 }
 
 // draws counts rounded numbers on the grid with step 2^-shift in three ways: by sign, by their last 8 bits, and in bins
@@ -186,12 +177,10 @@ var long = os.Getenv("SPADE_LONG") != ""
 // medium grid and on a fine grid. Karney's sampler, the reference, must pass the same test.
 func TestNormalLaw(t *testing.T) {
 	plain, signs, _ := sizes()
-	for i, s := range samplers {
-		for _, c := range []struct{ shift, n int }{{2, plain}, {8, plain}, {28, signs}} {
-			n := keyed(t, byte(16*i+c.shift))
-			for _, fault := range count(c.n, c.shift, func(block []int64) { s.draw(n, block, c.shift) }).faults() {
-				t.Errorf("%s, M = %d, %d draws: %s", s.name, c.shift, c.n, fault)
-			}
+	for _, c := range []struct{ shift, n int }{{2, plain}, {8, plain}, {28, signs}} {
+		words := keyed(t, byte(16+c.shift))
+		for _, fault := range count(c.n, c.shift, func(block []int64) { normals(block, c.shift, words.Uint64) }).faults() {
+			t.Errorf("M = %d, %d draws: %s", c.shift, c.n, fault)
 		}
 	}
 	k := karney{random: stream(11)}
@@ -214,7 +203,7 @@ func TestNormalLawPower(t *testing.T) {
 	}
 	plain, signs, off := sizes()
 	percent := 100 * off
-	n := keyed(t, 99)
+	words := keyed(t, 99)
 	coin := rand.New(rand.NewPCG(5, 5))
 	// Each fault corrupts the draws while it rounds them from the grid with step 2^-50 to a coarser grid. All faults
 	// use the same draws.
@@ -248,7 +237,7 @@ func TestNormalLawPower(t *testing.T) {
 	}
 	exact, block := make([]int64, 50000), make([]int64, 50000)
 	for drawn := 0; drawn < max(plain, signs); drawn += len(exact) {
-		n.cells(exact, 50)
+		normals(exact, 50, words.Uint64)
 		for i, c := range faults {
 			if drawn < c.n {
 				for k, x := range exact {
@@ -288,15 +277,13 @@ func repeats(dst []int64) int {
 // (Mironov, CCS 2012).
 func TestNoFloatGrid(t *testing.T) {
 	if !long || testing.Short() {
-		t.Skip("needs SPADE_LONG=1: takes millions of draws of each sampler")
+		t.Skip("needs SPADE_LONG=1: takes millions of draws")
 	}
 	const count = 4_000_000
 	dst := make([]int64, count)
-	for i, s := range samplers {
-		s.draw(keyed(t, byte(32+i)), dst, 50)
-		if got := repeats(dst); got > 1 {
-			t.Errorf("%s: %d repeats among %d draws", s.name, got, len(dst))
-		}
+	normals(dst, 50, keyed(t, 33).Uint64)
+	if got := repeats(dst); got > 1 {
+		t.Errorf("%d repeats among %d draws", got, len(dst))
 	}
 	r := rand.New(rand.NewChaCha8([32]byte{34}))
 	for i := range dst {
@@ -312,50 +299,39 @@ func TestNoFloatGrid(t *testing.T) {
 // TestTailLaw checks the tail, which random draws rarely reach. The fraction of proposed points that are accepted, and
 // the distribution of the accepted points, must agree with the complementary error function.
 func TestTailLaw(t *testing.T) {
-	n := keyed(t, 40)
+	words := keyed(t, 40)
 	tries := 20000
 	if testing.Short() {
 		tries = 5000
 	}
-	for _, c := range []struct {
-		name   string
-		peak   uint64
-		weight uint64
-		cells  uint64
-		bits   uint
-	}{
-		{"cells", heights[0], cellsTail, cells, cellBits},
-		{"isochronous", isoHeights[0], isoTail, isoCells, isoCellBits},
-	} {
-		start := math.Ldexp(float64(c.cells), -int(c.bits))
-		beyond := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / math.Erfc(start/math.Sqrt2) }
-		const bins = 24 // bins of width 1/32; the last bin is unbounded
-		var got [bins]float64
-		kept := 0.0
-		for range tries {
-			x, ok := n.tail(c.peak, c.weight, c.cells, c.bits, n.word())
-			if ok {
-				kept++
-				got[min(bins-1, int((math.Ldexp(float64(x), -52)-start)*32))]++
-			}
+	const start = cells / 2. // in units of the standard deviation
+	beyond := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / math.Erfc(start/math.Sqrt2) }
+	const bins = 24 // bins of width 1/32; the last bin is unbounded
+	var got [bins]float64
+	kept := 0.0
+	for range tries {
+		x, ok := tail(words.Uint64(), words.Uint64)
+		if ok {
+			kept++
+			got[min(bins-1, int((math.Ldexp(float64(x), -52)-start)*32))]++
 		}
-		// p is the expected fraction of accepted points: the mass of the density in the tail, in units of cells,
-		// divided by the weight of the proposal.
-		p := float64(c.peak) * math.Ldexp(math.Sqrt(math.Pi/2)*math.Erfc(start/math.Sqrt2), int(c.bits)) / float64(c.weight)
-		if sd := math.Sqrt(float64(tries) * p * (1 - p)); math.Abs(kept-float64(tries)*p) > 5*sd {
-			t.Errorf("%s: %v of %d were kept, want %.0f", c.name, kept, tries, float64(tries)*p)
+	}
+	// p is the expected fraction of accepted points: the mass of the density in the tail, in units of cells, divided by
+	// the weight of the proposal.
+	p := float64(heights[0]) * math.Ldexp(math.Sqrt(math.Pi/2)*math.Erfc(start/math.Sqrt2), cellBits) / tailWeight
+	if sd := math.Sqrt(float64(tries) * p * (1 - p)); math.Abs(kept-float64(tries)*p) > 5*sd {
+		t.Errorf("%v of %d were kept, want %.0f", kept, tries, float64(tries)*p)
+	}
+	var sum float64
+	for i, g := range got {
+		want := beyond(start + float64(i)/32)
+		if i < bins-1 {
+			want -= beyond(start + float64(i+1)/32)
 		}
-		var sum float64
-		for i, g := range got {
-			want := beyond(start + float64(i)/32)
-			if i < bins-1 {
-				want -= beyond(start + float64(i+1)/32)
-			}
-			want *= kept
-			sum += (g - want) * (g - want) / want
-		}
-		if sum > chiLimit(bins-1) {
-			t.Errorf("%s: chi-square is %.1f, limit %.1f: %v", c.name, sum, chiLimit(bins-1), got)
-		}
+		want *= kept
+		sum += (g - want) * (g - want) / want
+	}
+	if sum > chiLimit(bins-1) {
+		t.Errorf("chi-square is %.1f, limit %.1f: %v", sum, chiLimit(bins-1), got)
 	}
 }

@@ -12,7 +12,6 @@ import (
 type Mechanism struct {
 	normal normal
 	noise  []int64 // the noise of one release, on the fine grid; zero between releases
-	pair   normal  // draws pairwise noise
 	shared []int64 // one vector of pairwise noise; zero between releases
 	rows   rowSum
 }
@@ -27,10 +26,7 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 	if random == nil {
 		return nil, errors.New("dpmech: the source of random bytes is nil")
 	}
-	return &Mechanism{
-		normal: normal{random: random}, pair: normal{steady: true},
-		noise: make([]int64, dim),
-	}, nil
+	return &Mechanism{normal: normal{random: random}, noise: make([]int64, dim)}, nil
 }
 
 // Release replaces an update s with clip(s) + nu, as in steps 8 and 9 of Algorithm 1 in the paper. Each round has only

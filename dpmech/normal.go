@@ -6,15 +6,11 @@ import (
 	"math/rand/v2"
 )
 
-// normal draws round(2^M * Z) exactly, where Z is a standard normal number. It uses the fast sampler in cells.go or,
-// with the build tag isochronous, the sampler in isochronous.go.
+// normal draws round(2^M * Z) exactly, where Z is a standard normal number.
 type normal struct {
 	random io.Reader
-	steady bool // use the isochronous sampler in every build
 	key    [32]byte
 	chacha rand.ChaCha8
-	buf    [32]uint64 // words of chacha
-	left   int        // number of unused words, at the end of buf
 }
 
 // fill sets each element of dst to 2^shift * Z, rounded to the nearest integer, where each Z is a new standard normal
@@ -33,27 +29,9 @@ func (n *normal) fill(dst []int64, shift int) error {
 // expand draws all elements of dst with the key n.key, and then erases the key and the random words.
 func (n *normal) expand(dst []int64, shift int) {
 	n.chacha.Seed(n.key)
-	n.left = 0
-	if n.steady || Sampler == "isochronous" {
-		n.isochronous(dst, shift)
-	} else {
-		n.cells(dst, shift)
-	}
+	normals(dst, shift, n.chacha.Uint64)
 	clear(n.key[:])
-	clear(n.buf[:])
-	n.chacha, n.left = rand.ChaCha8{}, 0
-}
-
-func (n *normal) word() uint64 {
-	if n.left == 0 {
-		for i := range n.buf {
-			n.buf[i] = n.chacha.Uint64()
-		}
-		n.left = len(n.buf)
-	}
-	w := n.buf[-n.left&(len(n.buf)-1)]
-	n.left--
-	return w
+	n.chacha = rand.ChaCha8{}
 }
 
 // round returns 2^shift * |Z|, rounded to the nearest integer and negated if negative is 1. x holds the binary digits

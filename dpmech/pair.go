@@ -86,8 +86,7 @@ type Pair struct {
 	Subtract bool // true at the end that subtracts the vector, false at the end that adds it
 }
 
-// share adds the noise vectors of pairs to the noise of a release. Both clients of a pair draw its vector with the
-// isochronous sampler, whichever sampler the build uses for local noise.
+// share adds the noise vectors of pairs to the noise of a release.
 func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
 	n, _ := g.Shared.exponent(g.Sigma)
 	switch {
@@ -102,8 +101,8 @@ func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
 	}
 	defer clear(m.shared)
 	for _, p := range pairs {
-		m.pair.key = p.Key
-		m.pair.expand(m.shared, shift+n)
+		m.normal.key = p.Key
+		m.normal.expand(m.shared, shift+n)
 		for i, w := range m.shared {
 			if p.Subtract {
 				w = -w

@@ -66,7 +66,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}, Sampler: "cells"}
+	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}}
 	good, err := NewCertificate(about, 1e-5, f, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0
 	more.Shared.Absent, fewer.Shared.Absent = 2, 3
 	const least = "whoever sees all releases and is no member, if at most 2 members vanish"
-	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}, Sampler: "cells"}
+	about := About{RunID: RunID{Run: "r", Fleet: strings.Repeat("01", 32), Member: "a"}}
 	for _, order := range [][]Gaussian{{more, fewer, shared}, {fewer, shared, more}, {shared, more, fewer}} {
 		f := mustFilter(t, nil)
 		for k, g := range order {

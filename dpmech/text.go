@@ -49,7 +49,6 @@ func (c *Certificate) Text() string {
 		p.item("reserved", "%d more in the ledger, for which no release is known; the cost of this run includes them",
 			c.ReservedUnmade)
 	}
-	p.item("noise", "%s", c.Sampler)
 	p.item("without cost", "%s", c.freeText())
 	p.WriteByte('\n')
 	if life := c.Lifetime; life == nil {

@@ -5,28 +5,20 @@ import (
 	"math/bits"
 )
 
-// trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), where x = (k+U)/2^bits? U and Y are uniform
-// random numbers in (0, 1). u and y are their first 64 binary digits; further digits are drawn only if needed.
+// trial is a comparison: is base + Y*span/2^down below heights[0]*exp(-x^2/2), where x = (k+U)/2^cellBits? U and Y are
+// uniform random numbers in (0, 1). u and y are their first 64 binary digits; further digits are drawn only if needed.
 type trial struct {
-	peak, base, span uint64
-	k, u, y          uint64
-	down, bits       uint
+	base, span, k, u, y uint64
+	down                uint
 }
 
-// height returns the left side of the comparison, rounded to the integer below, for a trial whose field down is 0. The
-// further digits of Y would add less than two units.
-func (t *trial) height() uint64 {
-	h, _ := bits.Mul64(t.y, t.span)
-	return t.base + h
-}
+// band is the minimum difference between the two sides of a trial, base rounded down and the density as computed, at
+// which the result of the comparison is certain; see PROOF.md.
+const band = 16
 
-// band is the minimum difference between the two computed sides at which the result of the comparison is certain; see
-// PROOF.md.
-const band = 8
-
-// compare sets accept to 1 if the left side is certainly below the right side, and undecided to 1 if the difference
-// between the two sides is less than band. If both results are 0, the left side is certainly above the right side. Both
-// sides must be below 2^62. The running time is constant.
+// compare sets accept to 1 if a point less than one unit above left is certainly below the density, and undecided to 1
+// if the difference between left and right, the computed density, is less than band. If both results are 0, the point
+// is certainly above the density. left and right must be below 2^62. The running time is constant.
 func compare(left, right uint64) (accept, undecided uint64) {
 	_, notBelow := bits.Sub64(right, left+band, 0)
 	_, notAbove := bits.Sub64(left, right+band, 0)
@@ -67,7 +59,7 @@ func scaled(a, e uint64) uint64 {
 // more digits for each of U and Y with the function word.
 func (t *trial) exact(word func() uint64) bool {
 	u, y := new(big.Int).SetUint64(t.u), new(big.Int).SetUint64(t.y)
-	span, peak, one := new(big.Int).SetUint64(t.span), new(big.Int).SetUint64(t.peak), big.NewInt(1)
+	span, peak, one := new(big.Int).SetUint64(t.span), new(big.Int).SetUint64(heights[0]), big.NewInt(1)
 	more := func(digits *big.Int) {
 		digits.Lsh(digits, 64).Or(digits, new(big.Int).SetUint64(word()))
 	}
@@ -79,11 +71,11 @@ func (t *trial) exact(word func() uint64) bool {
 
 		x := new(big.Int).SetUint64(t.k)
 		x.Lsh(x, p).Add(x, u)
-		_, most := expBounds(x, p+t.bits, p)
+		_, most := expBounds(x, p+cellBits, p)
 		if most.Mul(most, peak).Lsh(most, t.down).Cmp(low) <= 0 {
 			return false
 		}
-		least, _ := expBounds(x.Add(x, one), p+t.bits, p)
+		least, _ := expBounds(x.Add(x, one), p+cellBits, p)
 		if least.Mul(least, peak).Lsh(least, t.down).Cmp(high) >= 0 {
 			return true
 		}

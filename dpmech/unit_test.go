@@ -62,7 +62,7 @@ func TestCertificateOfRecords(t *testing.T) {
 	if again, err := LoadFilter(f.State()); err != nil || again.Total() != f.Total() || again.Spends()[0].Unit != Record {
 		t.Fatalf("the state of a filter loses the unit: %v", err)
 	}
-	c, err := NewCertificate(About{RunID: id, Sampler: "test"}, 1e-5, f, nil)
+	c, err := NewCertificate(About{RunID: id}, 1e-5, f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

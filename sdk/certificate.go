@@ -31,8 +31,8 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	about := dpmech.About{
 		RunID:     n.account.run,
-		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil, Sampler: dpmech.Sampler,
-		Mixing: n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
+		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
+		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
 		ConditionalOn: conditions, EndedAfter: n.status.End, TookOverAfter: n.status.Recovered,
 	}
 	if n.status.End > 0 {

@@ -274,13 +274,13 @@ func TestRecordAudit(t *testing.T) {
 func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	tracking := func(c *Config) { c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh }
 	base := recordGame{members: 3, dim: 1, form: tracking, loss: steep}
-	plant := func(name string, g recordGame, do func(m *Machine, rows []float32)) {
+	plant := func(name string, games int, g recordGame, do func(m *Machine, rows []float32)) {
 		t.Run(name, func(t *testing.T) {
 			g.plant = func(m *Machine) {
 				rows, _ := m.est.Rows()
 				do(m, rows)
 			}
-			mu, se := g.measure(t, auditGames())
+			mu, se := g.measure(t, games)
 			t.Logf("mu %.3f (standard error %.3f), charged %.3f", mu, se, g.claimed())
 			if mu <= g.claimed()+4*se {
 				t.Errorf("mu is %.3f (standard error %.3f), and the charged %.3f: not found", mu, se, g.claimed())
@@ -289,26 +289,26 @@ func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	}
 	shared := base
 	shared.shared, shared.overlay, shared.single = true, true, true
-	plant("an overlay of neighbors alone", shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
-	plant("clipped after the mean", base, func(m *Machine, rows []float32) {
+	plant("an overlay of neighbors alone", 3600, shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
+	plant("clipped after the mean", auditGames(), base, func(m *Machine, rows []float32) {
 		m.cfg.Privacy.Clip = auditRadius * float64(m.cfg.units())
 		for h := m.cfg.units() - 1; h > 0; h-- { // d is 1
 			rows[0] += rows[h]
 			rows[h] = 0
 		}
 	})
-	plant("trust of all records", base, func(m *Machine, rows []float32) {
+	plant("trust of all records", auditGames(), base, func(m *Machine, rows []float32) {
 		if rows[0] < 0 {
 			clear(rows[1:])
 		}
 	})
-	plant("own records in place of the mean", base, func(m *Machine, rows []float32) {
+	plant("own records in place of the mean", auditGames(), base, func(m *Machine, rows []float32) {
 		m.cfg.Privacy.Clip = auditRadius * 3 / float64(m.cfg.units())
 		m.cfg.Records.Mean = float64(m.cfg.units())
 	})
 	persons := base
 	persons.places = 2
-	plant("a person's rows clipped apart", persons, func(m *Machine, rows []float32) {
+	plant("a person's rows clipped apart", auditGames(), persons, func(m *Machine, rows []float32) {
 		m.cfg.Records.Places, m.cfg.Records.Most = 1, 2*m.cfg.Records.Most
 	})
 }

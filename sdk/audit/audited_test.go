@@ -145,8 +145,8 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 		t.Fatal(err)
 	}
 	c, err := dpmech.NewCertificate(dpmech.About{
-		RunID:   runID(w.fleet.Run, w.fleet.Hash(), "b"),
-		Sampler: dpmech.Sampler, Cooldown: w.fleet.Method.Cooldown,
+		RunID:         runID(w.fleet.Run, w.fleet.Hash(), "b"),
+		Cooldown:      w.fleet.Method.Cooldown,
 		ConditionalOn: []string{"preprocessing given in the fleet file, fitted on the public cohort of 2019"},
 	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta), levels...)
 	if err != nil {

@@ -22,7 +22,7 @@ func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 		err = errors.Join(err, f.Reserve(round, noisy))
 	}
 	about := dpmech.About{
-		RunID: dpmech.RunID{Run: "final", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"}, Sampler: "exact",
+		RunID: dpmech.RunID{Run: "final", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
 	}
 	c, certified := dpmech.NewCertificate(about, 1e-5, f, l.Lifetime(1e-5))
 	if err := errors.Join(err, certified); err != nil {

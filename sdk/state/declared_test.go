@@ -47,7 +47,7 @@ func TestDeclaredIsKept(t *testing.T) {
 			life.Declared.Ledgers[0].Rho, life.Declared.Ledgers[0].All = 0, 0
 			life.Cost = dpmech.CostOf(life.Total(), 1e-5)
 		}
-		c, err := dpmech.NewCertificate(dpmech.About{RunID: life.Runs[0].RunID, Sampler: "x"}, 1e-5, &f, life)
+		c, err := dpmech.NewCertificate(dpmech.About{RunID: life.Runs[0].RunID}, 1e-5, &f, life)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -95,7 +95,7 @@ func ExampleLedger() {
 				return
 			}
 		}
-		about := dpmech.About{RunID: id, Sampler: "exact"}
+		about := dpmech.About{RunID: id}
 		cert, err := dpmech.NewCertificate(about, 1e-5, filter, ledger.Lifetime(1e-5))
 		if err != nil {
 			fmt.Println(err)

@@ -77,7 +77,7 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 		t.Fatal(err)
 	}
 	c, err := dpmech.NewCertificate(dpmech.About{
-		RunID: id, Sampler: "exact", Cooldown: f.Method.Cooldown,
+		RunID: id, Cooldown: f.Method.Cooldown,
 	}, f.Privacy.Delta, filter, n.ledger.Lifetime(f.Privacy.Delta))
 	if err != nil {
 		t.Fatal(err)

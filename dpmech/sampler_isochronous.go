@@ -1,6 +1,0 @@
-//go:build isochronous
-
-package dpmech
-
-// Sampler is documented in sampler_cells.go.
-const Sampler = "isochronous"
