@@ -54,7 +54,7 @@ func recoverOne(t *testing.T, chance *rng.Stream) (after int, ok bool) {
 	}
 	first := transport.FormatKey(tr.file.Members[i].Keys[0])
 	tr.edit(t, "fleet.json", fmt.Sprintf("%q", first), fmt.Sprintf("%q, %q", first, transport.FormatKey(public)))
-	if code, text := said("privacy", "-new-ledger", tr.path("spare.ledger"), "-dataset", "patients of "+name); code != cli.ExitDone {
+	if code, text := said("privacy", "-new-ledger", tr.path("spare.ledger"), "-dataset", "patients of "+name, "-never-used"); code != cli.ExitDone {
 		t.Fatal(text)
 	}
 
