@@ -190,48 +190,56 @@ func NewCodec(dim int) (*Codec, error) {
 // at most [MaxFrame] bytes. Append allocates only if dst is too small, and keeps no reference to m. On error it returns
 // dst unchanged.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
-	f, err := c.frame(m)
+	var f frame
+	if err := c.frame(&f, m); err != nil {
+		return dst, err
+	}
+	return appendItem(dst, &f)
+}
+
+// frame converts a message to a frame and checks it. The frame's vector or grid is valid until the next call.
+func (c *Codec) frame(f *frame, m *admm.Message) error {
+	err := c.fill(f, m)
 	if err == nil {
 		err = f.check(m.Kind)
 	}
 	if err != nil {
-		return dst, fmt.Errorf("wire: frame: %w", err)
+		return fmt.Errorf("wire: frame: %w", err)
 	}
-	return appendItem(dst, f)
+	return nil
 }
 
-// frame converts a message to a frame. The frame's vector or grid is valid until the next call.
-func (c *Codec) frame(m *admm.Message) (*frame, error) {
+func (c *Codec) fill(f *frame, m *admm.Message) error {
 	switch {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
-		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
+		return fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
 	case m.Kind == admm.ProbeReply && m.Resent:
-		return nil, fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
+		return fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
-		return nil, fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
+		return fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
 	case len(m.Grid) != 0 && len(m.Grid) != c.dim:
-		return nil, fmt.Errorf("grid: found %d coordinates, wanted %d", len(m.Grid), c.dim)
+		return fmt.Errorf("grid: found %d coordinates, wanted %d", len(m.Grid), c.dim)
 	case m.Incarnation > signed.MaxIncarnation:
-		return nil, fmt.Errorf("incarnation: found %d, wanted 0..%d", m.Incarnation, uint64(signed.MaxIncarnation))
+		return fmt.Errorf("incarnation: found %d, wanted 0..%d", m.Incarnation, uint64(signed.MaxIncarnation))
 	}
 	if err := checkFinite("vector", m.Vector); err != nil {
-		return nil, err
+		return err
 	}
-	f := &frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent, statements: statements(m.Signed)}
+	*f = frame{Version: frameVersion, Kind: uint64(m.Kind), Round: uint64(m.Round), Resent: m.Resent, statements: statements(m.Signed)}
 	if m.Kind == admm.ProbeReply {
 		f.Kind, f.Resent = uint64(admm.Probe), true
 	}
 	must := rules[m.Kind].must
-	number := func(n uint64, field fields) *uint64 {
-		if n == 0 && must&field == 0 {
-			return nil
-		}
-		return &n
+	if m.Held != 0 || must&hasHeld != 0 {
+		f.Held = new(uint64)
+		*f.Held = uint64(m.Held)
 	}
-	f.Held = number(uint64(m.Held), hasHeld)
-	f.Device = number(signed.PackDevice(m.Epoch, m.Incarnation), hasDevice)
+	if device := signed.PackDevice(m.Epoch, m.Incarnation); device != 0 || must&hasDevice != 0 {
+		f.Device = new(uint64)
+		*f.Device = device
+	}
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
-	return f, nil
+	return nil
 }
 
 // Decode decodes one frame into m and sets m.From and m.To to 0. It reuses the storage of m's vector and grid, empties

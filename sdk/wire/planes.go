@@ -24,9 +24,10 @@ const planes = 4
 
 // packer holds the encoder's work space. The zero value is ready to use.
 type packer struct {
-	huff  huff0.Scratch
-	block []byte
-	out   []byte
+	huff   huff0.Scratch
+	counts [256]uint32
+	block  []byte
+	out    []byte
 }
 
 // planes returns v as byte planes, or nil if v is empty. The result is valid until the next call.
@@ -40,7 +41,7 @@ func (p *packer) planes(v []float32) []byte {
 			part := v[at:min(at+blockSize, len(v))]
 			p.block = sized(p.block, len(part))
 			for i, x := range part {
-				p.block[i] = byte(math.Float32bits(x) >> (8 * plane))
+				p.block[i] = byte(math.Float32bits(x) >> (8 * plane & 31))
 			}
 			p.appendBlock()
 		}
@@ -48,20 +49,41 @@ func (p *packer) planes(v []float32) []byte {
 	return p.out
 }
 
-// appendBlock appends the block to out in its shortest form.
+// appendBlock appends the block to out in its shortest form. It calls huff0 only if huff0 can save bytes, because most
+// planes of floats are incompressible, and huff0 takes longer to find out than for everything else.
 func (p *packer) appendBlock() {
-	// No frame may reuse the Huffman table of an earlier frame, because frames may be lost.
-	p.huff.Reuse = huff0.ReusePolicyNone
-	packed, _, err := huff0.Compress4X(p.block, &p.huff)
+	n := len(p.block)
 	switch {
-	case errors.Is(err, huff0.ErrUseRLE):
+	case n > 1 && repeats(p.block):
 		p.out = append(p.out, blockRepeat, p.block[0])
-	case err == nil && 2+len(packed) < len(p.block):
-		p.out = append(p.out, blockHuff0, byte(len(packed)), byte(len(packed)>>8))
-		p.out = append(p.out, packed...)
-	default: // incompressible, or saves less than the length field costs
-		p.out = append(append(p.out, blockRaw), p.block...)
+		return
+	case n > leastHuff0 && p.compressible():
+		// No frame may reuse the Huffman table of an earlier frame, because frames may be lost.
+		p.huff.Reuse = huff0.ReusePolicyNone
+		if packed, _, err := huff0.Compress4X(p.block, &p.huff); err == nil && 2+len(packed) < n {
+			p.out = append(p.out, blockHuff0, byte(len(packed)), byte(len(packed)>>8))
+			p.out = append(p.out, packed...)
+			return
+		}
 	}
+	p.out = append(append(p.out, blockRaw), p.block...)
+}
+
+func repeats(block []byte) bool {
+	for _, b := range block {
+		if b != block[0] {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *packer) compressible() bool {
+	clear(p.counts[:])
+	for _, b := range p.block {
+		p.counts[b]++
+	}
+	return compressible(&p.counts, len(p.block))
 }
 
 // unpacker holds the decoder's work space. The zero value is ready to use.

@@ -213,12 +213,11 @@ const sampled = 100_000
 
 var blank [signed.Size]byte
 
-// Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. It fills the
+// Meter returns a function that returns the frame size, in bytes, of a message of dim coordinates. It fills the
 // signed fields with placeholders of the same length as in a fleet with keys. The function is not safe for concurrent
 // use.
 func Meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
-	var frame []byte
 	return func(msg *admm.Message) (int, error) {
 		if err != nil {
 			return 0, err
@@ -229,8 +228,7 @@ func Meter(dim int) func(*admm.Message) (int, error) {
 		} else {
 			sent.Signed.Own = blank[:]
 		}
-		frame, err = codec.Append(frame[:0], &sent)
-		return len(frame), err
+		return codec.Length(&sent)
 	}
 }
 
