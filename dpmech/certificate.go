@@ -85,8 +85,7 @@ type Certificate struct {
 	Limit          *Limit  `json:"limit"` // the budget of this run; nil: unlimited
 	Slack          float64 `json:"slack"` // distance between drawn and ideal noise, part of delta
 	Cost
-	Curve      []Point   `json:"curve,omitempty"` // the cost for each number of colluding members, by [GDP]
-	Lifetime   *Lifetime `json:"lifetime"`        // nil: no ledger
+	Lifetime   *Lifetime `json:"lifetime"` // nil: no ledger
 	NotCovered []string  `json:"not_covered"`
 
 	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal
@@ -96,9 +95,8 @@ type Certificate struct {
 
 // NewCertificate returns an unsigned certificate for the releases in f, with epsilons at delta. life is the state of
 // the data set's ledger, or nil without a ledger; the certificate retains it. The releases of this run in life must be
-// the same as in f, except for additional releases, which are counted in [Certificate].ReservedUnmade. levels are the
-// levels for [CurveOf]; they are required only for releases with pairwise noise.
-func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, levels ...Level) (*Certificate, error) {
+// the same as in f, except for additional releases, which are counted in [Certificate].ReservedUnmade.
+func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
 		Version: certificateVersion, About: about,
@@ -114,11 +112,7 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, level
 	}
 	c.NotCovered = c.uncovered()
 	c.ReservedUnmade, _ = unmadeOf(c.Spends, c.life().spends(c.RunID)) // Verify reports an error
-	spent := c.charged()
-	c.Cost = CostOf(spent, delta)
-	if curve := CurveOf(spent, c.shared(), levels, delta, GDP); curve.Others > 0 {
-		c.Curve = curve.Points
-	}
+	c.Cost = CostOf(c.charged(), delta)
 	if err := c.Verify(); err != nil {
 		return nil, err
 	}
@@ -149,17 +143,6 @@ func (c *Certificate) life() *Lifetime { return cmp.Or(c.Lifetime, &Lifetime{}) 
 
 // unit returns the unit that all stated costs protect, for the run and for the lifetime of its data.
 func (c *Certificate) unit() Unit { return max(unitOf(c.Spends), c.life().Unit()) }
-
-// shared returns the pairwise noise of the releases or, if the releases have none, of the run's entries in the ledger.
-// It returns the zero value without pairwise noise.
-func (c *Certificate) shared() (s Shared) {
-	for _, one := range slices.Concat(c.Spends, c.life().spends(c.RunID)) {
-		if one.Shared != (Shared{}) {
-			return one.Shared
-		}
-	}
-	return s
-}
 
 // charged returns the cost of this run: either the cost of its releases or the cost of its reservations in the ledger,
 // whichever is larger.
@@ -288,7 +271,6 @@ func (c *Certificate) Verify() error {
 		n := countRounds(c.Spends)
 		f.want(c.Rounds == n, "rounds: is %d, want %d, the number of releases", c.Rounds, n)
 		f.at("this run", c.Cost.verify(c.charged()))
-		f.at("curve", c.verifyCurve())
 		f.at("this run", c.Cost.withinLimit(c.Limit))
 		f.want(c.Limit == nil || c.Limit.Unit >= unitOf(c.Spends), "limit: is %v, but the releases protect only each record",
 			Client.Each())

@@ -22,14 +22,14 @@ func (c *Certificate) Text() string {
 	p.WriteByte('\n')
 	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
 	about := "the data"
-	curve, unit := c.Bound()
+	bound, unit := c.Bound()
 	if unit == Record {
 		about = "any one record"
 	}
 	p.item("guarantee", "%s, at delta %v%s: they can raise the odds of any guess about %s of this "+
 		"member by a factor of at most e^epsilon, except with a probability of about delta",
-		curve.Text(), c.Delta, unit.phrase(), about)
-	p.item("in words", "%s", curve.Words(unit))
+		bound.Text(c.Delta, GDP), c.Delta, unit.phrase(), about)
+	p.item("in words", "%s", bound.Words(unit))
 	if c.AgainstAll != nil {
 		p.item("", "outsiders see all releases; colluding members, whichever they are, also know the noise that they share")
 	}
@@ -55,7 +55,7 @@ func (c *Certificate) Text() string {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so the cost of other runs on the same data is not counted")
 	} else {
 		p.item("lifetime", "data set %q, all runs since %s together (%d): %s, at delta %v%s", life.Dataset, life.Created,
-			len(life.Runs), CurveOf(life.Total(), Shared{}, nil, life.Delta, GDP).Text(), life.Delta, life.Unit().phrase())
+			len(life.Runs), life.Total().Text(life.Delta, GDP), life.Delta, life.Unit().phrase())
 		p.cost(life.Cost, life.Unit())
 		p.limit("limit of all", life.Limit.lifelong())
 		for _, r := range life.Runs {

@@ -41,7 +41,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		}
 	}
 	n.account.mu.Lock()
-	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime, n.levels...)
+	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,3 @@ func OnKey(f func(member, neighbor string, epoch uint16, incarnation uint64, rel
 		}
 	}
 }
-
-// LevelsOf computes [Fleet.Levels] from privacy settings and a graph of pairwise noise.
-var LevelsOf = Privacy.levels

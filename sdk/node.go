@@ -38,7 +38,6 @@ type Node struct {
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
 	secrets   *trust.Secrets            // nil unless members use pairwise noise and agree on its keys themselves
 	relays    *relays                   // nil unless secrets is set and partners need not be neighbors
-	levels    []dpmech.Level            // see Fleet.Levels; nil without pairwise noise
 	end       int                       // the last round with data if the run ends early, otherwise 0
 	log       *slog.Logger
 
@@ -132,9 +131,6 @@ func New(cfg Config) (*Node, error) {
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
-	if n.levels, err = cfg.Fleet.Privacy.levels(p.noise); err != nil {
-		return nil, err
-	}
 	for _, step := range []func() error{
 		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadSecrets, n.checkpoint,
 	} {
@@ -187,9 +183,6 @@ func (n *Node) Spend() dpmech.Total {
 	}
 	return dpmech.Total{}
 }
-
-// Levels returns the result of [Fleet.Levels]. The caller must not modify it.
-func (n *Node) Levels() []dpmech.Level { return n.levels }
 
 func (n *Node) publish() {
 	st := n.machine.Status()

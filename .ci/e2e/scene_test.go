@@ -81,7 +81,7 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 	}
 	spent := f.Total(min(round, learning))
 	if !f.Privacy.NonPrivate {
-		s.Privacy = monitor.NewPrivacy(f, spent, nil, nil)
+		s.Privacy = monitor.NewPrivacy(f, spent, nil)
 		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Adversary: s.Privacy.Adversary, Text: "epsilon 12.4 against everybody else together",
 			LifetimeAgainst: monitor.LifetimeAgainst{Epsilon: 12.3456, Limit: monitor.Unknown()}}
 	}
@@ -184,11 +184,11 @@ func rare() []scene {
 		s.Privacy.AgainstAll = &monitor.Against{Rho: 3, Epsilon: 123.4567, Limit: 400, Planned: 321.0987}
 		s.Privacy.Lifetime.AgainstAll = &monitor.LifetimeAgainst{Epsilon: 234.5, Limit: monitor.Unknown()}
 		s.Privacy.Bars = nil
-		for i, who := range []string{"outsiders", "any 1 of 30 others", "any 5 of 30 others, if at most 2 members vanish", "any 15 of 30 others", "all 30 others together"} {
-			e := []float64{17.9, 18.1, 19.2, 33.4, 123.4567}[i]
+		for i, who := range []string{"any 5 other members, if at most 2 members vanish", "all others"} {
+			e := []float64{19.2, 123.4567}[i]
 			s.Privacy.Bars = append(s.Privacy.Bars, monitor.Bar{Bar: dpmech.Bar{Who: who, Epsilon: e, Guess: 1 - 0.3/float64(1+i)}, Planned: monitor.Value(2 * e)})
 		}
-		s.Privacy.Text = "epsilon 17.9 against outsiders, 18.1 with any 1 of 30 others, 19.2 with 5, 33.4 with 15, 124 with all"
+		s.Privacy.Text = "epsilon 19.2 with any 5 other members, 124 with all, if at most 2 members vanish"
 		return s
 	})
 	add("flat", false, true, monitor.Querying, 30, func(_ *sdk.Fleet, s *monitor.Status) any { return s })

@@ -65,7 +65,8 @@ study() { # NAME MEMBERS flags: makes a fleet, and brings each member's files to
 	for file in "$work/$1"/*/node.json; do
 		to=$work/$(basename "$(dirname "$file")")
 		cp "$work/$1/fleet.json" "$to/"
-		sed "s/\"state\": \"state\"/\"state\": \"$1\"/" "$file" >"$to/node.json" # a separate folder for each run
+		# a separate folder for each run, and the patients by whom the hospital decides at its end
+		sed "s/\"state\": \"state\"/\"state\": \"$1\"/; s/\"data\": \"csv:train.csv\"/&, \"held_out\": \"csv:test.csv\"/" "$file" >"$to/node.json"
 	done
 }
 run() { # the four nodes, each a process, until each has its model
@@ -99,6 +100,13 @@ grep -v neighbor "$work/va/checked"
 step 'run: four processes'
 run
 cat "$work/va/outcome"
+
+step 'at each hospital: is the shared model any good here? Nobody else learns the answer'
+for name in $hospitals; do
+	printf '%s\n' "$name"
+	sed -n '/^verdict/,/^ *(for this device only/p' "$work/$name/outcome"
+	(cd "$work/$name" && "$edge" export node.json -accepted -out accepted.json >/dev/null) || echo '  (no model is accepted)'
+done
 
 step 'at each hospital: the model, its certificate, and what it is worth'
 judge private

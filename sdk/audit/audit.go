@@ -108,7 +108,6 @@ func (x *auditor) method() {
 		}
 	}
 	x.fault("ended_after_round", x.stopped())
-	x.fault("curve", x.curve())
 	x.releases("releases", c.Spends)
 	if life := c.Lifetime; life != nil {
 		for i, r := range life.Runs {
@@ -150,26 +149,6 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 		}
 		next = s.First + s.Rounds
 	}
-}
-
-// curve compares the levels of pairwise noise in the certificate with the levels that follow from the fleet's graph.
-func (x *auditor) curve() error {
-	p := x.fleet.Privacy
-	want, err := x.fleet.Levels()
-	if err != nil {
-		return err
-	}
-	if x.c.AgainstAll == nil || p.Curve(x.fleet.Total(1), want).Others == 0 { // no pairwise noise that lowers a cost
-		want = nil
-	}
-	var found []dpmech.Level
-	for _, point := range x.c.Curve {
-		found = append(found, point.Level)
-	}
-	if !slices.Equal(found, want) {
-		return fmt.Errorf("has the levels %v, want %v, as computed from the fleet's graph", found, want)
-	}
-	return nil
 }
 
 func limitText(l *dpmech.Limit) string {

@@ -140,15 +140,11 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 			t.Fatal(err)
 		}
 	}
-	levels, err := w.fleet.Levels()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c, err := dpmech.NewCertificate(dpmech.About{
 		RunID:         runID(w.fleet.Run, w.fleet.Hash(), "b"),
 		Cooldown:      w.fleet.Method.Cooldown,
 		ConditionalOn: []string{"preprocessing given in the fleet file, fitted on the public cohort of 2019"},
-	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta), levels...)
+	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,9 @@ type Oracle struct {
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // data set, with resolved paths
 	Share  *Share         // nil if the whole data set belongs to this node
+	// HeldOut is a source of samples to test on, with resolved paths. If it is set, the node trains on all samples of
+	// Spec.Source.
+	HeldOut string
 }
 
 // Share is this node's part of a data set that is divided among several nodes, as in a simulation. Spec.Seed seeds the
@@ -50,6 +53,7 @@ type oracleForm struct {
 		task.Spec
 		TestFraction *float64 `json:"test_fraction"`
 		Share        *Share   `json:"share"`
+		HeldOut      string   `json:"held_out"`
 	} `json:"builtin"`
 }
 
@@ -67,6 +71,12 @@ func parse(section json.RawMessage, dir string) (fleetfile.Oracle, error) {
 			"train on all", *held)
 		o.Spec.TestFraction, o.Spec.Whole = *held, *held == 0
 	}
+	if f.HeldOut != "" {
+		errs.want(!(o.Spec.TestFraction > 0) && f.Share == nil, "oracle.builtin.held_out is %q, want it omitted, or neither test_fraction nor "+
+			"share", f.HeldOut)
+		errs.at("oracle.builtin.held_out", task.CheckSource(f.HeldOut))
+		o.HeldOut, o.Spec.TestFraction, o.Spec.Whole = f.HeldOut, 0, true
+	}
 	if s := f.Share; s != nil {
 		errs.want(s.Number >= 0 && s.Number < s.Of, "oracle.builtin.share has number %d and of %d, want of 1 or more, and number from 0 "+
 			"to of-1", s.Number, s.Of)
@@ -78,15 +88,17 @@ func parse(section json.RawMessage, dir string) (fleetfile.Oracle, error) {
 	default:
 		rest.Source, rest.NA, rest.Seed = "", nil, 0
 		errs.want(reflect.DeepEqual(rest, task.Spec{}) && o.Model == task.ModelSpec{}, "oracle.builtin has a model or preprocessing, "+
-			"want only data, na, test_fraction, seed and share: the task in the fleet file has the rest for all nodes, unless "+
+			"want only data, na, test_fraction, held_out, seed and share: the task in the fleet file has the rest for all nodes, unless "+
 			`"fit" is "own"`)
 		errs.at("oracle.builtin", task.CheckSource(o.Spec.Source))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if kind, path, _ := strings.Cut(o.Spec.Source, ":"); kind != "synthetic" {
-		o.Spec.Source = kind + ":" + fleetfile.Resolve(dir, path)
+	for _, source := range []*string{&o.Spec.Source, &o.HeldOut} {
+		if kind, path, found := strings.Cut(*source, ":"); found && kind != "synthetic" {
+			*source = kind + ":" + fleetfile.Resolve(dir, path)
+		}
 	}
 	return o, nil
 }

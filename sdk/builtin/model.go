@@ -40,14 +40,14 @@ type Model struct {
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	// Threshold is set only in a site's own copy of the model. Personal means that the site continued to fit the
-	// weights on its own records, without noise: the weights may then reveal these records, so keep the file on the
-	// site's device.
+	// Threshold is set only in a site's own copy of the model.
 	Threshold *Threshold `json:"threshold,omitempty"`
-	Personal  bool       `json:"personal,omitempty"`
+	// Alone means that the weights do not come from a release: the site trained them on its own records alone, without
+	// noise. They may reveal these records, so keep the file on the site's device.
+	Alone bool `json:"alone,omitempty"`
 
 	// Certificate states the run's privacy cost, as a JSON object on one line; nil for a run without privacy, and for a
-	// personal model.
+	// site's own model.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
 	Weights     []float32       `json:"model"` // finite numbers; if there is a task, as many as Task.Dim returns
 }

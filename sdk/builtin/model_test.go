@@ -17,7 +17,7 @@ func models() []*Model {
 	return []*Model{
 		{Run: "<heart> & \"soul\"", Fleet: [32]byte{1, 0xab}, Member: "süd", Round: 3, Rounds: 3, Task: recipes()[0],
 			Certificate: json.RawMessage(`{"unit":"<all>","limit":null}`), Weights: weights,
-			Threshold: &Threshold{Value: 1.0 / 3, Rule: "sensitivity:0.9", Samples: 7}, Personal: true},
+			Threshold: &Threshold{Value: 1.0 / 3, Rule: "sensitivity:0.9", Samples: 7}, Alone: true},
 		{Run: "r", Member: "a", Round: 1, Rounds: 9, Averaged: true, NonPrivate: true, NoTask: Program,
 			Weights: []float32{math.MaxFloat32}},
 		{Run: "r", Member: "a", Round: 2, Rounds: 9, NoTask: OwnFit, Weights: weights},

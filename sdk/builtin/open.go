@@ -97,7 +97,7 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 			`privacy cost in the certificate does not include this fit)`)
 	case recipe != nil && o.FitOwn:
 		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", but the task in the fleet file defines the ` +
-			`preprocessing of all nodes: want only the fields data, na, test_fraction, seed and share`)
+			`preprocessing of all nodes: want only the fields data, na, test_fraction, held_out, seed and share`)
 	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
 		return fleetfile.Mismatchf("oracle.builtin.data is %q, want %s data, as in the task of the fleet file",
 			o.Spec.Source, recipe.Source)
@@ -105,6 +105,21 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 		return fleetfile.Mismatchf("oracle.builtin: %w", misfit)
 	}
 	return nil
+}
+
+// heldOut reads the samples of HeldOut, prepared by recipe or, if that is nil, like those of set.
+func (o *Oracle) heldOut(set *task.Set, recipe *task.Recipe) (*task.Data, error) {
+	var err error
+	if recipe == nil {
+		if recipe, err = set.Recipe(o.Model, "own data"); err != nil {
+			return nil, err
+		}
+	}
+	held, err := recipe.Apply(task.Spec{Source: o.HeldOut, NA: o.Spec.NA, Whole: true, Seed: o.Spec.Seed})
+	if err != nil {
+		return nil, fmt.Errorf("oracle.builtin.held_out: %w", err)
+	}
+	return held.Train, nil
 }
 
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
@@ -133,6 +148,11 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		given = append(given, "uncharged, from own data: "+what)
 	}
 	train := set.Train
+	if o.HeldOut != "" {
+		if set.Test, err = o.heldOut(set, recipe); err != nil {
+			return nil, err
+		}
+	}
 	if o.Share != nil {
 		if train, given, err = o.Share.of(train, spec, given); err != nil {
 			return nil, err

@@ -62,14 +62,17 @@ type Device struct {
 	Open func(log *slog.Logger) (Link, error)
 
 	// Say receives messages for the operator, line by line; if Say is nil, slog.Default() receives them. Released, if
-	// not nil, receives every release and the cost, in zCDP, of all releases so far. Neither function receives any of
-	// the node's data. Both functions must be safe for concurrent use.
+	// not nil, receives every release x, which is valid only during the call, and the cost, in zCDP, of all releases so
+	// far. Neither function receives any of the node's data. Both functions must be safe for concurrent use.
 	Say      func(line string)
-	Released func(round int, spent dpmech.Total)
+	Released func(round int, x []float32, spent dpmech.Total)
+	// Finished, if not nil, is called when the run has ended without an error and the transport is closed: nothing that
+	// it does, and no time that it takes, can reach a neighbor. It receives the source, which is still open, and the
+	// final model.
+	Finished func(ctx context.Context, source *fleetfile.Source, model []float32)
 	Log      slog.Handler // handler for the logs of node and transport; if nil, they go to Say
-	// Linger, if not nil, is called when the run has ended without an error. Run then closes the transport and serves
-	// the monitor's page until the returned channel fires or the context of Run ends; state and ledger stay open until
-	// then.
+	// Linger, if not nil, is called after Finished. Run then serves the monitor's page until the returned channel fires
+	// or the context of Run ends; state and ledger stay open until then.
 	Linger func(o *Outcome) <-chan time.Time
 
 	HTTP    string   // loopback address of the page; empty for no page. Load takes it from the node file
@@ -253,9 +256,14 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	if certified := d.certify(); err == nil {
 		err = certified
 	}
+	if err == nil {
+		err = d.unlink()
+	}
+	if err == nil && d.Finished != nil {
+		d.Finished(inner, d.source, d.node.Model())
+	}
 	if err == nil && d.Linger != nil {
 		over := d.Linger(d.outcome(began))
-		err = d.unlink()
 		select {
 		case <-inner.Done():
 		case <-over:
@@ -297,9 +305,9 @@ func (d *Device) prefix() string {
 	return ""
 }
 
-func (d *Device) released(round int, _ []float32) {
+func (d *Device) released(round int, x []float32) {
 	if d.Released != nil {
-		d.Released(round, d.node.Spend())
+		d.Released(round, x, d.node.Spend())
 	}
 }
 

@@ -86,7 +86,8 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 			All float64 `json:"rho_all"`
 		}
 		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // the note is empty, or covered by a SHA-256
-		st.Round, spent = dir.Newest.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
+		st.Round, spent = dir.Newest.Round, f.Total(1)     // with the name of its adversary
+		spent.Rho, spent.All = note.Rho, cmp.Or(note.All, note.Rho)
 		f = endLeft(&st, f, file.State, &dir.Journal)
 		switch {
 		case dir.Refused != nil:
@@ -107,11 +108,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		} else if st.Fault == "" {
 			st.Fault = err.Error()
 		}
-		levels, err := f.Levels()
-		if err != nil {
-			return nil, err
-		}
-		st.Privacy = monitor.NewPrivacy(f, spent, levels, life)
+		st.Privacy = monitor.NewPrivacy(f, spent, life)
 	}
 	return &st, nil
 }

@@ -37,9 +37,8 @@ type Outcome struct {
 	// Quarantined lists the neighbors that the run excluded, each with the time and the reason.
 	Quarantined []string `json:"quarantined,omitempty"`
 
-	Spent         dpmech.Total   `json:"-"` // privacy cost of the run's releases
-	Levels        []dpmech.Level `json:"-"` // see [sdk.Fleet.Levels]
-	ConditionalOn []string       `json:"-"` // see [sdk.Config]
+	Spent         dpmech.Total `json:"-"` // privacy cost of the run's releases
+	ConditionalOn []string     `json:"-"` // see [sdk.Config]
 }
 
 // LocalErrors holds the errors of a model that predicts a number, in the unit of that number. Like [Local], it comes
@@ -63,7 +62,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	o := &Outcome{
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
-		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), Levels: d.node.Levels(), ConditionalOn: d.source.ConditionalOn,
+		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
 	}
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]

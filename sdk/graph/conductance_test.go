@@ -113,7 +113,7 @@ func random(t testing.TB, r *rand.Rand, n int, p float64) *Graph {
 func TestConductanceOfAllChoices(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	exact, all, loose := 0, 0, 1.0
-	for range 400 {
+	for range graphs(400) {
 		g := random(t, r, 1+r.IntN(9), r.Float64())
 		for colluders := range 4 {
 			ratio := math.Ldexp(1, r.IntN(15)-4)
@@ -230,7 +230,7 @@ func TestConductanceOfRings(t *testing.T) {
 }
 
 func TestConductanceOfCompleteGraphs(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 7, 40, 1200} {
+	for _, n := range []int{1, 2, 3, 7, 40, 400} {
 		g := mustParse(t, "complete", n, 0)
 		for _, colluders := range []int{0, 1, 2, 5, n - 2, n - 1, n + 5} {
 			if colluders < 0 {
@@ -254,7 +254,7 @@ func TestConductanceIsMonotone(t *testing.T) {
 	for k := range graphs(40) {
 		n := 5 + r.IntN(13)
 		if k%10 == 0 {
-			n = 40 // not exact from 4 or 5 colluders on
+			n = 28 // not exact from 5 or 6 colluders on
 		}
 		g := random(t, r, n, 0.2+r.Float64()/2)
 		ratio := math.Ldexp(1, r.IntN(6)-2)
@@ -266,7 +266,7 @@ func TestConductanceIsMonotone(t *testing.T) {
 			}
 			last = c.Least
 			edges := g.Edges()
-			for range 10 {
+			for range 4 {
 				i, j := r.IntN(g.N()), r.IntN(g.N())
 				more, err := New(g.N(), append(edges[:len(edges):len(edges)], [2]int{i, j}))
 				if err == nil && conductance(t, more, ratio, colluders).Least < c.Least*(1-1e-6) {
@@ -274,7 +274,7 @@ func TestConductanceIsMonotone(t *testing.T) {
 				}
 			}
 		}
-		for colluders := 3; colluders < 8; colluders++ {
+		for colluders := 3; colluders < 7; colluders++ {
 			if c := conductance(t, g, ratio, colluders); c.Least > last*(1+1e-6) {
 				t.Errorf("%v: %d colluders, ratio %v: %+v", g.Edges(), colluders, ratio, c)
 			}
@@ -343,16 +343,12 @@ func TestConductanceGolden(t *testing.T) {
 		{"er:0.3", 31, 64, 3, 0x1p+00},
 		{"er:0.3", 100, 1, 0, 0x1.0950a92173803p+04},
 		{"er:0.3", 100, 1, 1, 0x1.fb37e67d62431p+03},
-		{"er:0.3", 100, 1, 2, 0x1.e392329ef4658p+03},
-		{"er:0.3", 100, 1, 3, 0x1.ad1fd5e9077d2p+03},
 		{"er:0.3", 100, 8, 0, 0x1.7167c3c1f20a9p+06},
 		{"er:0.3", 100, 8, 1, 0x1.6c6f4c1b03ddp+06},
 		{"er:0.3", 100, 8, 2, 0x1.6759d2aa68dc3p+06},
 		{"er:0.3", 100, 8, 3, 0x1.5f6f42c5df43ep+06},
 		{"regular:4", 200, 1, 0, 0x1.e706859002fcdp+01},
 		{"regular:4", 200, 1, 1, 0x1.8867ac453c085p+01},
-		{"regular:4", 200, 1, 2, 0x1.2c6592bf14d6ap+01},
-		{"regular:4", 200, 1, 3, 0x1.a11b963c3c947p+00},
 		{"regular:4", 200, 8, 0, 0x1.4dcfa83655872p+06},
 		{"regular:4", 200, 8, 1, 0x1.0d3f576227d19p+06},
 		{"regular:4", 200, 8, 2, 0x1.79f8b637deba5p+05},

@@ -332,15 +332,14 @@ func (m *Monitor) Status() Status {
 // m.mu.
 func (m *Monitor) privacy() *Privacy {
 	var spent dpmech.Total
-	var levels []dpmech.Level // slow to compute, so the levels that the node stores are used
 	if m.node != nil {
-		spent, levels = m.node.Spend(), m.node.Levels()
+		spent = m.node.Spend()
 	}
 	if l := m.cfg.Ledger; l != nil && m.ledgerAt != m.last.Round+1 {
 		m.ledgerAt = m.last.Round + 1
 		m.lifetime = l.Lifetime(m.cfg.Fleet.Privacy.Delta)
 	}
-	return NewPrivacy(early(m.cfg.Fleet, m.last.End), spent, levels, m.lifetime)
+	return NewPrivacy(early(m.cfg.Fleet, m.last.End), spent, m.lifetime)
 }
 
 func (m *Monitor) history() history {

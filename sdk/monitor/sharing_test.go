@@ -19,7 +19,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	}
 	const outsiders = "whoever sees all releases and is no member" // adversary of another run in the ledger
 	st := NewStatus(f, "a")
-	st.Privacy = NewPrivacy(f, f.Total(4), nil, &dpmech.Lifetime{
+	st.Privacy = NewPrivacy(f, f.Total(4), &dpmech.Lifetime{
 		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},
 		Runs: []dpmech.RunSpend{
 			{Spends: []dpmech.Spend{{First: 1, Rounds: 7, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: f.Privacy.Gaussian().Shared}}}},
@@ -57,7 +57,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	f.Privacy = sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5}
 	f.Method.Mixing = 0
 	st = NewStatus(f, "a")
-	st.Privacy = NewPrivacy(f, f.Total(4), nil, nil)
+	st.Privacy = NewPrivacy(f, f.Total(4), nil)
 	object, err = json.Marshal(st)
 	if text := string(Metrics(st)) + string(object); err != nil || strings.Contains(text, "against_all") ||
 		strings.Contains(text, "mixing") || st.Privacy.Adversary != "everybody else together" {

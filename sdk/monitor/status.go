@@ -250,9 +250,9 @@ type LifetimeAgainst struct {
 	Limit   Value `json:"epsilon_limit"` // limit, which has its own delta and accounting; unknown without a limit
 }
 
-// NewPrivacy returns what a run of a private fleet has spent. levels is the result of [sdk.Fleet.Levels]; life is the
-// content of the ledger, or nil without a ledger.
-func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *dpmech.Lifetime) *Privacy {
+// NewPrivacy returns what a run of a private fleet has spent. life is the content of the ledger, or nil
+// without a ledger.
+func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privacy {
 	p := f.Privacy
 	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }
 	limit := func(epsilon float64) Value {
@@ -265,12 +265,12 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 		return Against{Rho: rho, Epsilon: epsilon(rho), Limit: limit(most), Planned: epsilon(planned)}
 	}
 	total := f.Total(f.Method.Rounds)
-	planned, curve, whole := total.Figures(), p.Curve(spent, levels), p.Curve(total, levels)
+	planned, now := total.Figures(), spent.Figures()
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
-		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: whole.Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range whole.Bars() { // until the first release, curve has a single point
-		now, planned := curve.Points[min(i, len(curve.Points)-1)], Value(bar.Epsilon)
-		bar.Epsilon, bar.Guess = now.Epsilon, dpmech.Guess(now.Rho)
+		Accounting: p.Accounting.String(), Text: spent.Text(p.Delta, p.Accounting), TextPlanned: total.Text(p.Delta, p.Accounting), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
+	for i, bar := range total.Bars(p.Delta, p.Accounting) { // until the first release, spent has a single figure
+		planned, rho := Value(bar.Epsilon), now[min(i, len(now)-1)].Rho
+		bar.Epsilon, bar.Guess = p.Accounting.Epsilon(rho, p.Delta), dpmech.Guess(rho)
 		out.Bars = append(out.Bars, Bar{bar, planned})
 	}
 	if len(planned) > 1 {
@@ -281,7 +281,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 		most, figures := cmp.Or(life.Limit, new(dpmech.Limit)), life.Total().Figures()
 		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit(), Runs: len(life.Runs), Adversary: figures[0].Adversary,
 			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)},
-			Text:            dpmech.CurveOf(life.Total(), dpmech.Shared{}, nil, p.Delta, p.Accounting).Text()}
+			Text:            life.Total().Text(p.Delta, p.Accounting)}
 		if len(figures) > 1 {
 			out.Lifetime.AgainstAll = &LifetimeAgainst{epsilon(figures[1].Rho), limit(most.EpsilonAll)}
 		}

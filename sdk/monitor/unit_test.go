@@ -17,7 +17,7 @@ func TestPrivacyOfRecords(t *testing.T) {
 	show := func(unit sdk.Unit, life *dpmech.Lifetime) string {
 		f := &sdk.Fleet{Method: sdk.Method{Rounds: 10}, Privacy: sdk.Privacy{Unit: unit, Clip: 1, Sigma: 80, Delta: 1e-5}}
 		st := NewStatus(f, "a")
-		st.Privacy = NewPrivacy(f, f.Total(4), nil, life)
+		st.Privacy = NewPrivacy(f, f.Total(4), life)
 		object, err := json.Marshal(st)
 		if err != nil {
 			t.Fatal(err)

@@ -60,6 +60,33 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	return judgeNumbers(is, said), nil
 }
 
+// Marks returns the share of each sample in the task's measure: for classes 1 if the predicted class is the true class,
+// else 0; for a target the squared error, in the unit of the target. A model whose output is NaN for a sample predicts
+// it as badly as it can.
+func (m *Model) Marks(x []float32) ([]float64, error) {
+	if err := m.check(x); err != nil {
+		return nil, err
+	}
+	marks := make([]float64, m.data.Len())
+	for i, class := range m.data.Y {
+		switch {
+		case m.goal != nil:
+			y, r := float64(m.data.Target[i]), m.data.Range
+			off := r.at(vec.Sigmoid(m.score(x, i))) - y
+			if math.IsNaN(off) {
+				off = max(math.Abs(y-r.Low), math.Abs(y-r.High))
+			}
+			marks[i] = float64(off * off)
+		case m.predict(x, i) == class:
+			marks[i] = 1
+		}
+	}
+	return marks, nil
+}
+
+// On returns the same kind of model for other samples.
+func (m *Model) On(d *Data) *Model { return m.spec.New(d) }
+
 // MeanLoss returns the mean loss over all samples, or NaN if Loss would fail.
 func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 

@@ -68,7 +68,7 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 				_, text := said(args...)
 				text = strings.Join(strings.Fields(text), " ")
 				run := "epsilon 0.00 against everybody else together, at delta 1e-05 (gdp) whole run epsilon "
-				if args[0] == "status" && (!strings.Contains(text, run) || len(present) > 0 && !strings.Contains(text, "with any 1 of ")) {
+				if args[0] == "status" && (!strings.Contains(text, run) || len(present) > 0 && !strings.Contains(text, "with any 1 other member")) {
 					t.Errorf("%s, %v: the run has no adversary in\n%s", c.weakest, present, text)
 				}
 				_, life, _ := strings.Cut(text, "lifetime")

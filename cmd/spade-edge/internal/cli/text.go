@@ -52,15 +52,15 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// WriteCost prints the privacy cost of a run in two lines. The first line has the epsilon for each number of colluders
-// (curve), what the guarantee protects (the parameter each, from [sdk.Privacy.Each]), and the note. The second line has
-// the epsilons that the accounting methods compute against the adversary named in c.
-func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
+// WriteCost prints the privacy cost of a run in two lines. The first line has the epsilons of the total,
+// what the guarantee protects (the parameter each, from [sdk.Privacy.Each]), and the note. The second line has the
+// epsilons that the accounting methods compute against the adversary named in c.
+func WriteCost(t Table, c dpmech.Cost, total dpmech.Total, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {
 		protects = "for each client's whole data set"
 	}
-	t.Row("privacy", "%s, at delta %v %s%s", curve.Text(), c.Delta, protects, note)
+	t.Row("privacy", "%s, at delta %v %s%s", total.Text(c.Delta, dpmech.GDP), c.Delta, protects, note)
 	named := ""
 	if c.AgainstAll != nil {
 		named = "against " + c.Adversary + ": "
@@ -69,13 +69,14 @@ func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 		EpsilonText(c.EpsilonGDP), EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 }
 
-// CurveText formats a curve. It appends what the guarantee protects (the parameter each), unless the guarantee protects
-// a whole client.
-func CurveText(c dpmech.Curve, each string) string {
+// CostText formats a cost. It appends what the guarantee protects (the parameter each), unless the guarantee protects a
+// whole client.
+func CostText(t dpmech.Total, delta float64, acc dpmech.Accounting, each string) string {
+	text := t.Text(delta, acc)
 	if each == dpmech.Client.Each() {
-		return c.Text()
+		return text
 	}
-	return c.Text() + ", " + each
+	return text + ", " + each
 }
 
 // ReleaseWord returns the word for a release of m in the output: "round" or, with mixing, "release", because with

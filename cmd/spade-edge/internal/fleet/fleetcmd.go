@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -66,7 +65,7 @@ type FleetResult struct {
 	// other members together.
 	Adversary  string   `json:"adversary,omitempty"`
 	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
-	curve      dpmech.Curve
+	cost       string
 
 	Notes []string `json:"notes"` // what the user must still do
 }
@@ -164,11 +163,7 @@ func (e *fleetEdit) finish() error {
 			all := p.Accounting.Epsilon(figures[1].Rho, p.Delta)
 			e.r.EpsilonAll = &all
 		}
-		levels, err := f.Levels()
-		if err != nil {
-			return cli.AsUsageError(err)
-		}
-		e.r.curve = p.Curve(f.Total(f.Method.Rounds), levels)
+		e.r.cost = cli.CostText(f.Total(f.Method.Rounds), p.Delta, p.Accounting, p.Each())
 		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
 			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
@@ -250,8 +245,7 @@ func (e *fleetEdit) print(t cli.Table) {
 	}
 	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash[:16])
 	if r.Epsilon != nil {
-		pr := e.file.Fleet.Privacy
-		t.Row("privacy", "%s, at delta %v, for the whole run", cli.CurveText(r.curve, pr.Each()), pr.Delta)
+		t.Row("privacy", "%s, at delta %v, for the whole run", r.cost, e.file.Fleet.Privacy.Delta)
 	}
 	for _, n := range r.Notes {
 		t.Row("next", "%s", n)

@@ -63,9 +63,9 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 	if err != nil {
 		return nil, cli.Usage("%s: want a .npy file, or a .json file that spade-edge export wrote: %w", flag, err)
 	}
-	if m.Personal {
-		return nil, cli.Usage("%s %s is a site's own model, fitted without noise on its records, and would "+
-			"reveal them: use the fleet's shared model", flag, path)
+	if m.Alone {
+		return nil, cli.Usage("%s %s is a site's own model, trained without noise on its records alone, and would reveal them: use a "+
+			"model that was exported without -accepted", flag, path)
 	}
 	own, err := builtin.Task(f)
 	if err != nil {

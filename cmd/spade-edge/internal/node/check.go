@@ -263,13 +263,8 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	case r.Privacy != nil:
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
-		levels, err := f.Levels()
-		if err != nil {
-			c.fail("privacy", codeOf(err), err)
-			break
-		}
-		curve := pr.Curve(f.Total(f.Method.Rounds), levels)
-		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cli.CurveText(curve, pr.Each()))
+		cost := cli.CostText(f.Total(f.Method.Rounds), pr.Delta, pr.Accounting, pr.Each())
+		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cost)
 		if r.Forecast != nil {
 			verdict, refused := "warn", ""
 			if r.Forecast.Gain >= plan.Enough {
@@ -289,7 +284,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 			covered = "the rest of this run is covered by its limit, " + life.Limit.String()
 		}
 		c.ok("ledger", "%q has spent %s in %d releases of all runs; %s", life.Dataset,
-			cli.CurveText(dpmech.CurveOf(life.Total(), dpmech.Shared{}, nil, pr.Delta, dpmech.GDP), life.Unit().Each()), life.Ledger.Seq, covered)
+			cli.CostText(life.Total(), pr.Delta, dpmech.GDP, life.Unit().Each()), life.Ledger.Seq, covered)
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
@@ -38,6 +40,9 @@ type Exported struct {
 	// Predicts reports whether the file is a model file that includes the preprocessing, which the predict and evaluate
 	// commands need.
 	Predicts bool `json:"predicts"`
+	Alone    bool `json:"alone"` // whether the model is the site's own
+	// Verdict is the verdict in the state folder, if there is one.
+	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
 
 // Export is the command that writes a node's model to a file.
@@ -45,6 +50,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	to := c.String("out", "", "the `file` to write; its ending selects the format: .json or .npy")
 	ownFit := c.Bool("own-fit", false, "with .json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
 		"deviations, categories); the privacy guarantee does not cover it")
+	accepted := c.Bool("accepted", false, "the model that the verdict accepts here; if that is the site's own, it must stay on this device")
 	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
 	force := c.Bool("force", false, "overwrite an existing file")
 	c.JSONFlag("")
@@ -66,6 +72,17 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	}
 	f := file.Fleet
 	model := kept.Model
+	v := readVerdict(c.Log, node, file)
+	alone := false
+	if *accepted {
+		if model, alone, err = acceptedModel(v, node, file, kept); err != nil {
+			return err
+		}
+		if alone && format != "json" {
+			return cli.Usage("-accepted: the site's own model is accepted, and only an -out file that ends in .json can record that it " +
+				"must not leave this machine")
+		}
+	}
 	if *averaged {
 		if model = kept.Averaged; model == nil {
 			return cli.Usage("-averaged: this node does not store the mean of its releases; " +
@@ -80,15 +97,20 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
 		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(released), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+		Alone: alone, Verdict: v,
 	}
+	warn(c.Log, v, r.Model, path)
 	copied := *to + ".certificate.json"
 	cert, why := r.certificate(node.Certificate(), f, kept.End)
+	if alone {
+		cert, why = nil, "the guarantee does not cover the site's own model"
+	}
 	if cert != nil {
 		r.Certificate = copied
 	}
 	whole := &builtin.Model{
 		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
-		NonPrivate: f.Privacy.NonPrivate, Certificate: cert, Weights: model,
+		NonPrivate: f.Privacy.NonPrivate, Alone: alone, Certificate: cert, Weights: model,
 	}
 	if err := recipeOf(whole, node, file, *ownFit); err != nil {
 		return err
@@ -102,11 +124,37 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	}
 	r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(content))
 	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
-	files := []cli.Written{{Path: *to, Content: content}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert}}
+	from, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	files := []cli.Written{
+		{Path: *to, Content: content, Secret: alone}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert},
+		{Path: nodeOf(*to), Content: []byte(from + "\n")},
+	}
 	if err := cli.WriteAll(files, *force); err != nil {
 		return err
 	}
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
+}
+
+// acceptedModel returns the model that the verdict v accepts, with kept.Round set to its release, and whether it is the
+// site's own.
+func acceptedModel(v *verdict.Verdict, node *fleetfile.Node, file *fleetfile.File, kept *state.Snapshot) (model []float32, alone bool, err error) {
+	switch {
+	case v == nil:
+		return nil, false, fmt.Errorf("-accepted: %s has no verdict on this run: the device that runs the node makes one at the end of \"spade-edge run\"",
+			node.State)
+	case v.Accepted == "":
+		return nil, false, cli.Usage("-accepted: the losses come from a program: %s", v.Text())
+	case v.Model != sdk.ModelHash(kept.Model):
+		return nil, false, fmt.Errorf("-accepted: the verdict in %s is on another model than the one in the state: run the node again", node.State)
+	}
+	model, release, err := verdict.At(node, file).Model(v, kept.Round, kept.Model)
+	if alone = v.Accepted == verdict.Alone; !alone {
+		kept.Round = release
+	}
+	return model, alone, err
 }
 
 func checkExport(to, format string, ownFit bool) error {
@@ -128,8 +176,11 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 		what = "averaged"
 	}
 	t.Row(what, "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
+	if r.Alone {
+		t.Row("alone", "the site's own model, trained without noise on its records: it may reveal them, and must stay on this device")
+	}
 	t.Row("release", "%d of %d of run %q by %q, model_sha256 %s", r.Round, r.Rounds, r.Run, r.Name, r.Model)
-	if !r.Done {
+	if !r.Done && (r.Verdict == nil || r.Verdict.AsOf != r.Round) {
 		t.Row("not finished", "the run goes on: this is not the final model")
 	}
 	switch {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -39,7 +40,8 @@ type Applied struct {
 	// Far lists columns with values outside the range on which the preprocessing was fitted.
 	Far       []screen.Suspicion `json:"far,omitempty"`
 	Threshold *builtin.Threshold `json:"threshold,omitempty"` // from a site's copy
-	Personal  bool               `json:"personal,omitempty"`  // whether it is a personal model
+	Alone     bool               `json:"alone,omitempty"`     // whether it is a site's own model
+	Verdict   *verdict.Verdict   `json:"verdict,omitempty"`   // of the node on this device that exported the file
 
 	file      *builtin.Model
 	predictor *task.Predictor
@@ -99,12 +101,16 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	if m.Task.Target != nil {
 		a.Target = m.Task.Label
 	}
-	a.Threshold, a.Personal = m.Threshold, m.Personal
+	a.Threshold, a.Alone = m.Threshold, m.Alone
 	a.predictor.NA = setup.List(*na)
 	a.predictor.Raw = func(d *task.Data) { a.Far = screen.Strange(m.Task, d) }
 	found := map[string]bool{}
 	if *unknown {
 		a.predictor.Unknown = func(column, value string) { found[fmt.Sprintf("%s=%s", column, value)] = true }
+	}
+	if v, node := verdictOn(c.Log, path); v != nil && v.Fleet == fmt.Sprintf("%x", m.Fleet) {
+		a.Verdict = v
+		warn(c.Log, v, a.Model, node)
 	}
 	if err := f(a); err != nil {
 		return nil, setup.WithFlags(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -65,12 +66,13 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		d.File.Patience = *patience
 	}
 	d.Recover, d.Anyway, d.Noise = *restore, *anyway, c.Program.Noise
+	r := &RunResult{}
+	judgeRun(d, r)
 	tell(c, d, show, *form == "json")
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
-	r := new(RunResult)
 	report := func(o *device.Outcome) error {
 		if r.Outcome = *o; !r.NonPrivate {
-			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.Levels, o.ConditionalOn)
+			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 		}
 		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter), *verbose) })
 	}
@@ -98,11 +100,29 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	return cli.AsExit(errors.Join(err, unprinted), cli.ExitWithout)
 }
 
+// judgeRun configures the device to keep earlier models of the run, and to judge the shared one at its end.
+func judgeRun(d *device.Device, r *RunResult) {
+	site := verdict.At(d.File, d.Fleet)
+	d.Released = func(round int, x []float32, _ dpmech.Total) {
+		if err := site.Released(round, x); err != nil {
+			d.Say(err.Error())
+		}
+	}
+	d.Finished = func(ctx context.Context, source *fleetfile.Source, model []float32) {
+		var err error
+		if r.Verdict, err = site.Judge(ctx, source, model); err != nil {
+			r.Unjudged = err.Error()
+		}
+	}
+}
+
 // tell configures the device to print its progress, as text or as JSON.
 func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	f := d.Fleet.Fleet
 	d.Say = func(line string) { show.Say("%s", line) }
-	d.Released = func(round int, spent dpmech.Total) {
+	kept := d.Released
+	d.Released = func(round int, x []float32, spent dpmech.Total) {
+		kept(round, x, spent)
 		show.Method = d.Method() // safe: Released is not called concurrently
 		show.Round(round, func() string { return spendNote(f.Privacy, spent) })
 	}
@@ -111,7 +131,8 @@ func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 		log := slog.New(d.Log).With("run", f.Run, "node", d.File.Name)
 		c.Log = slog.NewLogLogger(log.Handler(), slog.LevelError).Writer() // prints the reason of a failure as a log line
 		d.Say = func(line string) { log.Info(line) }
-		d.Released = func(round int, spent dpmech.Total) {
+		d.Released = func(round int, x []float32, spent dpmech.Total) {
+			kept(round, x, spent)
 			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
 		}
 	}
@@ -130,7 +151,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	bar, with := dpmech.CurveOf(spent, p.Gaussian().Shared, nil, p.Delta, p.Accounting).Bars()[0], ""
+	bar, with := spent.Bars(p.Delta, p.Accounting)[0], ""
 	if p.PairSigma > 0 {
 		with = " against " + bar.Who
 	}
@@ -144,10 +165,13 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 // RunResult is the result of a node's run, printed as text or, with -json, as JSON.
 type RunResult struct {
 	device.Outcome
-	Privacy *setup.Privacy `json:"privacy"`
+	Privacy *setup.Privacy   `json:"privacy"`
+	Verdict *verdict.Verdict `json:"verdict,omitempty"`
+	// Unjudged says why there is no verdict, or why it could not be kept.
+	Unjudged string `json:"unjudged,omitempty"`
 }
 
-// Write prints the result as text: at most ten lines of 80 columns, unless something is wrong or verbose is true. m is
+// Write prints the result as text: at most twelve lines of 80 columns, unless something is wrong or verbose is true. m is
 // the method at the end of the run, which may have stopped early.
 func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)
@@ -161,13 +185,9 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)
 	}
-	if l := r.Local; l != nil {
-		t.Wrap("accuracy", "%.1f %% of %d test samples (most frequent class: %.1f %%)", l.Accuracy, l.Samples, l.Majority)
-	} else if e := r.LocalErrors; e != nil {
-		t.Wrap("errors", "RMSE %.4g of %d test samples (always saying their mean: %.4g)", e.RMSE, e.Samples, e.MeanRMSE)
-	}
-	if !r.NonPrivate && (r.Local != nil || r.LocalErrors != nil) {
-		t.Wrap("", "(for this device only: the privacy guarantee does not cover it)")
+	verdictRows(t, r.Verdict, r.NonPrivate)
+	if r.Unjudged != "" {
+		t.Wrap("verdict", "%s", r.Unjudged)
 	}
 	r.Privacy.Brief(t)
 	if r.Certificate != "" {
@@ -184,7 +204,10 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 		own = "; for this device only: a multiple of its samples"
 	}
 	t.Row("losses", "%d asked for%s", r.Queries, own)
-	if e := r.LocalErrors; e != nil {
+	if l := r.Local; l != nil {
+		t.Row("accuracy", "%.1f %% of %d test samples (most frequent class: %.1f %%)", l.Accuracy, l.Samples, l.Majority)
+	} else if e := r.LocalErrors; e != nil {
+		t.Row("errors", "RMSE %.4g of %d test samples (always saying their mean: %.4g)", e.RMSE, e.Samples, e.MeanRMSE)
 		t.Row("errors", "MAE %.4g of %d test samples (always saying their mean: %.4g)", e.MAE, e.Samples, e.MeanMAE)
 	}
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
@@ -32,7 +33,14 @@ func Status(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	return c.Print(st, func(t cli.Table) { WriteStatus(t, st) })
+	v := readVerdict(c.Log, file, fleet)
+	return c.Print(struct {
+		*monitor.Status
+		Verdict *verdict.Verdict `json:"verdict,omitempty"`
+	}{st, v}, func(t cli.Table) {
+		WriteStatus(t, st)
+		verdictRows(t, v, st.NonPrivate)
+	})
 }
 
 // WriteStatus prints a node's status as text.

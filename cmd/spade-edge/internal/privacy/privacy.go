@@ -159,7 +159,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
-		cli.WriteCost(t, r.Cost, curveOf(spent, p.Delta), r.Unit.Each(), "")
+		cli.WriteCost(t, r.Cost, spent, r.Unit.Each(), "")
 	})
 }
 
@@ -253,23 +253,17 @@ func (life LifetimeLeft) write(t cli.Table, path string) {
 	}
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
 	if life.Rho > 0 {
-		cli.WriteCost(t, life.Cost, curveOf(life.Total(), life.Delta), life.Unit().Each(), "")
+		cli.WriteCost(t, life.Cost, life.Total(), life.Unit().Each(), "")
 	}
 	w := tabwriter.NewWriter(t, 0, 8, 2, ' ', 0)
 	for i, r := range life.Runs {
 		if i == 0 {
 			fmt.Fprintln(w, "\nrun\tfleet\tmember\treleases\trho\tcost")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\n", r.Run, r.Fleet[:12], r.Member, releases(r), r.Rho, curveOf(r.Total(), life.Delta).Text())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\n", r.Run, r.Fleet[:12], r.Member, releases(r), r.Rho, r.Total().Text(life.Delta, dpmech.GDP))
 	}
 	_ = w.Flush() // the last write reports the error
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
-}
-
-// curveOf returns the epsilon curve of several runs together, at delta. It assumes nothing about the graphs of the
-// runs, because a ledger does not record them.
-func curveOf(t dpmech.Total, delta float64) dpmech.Curve {
-	return dpmech.CurveOf(t, dpmech.Shared{}, nil, delta, dpmech.GDP)
 }
 
 // ledgerLeft is the remaining budget of a ledger. Figures is empty if the ledger has no limit.
@@ -307,8 +301,8 @@ func leftOf(life *dpmech.Lifetime, f *sdk.Fleet) *ledgerLeft {
 			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)
 			l.Figures = append(l.Figures, figureLeft{figure.Adversary, figure.Rho, epsilon})
 		}
-		curve := dpmech.CurveOf(left, dpmech.Shared{}, nil, limit.Delta, limit.Accounting)
-		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cli.CurveText(curve, limit.Unit.Each()), limit.Delta, limit.Accounting)
+		cost := cli.CostText(left, limit.Delta, limit.Accounting, limit.Unit.Each())
+		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cost, limit.Delta, limit.Accounting)
 	}
 	if f == nil || f.Privacy.NonPrivate {
 		return l

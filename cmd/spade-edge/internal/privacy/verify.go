@@ -171,17 +171,18 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 // certificate's file.
 func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledger) []byte {
 	c := v.Certificate
-	curve, unit := c.Bound()
+	bound, unit := c.Bound()
 	var bars, figures, several list
-	for i, bar := range curve.Bars() {
+	costs, against := bound.Figures(), bound.Bars(c.Delta, dpmech.GDP)
+	for i, bar := range against {
 		times, epsilon := dpmech.Times(bar.Guess), dpmech.FormatEpsilon(bar.Epsilon, 1)
 		bars.add(`<li><span>%s</span><div class="track"><div style="width: %v%%"></div></div><b>%v in 100, ε %v</b></li>`,
 			sentence(bar.Who)[:len(bar.Who)], 2*times-100, times, epsilon)
 		figures.add(`<tr><th scope="row">%s</th><td>%v</td><td>%v</td><td>%v</td></tr>`, bar.Who,
-			dpmech.FormatEpsilon(math.Sqrt(2*curve.Points[i].Rho), 6), dpmech.FormatEpsilon(bar.Epsilon, 4), dpmech.FormatEpsilon(100*bar.Guess, 3))
+			dpmech.FormatEpsilon(math.Sqrt(2*costs[i].Rho), 6), dpmech.FormatEpsilon(bar.Epsilon, 4), dpmech.FormatEpsilon(100*bar.Guess, 3))
 	}
 	if unit == dpmech.Record {
-		rho, who := curve.Points[0].Rho, curve.Bars()[0].Who
+		rho, who := costs[0].Rho, against[0].Who
 		several.add("<li>Somebody with several records at this member is protected less. Against %v: with 2 records %v times in "+
 			"100, with 3 %v, with 5 %v, with 10 %v.</li>", who, dpmech.Times(dpmech.Guess(4*rho)), dpmech.Times(dpmech.Guess(9*rho)),
 			dpmech.Times(dpmech.Guess(25*rho)), dpmech.Times(dpmech.Guess(100*rho)))
@@ -193,7 +194,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 	case v.FleetChecked:
 		badge, good = "Verified and signed", " good"
 	}
-	words, more, _ := strings.Cut(curve.Words(unit), ". ")
+	words, more, _ := strings.Cut(bound.Words(unit), ". ")
 	plain := html.EscapeString // need not call Printable: Verify accepts only printable text
 	return []byte(strings.NewReplacer(
 		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(words)),
@@ -208,9 +209,9 @@ func facts(c *dpmech.Certificate) string {
 	var l list
 	l.fact("Protected", "%s", c.Unit)
 	l.fact("For how long", "Indefinitely: what was sent cannot reveal more later.")
-	curve, _ := c.Bound()
+	bound, _ := c.Bound()
 	l.fact("This run", "%d releases with noise in every number, and %d more that were reserved: %s, at δ %v.", c.Rounds, c.ReservedUnmade,
-		strings.Replace(curve.Text(), "epsilon", "ε", 1), c.Delta)
+		strings.Replace(bound.Text(c.Delta, dpmech.GDP), "epsilon", "ε", 1), c.Delta)
 	limit := func(name string, most *dpmech.Limit) {
 		if most != nil {
 			l.fact(name, "%v. The device refuses more.", most)
@@ -222,7 +223,7 @@ func facts(c *dpmech.Certificate) string {
 		l.fact("All runs", "NOT KNOWN: no ledger was kept, so what other runs revealed of the same data is not counted.")
 		return l.String()
 	}
-	words, _, _ := strings.Cut(curveOf(life.Total(), life.Delta).Words(life.Unit()), ". ")
+	words, _, _ := strings.Cut(life.Total().Words(life.Unit()), ". ")
 	l.fact("All runs", "On the data set %q since %s (%d in all): %s.", life.Dataset, life.Created, len(life.Runs), words)
 	limit("Their limit", life.Limit)
 	return l.String()

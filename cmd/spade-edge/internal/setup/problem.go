@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -213,30 +214,10 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 
 // Alone trains one client without neighbors and without noise, with the fleet's method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
-	single := *p.Fleet
-	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
 	_, uneven := p.features()
-	known := plan.Known{
-		Dim: single.Dim, Samples: []int{oracle.Len()}, Hidden: p.Opt.HiddenLayer(), Uneven: uneven,
-		Method: single.Method, Privacy: sdk.Privacy{NonPrivate: true},
-	}
+	known := plan.Known{Hidden: p.Opt.HiddenLayer(), Uneven: uneven, Method: p.Fleet.Method}
 	known.Method.Cooldown, known.Method.Eta = 0, nil
-	var err error
-	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
-		return nil, err
-	}
-	cfgs, err := single.Machines(known.Samples, nil)
-	if err != nil {
-		return nil, err
-	}
-	network, err := p.Network(cfgs, oracle)
-	if err != nil {
-		return nil, err
-	}
-	if err := network.Run(ctx, nil); err != nil {
-		return nil, err
-	}
-	return network.Models()[0], nil
+	return verdict.Learn(ctx, oracle, p.Fleet, known)
 }
 
 // Mean returns the mean of the models. It adds them in the given order, in float64.

@@ -91,8 +91,7 @@ type Privacy struct {
 	Clip           float64  `json:"clip"`
 	ConditionalOn  []string `json:"conditional_on"`
 
-	Curve []dpmech.Point `json:"curve,omitempty"` // cost by number of colluding members, for pairwise noise
-	line  dpmech.Curve
+	spent dpmech.Total
 }
 
 // NewResult returns a result with all values that are known before the run.
@@ -118,20 +117,15 @@ func (p *Problem) NewResult(simulated bool) *Result {
 // Privacy returns the privacy cost of the whole run. conditional lists the assumptions on which the guarantee depends.
 func (p *Problem) Privacy(conditional []string) *Privacy {
 	f := p.Fleet
-	levels, _ := f.Levels() // no error: the effective sigma is always one of the levels
-	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
+	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, conditional)
 }
 
-// NewPrivacy returns the privacy cost of releases whose total is spent. levels is the result of [sdk.Fleet.Levels].
-func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
-	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
+// NewPrivacy returns the privacy cost of releases whose total is spent.
+func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privacy {
+	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
 		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...),
-		line:          dpmech.CurveOf(spent, p.Gaussian().Shared, levels, p.Delta, dpmech.GDP)}
-	if out.line.Others > 0 {
-		out.Curve = out.line.Points
-	}
-	return out
+		spent:         spent}
 }
 
 // Score scores the final models and, with -average, the running means of each client's releases. It returns the score
@@ -256,12 +250,8 @@ func (p *Privacy) Brief(t cli.Table) {
 		t.Wrap("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	t.Wrap("privacy", "%s, at delta %v", cli.CurveText(p.line, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each()), p.Delta)
-	line := p.line
-	if n := len(line.Points); n > 2 {
-		line.Points = []dpmech.Point{line.Points[0], line.Points[n-1]}
-	}
-	words, _, _ := strings.Cut(line.Words(p.Unit), ". ")
+	t.Wrap("privacy", "%s, at delta %v", cli.CostText(p.spent, p.Delta, dpmech.GDP, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each()), p.Delta)
+	words, _, _ := strings.Cut(p.spent.Words(p.Unit), ". ")
 	t.Wrap("", "%s", words)
 }
 
@@ -271,7 +261,7 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	cli.WriteCost(t, p.Cost, p.line, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each(), note)
+	cli.WriteCost(t, p.Cost, p.spent, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each(), note)
 	what := "updates clipped to"
 	if p.Unit == dpmech.Record {
 		what = "a sum of records, each one's share clipped to"

@@ -1,0 +1,43 @@
+package verdict
+
+import (
+	"context"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+const aloneRounds = 50 // of training on own rows alone
+
+// trainAlone trains a model on a site's own rows, without noise and without sending anything, from the start vector x0
+// (nil for zeros). The same rows yield the same bits. hidden and uneven are as in [plan.Known].
+func trainAlone(ctx context.Context, own *task.Model, x0 []float32, hidden, uneven bool) ([]float32, error) {
+	return Learn(ctx, own, &sdk.Fleet{Run: "alone", Members: []string{"alone"}, X0: x0}, plan.Known{
+		Hidden: hidden, Uneven: uneven, Open: true, Method: sdk.Method{Rounds: aloneRounds, Seed: 1}, Fixed: []string{"method.cooldown"},
+	})
+}
+
+// Learn trains the first member of a fleet without neighbors and without noise, by the method that [plan.Suggest]
+// derives from known, and returns its model.
+func Learn(ctx context.Context, oracle *task.Model, of *sdk.Fleet, known plan.Known) (model []float32, err error) {
+	single := *of
+	single.Dim, single.Members, single.Edges, single.Records = oracle.Dim(), single.Members[:1], nil, nil
+	known.Dim, known.Samples, known.Privacy = oracle.Dim(), []int{oracle.Len()}, sdk.Privacy{NonPrivate: true}
+	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
+		return nil, err
+	}
+	cfgs, err := single.Machines(known.Samples, nil)
+	if err != nil {
+		return nil, err
+	}
+	network, err := sim.New([]sim.Client{{Config: cfgs[0], Oracle: oracle}})
+	if err == nil {
+		err = network.Run(ctx, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return network.Models()[0], nil
+}

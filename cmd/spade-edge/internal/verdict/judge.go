@@ -1,0 +1,111 @@
+package verdict
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// Gain is how much better one answer is than another on the same rows: the difference of accuracies in points, or of
+// RMSEs in the unit of the target; positive if the first is better. Low and High are the ends of its 95 % interval, or
+// nil for a single row.
+type Gain struct {
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+
+	deviation float64 // standard error
+}
+
+// judge measures answers on the rows of held.
+type judge struct {
+	held    *task.Model
+	numeric bool
+}
+
+// marks returns the marks of a model, see [task.Model.Marks]. It keeps the first error.
+func (j judge) marks(model []float32, err *error) []float64 {
+	marks, wrong := j.held.Marks(model)
+	*err = cmp.Or(*err, wrong)
+	return marks
+}
+
+// worth returns the measure of an answer from its marks.
+func (j judge) worth(marks []float64) float64 {
+	sum := 0.0
+	for _, m := range marks {
+		sum += m
+	}
+	if mean := sum / float64(len(marks)); j.numeric {
+		return math.Sqrt(mean)
+	}
+	return 100 * sum / float64(len(marks))
+}
+
+// better reports whether the measure a is strictly better than b.
+func (j judge) better(a, b float64) bool { return j.numeric && a < b || !j.numeric && a > b }
+
+// gain returns how much better the answer with the marks a is than the one with the marks b. For accuracies the interval
+// is that of Agresti and Min (2005), which adds half a row for each of the four ways in which two answers can be right or
+// wrong: a few rows on which both agree are no certainty. For RMSEs it follows from the mean difference of the squares.
+func (j judge) gain(a, b []float64) Gain {
+	n, unit, sum, square := float64(len(a)), 100.0, 0.0, 0.0
+	for i := range a {
+		d := a[i] - b[i]
+		sum += d
+		square += float64(d * d)
+	}
+	if j.numeric {
+		unit = -1 / max(j.worth(a)+j.worth(b), math.SmallestNonzeroFloat32)
+	}
+	g := Gain{Value: unit * sum / n, deviation: math.Inf(1)}
+	if len(a) < 2 {
+		return g
+	}
+	if !j.numeric {
+		n, square = n+2, square+1
+	}
+	mean := sum / n
+	g.deviation = math.Abs(unit) * math.Sqrt(max(0, square/n-float64(mean*mean))/(n-1))
+	low, high := unit*mean-1.96*g.deviation, unit*mean+1.96*g.deviation
+	if !j.numeric {
+		low, high = max(-100, low), min(100, high)
+	}
+	g.Low, g.High = &low, &high
+	return g
+}
+
+// constant returns the marks of always giving the most frequent class of the rows own (the first of equals), or their
+// mean target, and that answer in words.
+func (j judge) constant(own *task.Data) (marks []float64, answer string) {
+	rows := j.held.Data()
+	if j.numeric {
+		mean := 0.0
+		for _, y := range own.Target {
+			mean += float64(y) / float64(own.Len())
+		}
+		for _, y := range rows.Target {
+			off := mean - float64(y)
+			marks = append(marks, float64(off*off))
+		}
+		return marks, number(mean)
+	}
+	count, most := make([]int, own.Classes), 0
+	for _, y := range own.Y {
+		count[y]++
+	}
+	for y := range count {
+		if count[y] > count[most] {
+			most = y
+		}
+	}
+	for _, y := range rows.Y {
+		marks = append(marks, map[bool]float64{true: 1}[y == most])
+	}
+	if most < len(own.ClassNames) {
+		return marks, own.ClassNames[most]
+	}
+	return marks, strconv.Itoa(most)
+}

@@ -1,0 +1,211 @@
+package verdict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// Site is a node with its state folder.
+type Site struct {
+	Node  *fleetfile.Node
+	Fleet *fleetfile.File
+
+	kept [points]int // release of each earlier model in the folder; 0 for none
+}
+
+const (
+	points      = 4   // earlier models
+	mostSamples = 200 // own samples of a program of which losses are asked for
+)
+
+// ErrNone is wrapped by the error of [Site.Judge] if the node's data allow no verdict.
+var ErrNone = errors.New("no verdict")
+
+// At returns the site of a node. It reads which earlier models the state folder has, so that a restarted node keeps the
+// others.
+func At(node *fleetfile.Node, fleet *fleetfile.File) *Site {
+	s := &Site{Node: node, Fleet: fleet}
+	for i := range s.kept {
+		if e, err := s.load(earlierName(i)); err == nil {
+			s.kept[i] = e.release
+		}
+	}
+	return s
+}
+
+// pointOf returns which of the earlier models a release is due to become, or -1. The last point lies before the last
+// tenth of the run. A release that was made but not kept, because the node was killed, is replaced by the next one.
+func (s *Site) pointOf(release int) int {
+	last := s.Fleet.Fleet.Method.Last()
+	for i := points - 1; i >= 0; i-- {
+		at := last * (2*i + 3) / 10 // 3, 5, 7 and 9 tenths
+		if at > 0 && release >= at && release < last {
+			if s.kept[i] > 0 {
+				return -1
+			}
+			return i
+		}
+	}
+	return -1
+}
+
+// Released keeps the shared model x after a release if the release is one of four points of the run.
+func (s *Site) Released(release int, x []float32) error {
+	i := s.pointOf(release)
+	if i < 0 {
+		return nil
+	}
+	s.kept[i] = release // tried once: a full disk must not slow down each round
+	if err := s.save(earlierName(i), earlier{release, x}); err != nil {
+		return fmt.Errorf("the shared model of release %d could not be kept for the verdict: %w", release, err)
+	}
+	return nil
+}
+
+// Judge returns the verdict on the final shared model and keeps it in the state folder. If the folder has the verdict on
+// this model, Judge returns it. source is the node's opened source. Judge must be called after the last message has been
+// sent, because the time that it takes depends on the data. If there is a verdict that could not be kept, Judge returns
+// it together with the error.
+func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float32) (*Verdict, error) {
+	if v, err := s.Read(); err == nil && v.Model == sdk.ModelHash(last) {
+		return v, nil
+	}
+	f := s.Fleet.Fleet
+	v := &Verdict{Run: f.Run, Fleet: fmt.Sprintf("%x", f.Hash()), Name: s.Node.Name, Rounds: f.Method.Last(), Model: sdk.ModelHash(last)}
+	own, ours := source.Oracle.(*task.Model)
+	if !ours {
+		var err error
+		if v.Losses, err = lossesOf(ctx, source, s.start(len(last)), last); err != nil {
+			return nil, err
+		}
+		return v, s.keep(v)
+	}
+	held, some := source.Test.(interface{ Data() *task.Data })
+	if !some || held.Data().Len() == 0 {
+		return nil, fmt.Errorf("%w: the node holds out no rows; \"test_fraction\" or \"held_out\" in the node file changes that", ErrNone)
+	}
+	rows := own.Data().Select(readable(own.Data()))
+	if rows.Len() == 0 {
+		return nil, fmt.Errorf("%w: none of the node's own rows can be read", ErrNone)
+	}
+	hidden, uneven, err := s.shape()
+	if err != nil {
+		return nil, err
+	}
+	alone, err := trainAlone(ctx, own.On(rows), f.X0, hidden, uneven)
+	if err != nil {
+		return nil, fmt.Errorf("training on the node's own rows alone: %w", err)
+	}
+	var before []earlier
+	for i := range points {
+		if e, err := s.load(earlierName(i)); err == nil && len(e.model) == len(last) {
+			before = append(before, e)
+		}
+	}
+	if _, err := v.decide(own.On(held.Data()), rows, last, before, alone); err != nil {
+		return nil, err
+	}
+	if v.Accepted == Alone {
+		err = s.save(aloneName, earlier{model: alone})
+	}
+	return v, errors.Join(err, s.keep(v))
+}
+
+// Model returns the accepted model, and the number of its release; 0 for a model of own rows alone. shared is the last
+// shared model, of release last. Model fails if the accepted answer is a constant.
+func (s *Site) Model(v *Verdict, last int, shared []float32) (model []float32, release int, err error) {
+	e := earlier{last, shared}
+	switch {
+	case v.Accepted == Constant:
+		return nil, 0, fmt.Errorf("the accepted answer is always %s, which is no model", v.Answers.constant())
+	case v.Accepted == Alone:
+		e, err = s.load(aloneName)
+	case v.AsOf > 0:
+		err = fs.ErrNotExist
+		for i := range points {
+			if kept, wrong := s.load(earlierName(i)); wrong == nil && kept.release == v.AsOf {
+				e, err = kept, nil
+			}
+		}
+	}
+	if err == nil && sdk.ModelHash(e.model) != v.AcceptedModel {
+		err = errors.New("it is not the one of the verdict")
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("the accepted model cannot be read from %s: %w; remove %s and run the node again", s.Node.State, err, s.path(verdictName))
+	}
+	return e.model, e.release, nil
+}
+
+// start returns the start vector of the run.
+func (s *Site) start(dim int) []float32 {
+	if x := s.Fleet.Fleet.X0; x != nil {
+		return x
+	}
+	return make([]float32, dim)
+}
+
+// shape reports whether the built-in model has hidden units, and whether its features are pixels or components.
+func (s *Site) shape() (hidden, uneven bool, err error) {
+	recipe, err := builtin.Task(s.Fleet.Fleet)
+	if recipe != nil {
+		return recipe.Model.Hidden > 0, recipe.PCA != nil || recipe.Pixels > 0, err
+	}
+	if b := builtin.Of(s.Node); b != nil {
+		return b.Model.Hidden > 0, b.Spec.PCA > 0, err
+	}
+	return false, false, err
+}
+
+// readable returns the rows that could be read: the others have NaN.
+func readable(d *task.Data) (rows []int) {
+	for i := range d.Len() {
+		if !slices.ContainsFunc(d.Row(i), func(x float32) bool { return x != x }) {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// lossesOf asks a program for the losses of up to 200 of its samples, drawn at random, at the models start and shared. A
+// slow program is asked for a minute.
+func lossesOf(ctx context.Context, source *fleetfile.Source, start, shared []float32) (*Losses, error) {
+	drawn := rand.New(rand.NewPCG(1, 2)).Perm(source.Samples)
+	drawn = drawn[:min(len(drawn), mostSamples)]
+	l, began := &Losses{}, time.Now()
+	for some := range slices.Chunk(drawn, max(1, source.Window/2)) {
+		var queries []zoest.Query
+		for _, h := range some {
+			queries = append(queries, zoest.Query{Point: start, Sample: h}, zoest.Query{Point: shared, Sample: h})
+		}
+		losses := make([]float64, len(queries))
+		if err := zoest.Ask(ctx, source.Oracle, queries, losses, 0); ctx.Err() != nil {
+			return nil, err
+		}
+		for pair := range slices.Chunk(losses, 2) {
+			if !math.IsNaN(pair[0] + pair[1]) {
+				l.Start, l.Shared, l.Samples = l.Start+pair[0], l.Shared+pair[1], l.Samples+1
+			}
+		}
+		if time.Since(began) > time.Minute {
+			break
+		}
+	}
+	if l.Samples == 0 {
+		return nil, fmt.Errorf("%w: the program answered for none of its samples", ErrNone)
+	}
+	l.Start, l.Shared = l.Start/float64(l.Samples), l.Shared/float64(l.Samples)
+	return l, nil
+}

@@ -1,0 +1,101 @@
+package dpmech
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Bar is the cost of releases against one adversary, for display as a bar.
+type Bar struct {
+	Who     string  `json:"who"` // the adversary, such as "outsiders" or "any 5 other members"
+	Epsilon float64 `json:"epsilon"`
+	Guess   float64 `json:"guess"` // see [Guess]
+}
+
+// Bars returns the costs of [Total.Figures] for display, with epsilons at delta.
+func (t Total) Bars(delta float64, acc Accounting) (bars []Bar) {
+	for i, f := range t.Figures() {
+		who := f.Adversary
+		switch {
+		case i > 0:
+			who = "all others"
+		case t.Rho < t.All:
+			who = t.weakest.short() + vanishing(t.weakest.absent)
+		}
+		bars = append(bars, Bar{who, acc.Epsilon(f.Rho, delta), Guess(f.Rho)})
+	}
+	return bars
+}
+
+// short returns a name of the adversary of the lower of two costs.
+func (a adversary) short() string {
+	switch {
+	case !a.shared:
+		return WeakestNamed
+	case a.colluders == 0:
+		return "outsiders"
+	case a.colluders == 1:
+		return "any 1 other member"
+	}
+	return fmt.Sprintf("any %d other members", a.colluders)
+}
+
+// Text returns the costs as one line, such as "epsilon 7.86 with any 1 other member, 67.7 with all". Epsilons have
+// three significant digits, rounded up. Outsiders see all releases but do not have any member's knowledge of the noise.
+func (t Total) Text(delta float64, acc Accounting) string {
+	text := "epsilon " + epsilonText(acc.Epsilon(t.Rho, delta))
+	if len(t.Figures()) == 1 {
+		return text + " against " + Everybody
+	}
+	with, all := " against ", " with all others"
+	if t.weakest.colluders > 0 {
+		with, all = " with ", " with all"
+	}
+	return text + with + t.weakest.short() + ", " + epsilonText(acc.Epsilon(t.All, delta)) + all + vanishing(t.weakest.absent)
+}
+
+// epsilonText formats an epsilon with three significant digits, rounded up as in [FormatEpsilon].
+func epsilonText(epsilon float64) string {
+	if !(epsilon > 0) {
+		return FormatEpsilon(epsilon, 2)
+	}
+	at := func(x float64) int { return min(max(2-int(math.Floor(math.Log10(x))), 0), 9) }
+	text := FormatEpsilon(epsilon, at(epsilon))
+	if up, err := strconv.ParseFloat(text, 64); err == nil && up > epsilon { // 0.9999 rounds up to 1.00
+		text = FormatEpsilon(epsilon, at(up))
+	}
+	return text
+}
+
+// Guess returns an upper bound, in [0.5, 1], on the success probability of an adversary who must decide which of two
+// equally likely data sets led to releases with a cost of rho. The two data sets are adjacent: they differ in one unit
+// that the cost protects.
+//
+// The bound is Phi(mu/2) with mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism is at least that of
+// N(0, 1) against N(mu, 1), whose best test has error probabilities of Phi(-mu/2) of either kind (Dong, Roth and Su,
+// "Gaussian differential privacy", 2.3). The bound depends on neither delta nor epsilon.
+func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
+
+// Times converts a probability to the number of times in 100, rounded up to a whole number.
+func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
+
+// Words explains in plain sentences what the cost t means for one unit (a whole data set or a record) of a member's
+// data.
+func (t Total) Words(unit Unit) string {
+	which, cases := "which of two data sets this member has", "the two"
+	if unit == Record {
+		which, cases = "whether a given record, such as a patient's, was in the data of this member",
+			"the two cases, with the record or with another in its place,"
+	}
+	text := fmt.Sprintf("anyone who tries to tell %s is right at most", which)
+	for i, bar := range t.Bars(0.5, GDP) { // the guesses do not depend on delta
+		times := []string{" %d times in 100 (%s)", ", %d (%s)"}[i]
+		text += fmt.Sprintf(times, Times(bar.Guess), bar.Who)
+	}
+	return fmt.Sprintf("%s; guessing is right 50 times. This assumes that all other data are known and that %s are equally likely",
+		text, cases)
+}
+
+// Bound returns the cost that the certificate states for its run, and the unit that this cost protects.
+func (c *Certificate) Bound() (Total, Unit) { return c.charged(), c.unit() }
