@@ -52,11 +52,8 @@ type About struct {
 	Averaged bool `json:"averaged_model"`
 	// EndedAfter is the last round with data if the run ended early, otherwise 0. The signed early-stop requests
 	// (package signed) are in Stops; Verify does not check their signatures.
-	EndedAfter int `json:"ended_after_round,omitempty"`
-	// TookOverAfter is the round of the last release before this device replaced a lost device, or 0 if it did not
-	// replace one. After a replacement, the cost includes all planned rounds.
-	TookOverAfter int      `json:"took_over_after,omitempty"`
-	Stops         []string `json:"stops,omitempty"`
+	EndedAfter int      `json:"ended_after_round,omitempty"`
+	Stops      []string `json:"stops,omitempty"`
 	// ConditionalOn names public inputs that the data may have influenced, such as preprocessing, partition and
 	// settings.
 	ConditionalOn []string `json:"conditional_on"`
@@ -244,12 +241,11 @@ func (c *Certificate) Verify() error {
 	f.want(c.Adjacency == unit.adjacency(), "adjacency: is %q, want %q", c.Adjacency, unit.adjacency())
 	f.at("run", c.validate())
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
-	f.want(c.EndedAfter >= 0 && c.EndedAfter <= maxRound && (c.EndedAfter == 0 || c.Rounds <= c.EndedAfter || c.TookOverAfter > 0),
+	f.want(c.EndedAfter >= 0 && c.EndedAfter <= maxRound && (c.EndedAfter == 0 || c.Rounds <= c.EndedAfter),
 		"ended_after_round: is %d, want 0, or %d (the number of releases) to %d", c.EndedAfter, c.Rounds, maxRound)
 	for i, s := range c.Stops {
 		f.at(fmt.Sprintf("stops[%d]", i), validText("the text", s, maxText))
 	}
-	f.want(c.TookOverAfter >= 0 && c.TookOverAfter <= maxRound, "took_over_after: is %d, want 0..%d", c.TookOverAfter, maxRound)
 	f.want(c.Mixing >= 0 && c.Mixing <= maxRound, "mixing_rounds: is %d, want 0..%d", c.Mixing, maxRound)
 	f.want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
 	for i, s := range c.ConditionalOn {

@@ -16,7 +16,6 @@ type account struct {
 	run    dpmech.RunID
 	cost   dpmech.Gaussian // the clip and noise of each release with data, which determine its cost
 	rounds int             // planned rounds with data
-	whole  bool            // true once all rounds are charged, because this device replaced a lost device
 
 	reserved, marked int // the last rounds of this run that the ledger had reserved and marked when newAccount ran
 
@@ -69,18 +68,26 @@ func (a *account) load(filter []byte, head string) (err error) {
 	return nil
 }
 
-const advice = "restore the newest state and ledger (without a Store, a node keeps no state), let this device replace a lost one, " +
-	"or start the fleet again under a new run id"
+const advice = "restore the newest state and ledger (without a Store, a node keeps no state); if they are lost, this " +
+	"device is out of this run: the others continue without it, with the same model, and the next run has the member back, with a new key"
+
+// ends describes the stored state, whose last release is given, in an error.
+func ends(round int) string {
+	if round == 0 {
+		return "this device has lost its state of the run"
+	}
+	return fmt.Sprintf("the stored state ends with release %d", round)
+}
 
 // check returns an error if the ledger has a release that is missing from the node's stored state; see
 // [dpmech.CheckResume]. round is the last round with data in the stored state, or 0 if no state is stored.
 func (a *account) check(round int) error {
-	if a == nil || a.whole {
+	if a == nil {
 		return nil
 	}
 	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, but the stored state ends with release %d: %w; %s (%w)",
-			a.reserved, round, state.ErrLost, advice, err)
+		return fmt.Errorf("sdk: the ledger has release %d of this run, but %s: %w; %s (%w)",
+			a.reserved, ends(round), state.ErrLost, advice, err)
 	}
 	return nil
 }
@@ -88,7 +95,7 @@ func (a *account) check(round int) error {
 // reserve charges a release to the ledger and the filter. It must be called before the noise is drawn. If reserve
 // returns an error, nothing is charged. A charge to the ledger survives a crash.
 func (a *account) reserve(round int) error {
-	if a == nil || a.whole {
+	if a == nil {
 		return nil
 	}
 	if err := a.filter.Check(round, a.cost); err != nil {
@@ -113,31 +120,12 @@ func (a *account) reserve(round int) error {
 // mark records in the ledger that neighbors may already hold the releases up to and including number round. It must be
 // called before the node sends that release.
 func (a *account) mark(round int) error {
-	if a == nil || a.ledger == nil || round < 1 || a.whole {
+	if a == nil || a.ledger == nil || round < 1 {
 		return nil
 	}
 	if err := a.ledger.Mark(a.run, round); err != nil {
 		return fmt.Errorf("sdk: release %d was not sent, because the ledger could not mark the release as sent: %w", round, err)
 	}
-	return nil
-}
-
-// chargeAll is called on a replacement device. It charges every release of the run, because the lost device may have
-// made all of them.
-func (a *account) chargeAll() error {
-	if a == nil {
-		return nil
-	}
-	for round := 1; round <= a.rounds; round++ {
-		if err := a.reserve(round); err != nil {
-			return err
-		}
-		a.reserved = max(a.reserved, round)
-	}
-	if err := a.mark(a.rounds); err != nil {
-		return err
-	}
-	a.marked, a.whole = a.rounds, true
 	return nil
 }
 

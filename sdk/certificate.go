@@ -24,16 +24,11 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
 		conditions = append(conditions, n.ledgerConditions()...)
 	}
-	if n.claims.Epoch > 0 {
-		conditions = append(conditions, fmt.Sprintf("this device took the place of a lost one after release %d: "+
-			"it used no data, and the whole run is counted, because the lost device may have made any of its releases",
-			n.status.Recovered))
-	}
 	about := dpmech.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
 		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
-		ConditionalOn: conditions, EndedAfter: n.status.End, TookOverAfter: n.status.Recovered,
+		ConditionalOn: conditions, EndedAfter: n.status.End,
 	}
 	if n.status.End > 0 {
 		for _, s := range n.stops.Known {

@@ -52,7 +52,6 @@ func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snap
 	if err != nil {
 		return err
 	}
-	a.whole = kept.Replaced
 	err = a.check(kept.Round)
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {

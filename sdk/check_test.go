@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 		"sound, fresh":  {func(c *sdk.Config) { c.Ledger = nil }, nothing, "", ""},
 		"sound, kept":   {func(*sdk.Config) {}, kept(here), "", ""},
 		"not a member":  {func(c *sdk.Config) { c.Name = "z"; c.Ledger = nil }, nothing, "Config", `Name is "z"`},
-		"state missing": {func(*sdk.Config) {}, nothing, "Ledger", "the stored state ends with release 0"},
+		"state missing": {func(*sdk.Config) {}, nothing, "Ledger", "but this device has lost its state of the run"},
 		"state unread": {func(c *sdk.Config) { c.Ledger = nil },
 			func() (*state.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
 		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Build: build}), "State",

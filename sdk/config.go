@@ -37,8 +37,6 @@ type Config struct {
 	Store  state.Store   // a restarted node continues from it, bit for bit
 	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only this run's releases count
 	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
-	// Recover replaces a lost device if Store is empty. It requires PayloadRelease and uses no data in a private run.
-	Recover bool
 
 	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor can
 	// claim without proof that it holds later releases of this node: the claim ends the run, but charges nothing.
@@ -113,14 +111,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			refuse(f.Dim > 0 && most < want, "the transport accepts frames of at most %d bytes, want at least %d for "+
 				"dimension %d", most, want, f.Dim)
 		}
-		w := f.wire()
-		refuse(c.Recover && w.Payload != PayloadRelease, "Recover is set, but the fleet's payload is %q, want %q: "+
-			"with other payloads, no device can replace a lost one", w.Payload, PayloadRelease)
-		refuse(c.Recover && c.Store == nil,
-			"Recover is set, but Store is nil: a replacement device must store its start state before sending it")
 		if p != nil && self >= 0 {
 			all := p.graph.Neighbors(self)
-			refuse(c.Recover && len(all) == 0, "Recover is set, but %q has no neighbors that could report the progress of the run", c.Name)
 			left, wrong := len(all), false
 			for i, name := range c.Without {
 				j := slices.Index(f.Members, name)

@@ -346,7 +346,7 @@ func TestRetiredKeyCountsUntilItIsGone(t *testing.T) {
 			over := make(chan error, 1)
 			go func() { over <- n.Run(ctx) }()
 			ask := p.await(admm.Probe)
-			forged := signed.Statement{Kind: signed.Release, Epoch: 5, Round: 3}
+			forged := signed.Statement{Kind: signed.Release, Round: 3}
 			forged.Sign(memberKey("the key before"), p.scope("a"))
 			p.send(&admm.Message{Kind: admm.ProbeReply, Held: 3, Incarnation: ask.Incarnation,
 				Signed: admm.Signed{Proof: forged.Append(nil)}})

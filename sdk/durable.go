@@ -21,19 +21,15 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	if len(snaps) == 0 {
-		if n.cfg.Recover {
-			n.toRecover = &mcfg
-		} else if err := n.account.check(0); err != nil {
+		if err := n.account.check(0); err != nil {
 			return err
 		}
 		n.machine, err = admm.New(mcfg)
 		return err
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
-	n.claims.Epoch, n.end = newest.Epoch, newest.State.End
-	mcfg.Epoch = newest.Epoch
+	n.end = newest.State.End
 	if a := n.account; a != nil {
-		a.whole = n.claims.Epoch > 0
 		if err := a.check(n.method().Data(round)); err != nil {
 			return err
 		}
@@ -140,7 +136,7 @@ func (n *Node) record() error {
 }
 
 func (n *Node) save(s *admm.State) error {
-	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Epoch: n.claims.Epoch}
+	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s}
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
@@ -181,9 +177,8 @@ func (n *Node) save(s *admm.State) error {
 // chargeLost charges releases that neighbors hold but this node's disk has lost. It returns the error that stops the
 // node.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, but the node's own state ends with release %d: %w; the "+
-		"cost of the lost releases stays charged, and continuing would release a round twice: %s",
-		n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
+	err := fmt.Errorf("sdk: %q holds release %d of this node, but %s: %w; the cost of the lost releases stays charged, and "+
+		"continuing would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, ends(e.Round), state.ErrLost, advice)
 	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
 		return err
 	}

@@ -40,8 +40,6 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	}{
 		"a clone":                   {double("a"), sdk.ErrClone, false},
 		"a clone, retired key":      {double(retired), sdk.ErrClone, true},
-		"replaced":                  {proof("a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 3}), state.ErrRollback, false},
-		"replaced, by retired key":  {proof(retired, signed.Statement{Kind: signed.Release, Epoch: 1, Round: 3}), state.ErrRollback, true},
 		"set back":                  {proof("a", signed.Statement{Kind: signed.Release, Round: 3}), state.ErrRollback, true},
 		"quarantine of every edge":  {func(p *puppet) *admm.Message { m := notice(p.f, "b", "a", "b"); return &m }, sdk.ErrQuarantine, false},
 		"interrupted, nothing said": {nil, context.Canceled, true},

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -41,7 +42,7 @@ type fuzzer struct {
 	offers [][]byte // the offers of "a" and "b", with pairwise noise
 	frame  []byte   // the last frame to "a"
 	round  int      // the latest round that "a" mentioned
-	device [2]uint64
+	device uint64   // the incarnation of "a"
 }
 
 func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
@@ -53,8 +54,8 @@ func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
 		}
 		z.mu.Lock()
 		z.round = max(z.round, m.Round)
-		if m.Kind == admm.Probe || m.Kind == admm.Join || m.Kind == admm.Start {
-			z.device = [2]uint64{uint64(m.Epoch), m.Incarnation}
+		if m.Kind == admm.Probe {
+			z.device = m.Incarnation
 		}
 		z.keepOffer(&m)
 		if len(m.Signed.Own) > 0 {
@@ -100,7 +101,7 @@ func (z *fuzzer) alter(frame []byte) []byte {
 		return nil
 	}
 	other := z.make()
-	switch z.chance.IntN(12) {
+	switch z.chance.IntN(11) {
 	case 0:
 		m.Kind = other.Kind
 	case 1:
@@ -108,22 +109,20 @@ func (z *fuzzer) alter(frame []byte) []byte {
 	case 2:
 		m.Held = other.Held
 	case 3:
-		m.Epoch = other.Epoch
-	case 4:
 		m.Incarnation = other.Incarnation
-	case 5:
+	case 4:
 		m.Vector = other.Vector
-	case 6:
+	case 5:
 		m.Grid = other.Grid
-	case 7:
+	case 6:
 		m.Signed.Own = other.Signed.Own
-	case 8:
+	case 7:
 		m.Signed.Proof = other.Signed.Proof
-	case 9:
+	case 8:
 		m.Vector, m.Grid = nil, nil
-	case 10:
+	case 9:
 		m.Signed = other.Signed
-	case 11:
+	case 10:
 		m.Signed.Offer = other.Signed.Offer
 	}
 	return z.encode(&m)
@@ -150,12 +149,8 @@ func (z *fuzzer) make() admm.Message {
 	last := z.fleet.Method.Last()
 	rounds := []int{0, 1, z.round - 1, z.round, z.round + 1, z.round + 2, last, last + 1, math.MaxInt32}
 	m := admm.Message{
-		Kind: admm.Kind(1 + z.chance.IntN(9)), Round: max(0, pick(z, rounds...)), Held: max(0, pick(z, rounds...)),
-		Resent: z.chance.IntN(3) == 0,
-		Epoch:  uint16(z.device[0]), Incarnation: pick(z, z.device[1], z.device[1], 0, uint64(z.chance.IntN(1000))),
-	}
-	if z.forge {
-		m.Epoch = pick(z, 0, uint16(z.device[0]), 1, 2, 17, 65535)
+		Kind: pick(z, admm.EdgeMessage, admm.Done, admm.Release, admm.Probe, admm.Conflict, admm.ProbeReply), Round: max(0, pick(z, rounds...)), Held: max(0, pick(z, rounds...)),
+		Resent: z.chance.IntN(3) == 0, Incarnation: pick(z, z.device, z.device, 0, uint64(z.chance.IntN(1000))),
 	}
 	most := pick[float32](z, 0, 0.1, 3)
 	steps := pick[int32](z, 0, 2, 90)
@@ -169,7 +164,7 @@ func (z *fuzzer) make() admm.Message {
 		m.Grid = make([]int32, z.fleet.Dim)
 		m.Grid[z.chance.IntN(z.fleet.Dim)] = steps
 	}
-	release := signed.Statement{Kind: signed.Release, Epoch: m.Epoch, Round: m.Round,
+	release := signed.Statement{Kind: signed.Release, Round: m.Round,
 		Value: signed.Digest(m.Vector, m.Grid), Ledger: signed.Head{Seq: uint64(z.chance.IntN(5))}}
 	release.Sign(memberKey("b"), signed.NewScope("test", z.hash, pick(z, "a", "b")))
 	if z.forge {
@@ -178,7 +173,7 @@ func (z *fuzzer) make() admm.Message {
 	proofs := append([][]byte{nil, release.Append(nil), make([]byte, 40)}, z.shown...)
 	m.Signed.Proof = pick(z, proofs...)
 	if len(z.offers) > 0 {
-		m.Signed.Offer = z.offer(m.Epoch)
+		m.Signed.Offer = z.offer()
 	}
 	switch m.Kind {
 	case admm.ProbeReply, admm.Conflict:
@@ -189,8 +184,8 @@ func (z *fuzzer) make() admm.Message {
 	return m
 }
 
-func (z *fuzzer) offer(epoch uint16) []byte {
-	o := signed.Statement{Kind: signed.Offer, Epoch: epoch, Round: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
+func (z *fuzzer) offer() []byte {
+	o := signed.Statement{Kind: signed.Offer, Round: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
 	for i := range o.Value {
 		o.Value[i] = byte(z.chance.IntN(256))
 	}
@@ -206,8 +201,7 @@ func (z *fuzzer) chatter(ctx context.Context) {
 		z.mu.Lock()
 		m := z.make()
 		if z.chance.IntN(4) == 0 { // a new process of "b" that lost its state
-			m = admm.Message{Kind: admm.Join, Round: m.Round % (z.fleet.Method.Last() + 1),
-				Incarnation: uint64(z.chance.IntN(1 << 30))}
+			m = admm.Message{Kind: admm.Probe, Incarnation: uint64(z.chance.IntN(1 << 30))}
 		}
 		b := z.encode(&m)
 		z.mu.Unlock()
@@ -217,8 +211,8 @@ func (z *fuzzer) chatter(ctx context.Context) {
 }
 
 // TestFuzzedExchanges simulates a member with a valid key that sends messages of every kind and content to a node that
-// works, recovers, and restarts. These messages must not cause a panic, end a run, spoil a stored state, cause a charge
-// for anything but a release, or make the log grow with the number of frames.
+// works, restarts, and loses its state. These messages must not cause a panic, end a run, spoil a stored state, cause a charge
+// for anything but a release, let a device without a state make a release, or make the log grow with the number of frames.
 //
 // The test simulates 6 runs, or the number in SPADE_EXCHANGES. In half of the runs (seeds 3 to 5, 9 to 11, and so on)
 // the members use pairwise noise. If only SPADE_EXCHANGE_SEED is set, the test simulates the run with this seed.
@@ -236,24 +230,24 @@ func TestFuzzedExchanges(t *testing.T) {
 			}
 		}
 	}
-	works, recovered := 0, 0
+	works, lost := 0, 0
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
 		ledgers := [2]string{spareLedger(t), spareLedger(t)}
 		synctest.Test(t, func(t *testing.T) {
-			again, done := exchange(t, uint64(seed), ledgers)
+			ended, done := exchange(t, uint64(seed), ledgers)
 			works += done
-			recovered += again
+			lost += ended
 		})
 	}
-	t.Logf("%d exchanges: %d releases of the node, %d times it was recovered", count, works, recovered)
-	if count > 5 && (works == 0 || recovered == 0) {
+	t.Logf("%d exchanges: %d releases of the node, %d times it ended without its state", count, works, lost)
+	if count > 5 && (works == 0 || lost == 0) {
 		t.Error("some of it never happened: nothing was tested")
 	}
 }
 
-// exchange simulates the run with the given seed. recovered is 1 if the node was recovered, otherwise 0. made is the
-// number of releases that the node made before its recovery.
-func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int) {
+// exchange simulates the run with the given seed. made is the number of releases that the node made before it lost its
+// state. lost is 1 if the node without a state saw one of them and ended, otherwise 0.
+func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
 	f.Method.Rounds, f.Method.Cooldown = 12, 2
@@ -306,7 +300,7 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 	others.Go(func() { liar.chatter(ctx) })
 
 	said, began := new(journal), time.Now()
-	live := func(open tinytest.OpenStore, ledger string, lost bool, long time.Duration) (kept int) {
+	live := func(open tinytest.OpenStore, ledger string, long time.Duration) (kept int, ended error) {
 		l, err := state.OpenLedger(ledger)
 		if err != nil {
 			t.Fatal(err)
@@ -314,16 +308,16 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 		tr := at(0)
 		defer func() { _ = errors.Join(l.Close(), tr.Close()) }()
 		c := config(0, tr, open)
-		c.Ledger, c.Recover, c.Logger = l, lost, slog.New(slog.NewTextHandler(said, nil))
+		c.Ledger, c.Logger = l, slog.New(slog.NewTextHandler(said, nil))
 		n, err := sdk.New(c)
 		if err != nil {
 			t.Errorf("seed %d: what is kept does not start again: %v", seed, err)
-			return 0
+			return 0, nil
 		}
 		over, stop := context.WithTimeout(ctx, long)
 		defer stop()
-		if err := n.Run(over); err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, sdk.ErrRecovery) {
-			t.Errorf("seed %d: the run ends: %v", seed, err)
+		if ended = n.Run(over); ended != nil && !errors.Is(ended, context.DeadlineExceeded) && !errors.Is(ended, state.ErrLost) {
+			t.Errorf("seed %d: the run ends: %v", seed, ended)
 		}
 		saved, err := c.Store.Load()
 		if err != nil {
@@ -332,27 +326,28 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 		if len(saved) > 0 {
 			kept = saved[0].Round
 		}
-		charged, all := l.Last(runID(f.Run, f.Hash(), "a")), lost && kept > 0 // a replacement device is charged for the whole run
-		if !all && charged > f.Method.Data(kept)+1 || all && charged != f.Method.Rounds {
+		// A device that has lost its state is charged for the releases that a neighbor proves.
+		if charged := l.Last(runID(f.Run, f.Hash(), "a")); charged > f.Method.Data(max(kept, made))+1 {
 			t.Errorf("seed %d: %d releases are charged, and %d kept", seed, charged, kept)
 		}
-		return kept
+		return kept, ended
 	}
 	first := tinytest.MemStore()
-	made = live(first, ledgers[0], false, time.Duration(2+chance.IntN(8))*time.Second)
-	made = live(first, ledgers[0], false, 2*time.Second)
-	second := tinytest.MemStore()
-	if live(second, ledgers[1], true, 5*time.Second) > 0 {
-		recovered = 1
-		live(second, ledgers[1], true, 2*time.Second)
+	made, _ = live(first, ledgers[0], time.Duration(2+chance.IntN(8))*time.Second)
+	made, _ = live(first, ledgers[0], 2*time.Second)
+	kept, err := live(tinytest.MemStore(), ledgers[1], 5*time.Second)
+	if errors.Is(err, state.ErrLost) {
+		lost = 1
 	}
-	live(first, ledgers[0], false, 0) // a node also starts again from the last stored state
-	live(second, ledgers[1], true, 0)
+	if made > 1 && kept > 0 { // "c" has seen release 1
+		t.Errorf("seed %d: a device without a state makes release %d, after %d releases of the lost one", seed, kept, made)
+	}
+	live(first, ledgers[0], 0) // a node also starts again from the last stored state
 	// The log may have a hundred lines of each possible kind, and beyond these at most a kilobyte per second.
 	if n, most := len(said.String()), 100*8*600+int(1000*time.Since(began).Seconds()); n > most {
 		t.Errorf("seed %d: %d bytes of log in %v, want at most %d", seed, n, time.Since(began), most)
 	}
-	return recovered, made
+	return lost, made
 }
 
 // TestFuzzedHello checks that a hello with any byte changed is either refused or still belongs to this fleet, and that
@@ -379,4 +374,16 @@ func TestFuzzedHello(t *testing.T) {
 			t.Fatal("an error without a text")
 		}
 	}
+}
+
+func spareLedger(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "ledger")
+	l, err := state.CreateLedger(path, "samples", nil, state.NeverUsed)
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

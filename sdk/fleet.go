@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
@@ -40,8 +39,6 @@ type Fleet struct {
 
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
-	// Adapter maps the Dim trained numbers to the model's parameters; if nil, the trained numbers are the parameters.
-	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
 const maxTask = 8 << 20 // bytes
@@ -123,14 +120,6 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
-// Params returns the model's parameter count: Dim or, if set, Adapter.Of.
-func (f *Fleet) Params() int {
-	if f.Adapter != nil {
-		return f.Adapter.Of
-	}
-	return f.Dim
-}
-
 // Validate reports all errors in the fleet at once.
 func (f *Fleet) Validate() error {
 	_, err := f.plan()
@@ -191,10 +180,6 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
-	}
-	if a := f.Adapter; a != nil {
-		errs.add(a.Validate())
-		errs.refuse(a.Dim != f.Dim, "adapter.dim", a.Dim, "%d, the fleet's dim", f.Dim)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -194,48 +193,6 @@ func TestHelloNamesTheTask(t *testing.T) {
 	if err := none.CheckHello("a")("b", two.Hello("b")("a")); err == nil ||
 		!strings.HasSuffix(err.Error(), ": method, task differ") {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestHelloNamesTheAdapter(t *testing.T) {
-	fleet := func(text string, of int) *sdk.Fleet {
-		f := ring()
-		spec, err := adapter.Parse(text, of)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Adapter, f.X0, f.Dim = spec, nil, spec.Dim
-		if err := f.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	mine, none := fleet("random:6:7", 100), ring()
-	none.X0, none.Dim = nil, 6
-	for _, c := range []struct {
-		other *sdk.Fleet
-		want  []string
-	}{
-		{fleet("random:6:8", 100), []string{": adapter differs", `adapter: found "random:6:8 of 100", wanted "random:6:7 of 100"`}},
-		{fleet("random:6:7", 101), []string{": adapter differs", `adapter: found "random:6:7 of 101", wanted "random:6:7 of 100"`}},
-		{none, []string{": adapter differs", `adapter: found "", wanted "random:6:7 of 100"`}},
-	} {
-		err := mine.CheckHello("a")("b", c.other.Hello("b")("a"))
-		for _, want := range c.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v, want %q", err, want)
-			}
-		}
-	}
-	if err := mine.CheckHello("a")("b", fleet("random:6:7", 100).Hello("b")("a")); err != nil {
-		t.Error(err)
-	}
-	if mine.Params() != 100 || none.Params() != 6 {
-		t.Errorf("%d and %d parameters, want 100 and 6", mine.Params(), none.Params())
-	}
-	mine.Dim = 5
-	if err := mine.Validate(); err == nil || !strings.Contains(err.Error(), "adapter.dim") {
-		t.Errorf("dim 5 for an adapter of 6: %v", err)
 	}
 }
 

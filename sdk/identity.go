@@ -15,8 +15,8 @@ import (
 )
 
 // sections lists the keys of the canonical form. A hello uses them to show where two fleets differ. The order of the
-// list must never change. The last four keys are optional.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
+// list must never change. The last three keys are optional.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records"}
 
 // Hash returns the SHA-256 hash of the canonical form, JSON with sorted keys.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
@@ -123,9 +123,6 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}
-	if a := f.Adapter; a != nil {
-		h.Adapter = fmt.Sprintf("%s:%d:%d of %d", a.Form, a.Dim, a.Seed, a.Of)
-	}
 	last := 0
 	for i, name := range sections {
 		s := wire.Section{Name: name}

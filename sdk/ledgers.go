@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -26,7 +25,7 @@ func (n *Node) checkpoint() error {
 	if err != nil {
 		return err
 	}
-	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, n.claims.Epoch, head)
+	e := signed.NewCheckpoint(n.claims.Key, n.claims.Scope, head)
 	n.claims.Checkpoint = e.Append(nil)
 	return nil
 }
@@ -45,17 +44,6 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	} else if e.Scope == peer.Scope && e.Kind == signed.Checkpoint {
 		peer.Shown = e.Ledger
 	}
-}
-
-// checkLedgers checks what m, a Stand message, proves about this member's ledgers. by is the name of the neighbor that
-// sent m. m contains a release in which the lost device signed the state of its ledger.
-func (r *run) checkLedgers(by string, m *admm.Message) error {
-	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // its signature is already checked
-		if err := r.compareLedger(by, signed.Earlier{Scope: r.claims.Scope, Statement: shown}); err != nil {
-			return ending{err}
-		}
-	}
-	return r.checkEarlier(by, m.Signed.Other)
 }
 
 // checkEarlier checks statements about this member's ledgers, possibly from earlier runs. by is the name of the neighbor

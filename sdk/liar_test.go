@@ -99,6 +99,11 @@ func (l *deceiver) spared(frame []byte) []byte {
 	if l.key == nil || l.codec.Decode(frame, &m) != nil {
 		return frame
 	}
+	if m.Kind == admm.Conflict && len(m.Signed.Own) > 0 { // a notice
+		m.Signed.Own = nil
+		frame, _ = l.codec.Append(nil, &m)
+		return frame
+	}
 	shown, err := signed.Parse(m.Signed.Proof, signed.Release)
 	truth, known := l.truth[shown.Round]
 	switch {

@@ -63,7 +63,7 @@ func TestNewDeviceInOldRun(t *testing.T) {
 				go func() { ended <- b.Run(t.Context()) }()
 				select {
 				case err := <-ended:
-					for _, want := range []string{`"a" holds release`, "but the node's own state ends with release 0", "let this device replace a lost one"} {
+					for _, want := range []string{`"a" holds release`, "but this device has lost its state of the run", "the others continue without it"} {
 						if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), want) {
 							t.Errorf("shared %v, signed %v: %v", shared, signing, err)
 						}

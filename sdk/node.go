@@ -31,8 +31,7 @@ type Node struct {
 	machine   *admm.Machine // belongs to Run
 	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
-	encoded   []byte       // scratch space of record
-	toRecover *admm.Config // configuration of the machine after a takeover; nil if none is pending; guarded by mu
+	encoded   []byte // scratch space of record
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
@@ -65,7 +64,6 @@ type Status struct {
 	Neighbors     []Neighbor          // all neighbors, in the order of Fleet.Members
 	Evidence      []signed.Evidence   // against members that signed two releases of one round
 	OtherLedgers  []state.OtherLedger // ledgers of this member that neighbors know of and that its ledger does not count
-	Recovered     int                 // the release after which this device replaced a lost one, or 0
 
 	Stops []Wish // the earliest early-stop requests, sorted by round; at most Stop.Members
 	End   int    // the last round with data if the run ends early, or 0
@@ -192,7 +190,7 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.Recovered, n.status.End, n.status.Last = st.Recovered, st.End, st.Last
+	n.status.End, n.status.Last = st.End, st.Last
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

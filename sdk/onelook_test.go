@@ -8,12 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
@@ -52,7 +50,7 @@ func TestDeletedStates(t *testing.T) {
 			release()
 		}
 		if !errors.Is(err, state.ErrRollback) ||
-			!strings.Contains(err.Error(), "the ledger has release 1 of this run, but the stored state ends with release 0") {
+			!strings.Contains(err.Error(), "the ledger has release 1 of this run, but this device has lost its state of the run") {
 			t.Errorf("%s begins again: %v", name, err)
 		}
 	}
@@ -197,7 +195,7 @@ func TestReservationWithoutStore(t *testing.T) {
 		ledger.Marked(runID(f.Run, f.Hash(), "a")); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
 		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the stored state ends with release 0") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "this device has lost its state of the run") {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -254,63 +252,6 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	}
 	stop()
 	<-over
-}
-
-// TestReplacedDeviceStartsAgain covers replacement devices that still have the lost device's ledger, in which any
-// number of the run's releases may already be charged. The takeover must charge the remaining releases, and the
-// replacement device must be able to restart in any round.
-func TestReplacedDeviceStartsAgain(t *testing.T) {
-	path := spareLedger(t)
-	synctest.Test(t, func(t *testing.T) {
-		left, _, stop := triangle(t, 3, true, func(*admm.Message) {})
-		defer stop()
-		open := tinytest.MemStore()
-		cfg := left(tinytest.CrashAt(open, 1), path) // the process crashes after it stores its starting point
-		id, rounds := runID(cfg.Fleet.Run, cfg.Fleet.Hash(), "a"), cfg.Fleet.Method.Rounds
-		for round := 1; round <= 6; round++ {
-			if err := cfg.Ledger.Reserve(id, round,
-				dpmech.Gaussian{Clip: cfg.Fleet.Privacy.Clip, Sigma: cfg.Fleet.Privacy.Sigma}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := cfg.Ledger.Mark(id, 5); err != nil {
-			t.Fatal(err)
-		}
-		n, err := sdk.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Run(t.Context()); !errors.Is(err, tinytest.ErrCrashed) {
-			t.Errorf("%v, want a crash", err)
-		}
-		if cfg.Store, err = open(); err != nil {
-			t.Fatal(err)
-		}
-		if saved, err := cfg.Store.Load(); err != nil || len(saved) != 1 || saved[0].Round != 4 {
-			t.Fatalf("%d states, %v", len(saved), err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		cfg.Observer.Released = func(round int, _ []float32) {
-			if round >= 6 {
-				cancel()
-			}
-		}
-		if n, err = sdk.New(cfg); err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Run(ctx); !errors.Is(err, context.Canceled) || n.Status().Recovered != 4 || n.Status().Round < 6 {
-			t.Errorf("%+v, %v", n.Status(), err)
-		}
-		marked, last := cfg.Ledger.Marked(id), cfg.Ledger.Last(id)
-		if marked != rounds || last != rounds || cfg.Ledger.Head().Seq != rounds {
-			t.Errorf("release %d is marked of %d in %d lines, want %d", marked, last, cfg.Ledger.Head().Seq, rounds)
-		}
-		if c, err := n.Certificate(); err != nil || c.Rho != cfg.Fleet.Rho() ||
-			!strings.Contains(strings.Join(c.ConditionalOn, "; "), "took the place of a lost one after release 4") {
-			t.Errorf("%+v, %v", c, err)
-		}
-	})
 }
 
 func runID(run string, fleet [32]byte, member string) dpmech.RunID {

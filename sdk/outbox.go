@@ -124,15 +124,8 @@ func (r *run) post(to int, m *admm.Message) error {
 // reached queues the messages that a neighbor may lack. It is called when a connection to the neighbor opens.
 func (r *run) reached(name string) {
 	j := r.number[name]
-	if r.joining != nil {
-		r.join(j)
-		return
-	}
 	if peer := r.claims.Peers[j]; peer != nil {
-		peer.Again(trust.SayDouble | trust.SayReplaced)
-		if newest := peer.Held.Last(); newest != nil && newest.Epoch > 0 {
-			r.correct(j, peer)
-		}
+		peer.Again(trust.SayDouble | trust.SayHeld)
 		r.show(j, peer)
 	}
 	r.sendNotice(j)

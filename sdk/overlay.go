@@ -93,7 +93,7 @@ func (r *run) relay(to int, answer bool) {
 func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
-		now := signed.PackDevice(m.Epoch, m.Incarnation)
+		now := m.Incarnation
 		p := r.relays.peers[m.From]
 		if p.process != 0 && p.process != now { // a new process may lack offers
 			clear(p.theirs)
@@ -136,7 +136,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 			wrong = fmt.Errorf("sdk: found an offer from member %d, want 0..%d", o.Member, len(members)-1)
 		case wrong == nil:
 			var fresh bool
-			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
+			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement)
 			learned = learned || fresh
 		}
 		if errors.As(wrong, new(trust.Fork)) { // the member that made two offers is to blame, not the sender
@@ -159,7 +159,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 // relayAgain is called at a tick, and repeats offers that may have been lost. At a tick without progress (still), it
 // also asks for missing offers.
 func (r *run) relayAgain(still bool) {
-	if r.relays == nil || r.joining != nil {
+	if r.relays == nil {
 		return
 	}
 	for _, j := range r.neighbors {

@@ -126,10 +126,9 @@ func (r *run) arrive(from string, frame []byte) bool {
 	return true
 }
 
-// loses gives up on a silent neighbor, unless this neighbor is the last remaining neighbor, a takeover is in progress,
-// or the model is final.
+// loses gives up on a silent neighbor, unless this neighbor is the last remaining neighbor, or the model is final.
 func (r *run) loses(name string) {
-	if left := len(r.neighbors) - len(r.cases); r.joining == nil && left > 1 && !r.machine.Status().Complete {
+	if left := len(r.neighbors) - len(r.cases); left > 1 && !r.machine.Status().Complete {
 		r.quarantine(r.number[name], state.Quarantine{
 			Why: fmt.Sprintf("no message arrived from it for longer than the patience of this node, %v", r.cfg.Patience)})
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
@@ -17,23 +16,21 @@ type ending struct{ error }
 func (e ending) Unwrap() error { return e.error }
 
 // check refuses a message about releases that are not signed by the member that made them. It also handles evidence of
-// equivocation. outdated is true for a release by a replaced device.
-func (r *run) check(m *admm.Message) (outdated bool, err error) {
+// equivocation.
+func (r *run) check(m *admm.Message) (err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
 	if !r.claims.Signing() {
-		return false, nil
+		return nil
 	}
 	switch m.Kind {
 	case admm.EdgeMessage, admm.Release:
-		if outdated, err = r.claims.Release(peer, m); outdated || errors.As(err, new(trust.Fork)) {
+		if err = r.claims.Release(peer, m); errors.As(err, new(trust.Fork)) {
 			r.correct(from, peer)
 		}
-	case admm.Start:
-		err = r.claims.Start(peer, m, r.status.Recovered)
 	case admm.Probe:
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
-		if m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation {
+		if m.Incarnation != r.claims.Incarnation {
 			break // the machine ignores answers to an earlier incarnation
 		}
 		if _, err = r.checkHeld(peer, m, m.Held); err == nil && len(m.Signed.Other) > 0 {
@@ -48,7 +45,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	if errors.As(err, &two) {
 		r.equivocated(peer, two.Evidence)
 	}
-	return outdated, err
+	return err
 }
 
 // checkProbe checks the sender's claims about its own releases and about this node's releases.
@@ -58,8 +55,8 @@ func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
 	if peer.Earlier, left = r.claims.Earlier(peer); left > 0 {
 		r.log.Warn("the reply to a neighbor has no room for all of its ledgers", "neighbor", peer.Name, "left_out", left)
 	}
-	if m.Round > 0 || m.Epoch > 0 {
-		if _, err := r.claims.Stands(peer, m, true); err != nil {
+	if m.Round > 0 {
+		if err := r.claims.Made(peer, m); err != nil {
 			return err
 		}
 	}
@@ -77,10 +74,6 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message, held int) (*signed.St
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return nil, err
 	}
-	if shown.Epoch < r.claims.Epoch && held > r.status.Round { // the sender works with the lost device, which has returned
-		r.correct(m.From, peer)
-		return nil, fmt.Errorf("sdk: the sender still uses release %d of the lost device that this device has replaced", held)
-	}
 	return shown, nil
 }
 
@@ -88,23 +81,13 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message, held int) (*signed.St
 // the release has the number from and the name by. If the release proves that this node must not continue, verifyHeld
 // returns an [ending].
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
-	if shown.Epoch > r.claims.Epoch {
-		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
-			r.dropSecrets()
-		}
-		return ending{fmt.Errorf("sdk: %q holds a release that this member signed in epoch %d, but this device is at "+
-			"epoch %d: another device has replaced this device: %w",
-			by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
-	}
 	for i := range r.claims.Own {
 		if own := &r.claims.Own[i]; own.Contradicts(shown) {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// The releases of a lost device are already charged. If the shown release was made by this device but is missing
-	// from its state, charge it now.
 	err := r.compareLedger(by, signed.Earlier{Scope: r.claims.Scope, Statement: *shown})
-	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
+	if at := r.machine.Status().Round; shown.Round > at { // charge the releases that are missing from the state
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
 	}
 	if err != nil {
@@ -122,8 +105,6 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
 		return err
 	}
-	// A neighbor that has not learned of a takeover countersigns the lost device's release. Do not keep such a
-	// countersignature.
 	if own := r.claims.Own.Last(); own != nil && own.ID(r.claims.Scope) == shown.ID(r.claims.Scope) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -134,11 +115,8 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 
 func (r *run) checkDouble(by string, m *admm.Message) error {
 	e, err := r.claims.CheckEquivocation(m)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case e.First.Epoch < r.claims.Epoch:
-		return errors.New("sdk: the evidence of equivocation concerns the lost device, which this device has replaced")
 	}
 	return r.exposed(e, by)
 }
@@ -153,11 +131,11 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 		by, e.Round, ErrClone, findOther)}
 }
 
-// equivocated stores a neighbor's two statements, unless statements of the same epoch or a later one are stored, and
-// shows them to the neighbor.
+// equivocated stores a neighbor's two statements, unless two of its statements are stored already, and shows
+// them to the neighbor.
 func (r *run) equivocated(peer *trust.Peer, e signed.Evidence) {
 	if !slices.ContainsFunc(r.status.Evidence, func(known signed.Evidence) bool {
-		return known.Member == e.Member && known.First.Epoch >= e.First.Epoch
+		return known.Member == e.Member
 	}) {
 		r.keepEvidence(e) // before logging: a reader of the log may look for the evidence in the status
 		r.log.Error("evidence of equivocation", "member", e.Member, "round", e.Round)
@@ -178,13 +156,10 @@ func (r *run) show(to int, peer *trust.Peer) {
 	}
 }
 
-// correct stops an outdated device. If a device was replaced or has a copy, correct sends it the statements of the
-// other device. A device that was merely silent does not probe, so without correct it would continue to release data at
-// the same time as its replacement.
-//
-// At most once between two ticks, correct sends a probe, which does not disturb a replacement device.
+// correct shows a neighbor, at most once between two ticks, the newest of its releases that this node holds. A device
+// that has lost its state, or has a copy that made this release, ends when it sees it.
 func (r *run) correct(to int, peer *trust.Peer) {
-	if !peer.First(trust.SayReplaced) {
+	if !peer.First(trust.SayHeld) {
 		return
 	}
 	held := r.machine.Heard(to)
@@ -204,25 +179,14 @@ func (r *run) probe(to, held int) {
 
 // query handles a neighbor's release that depends on a release that this node has not made. Either another device uses
 // this node's name, or the neighbor lies. query asks, at most once between two ticks, which release of this node the
-// neighbor holds; [run.verifyHeld] handles the answer. A replacement device drops the edge to a neighbor that continued
-// with another device.
-func (r *run) query(m *admm.Message) error {
-	peer, next := r.claims.Peers[m.From], r.status.Round+1
+// neighbor holds; [run.verifyHeld] handles the answer.
+func (r *run) query(m *admm.Message) {
+	peer := r.claims.Peers[m.From]
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
-	if !r.claims.Signing() || !carries || m.Round <= next || !peer.First(trust.AskHeld) {
-		return nil
-	}
-	if peer.Ahead != next {
-		peer.Ahead, peer.Times = next, 0
-	}
-	if peer.Times++; r.claims.Epoch > 0 && peer.Times > 3 && !r.machine.Holds(m.From, r.status.Round) {
-		err := fmt.Errorf("sdk: %q has made release %d, but this replacement device is at release %d: the neighbor continued "+
-			"with another device", peer.Name, m.Round, r.status.Round)
-		r.quarantine(m.From, state.Quarantine{Why: err.Error()})
-		return err
+	if !r.claims.Signing() || !carries || m.Round <= r.status.Round+1 || !peer.First(trust.AskHeld) {
+		return
 	}
 	r.probe(m.From, r.machine.Heard(m.From))
-	return nil
 }
 
 // showAgain repeats evidence, and allows the node to send again all messages that are limited to one between two ticks.

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,7 +64,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 func (r *run) sendNotice(j int) {
 	q, peer := r.cases[j], r.claims.Peers[j]
 	if q != nil && r.keepNotes() && peer.First(trust.SayQuarantine) {
-		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // always within limits
+		_ = r.post(j, r.claims.Notice(peer, q.Release, r.machine.Heard(j), q.Why)) // always within limits
 	}
 }
 
@@ -72,9 +73,8 @@ func (r *run) sendNotice(j int) {
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
-	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
-		r.correct(m.From, peer)
-		err = errors.New("sdk: the quarantine notice comes from a replaced device")
+	if err == nil {
+		err = r.lostBefore(m)
 	}
 	if err != nil {
 		return err
@@ -82,13 +82,28 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	q := state.Quarantine{Told: true, Frames: []state.Frame{state.NewFrame(frame)},
 		Why: fmt.Sprintf("%q continues without this node from release %d on, because: %s", peer.Name, notice.Round,
 			strconv.QuoteToASCII(string(m.Signed.Other)))}
-	if r.joining != nil {
-		r.joining.absent[m.From] = q
-		delete(r.joining.standing, m.From)
-		return nil
-	}
 	r.quarantine(m.From, q)
 	return nil
+}
+
+// lostBefore returns an [ending] if a notice shows a release of this node that its state lacks. Without keys, a claim is
+// enough for a node without a state.
+func (r *run) lostBefore(m *admm.Message) error {
+	peer, at := r.claims.Peers[m.From], r.machine.Status().Round
+	if !r.claims.Signing() {
+		if at == 0 && m.Held > 0 {
+			return ending{r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: m.From, Held: m.Held})}
+		}
+		return nil
+	}
+	if len(m.Signed.Own) == 0 {
+		return nil
+	}
+	shown, err := r.claims.OwnRelease(m.Signed.Own)
+	if err != nil {
+		return err
+	}
+	return r.verifyHeld(m.From, peer.Name, shown)
 }
 
 const toldToGoOn = "this node was told to go on without it"
@@ -108,13 +123,14 @@ func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
 		var end ending
-		if _, err := r.check(m); errors.As(err, &end) {
+		if err := r.check(m); errors.As(err, &end) {
 			return err
 		}
 	}
-	if !trust.IsNotice(m) { // otherwise two nodes would answer each other's notices indefinitely
-		r.sendNotice(m.From)
+	if trust.IsNotice(m) { // do not answer it: two nodes would answer each other's notices indefinitely
+		return cmp.Or(r.lostBefore(m), admm.ErrQuarantine)
 	}
+	r.sendNotice(m.From)
 	return admm.ErrQuarantine
 }
 
@@ -122,21 +138,16 @@ func (r *run) outside(m *admm.Message) error {
 func (r *run) quarantineSender(in received, err error) {
 	j, member := r.number[in.from]
 	peer := r.claims.Peers[j]
-	if err == nil || !member || peer == nil || !r.claims.Signing() || r.joining != nil {
+	if err == nil || !member || peer == nil || !r.claims.Signing() {
 		return
 	}
 	q := state.Quarantine{Why: err.Error(), Frames: []state.Frame{state.NewFrame(in.frame)}}
 	var two *trust.Contradiction
 	var impossible *admm.ImpossibleError
-	var late *admm.LateError
-	switch newest := peer.Held.Last(); {
+	switch {
 	case errors.As(err, &two):
-		if newest != nil && two.Second.Epoch < newest.Epoch {
-			return // a replacement device is not responsible for a copy of the lost device
-		}
 		q.Frames = append(q.Frames, state.NewFrame(two.First.Append(nil)))
-	case errors.As(err, &late):
-	case !errors.As(err, &impossible) || r.message.Kind != admm.Release && r.message.Kind != admm.Start:
+	case !errors.As(err, &impossible) || r.message.Kind != admm.Release:
 		return // the signature does not cover an edge message, so the frame proves nothing
 	}
 	r.quarantine(j, q)

@@ -36,7 +36,7 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 			return err
 		case in.Kind == admm.Probe:
 			out, err := codec.Append(nil,
-				&admm.Message{Kind: admm.ProbeReply, Epoch: in.Epoch, Incarnation: in.Incarnation})
+				&admm.Message{Kind: admm.ProbeReply, Incarnation: in.Incarnation})
 			if err == nil {
 				err = tr.Send(ctx, from, out)
 			}
@@ -92,7 +92,7 @@ func TestNoSecondLook(t *testing.T) {
 		!strings.Contains(err.Error(), "another node with the same name") {
 		t.Errorf("a twin: %v", err)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "the stored state ends with release 0") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "this device has lost its state of the run") {
 		t.Errorf("the next incarnation: %v", err)
 	}
 	if n := ledger.Head().Seq; n != 1 {

@@ -30,12 +30,7 @@ func (n *Node) Run(ctx context.Context) error {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; create a new node from the same store")
 		}
 	}()
-	if n.toRecover != nil {
-		err = r.recover()
-	}
-	if err == nil {
-		err = r.loop()
-	}
+	err = r.loop()
 	over = true
 	return err
 }
@@ -155,21 +150,13 @@ func (r *run) deliver(in received) error {
 		return r.outside(m)
 	case trust.IsNotice(m):
 		return r.takeNotice(m, in.frame)
-	case m.Kind == admm.Join:
-		return r.respond(m, in.from)
-	case r.joining != nil:
-		return r.receiveStanding(m)
 	case m.Kind == admm.Relay:
 		return r.takeRelay(m)
-	case m.Kind == admm.Stand: // a late answer, after the takeover
-		return nil
 	}
-	if outdated, err := r.check(m); err != nil || outdated || m.Kind == admm.Conflict {
+	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
 		return err
 	}
-	if err := r.query(m); err != nil {
-		return err
-	}
+	r.query(m)
 	offer, err := r.offered(m)
 	if err == nil {
 		err = r.machine.Receive(*m)

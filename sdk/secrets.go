@@ -39,7 +39,7 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 // loadSecrets loads the stored secrets. Before the first release, if none are stored, it makes a key pair.
 func (n *Node) loadSecrets() error {
 	s, release := n.secrets, n.machine.Status().Round
-	if s == nil || n.toRecover != nil {
+	if s == nil {
 		return nil
 	}
 	if n.cfg.Store != nil {
@@ -51,7 +51,7 @@ func (n *Node) loadSecrets() error {
 		if err != nil {
 			return err
 		}
-		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name && k.Own.Epoch == n.claims.Epoch {
+		if k != nil && k.Fleet == n.hash && k.Member == n.cfg.Name {
 			s.Set(n.claims, k)
 			return n.retireSecrets(release)
 		}
@@ -63,7 +63,7 @@ func (n *Node) loadSecrets() error {
 		return n.newSecrets(1)
 	}
 	return fmt.Errorf("sdk: stored state of release %d: the secrets of the run are missing, and neighbors accept no "+
-		"new secrets from this device: restore the secrets, or start with an empty state folder to replace a lost device", release)
+		"new secrets from this device: restore the secrets; without them, this device is out of this run", release)
 }
 
 // newSecrets makes the key pair for the given release and all later releases, and stores the key pair before the node
@@ -135,13 +135,12 @@ func (n *Node) attach(m *admm.Message) {
 // offered checks the offer in a neighbor's message and returns it. It returns nil if the message has no offer, or an
 // offer that this node does not use.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
-	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch: the sender's; in a ProbeReply, this node's
+	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply
 	switch {
 	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind):
 		return nil, nil
-	case probe && m.Epoch < r.machine.Epoch(m.From), // a replaced device
-		!probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation), // unverified
-		len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):           // the sender's run is over
+	case !probe && m.Incarnation != r.claims.Incarnation, // unverified
+		len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()): // the sender's run is over
 		return nil, nil
 	}
 	o, err := r.secrets.Check(r.claims, peer, m, max(m.Round, r.machine.Heard(m.From)))

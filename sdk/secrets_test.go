@@ -174,7 +174,7 @@ func survivesRestarts(t *testing.T, f *sdk.Fleet) {
 	dir, trs := newLedgers(t, f), inMemory(t, f)
 	var mu sync.Mutex
 	used := map[[32]byte]map[string]int{} // by key and member: the release
-	sdk.OnKey(func(member, neighbor string, _ uint16, _ uint64, release int, key [32]byte) {
+	sdk.OnKey(func(member, neighbor string, _ uint64, release int, key [32]byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		if used[key] == nil {

@@ -40,10 +40,9 @@ func (s *soup) next(kept [][]byte) []byte {
 		if len(kept) > 0 && n(4) > 0 {
 			b = slices.Clone(kept[n(len(kept))])
 			if n(8) == 0 { // claims, true and false, about the sender's position
-				epoch, incarnation := signed.UnpackDevice(s.chance.Uint64())
 				b, _ = s.codec.Append(nil,
 					&admm.Message{Kind: []admm.Kind{admm.ProbeReply, admm.Probe}[n(2)], Round: n(s.last + 3), Held: n(s.last + 3),
-						Epoch: epoch, Incarnation: incarnation})
+						Incarnation: s.chance.Uint64() & signed.MaxIncarnation})
 			}
 			for range n(4) {
 				switch at := n(len(b)); n(5) {

@@ -25,7 +25,6 @@ type run struct {
 	senders    sync.WaitGroup
 	message    admm.Message // scratch space of decoding
 	losses     []float64    // scratch space of queries
-	joining    *joining     // nil except during a takeover
 	remembered bool         // this Run called rememberHeads
 	outgrown   bool         // the log reported that the model was clipped to the public bound
 	tick       *time.Timer

@@ -89,8 +89,6 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("the fleet file lacks stop.members, the number of members that must request an early stop")
 	case !n.claims.Signing():
 		return refuse("the fleet's members have no keys, so no member can sign a request")
-	case n.toRecover != nil:
-		return refuse("the node is replacing a lost device, and does not yet know the progress of the run")
 	}
 	self := n.number[n.cfg.Name]
 	for _, s := range n.stops.Known {
@@ -107,7 +105,7 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("round %d cannot be the last: want %d or later, so that the request reaches all members in time, and less than %d, "+
 			"because the run ends with round %[3]d anyway", last, earliest, m.Rounds)
 	}
-	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
+	s := signed.Relayed{Member: self, Statement: signed.Statement{Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
 	return last, n.keepStops(s)
 }
@@ -177,7 +175,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return nil, err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a replacement may have missed messages
+	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries && f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d: this request cannot reach all "+
 			"members in time", name, m.Round, s.Round)
@@ -185,8 +183,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	return &s, nil
 }
 
-// stopEarly tells the machine which round is the last, once enough members have requested a stop. During a takeover it
-// also sets this round in the configuration of the next machine.
+// stopEarly tells the machine which round is the last, once enough members have requested a stop.
 func (r *run) stopEarly() {
 	r.mu.Lock()
 	fresh, last := r.stops.fresh, r.stops.Agreed()
@@ -198,17 +195,13 @@ func (r *run) stopEarly() {
 		}
 	}
 	r.mu.Unlock()
-	switch {
-	case !fresh || last == 0:
-	case r.joining != nil:
-		r.machine.Stop(last) // so that CheckStanding accepts neighbors that have ended early
-		r.toRecover.End, r.end = last, last
-	default:
-		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {
-			r.end = 0
-		}
-		r.log.Info("the run ends early", "last_round_with_data", r.end, "asked_by", strings.Join(by, ", "))
+	if !fresh || last == 0 {
+		return
 	}
+	if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {
+		r.end = 0
+	}
+	r.log.Info("the run ends early", "last_round_with_data", r.end, "asked_by", strings.Join(by, ", "))
 }
 
 // method returns the fleet's method, with fewer rounds if the node knows that the run ends early.

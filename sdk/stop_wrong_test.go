@@ -28,13 +28,12 @@ func TestStopIsRefused(t *testing.T) {
 		last int
 		want string
 	}{
-		"no stop":    {one(privateRing(), nil), 0, "the fleet file lacks stop.members"},
-		"no keys":    {one(f, func(_ int, c *sdk.Config) { c.Key, c.Keys = nil, nil }), 0, "members have no keys"},
-		"too near":   {one(f, nil), 2, "want 3 or later"},
-		"negative":   {one(f, nil), -1, "want 3 or later"},
-		"the last":   {one(f, nil), 8, "the run ends with round 8 anyway"},
-		"beyond":     {one(f, nil), 9, "the run ends with round 8 anyway"},
-		"in recover": {one(f, func(_ int, c *sdk.Config) { c.Recover, c.Store = true, mustOpen(t) }), 0, "is replacing a lost device"},
+		"no stop":  {one(privateRing(), nil), 0, "the fleet file lacks stop.members"},
+		"no keys":  {one(f, func(_ int, c *sdk.Config) { c.Key, c.Keys = nil, nil }), 0, "members have no keys"},
+		"too near": {one(f, nil), 2, "want 3 or later"},
+		"negative": {one(f, nil), -1, "want 3 or later"},
+		"the last": {one(f, nil), 8, "the run ends with round 8 anyway"},
+		"beyond":   {one(f, nil), 9, "the run ends with round 8 anyway"},
 	} {
 		if last, err := c.n.Stop(c.last); err == nil || !strings.Contains(err.Error(), "the run cannot be ended early") ||
 			!strings.Contains(err.Error(), c.want) || last != 0 {

@@ -20,7 +20,7 @@ var (
 	edge    = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
 	ledger  = suite{"./sdk/state", "Ledger"}
 	resume  = suite{"./dpmech", "CheckResume"}
-	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
+	claims  = suite{"./sdk", "LiesCostNothing|DoubleLeaves|WithoutStateEnds|NoticeShows"}
 	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
 		"ChargesFirst"}
 	agree     = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
@@ -36,13 +36,12 @@ var (
 	dropped   = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods    = suite{"./transport/ws", "Useless"}
 	words     = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
-	replace   = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
 	late      = suite{"./sdk", "LateStopSurvives"}
 	worlds    = suite{"./sdk/admm", "WorldsOfOneMember"}
 	saddles   = suite{"./sdk/plan", "Saddle"}
-	looks     = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	ofVerdict = suite{"./cmd/spade-edge/internal/verdict", "Decide|Site"}
 	verdicts  = suite{transcripts, "Transcripts/^verdict$"}
+	looks     = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	stops     = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay   = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners  = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
@@ -51,8 +50,7 @@ var (
 	waits     = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places    = suite{"./transport", "ParseAddress"}
 	members   = suite{"./transport/ws", "ConfigOf|NoAddress"}
-	adapters  = suite{"./sdk/adapter", "Expand|Open|Validate|Parse|Oracle"}
-	adapted   = suite{"./sdk/fleetfile", "ProgramMustFit|AdaptedSource"}
-	hellos    = suite{"./sdk", "HelloNamesTheAdapter"}
+	adapters  = suite{"./examples/adapter", "Expand|Open|Validate|Parse|Oracle|Task"}
+	programs  = suite{"./sdk/fleetfile", "ProgramTask"}
 	scenes    = suite{"./sdk/admm", "Scenes"}
 )

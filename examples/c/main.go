@@ -164,13 +164,13 @@ func spade_go_lines(handle C.int32_t, line, user C.uintptr_t) C.int32_t {
 //export spade_run
 func spade_run(handle C.int32_t, flags C.uint32_t) C.int32_t {
 	return C.int32_t(with(handle, func(n *node) (int64, error) {
-		if flags&^(C.SPADE_ANYWAY|C.SPADE_RECOVER) != 0 {
-			return 0, host.Usagef("the flags are %#x, want SPADE_ANYWAY, SPADE_RECOVER, both or 0", flags)
+		if flags&^C.SPADE_ANYWAY != 0 {
+			return 0, host.Usagef("the flags are %#x, want SPADE_ANYWAY or 0", flags)
 		}
 		if err := n.Ready(); err != nil {
 			return 0, err
 		}
-		return 0, n.Run(host.Options{Anyway: flags&C.SPADE_ANYWAY != 0, Recover: flags&C.SPADE_RECOVER != 0, Lines: n.lines})
+		return 0, n.Run(host.Options{Anyway: flags&C.SPADE_ANYWAY != 0, Lines: n.lines})
 	}))
 }
 

@@ -93,9 +93,8 @@ int32_t spade_open_text(const char *node, size_t node_length, const char *fleet,
  */
 int32_t spade_lines(int32_t node, spade_line line, void *user);
 
-/* Flags of spade_run. */
-#define SPADE_ANYWAY 1u  /* start even if the forecast says that the run gains next to nothing */
-#define SPADE_RECOVER 2u /* with an empty state folder, replace a lost device */
+/* A flag of spade_run. */
+#define SPADE_ANYWAY 1u /* start even if the forecast says that the run gains next to nothing */
 
 /*
  * spade_run runs all remaining rounds and returns a result code. It stores every release in the state folder before it

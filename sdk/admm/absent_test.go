@@ -10,6 +10,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
+// gridded is a private fleet with releases on a grid.
+func gridded(i int, c *Config) {
+	private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
+	c.Probe, c.Average, c.Releases, c.GridStep, c.Rounds, c.Members = true, true, true, 0.2/16, 9, 4
+}
+
 // TestAbsentNeighborsAreLeftOut checks that a member shares noise with its remaining neighbors if at most
 // [dpmech.Shared].Absent neighbors are gone. Otherwise it draws the larger local noise that a release has when a key is
 // missing.
@@ -17,7 +23,7 @@ func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	for absent := range 3 {
 		keys := asked{}
 		net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
-			keys.sharing(replaceable)(i, c)
+			keys.sharing(gridded)(i, c)
 			c.Probe = false
 			c.Privacy.Shared.Absent = absent
 		}))
@@ -193,7 +199,7 @@ func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 			messages = pathOf(n)
 		}
 		net := newNetwork(t, configs(n, messages, func(i int, c *Config) {
-			asked{}.sharing(replaceable)(i, c)
+			asked{}.sharing(gridded)(i, c)
 			c.Privacy = claim
 			c.Probe, c.GridStep = false, 0
 			if overlay {

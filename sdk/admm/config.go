@@ -60,15 +60,10 @@ type Config struct {
 	// client that the neighbor holds. If a neighbor holds a later release than this client knows of, the machine ends
 	// with a [RollbackError]. Simulations do not need Probe.
 	Probe       bool
-	Incarnation uint64 // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
-	// Epoch is the number of devices that this client used before this one, 0..[MaxTakeovers]. If a neighbor knows of a
-	// later epoch, its answer to a probe ends the machine with a [RollbackError]. In a private run only the device of
-	// epoch 0 makes releases with data. A later device does not, because the lost device may already have made the same
-	// releases.
-	Epoch     uint16
-	Average   bool      // computes the mean of all releases so far (after a takeover: from State.Recovered on)
-	Consensus Consensus // the steps of mixing and cool-down; nil: the method's own; needs Releases
-	Shrink    float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
+	Incarnation uint64    // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
+	Average     bool      // computes the mean of all releases so far
+	Consensus   Consensus // the steps of mixing and cool-down; nil: the method's own; needs Releases
+	Shrink      float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }

@@ -9,8 +9,8 @@
 // duties. A driver may be a node with websockets, or a loop that runs a thousand machines in one goroutine. The same
 // inputs give the same bits.
 //
-// The files testdata/*.txt show the machines of a few members at work, with losses, crashes and a takeover. Read
-// round.txt first.
+// The files testdata/*.txt show the machines of a few members at work, with losses and crashes. Read round.txt
+// first.
 //
 // # A round
 //

@@ -119,33 +119,3 @@ func TestFlows(t *testing.T) {
 		})
 	}
 }
-
-// TestTakeoverBeginsFlowsAnew lets a device take over within a block of mixing, at the boundary of a block, or in the
-// cool-down. The device must restart its edges and their flows. From then on the mean must be constant.
-func TestTakeoverBeginsFlowsAnew(t *testing.T) {
-	change := func(i int, c *Config) {
-		replaceable(i, c)
-		c.Rounds, c.Mixing, c.Cooldown, c.Consensus = 3, 4, 40, flowing(4, kite)
-	}
-	for _, stop := range []int{3, 4, 12, 13, 14, 15, 16, 17, 20} {
-		net, _ := afterRounds(t, stop, change)
-		cfg := configs(4, kite, change)[2]
-		cfg.Epoch, cfg.Incarnation = 1, 77
-		m := replacement(t, cfg, net, 2)
-		net.machines[2] = m
-		sum := map[int]float64{}
-		net.released = func(client, round int) {
-			for _, x := range net.machines[client].x {
-				sum[round] += float64(x)
-			}
-		}
-		if err := net.run(); err != nil {
-			t.Errorf("lost after release %d: %v", stop, err)
-		}
-		for round := m.recovered + 2; round <= cfg.Last(); round++ {
-			if moved := sum[round] - sum[round-1]; cfg.Data(round) == cfg.Data(round-1) && math.Abs(moved) > 1e-4 {
-				t.Errorf("lost after release %d: release %d moves the sum by %v", stop, round, moved)
-			}
-		}
-	}
-}

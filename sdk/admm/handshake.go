@@ -20,15 +20,14 @@ func (e *RollbackError) Error() string {
 // Probe returns a message that asks a neighbor which release of this client the neighbor holds. The message also states
 // held, the highest release of the neighbor that this client ever held.
 func (m *Machine) Probe(peer, held int) Message {
-	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Epoch: m.cfg.Epoch,
-		Incarnation: m.cfg.Incarnation}
+	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Incarnation: m.cfg.Incarnation}
 }
 
 func (m *Machine) probe(e *edge) { m.send = append(m.send, m.Probe(e.peer, e.heard)) }
 
 func (m *Machine) replyTo(probe Message, held int) {
 	m.send = append(m.send, Message{Kind: ProbeReply, From: m.client(), To: probe.From, Round: m.round, Held: held,
-		Epoch: probe.Epoch, Incarnation: probe.Incarnation})
+		Incarnation: probe.Incarnation})
 }
 
 // receiveProbe handles the probe that a neighbor sends when it starts, and a neighbor's answer to this client's probe.
@@ -38,25 +37,8 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			"of this client, want 0..%d for each", msg.From, msg.Round, msg.Held, last)
 	}
 	reply := msg.Kind == ProbeReply
-	switch {
-	case reply:
-		if msg.Epoch != m.cfg.Epoch || msg.Incarnation != m.cfg.Incarnation {
-			return nil // meant for an earlier incarnation: the neighbor may hold more by now
-		}
-	case msg.Epoch < e.epoch:
-		// The sender is a replaced device of neighbor j. The replacement device has made, or will make, the sender's
-		// next release.
-		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
-		return nil
-	case msg.Epoch > e.epoch:
-		if msg.Epoch > MaxTakeovers {
-			return fmt.Errorf("admm: the probe from neighbor %d has epoch %d, want at most %d", msg.From, msg.Epoch, MaxTakeovers)
-		}
-		// A replacement device may continue from an earlier release of the lost device, so e.heard may decrease.
-		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
-		if m.since[e.index] > 0 && m.round > m.since[e.index] {
-			m.since[e.index] = 0 // see between
-		}
+	if reply && msg.Incarnation != m.cfg.Incarnation {
+		return nil // meant for an earlier incarnation: the neighbor may hold more by now
 	}
 	if msg.Held > m.round {
 		return m.rolledBack(e, msg.Held)
@@ -66,14 +48,9 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			"of that release is damaged: neither client can continue", msg.From, m.lost))
 	}
 	if reply {
-		e.probed, e.announce = true, false
+		e.probed = true
 	} else {
-		e.joining = 0
 		m.replyTo(msg, e.heard)
-		if m.cfg.Epoch > 0 { // j may have restarted from a state without this epoch
-			e.announce = true
-			m.probe(e)
-		}
 	}
 	if m.round == 0 {
 		return nil
@@ -107,6 +84,5 @@ func (m *Machine) endUnless(probed bool, err error) error {
 }
 
 // suppressed reports whether this client sends a neighbor only probes, because the neighbor has not yet answered one.
-// Until the neighbor answers, this device may have been replaced, and the replacement device may have made releases of
-// the same rounds.
+// Until the neighbor answers, this client's state may have been rolled back, and its releases may be made already.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

@@ -146,10 +146,9 @@ func (w *liars) accused(t *testing.T, by, of int, err error) {
 func (w *liars) lie(msg Message) Message {
 	to := w.machines[msg.To]
 	if w.plan == fuzz && w.chance.IntN(8) == 0 {
-		msg.Kind, msg.Round = []Kind{EdgeMessage, Release, Start}[w.chance.IntN(3)], max(1, to.round+w.chance.IntN(3)-1)
-		msg.Epoch = uint16(w.chance.IntN(MaxTakeovers + 2))
+		msg.Kind, msg.Round = []Kind{EdgeMessage, Release}[w.chance.IntN(2)], max(1, to.round+w.chance.IntN(3)-1)
 	}
-	if msg.Kind != EdgeMessage && msg.Kind != Release && msg.Kind != Start {
+	if msg.Kind != EdgeMessage && msg.Kind != Release {
 		return msg
 	}
 	if w.plan == fuzz && w.chance.IntN(64) == 0 {
@@ -179,8 +178,6 @@ func (w *liars) lie(msg Message) Message {
 			x = start + side*math.Ldexp(1, msg.Round)*1e-2
 		}
 		switch {
-		case len(msg.Grid) == len(to.x) && msg.Kind == Start:
-			msg.Grid[c] = int32(max(-1<<31, min(1<<31-1, x/b.step)))
 		case len(msg.Grid) == len(to.x):
 			from := float64(part(to.base, to.edge(msg.From).index, len(to.x))[c])
 			msg.Grid[c] = int32(max(-1<<31, min(1<<31-1, math.Round(x/b.step)-from)))
@@ -205,7 +202,7 @@ func (w *liars) deliver(t *testing.T) {
 		to := w.machines[msg.To]
 		err := to.Receive(msg)
 		switch {
-		case errors.As(err, new(*ImpossibleError)), errors.As(err, new(*LateError)):
+		case errors.As(err, new(*ImpossibleError)):
 			w.accused(t, msg.To, msg.From, err)
 			to.Quarantine(msg.From)
 		case err != nil && !w.bad[msg.From] && !w.bad[msg.To]:

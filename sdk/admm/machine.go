@@ -46,14 +46,11 @@ type Machine struct {
 	lost   int           // the second-last release, if its message was lost with a damaged state; otherwise 0
 	aimed  bool          // the field center is computed, and the driver knows that it must reserve a private release
 
-	cut       map[int]int     // by edge: the first release made without the edge; 0 while the edge is in use
-	verdicts  []Verdict       // verdicts that Verdicts has not returned yet
-	recovered int             // the release after which this device replaced a lost one, or 0
-	since     map[int]int     // by edge: the release after which both ends restart the edge, or restarted it; or 0
-	starts    map[int]Message // by edge: the neighbor's model after that release, until the edge restarts
-	stop      int             // the smallest round passed to Stop, or 0
-	early     int             // the last release, if this client ends earlier than planned because a neighbor ended; or 0
-	endings   map[int]int     // by edge: the release with which a neighbor ended before this client's last one, or 0
+	cut      map[int]int // by edge: the first release made without the edge; 0 while the edge is in use
+	verdicts []Verdict   // verdicts that Verdicts has not returned yet
+	stop     int         // the smallest round passed to Stop, or 0
+	early    int         // the last release, if this client ends earlier than planned because a neighbor ended; or 0
+	endings  map[int]int // by edge: the release with which a neighbor ended before this client's last one, or 0
 
 	outgrown       int // the first release that was clipped to the public bound, or 0
 	compared       int // the last round whose releases were compared with the neighbors'; 0: none
@@ -93,13 +90,12 @@ type Ready struct {
 type Status struct {
 	Round int // releases made so far, including the cool-down
 	// Waiting lists the neighbors from which a message, or the answer to a probe, is missing.
-	Waiting   []int
-	Queries   int64 // losses requested
-	Failed    int64 // losses that were unavailable and replaced by 0 (private runs only)
-	Complete  bool  // the last release is made: the model is final
-	End       int   // the last round that uses data, if the run ends early; or 0
-	Last      int   // the number of the last release
-	Recovered int   // the release after which this device replaced a lost one, or 0
+	Waiting  []int
+	Queries  int64 // losses requested
+	Failed   int64 // losses that were unavailable and replaced by 0 (private runs only)
+	Complete bool  // the last release is made: the model is final
+	End      int   // the last round that uses data, if the run ends early; or 0
+	Last     int   // the number of the last release
 
 	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors, measured after the release with the number
 	// Compared. It is 0 without Config.Releases.
@@ -120,7 +116,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg: cfg, est: est,
 		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
-		cut: map[int]int{}, since: map[int]int{}, starts: map[int]Message{}, endings: map[int]int{},
+		cut: map[int]int{}, endings: map[int]int{},
 	}
 	m.center = m.phi
 	if !cfg.NonPrivate {
@@ -165,16 +161,13 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// start probes the neighbors, and sends a Start to each neighbor whose edge restarts.
+// start probes the neighbors.
 func (m *Machine) start() {
 	for i := range m.edges {
 		if m.cfg.Probe && !m.dropped(i) {
 			m.probe(&m.edges[i])
 		} else {
 			m.edges[i].probed = true
-		}
-		if since := m.since[i]; since > 0 && m.edges[i].heard <= since {
-			m.postStart(&m.edges[i])
 		}
 	}
 }
@@ -295,7 +288,7 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 // Status returns the machine's progress.
 func (m *Machine) Status() Status {
 	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), End: m.cfg.End,
-		Last: m.last(), Recovered: m.recovered, Compared: m.compared, ConsensusError: m.consensusError}
+		Last: m.last(), Compared: m.compared, ConsensusError: m.consensusError}
 	for i := range m.edges {
 		e := &m.edges[i]
 		if !m.dropped(i) && (m.due && !m.begun && !e.probed || !m.due && !m.local && !m.arrived(e)) {
@@ -316,8 +309,11 @@ func (m *Machine) Heard(peer int) int { return m.known(peer).heard }
 // Holds reports whether a neighbor's release of a round has arrived since the machine was made.
 func (m *Machine) Holds(peer, round int) bool { return round > 0 && m.known(peer).at(round) >= 0 }
 
-// Epoch returns the latest known epoch of a neighbor; 0 if there is no such neighbor.
-func (m *Machine) Epoch(peer int) uint16 { return m.known(peer).epoch }
+// arrived reports whether the round in progress has the message that it needs from an edge.
+func (m *Machine) arrived(e *edge) bool {
+	ended := m.endings[e.index]
+	return e.holds(m.round) || ended > 0 && m.round > ended
+}
 
 // advance proceeds until an input is missing, a release must be reserved, or a release is made.
 func (m *Machine) advance() error {

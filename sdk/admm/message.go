@@ -16,16 +16,13 @@ const (
 	Done        Kind = 2  // the sender needs nothing more and is about to exit
 	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
 	Probe       Kind = 4  // the sender just started: its last release, and the receiver's highest release that it held
-	Join        Kind = 5  // the sender replaces a lost device and asks for the receiver's progress and model
-	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
 	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
 	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
-	Start       Kind = 9  // the edge restarts after this release; carries the sender's model at that point
 	Relay       Kind = 11 // signed offers of other members; only for drivers
 )
 
 var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
-	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Relay: "relay"}
+	Conflict: "conflict", ProbeReply: "probe reply", Relay: "relay"}
 
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
@@ -35,18 +32,13 @@ type Message struct {
 	Kind     Kind
 	From, To int // client numbers; not encoded, because the transport knows both ends
 
-	Round  int  // the release that the message is about; of Probe, ProbeReply, Done and Stand: the sender's last release
-	Held   int  // of Probe, ProbeReply and Stand: the highest release of the receiver that the sender ever held, or 0
-	Resent bool // set in an EdgeMessage, Release or Done that is repeated because the receiver lacks it; never answered
-	// Epoch and Incarnation describe the sender in a Probe and a Join, and the receiver in a ProbeReply. A Stand has
-	// the Join's Incarnation and the latest Epoch of the receiver that the sender knows of. A Start has the sender's
-	// Epoch. See Config.
-	Epoch       uint16
-	Incarnation uint64
+	Round       int    // the release that the message is about; of Probe, ProbeReply and Done: the sender's last release
+	Held        int    // of Probe, ProbeReply and a notice: the highest release of the receiver that the sender ever held, or 0
+	Resent      bool   // set in an EdgeMessage, Release or Done that is repeated because the receiver lacks it; never answered
+	Incarnation uint64 // of the sender of a Probe, and in a ProbeReply that of the Probe; see Config
 
 	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid holds the
-	// number of steps by which each coordinate moved since the sender's last release. A Stand and a Start carry the
-	// model itself in either form.
+	// number of steps by which each coordinate moved since the sender's last release.
 	Vector []float32
 	Grid   []int32
 
@@ -55,12 +47,12 @@ type Message struct {
 
 // Signed holds data that drivers sign and check (see package signed). The machine ignores it.
 type Signed struct {
-	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
+	Own         []byte // a signed release of the sender: that of Round, or its last one; in a notice: the receiver's last one
 	Proof       []byte // proves a claim: a signed release of the receiver
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
-	Offer       []byte // in a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
-	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict and Relay
+	Offer       []byte // in a Probe and a ProbeReply: the sender's signed offer, in a run with pairwise noise
+	Stops       []byte // the early-stop requests that the sender knows; not in Conflict and Relay
 	Relayed     []byte // in a Relay: the offers
 	Known       []byte // in a Relay, two bits per member: the latest device, from 1, whose offer the sender holds
 }
@@ -81,13 +73,10 @@ func (p Payload) Equal(q Payload) bool {
 	})
 }
 
-// coordinate returns coordinate c of a model: of p.Vector, or of the grid point base + p.Grid. A nil base means zeros.
+// coordinate returns coordinate c of a model: of p.Vector, or of the grid point base + p.Grid.
 func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
-	switch {
-	case len(p.Grid) == 0:
+	if len(p.Grid) == 0 {
 		return p.Vector[c]
-	case base == nil:
-		return m.dequantize(p.Grid[c])
 	}
 	return m.dequantize(base[c] + p.Grid[c])
 }
@@ -100,7 +89,7 @@ func (p *Payload) set(q Payload) {
 // errConflict is the error for a message that contradicts an earlier message from the same sender in the same round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j. It takes only 56 bytes, because a network may have millions of edges. Its vectors are in the
+// edge is one neighbor j. It takes only 48 bytes, because a network may have millions of edges. Its vectors are in the
 // machine, see part.
 type edge struct {
 	peer  int
@@ -109,11 +98,8 @@ type edge struct {
 	heard int    // the highest release of j that this client ever held
 	done  bool   // j reported that it needs nothing more
 
-	probed   bool   // j reported which release of this client it holds
-	grid     uint8  // bit n: release have[n] is a change on the grid
-	epoch    uint16 // the latest known epoch of j
-	joining  uint8  // ticks left to wait for a replacement of j's device that has sent a Join
-	announce bool   // j restarted, and is probed until it answers
+	probed bool  // j reported which release of this client it holds
+	grid   uint8 // bit n: release have[n] is a change on the grid
 
 	answered int // the round (last+1 for Done) that was resent since the last tick; 0: none
 }
@@ -185,8 +171,6 @@ func (m *Machine) Receive(msg Message) error {
 		return m.receiveProbe(e, msg)
 	case Done:
 		return m.receiveDone(e, msg)
-	case Start:
-		return m.receiveStart(e, &msg)
 	case m.payloadKind():
 		return m.receiveRelease(e, &msg)
 	}
@@ -221,11 +205,8 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: found a message of round %d from client %d, want a round in 1..%d (the receiving "+
 			"client is in round %d)", msg.Round, msg.From, newest, m.round)
 	}
-	if err := m.checkForm(msg.Round, msg.Payload(), msg.From); err != nil {
+	if err := m.checkForm(msg); err != nil {
 		return err
-	}
-	if since := m.since[e.index]; m.between(e) || since > 0 && msg.Round <= since {
-		return nil // from a replaced device, or from a neighbor that does not know of this client's takeover
 	}
 	if msg.Round < m.round { // j lacks this client's message of that round, or the message is late
 		if msg.Round == m.round-1 && !msg.Resent && msg.Round != m.lost {
@@ -251,16 +232,11 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm returns an error if a release's payload is invalid. from is the number of the neighbor that sent the
-// payload as a message, or -1 if the payload is a model. A member that learned of an early end in time may send a
-// vector instead of grid steps.
-func (m *Machine) checkForm(release int, p Payload, from int) error {
-	what := func() string {
-		if from < 0 {
-			return fmt.Sprintf("the model after release %d", release)
-		}
-		return fmt.Sprintf("the message of round %d from client %d", release, from)
-	}
+// checkForm returns an error if a release's payload is invalid. A member that learned of an early end in time may send
+// a vector instead of grid steps.
+func (m *Machine) checkForm(msg *Message) error {
+	release, p := msg.Round, msg.Payload()
+	what := func() string { return fmt.Sprintf("the message of round %d from client %d", release, msg.From) }
 	vector, grid := len(m.x), 0
 	if either := m.eitherForm(release); m.cfg.Releases && (either && len(p.Grid) > 0 || !either && m.onGrid(release)) {
 		vector, grid = grid, vector
@@ -291,7 +267,6 @@ func (m *Machine) Tick() {
 // to this neighbor that may have been lost.
 func (m *Machine) Reached(peer int) {
 	if e := m.edge(peer); e != nil {
-		e.joining = 0
 		m.repeat(e)
 	}
 }
@@ -302,15 +277,10 @@ func (m *Machine) repeat(e *edge) {
 		return
 	}
 	e.answered = 0
-	e.joining -= min(e.joining, 1)
-	if m.cfg.Probe && (!e.probed || e.announce) {
+	if m.cfg.Probe && !e.probed {
 		m.probe(e)
 	}
-	since := m.since[e.index]
-	if since > 0 && e.heard <= since {
-		m.postStart(e)
-	}
-	if m.round == 0 || m.round > since && e.holds(m.round) && (e.done || e.holds(m.round+1)) {
+	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) {
 		return
 	}
 	m.post(e, m.round, false)
@@ -335,7 +305,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post sends a neighbor the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) || m.dropped(e.index) || m.between(e) || m.since[e.index] >= round {
+	if m.suppressed(e) || m.dropped(e.index) {
 		return
 	}
 	msg := m.Posted(e.index, round)

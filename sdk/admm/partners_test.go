@@ -36,7 +36,7 @@ func overlay(t *testing.T, n, k, absent int, missing map[[2]int]bool) *network {
 		t.Fatal(err)
 	}
 	return newNetwork(t, configs(n, pathOf(n), func(i int, c *Config) {
-		asked{}.sharing(replaceable)(i, c)
+		asked{}.sharing(gridded)(i, c)
 		c.Probe, c.Privacy.Shared.Absent = false, absent
 		partners(g, i, c, missing)
 	}))
@@ -109,7 +109,7 @@ func TestFirstReleaseWaitsForKeys(t *testing.T) {
 	var asked []int
 	make := func(wait bool) *network {
 		return newNetwork(t, configs(4, kite, func(i int, c *Config) {
-			replaceable(i, c)
+			gridded(i, c)
 			if c.Probe = false; wait && i == 0 {
 				c.Paired = func(release int) bool {
 					asked = append(asked, release)

@@ -131,7 +131,7 @@ func TestJudge(t *testing.T) {
 func TestQuarantineSharesNothing(t *testing.T) {
 	keys := asked{}
 	net := newNetwork(t, configs(4, kite, keys.sharing(func(i int, c *Config) {
-		replaceable(i, c)
+		gridded(i, c)
 		c.Probe = false
 	})))
 	if err := errors.Join(net.round(), net.round()); err != nil {

@@ -63,16 +63,11 @@ func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 // reach returns an upper bound on the norm of any member's update without noise.
 func (c *Config) reach() float64 { return float64(c.Privacy.Clip * float64(max(1, c.Records.Most))) }
 
-// rows returns the records' slopes, whose sum is the update of the release in progress. There are none if a replacement
-// device makes the release (see blank).
+// rows returns the records' slopes, whose sum is the update of the release in progress.
 func (m *Machine) rows() dpmech.Rows {
-	r := dpmech.Rows{Places: m.cfg.Records.Places, Most: m.cfg.Records.Most, Factor: -m.cfg.Eta.At(m.k()) / m.cfg.Records.Mean}
-	if m.blank() {
-		return r
-	}
 	rows, slope := m.est.Rows()
-	r.Values, r.Factor = rows, float64(r.Factor*slope)
-	return r
+	factor := -m.cfg.Eta.At(m.k()) / m.cfg.Records.Mean
+	return dpmech.Rows{Places: m.cfg.Records.Places, Most: m.cfg.Records.Most, Values: rows, Factor: float64(factor * slope)}
 }
 
 // draw stores the data-dependent part of the release in progress, with its noise, in steps, or in m.s if steps is nil.

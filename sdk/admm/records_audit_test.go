@@ -27,7 +27,6 @@ type recordGame struct {
 	overlay              bool // the colluder is the only neighbor of each other member
 	single               bool // the adversary uses only member 0's releases
 	crash                bool // member 0 is restored from its state after a random release
-	lost                 int  // the release after which member 0 is lost and replaced; 0: never
 	loss                 func(world int, x []float32) float64
 	plant                func(m *Machine) // a mutation at member 0, when the update is known and not yet clipped
 }
@@ -47,13 +46,8 @@ func (g recordGame) privacy() dpmech.Gaussian {
 	return p
 }
 
-// claimed returns the mu charged for all releases or, after a takeover, the mu that the adversary's test should find.
-// In that case the test sums the releases of both devices, auditRounds-1 in total, of which only the g.lost releases of
-// the lost device may have data.
+// claimed returns the mu charged for all releases.
 func (g recordGame) claimed() float64 {
-	if g.lost > 0 {
-		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)
-	}
 	return math.Sqrt(2 * g.privacy().Total(auditRounds).Rho)
 }
 
@@ -83,7 +77,6 @@ func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
 				c.Partners = append(c.Partners, j)
 			}
 		}
-		c.Releases, c.Probe = g.lost > 0, g.lost > 0
 		g.form(c)
 	}))
 	return cfgs, newNetwork(t, cfgs)
@@ -133,28 +126,12 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 			before = &state
 		}
 	}
-	last := auditRounds
-	if g.lost > 0 {
-		last = g.lost
-	}
-	for net.machines[0].round < last {
+	for net.machines[0].round < auditRounds {
 		if err := net.round(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if g.lost > 0 {
-		g.takeOver(t, cfgs[0], net)
-		if err := net.run(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return sum
-}
-
-// takeOver replaces member 0's device with a device that has only the data.
-func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
-	cfg.Epoch, cfg.Incarnation = 1, 77
-	net.machines[0] = replacement(t, cfg, net, 0)
 }
 
 // weight returns the coefficient of a member's release in the likelihood ratio: the member's entry, up to a common
@@ -250,7 +227,6 @@ func TestRecordAudit(t *testing.T) {
 		"tracking d=2 hostile":    {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
 		"centered d=2":            {recordGame{members: 3, dim: 2, form: func(c *Config) { c.Estimator.Kind = zoest.Centered }, loss: steep, crash: true}, false},
 		"paper d=1 off grid":      {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
-		"takeover":                {recordGame{members: 3, dim: 1, form: tracking, loss: steep, lost: 2}, true},
 		"persons":                 {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
 		"pairwise noise d=1":      {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
 		"overlay":                 {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, overlay: true, crash: true}, true},

@@ -181,23 +181,6 @@ func TestRecordsSurviveCrashes(t *testing.T) {
 	})
 }
 
-func TestRecordsOfATakeoverAreSilent(t *testing.T) {
-	g := dpmech.Gaussian{Clip: 1, Sigma: 0x1p-18}
-	cfg := configs(1, nil, perRecord(g, func(i int, c *Config) { c.Epoch = 1 }))[0]
-	net := newNetwork(t, []Config{cfg})
-	net.loss = func(int, []float32, int) float64 {
-		t.Error("a device that takes over asks about its data")
-		return 0
-	}
-	if _, err := net.drive(0); err != nil {
-		t.Fatal(err)
-	}
-	m := net.machines[0]
-	if m.round != 1 || slices.ContainsFunc(m.x, func(x float32) bool { return math.Abs(float64(x)) > 10*g.Sigma }) {
-		t.Errorf("release %d is %v, want noise of %v alone", m.round, m.x, g.Sigma)
-	}
-}
-
 func TestRecordsConfig(t *testing.T) {
 	valid := func() Config {
 		return configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, nil))[0]

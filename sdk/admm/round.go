@@ -24,7 +24,7 @@ func (m *Machine) startRound() {
 		return
 	}
 	m.penalty()
-	if !m.touchesData() || m.blank() {
+	if !m.touchesData() {
 		m.due = true
 		return
 	}
@@ -39,10 +39,6 @@ func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
 
 // touchesData reports whether the release in progress is one of the K releases with data.
 func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data(m.round) }
-
-// blank reports whether the round in progress has noise but no data. In a private run that is the case on a replacement
-// device, because the lost device may already have made the same release with data.
-func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij (eq. (6)), adding the neighbors' terms in ascending order.
 func (m *Machine) penalty() {
@@ -135,13 +131,10 @@ func (m *Machine) commit() {
 	m.released, m.begun, m.due, m.aimed = true, true, false, false
 	if m.mean != nil {
 		for i, x := range m.x {
-			m.mean[i] += (x - m.mean[i]) / float32(m.round-max(0, m.recovered-1))
+			m.mean[i] += (x - m.mean[i]) / float32(m.round)
 		}
 	}
 	for i := range m.edges {
-		if m.since[i] == m.round {
-			m.postStart(&m.edges[i])
-		}
 		m.post(&m.edges[i], m.round, false)
 	}
 }
@@ -289,11 +282,7 @@ func (m *Machine) updateZ() {
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
-		if m.since[i] == m.round && !m.gone(i) {
-			m.begin(e)
-			continue
-		}
-		if m.gone(i) || at < 0 { // the neighbor ended early, or was lost
+		if m.gone(i) || at < 0 { // the neighbor ended early
 			clear(part(m.flow, i, len(m.x)))
 			continue
 		}

@@ -75,7 +75,6 @@ type player struct {
 	kept     []State // the newest first
 	paid     int     // the last release that was charged
 	finished bool
-	lost     *player // the device that this one replaces
 }
 
 func (s *scene) say(format string, args ...any) {
@@ -112,12 +111,10 @@ func names(members []int) string {
 }
 
 // what returns the words that name a message in the output.
-func (p *player) what(msg Message) string {
+func what(msg Message) string {
 	switch {
 	case isProbe(msg):
 		return fmt.Sprintf("a %v (made %d, holds %d)", msg.Kind, msg.Round, msg.Held)
-	case msg.Kind == Start:
-		return fmt.Sprintf("a start (%.2f after release %d)", float32(float64(msg.Grid[0])*p.cfg.GridStep), msg.Round)
 	case msg.Kind == Done:
 		return "that it is done"
 	case msg.Resent:
@@ -169,7 +166,7 @@ func (s *scene) work(i int, fails string) {
 			return
 		}
 		for _, msg := range r.Send {
-			s.list(fmt.Sprintf("%s sends %s to", name(i), p.what(msg)), msg.To)
+			s.list(fmt.Sprintf("%s sends %s to", name(i), what(msg)), msg.To)
 			msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
 			s.air = append(s.air, msg)
 		}
@@ -200,7 +197,7 @@ func (s *scene) deliver(messages []Message) {
 		if p.m == nil {
 			continue
 		}
-		s.list(fmt.Sprintf("%s receives %s from", name(msg.To), p.what(msg)), msg.From)
+		s.list(fmt.Sprintf("%s receives %s from", name(msg.To), what(msg)), msg.From)
 		if err := p.m.Receive(msg); err != nil {
 			s.say("%s refuses it: %v", name(msg.To), err)
 		}
@@ -256,24 +253,6 @@ func (s *scene) rounds(n int) {
 	}
 }
 
-// replace gives a member another device, which has nothing stored and takes over with the answers of its neighbors.
-func (s *scene) replace(i int, lost *player) {
-	p := &player{cfg: lost.cfg, paid: lost.paid, lost: lost}
-	p.cfg.Epoch, p.cfg.Incarnation = 1, 1000
-	var standing []Message
-	for _, j := range p.cfg.Neighbors {
-		at := s.members[j].m.Standing(i)
-		standing = append(standing, at)
-		s.say("%s says that it has made release %d and holds release %d of %s", name(j), at.Round, at.Held, name(i))
-	}
-	var err error
-	if p.m, err = TakeOver(p.cfg, standing); err != nil {
-		s.t.Fatal(err)
-	}
-	s.members[i] = p
-	s.say("%s gets another device, which begins after release %d with %.2f", name(i), p.m.Status().Round, p.m.Model()[0])
-}
-
 // compare runs the same fleet without disturbances, and compares the models of the two runs.
 func (s *scene) compare() {
 	quiet := scene{t: s.t}
@@ -325,11 +304,6 @@ func (s *scene) do(words []string) {
 		p.cfg.Incarnation++
 		p.m, p.finished = reborn(s.t, p.cfg, p.kept...), false
 		s.say("%s starts after release %d", name(i), p.m.Status().Round)
-	case "replace":
-		s.replace(i, s.members[i])
-	case "return":
-		s.members[i] = s.members[i].lost
-		s.do([]string{"start", name(i)})
 	case "drop":
 		without := s.members[i].m.Quarantine(int(args[0][2] - 'a'))
 		s.say("%s drops the edge to %s, and makes release %d without it", name(i), args[0][2:], without)
@@ -343,7 +317,7 @@ func (s *scene) do(words []string) {
 // disturb loses messages, repeats them, or adds the given number of grid steps to the content of the last message.
 func (s *scene) disturb(verb string, messages []Message, steps string) {
 	for n, msg := range messages {
-		text := fmt.Sprintf("%s from %s to %s", s.members[msg.From].what(msg), name(msg.From), name(msg.To))
+		text := fmt.Sprintf("%s from %s to %s", what(msg), name(msg.From), name(msg.To))
 		switch {
 		case verb == "lose":
 			s.say("%s is lost", text)

@@ -54,7 +54,7 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 			}
 			return sums, apart
 		}
-		plain := func(i int, c *Config) { replaceable(i, c); c.Probe = false }
+		plain := func(i int, c *Config) { gridded(i, c); c.Probe = false }
 		keys := asked{}
 		want, near := run(plain)
 		got, far := run(keys.sharing(plain))
@@ -85,7 +85,7 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 	for _, step := range []float64{0, 0.2 / 16} {
 		keys := asked{}
 		net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
-			keys.sharing(replaceable)(i, c)
+			keys.sharing(gridded)(i, c)
 			c.Probe, c.GridStep = false, step
 		}))
 		net.released = func(client, round int) {
@@ -109,7 +109,7 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 // noise, which is then larger, and uses none of the keys.
 func TestMissingKeyMakesAReleaseAlone(t *testing.T) {
 	for _, missing := range []int{0, 3} {
-		cfg := configs(4, kite, asked{}.sharing(replaceable))[2]
+		cfg := configs(4, kite, asked{}.sharing(gridded))[2]
 		whole := cfg.PairKey
 		cfg.PairKey = func(peer, release int) (key [32]byte, ok bool) {
 			key, _ = whole(peer, release)

@@ -16,51 +16,40 @@ import (
 // siege pits one honest member of a private run against an adversary that controls all its neighbors and every broker
 // between them. The adversary reads the member's memory, records every frame that left it, delivers anything in any
 // order, and ends the run at will. It decides when a process of the member dies, at which duty, and what an unconfirmed
-// write leaves on the disk. It also makes the owner replace the member's device, up to three times, and restart the
-// lost device.
+// write leaves on the disk. It also deletes the member's state, but not the ledger.
 //
 // The member has no keys, so it believes every claim about its own releases. With keys an adversary can claim less.
 //
 // These properties must hold in every world:
 //
-//   - a release with data has one content, in all frames of all devices of the member;
-//   - no device makes two different releases of one round, with or without data;
+//   - a release has one content, in all frames of the member, with or without data;
 //   - no part of a release leaves the member before the release is stored and, if it has data, charged and marked;
-//   - a device that took over requests no loss, and sends nothing before the whole run is charged;
-//   - a ledger has one entry per release with data that was made, and at most one more entry, for a release that was
-//     reserved when the process died; after a takeover it has an entry for every release with data of the run;
+//   - the ledger has one entry per release with data that was made, and at most one more entry, for a release that was
+//     reserved when the process died;
 //   - a disk that keeps what it confirms is never mistaken for one that was rolled back.
 type siege struct {
-	seed    uint64
-	chance  *rand.Rand
-	fault   string // the driver's mutation
-	cfg     Config
-	devices []*device
-	budget  int // releases with data that may be charged
-	risk    int // a process dies at one in this many duties; 0: never
-	keys    int // how many of 8 keys are missing
+	seed   uint64
+	chance *rand.Rand
+	fault  string // the driver's mutation
+	cfg    Config
+	device *device
+	budget int // releases with data that may be charged
+	risk   int // a process dies at one in this many duties; 0: never
+	keys   int // how many of 8 keys are missing
 
 	sent []Message           // the messages that left the member, or a sample if there are many
-	left map[place]content   // by release with data
 	data [siegeReleases]bool // which releases with data have left
 	ends map[string]int      // event counts
 	fail string              // description of the first failure
 	wish int                 // the round with which members agreed to end, or 0
 }
 
-const (
-	maxSiegeDevices = 4
-	siegeReleases   = 16 // more releases than any run has
-)
+const siegeReleases = 16 // more releases than any run has
 
-// place identifies the part of a release that a frame shows: the payload for all neighbors, the payload for one
-// neighbor, or the model after the release.
+// place identifies the part of a release that a frame shows: the payload for all neighbors, or for one neighbor.
 type place struct{ release, to int }
 
-const (
-	toAll   = -1
-	asModel = -2
-)
+const toAll = -1
 
 // content has the numbers of a payload of up to two coordinates.
 type content struct {
@@ -78,8 +67,7 @@ func (w *siege) breaks(format string, args ...any) {
 var siegeShared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2, Shared: dpmech.Shared{Sigma: 0.8, Effective: 0.5, Colluders: 1}}
 
 func newSiege(seed uint64, fault string) *siege {
-	w := &siege{seed: seed, chance: rand.New(rand.NewPCG(seed, 11)), fault: fault, left: map[place]content{},
-		ends: map[string]int{}}
+	w := &siege{seed: seed, chance: rand.New(rand.NewPCG(seed, 11)), fault: fault, ends: map[string]int{}}
 	n := w.chance.IntN
 	rounds := 1 + n(4)
 	w.cfg = configs(3, [][2]int{{0, 1}, {1, 2}}[:1+n(2)], func(_ int, c *Config) {
@@ -102,7 +90,7 @@ func newSiege(seed uint64, fault string) *siege {
 	if n(4) == 0 {
 		w.budget = n(rounds + 1)
 	}
-	w.devices = []*device{{w: w, ledger: &lines{}}}
+	w.device = &device{w: w, ledger: &lines{}}
 	return w
 }
 
@@ -127,11 +115,8 @@ func (w *siege) pairKey(peer, release int) (key [32]byte, ok bool) {
 }
 
 func (w *siege) run() {
+	d := w.device
 	for range 40 + w.chance.IntN(160) {
-		d := w.devices[w.chance.IntN(len(w.devices))]
-		if w.chance.IntN(4) > 0 {
-			d = w.devices[len(w.devices)-1]
-		}
 		if d.finished && w.chance.IntN(8) > 0 {
 			continue
 		}
@@ -143,7 +128,7 @@ func (w *siege) run() {
 	}
 }
 
-// audit compares every ledger with the releases that were made.
+// audit compares the ledger with the releases that were made.
 func (w *siege) audit() {
 	left := 0 // distinct releases with data
 	for _, data := range w.data {
@@ -154,33 +139,21 @@ func (w *siege) audit() {
 	if left == w.cfg.Rounds {
 		w.ends["all releases with data"]++
 	}
-	for i, d := range w.devices {
-		made, charged := d.ledger.made, d.ledger.reserved
-		switch {
-		case d.ledger.whole:
-			if charged != w.cfg.Rounds && !d.ledger.broken {
-				w.breaks("the ledger of device %d has %d lines after a takeover, want %d", i, charged, w.cfg.Rounds)
-			}
-		case charged > made+1 || charged > made && !d.ledger.lost:
-			w.breaks("device %d is charged for %d releases and has made %d", i, charged, made)
-		}
+	l := w.device.ledger
+	if l.reserved > l.made+1 || l.reserved > l.made && !l.lost {
+		w.breaks("the member is charged for %d releases and has made %d", l.reserved, l.made)
 	}
-	newest := w.devices[len(w.devices)-1]
-	if len(w.devices) > 1 && newest.m != nil && newest.joining || newest.fresh() {
-		return // none of the device's releases has left
-	}
-	if newest.ledger.reserved < left {
-		w.breaks("%d releases with data have left, and %d are charged", left, newest.ledger.reserved)
+	if l.reserved < left {
+		w.breaks("%d releases with data have left, and %d are charged", left, l.reserved)
 	}
 }
 
 // siegeFaults are the driver's mutations. Each is detected within a few thousand worlds.
 var siegeFaults = []string{"send before store", "send before mark", "nothing is reserved", "reserve too early",
-	"take over for nothing", "take over with data", "start anew after a damaged state", "start anew on another device",
-	"charge what is claimed"}
+	"start anew after a damaged state", "start anew after a lost state", "charge what is claimed"}
 
 // TestWorldsOfOneMember checks that the adversary cannot make a member use the data of a round twice, or charge a
-// release that it does not make, while writes fail, processes die, edges are dropped and devices are replaced. The test
+// release that it does not make, while writes fail, processes die, edges are dropped and states are lost. The test
 // simulates 4,000 worlds, or the number in SPADE_WORLDS, starting with seed SPADE_WORLD_SEED. The long run:
 //
 //	SPADE_WORLDS=1000000 go test -run TestWorldsOfOneMember -v -timeout 30m ./sdk/admm
@@ -198,8 +171,8 @@ func TestWorldsOfOneMember(t *testing.T) {
 		t.Error(f)
 	}
 	t.Logf("%d worlds in %.1f s: %v", count, time.Since(start).Seconds(), sum)
-	for _, what := range []string{"release with data", "release without data", "crash", "torn", "takeover", "edge dropped",
-		"finished", "rolled back", "draw again", "lost device starts again"} {
+	for _, what := range []string{"release with data", "release without data", "crash", "torn", "edge dropped", "finished",
+		"rolled back", "draw again", "lost state"} {
 		if count >= 4000 && sum[what] < count/100 {
 			t.Errorf("%s: %d times in %d worlds: nothing was tested", what, sum[what], count)
 		}

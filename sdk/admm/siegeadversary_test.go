@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// send sends the frames of a device one at a time. The adversary keeps up to 64 frames of all devices; a further frame
-// replaces a random one.
+// send sends the frames of the device one at a time. The adversary keeps up to 64 frames; a further frame replaces a
+// random one.
 func (d *device) send(msgs []Message) error {
 	for i := range msgs {
 		if err := d.alive(); err != nil {
@@ -34,15 +34,10 @@ func (d *device) leave(m Message) {
 	if m.Round > saved {
 		w.breaks("%v of release %d leaves a device that has stored release %d", m.Kind, m.Round, saved)
 	}
-	if d.spare && (d.ledger.reserved < w.cfg.Rounds || d.ledger.marked < w.cfg.Rounds) {
-		w.breaks("%v leaves a replacement that has charged %d of %d releases", m.Kind, d.ledger.reserved, w.cfg.Rounds)
-	}
 	at := place{m.Round, toAll}
 	switch m.Kind {
 	case EdgeMessage:
 		at.to = m.To
-	case Stand, Start:
-		at.to = asModel
 	case Release:
 	default:
 		return
@@ -61,10 +56,6 @@ func (d *device) leave(m Message) {
 	}
 	w.ends["release with data"]++
 	w.data[m.Round] = true
-	if before, there := w.left[at]; there && before != c {
-		w.breaks("%v of release %d with data has %v, and had %v before", m.Kind, m.Round, c, before)
-	}
-	w.left[at] = c
 	round := (m.Round + w.cfg.Mixing) / (1 + w.cfg.Mixing)
 	if d.ledger.reserved < round || d.ledger.marked < round {
 		w.breaks("release %d leaves with %d lines and a mark at %d", m.Round, d.ledger.reserved, d.ledger.marked)
@@ -75,22 +66,19 @@ func (d *device) leave(m Message) {
 func (w *siege) play(d *device) {
 	luck := w.chance.IntN(100)
 	switch {
-	case luck < 4 && len(w.devices) < maxSiegeDevices && w.cfg.Releases:
-		w.replace(d)
+	case luck < 1 && !d.fresh():
+		w.ends["lost state"]++
+		d.die()
+		d.slots, d.looked = [2]stored{}, nil
 		return
 	case d.m == nil:
 		if d.start(); d.m == nil {
 			return
 		}
-		if d != w.devices[len(w.devices)-1] {
-			w.ends["lost device starts again"]++
-		}
 	case luck < 7:
 		w.ends["crash"]++
 		d.die()
 		return
-	case d.joining:
-		w.stand(d)
 	case luck < 9:
 		w.agree()
 	case luck < 11:
@@ -99,8 +87,6 @@ func (w *siege) play(d *device) {
 		d.m.Tick()
 	case luck < 16:
 		d.m.Reached(w.neighbor())
-	case luck < 20:
-		d.leave(d.m.Standing(w.neighbor()))
 	case luck < 30 && len(w.sent) > 0:
 		w.deliver(d, w.echo(d))
 	case luck < 45:
@@ -124,39 +110,6 @@ func (w *siege) deliver(d *device, m Message) {
 	}
 }
 
-// replace gives the member another device, with an empty ledger or the ledger of the replaced device.
-func (w *siege) replace(old *device) {
-	d := &device{w: w, ledger: &lines{}, spare: w.fault != "start anew on another device"}
-	if w.chance.IntN(4) == 0 {
-		d.ledger = old.ledger
-	}
-	if w.chance.IntN(2) == 0 {
-		old.die()
-	}
-	w.devices = append(w.devices, d)
-}
-
-// stand answers a replacement device's question to its neighbors with arbitrary claims.
-func (w *siege) stand(d *device) {
-	d.tellStop()
-	j := w.neighbor()
-	s := Message{Round: w.chance.IntN(d.m.last() + 1), Held: w.chance.IntN(d.m.last() + 1)}
-	at := w.payload(d, d.m.onGrid(s.Round))
-	s.Vector, s.Grid = at.Vector, at.Grid
-	if d.m.CheckStanding(&s) != nil {
-		return
-	}
-	if !slices.Contains(d.from, j) {
-		d.from, d.heard = append(d.from, j), append(d.heard, s)
-	}
-	if w.chance.IntN(4) == 0 {
-		d.said = uint16(w.chance.IntN(MaxTakeovers + 1))
-	}
-	if len(d.from) == len(w.cfg.Neighbors) || w.chance.IntN(8) == 0 { // the owner does not wait for the other neighbors
-		d.takeOver()
-	}
-}
-
 // help delivers a message that the machine waits for, if there is one.
 func (w *siege) help(d *device) {
 	m := d.m
@@ -165,13 +118,10 @@ func (w *siege) help(d *device) {
 		if m.dropped(e.index) {
 			continue
 		}
-		msg := Message{From: e.peer, To: 1, Round: m.round, Epoch: m.cfg.Epoch, Incarnation: m.cfg.Incarnation}
+		msg := Message{From: e.peer, To: 1, Round: m.round, Incarnation: m.cfg.Incarnation}
 		switch {
 		case !e.probed:
 			msg.Kind, msg.Held = ProbeReply, w.chance.IntN(m.round+1)
-		case m.between(e) && m.round == m.since[e.index]:
-			at := w.payload(d, m.onGrid(m.round))
-			msg.Kind, msg.Epoch, msg.Vector, msg.Grid = Start, e.epoch, at.Vector, at.Grid
 		case !m.arrived(e):
 			at := w.payload(d, m.onGrid(m.round))
 			msg.Kind, msg.Vector, msg.Grid = m.payloadKind(), at.Vector, at.Grid
@@ -214,28 +164,30 @@ func (w *siege) payload(d *device, grid bool) (p Payload) {
 }
 
 // echo returns to the member one of its own messages as if it came from a neighbor, sometimes with another kind, round
-// or epoch.
+// or incarnation.
 func (w *siege) echo(d *device) Message {
 	m := w.sent[w.chance.IntN(len(w.sent))]
 	m.From, m.To = w.neighbor(), 1
 	switch w.chance.IntN(6) {
 	case 0:
-		m.Kind = Kind(1 + w.chance.IntN(int(Start)))
+		m.Kind = w.kind()
 	case 1:
 		m.Round, m.Held = w.round(d), w.round(d)
 	case 2:
-		m.Epoch, m.Incarnation = d.m.cfg.Epoch, d.m.cfg.Incarnation
+		m.Incarnation = d.m.cfg.Incarnation
 	}
 	m.Resent = w.chance.IntN(4) == 0
 	return m
 }
 
+// kind returns the kind of a message that a machine takes, or of one that it refuses.
+func (w *siege) kind() Kind {
+	return []Kind{EdgeMessage, Done, Release, Probe, ProbeReply, 99}[w.chance.IntN(6)]
+}
+
 func (w *siege) invent(d *device) Message {
-	m := Message{Kind: Kind(1 + w.chance.IntN(int(Start))), From: w.neighbor(), To: 1, Round: w.round(d), Held: w.round(d),
-		Epoch: uint16(w.chance.IntN(MaxTakeovers + 2)), Incarnation: d.m.cfg.Incarnation, Resent: w.chance.IntN(4) == 0}
-	if w.chance.IntN(2) == 0 {
-		m.Epoch = d.m.cfg.Epoch
-	}
+	m := Message{Kind: w.kind(), From: w.neighbor(), To: 1, Round: w.round(d), Held: w.round(d),
+		Incarnation: d.m.cfg.Incarnation, Resent: w.chance.IntN(4) == 0}
 	if w.chance.IntN(8) == 0 {
 		m.Incarnation = w.chance.Uint64() >> 16
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// device is a device of the besieged member: its disk, and its process, if any. The process performs a node's duties in
+// device is the device of the besieged member: its disk, and its process, if any. The process performs a node's duties in
 // the order of sdk/run.go and sdk/durable.go: reserve, draw, store, mark, send. If a write fails, or the process dies
 // during a write, the disk has the old content, the new content, or nothing usable.
 type device struct {
@@ -15,17 +15,11 @@ type device struct {
 	ledger   *lines
 	slots    [2]stored // by release mod 2
 	without  []int     // neighbors in quarantine
-	spare    bool      // starts as a replacement if nothing is stored
 	finished bool      // a process has reached the end of the run
 
 	m        *Machine // nil: there is no process
-	joining  bool     // the device takes over and has no state yet
-	heard    []Message
-	from     []int // neighbors whose answer arrived
-	said     uint16
-	epoch    uint16
-	told     int // the end round passed to the machine
-	reserved int // ledger entries when the process began
+	told     int      // the end round passed to the machine
+	reserved int      // ledger entries when the process began
 	marked   int
 
 	asked  bool         // whether the device requested a loss since the last release
@@ -37,18 +31,14 @@ type device struct {
 // lines is the part of a ledger that belongs to the run, and the run's high-water mark.
 type lines struct {
 	reserved, marked int
-	drawing          bool    // a release was reserved and is not stored yet
-	lost             bool    // the process died while drawing
-	made             int     // the number of rounds with a stored release with data
-	whole            bool    // a takeover charged the run
-	broken           bool    // a takeover could not finish charging
-	by               *device // the device whose process has the ledger open
+	drawing          bool // a release was reserved and is not stored yet
+	lost             bool // the process died while drawing
+	made             int  // the number of rounds with a stored release with data
 }
 
 type stored struct {
 	there bool
 	State
-	epoch uint16
 }
 
 // errDead reports that a process has ended: it was killed, or a write failed.
@@ -99,40 +89,28 @@ func (d *device) alive() error {
 }
 
 func (d *device) die() {
-	d.m, d.joining, d.asked, d.ledger.drawing = nil, false, false, false
-	d.heard, d.from, d.said = nil, nil, 0
-	if d.ledger.by == d {
-		d.ledger.by = nil
-	}
+	d.m, d.asked, d.ledger.drawing = nil, false, false
 }
 
 // start starts a process from what is on the disk, as sdk.New does.
 func (d *device) start() {
 	w, cfg := d.w, d.w.cfg
-	if d.ledger.by != nil {
-		return // another process has the ledger open
-	}
-	d.ledger.by = d
 	w.ends["start"]++
 	cfg.Incarnation = w.chance.Uint64() >> 16
-	d.reserved, d.marked, d.told, d.epoch = d.ledger.reserved, d.ledger.marked, 0, 0
+	d.reserved, d.marked, d.told = d.ledger.reserved, d.ledger.marked, 0
 	newest, before := d.newest()
 	anew := w.fault == "start anew after a damaged state" && newest != nil && before == nil && newest.Round > 1
 	var err error
 	if newest == nil || anew {
-		if d.joining = d.spare; !d.spare && !anew {
+		if !anew && w.fault != "start anew after a lost state" {
 			err = dpmech.CheckResume(0, d.reserved, d.marked)
 		}
 		if err == nil {
 			d.m, err = New(cfg)
 		}
 	} else {
-		cfg.Epoch, d.epoch = newest.epoch, newest.epoch
 		cfg.End = newest.End
-		if d.epoch == 0 {
-			err = dpmech.CheckResume(cfg.Data(newest.Round), d.reserved, d.marked)
-		}
-		if err == nil {
+		if err = dpmech.CheckResume(cfg.Data(newest.Round), d.reserved, d.marked); err == nil {
 			var older *State
 			if before != nil {
 				older = &before.State
@@ -144,7 +122,7 @@ func (d *device) start() {
 		}
 	}
 	if err != nil {
-		if !errors.Is(err, errDead) && !d.ledger.whole {
+		if !errors.Is(err, errDead) && w.ends["lost state"] == 0 {
 			w.breaks("a device does not start: %v", err)
 		}
 		w.ends["refused to start"]++
@@ -158,7 +136,7 @@ func (d *device) start() {
 
 // duties performs the machine's duties until it waits, like the loop of a node. It may leave queries open once.
 func (d *device) duties() {
-	for n := 0; d.m != nil && !d.joining && d.w.fail == ""; n++ {
+	for n := 0; d.m != nil && d.w.fail == ""; n++ {
 		if d.w.chance.IntN(256) == 0 { // another goroutine may request a stop between any two duties
 			d.w.agree()
 		}
@@ -208,9 +186,6 @@ func (d *device) answer(r *Ready) {
 		losses[i] = lossFunc(1, q.Point, q.Sample)
 	}
 	d.asked = true
-	if d.spare {
-		d.w.breaks("a device that took over asks for a loss in release %d", d.m.round+1)
-	}
 	if err := d.m.Answer(losses...); err != nil {
 		d.w.breaks("%v", err)
 	}
@@ -249,9 +224,6 @@ func (d *device) note(set *map[int]bool, release int) {
 
 func (d *device) reserve(round int) error {
 	l := d.ledger
-	if d.epoch > 0 {
-		return nil
-	}
 	if round > d.w.budget {
 		return errDead
 	}
@@ -266,7 +238,7 @@ func (d *device) reserve(round int) error {
 }
 
 func (d *device) record() error {
-	w, s := d.w, stored{there: true, State: d.m.State().copied(), epoch: d.epoch}
+	w, s := d.w, stored{there: true, State: d.m.State().copied()}
 	slot := &d.slots[s.Round%2]
 	looked := d.asked
 	d.asked = false
@@ -294,49 +266,13 @@ func (d *device) mark(release int) error {
 	l, cfg := d.ledger, d.w.cfg
 	cfg.End = d.m.cfg.End
 	round := cfg.Data(release)
-	if round < 1 || d.epoch > 0 {
+	if round < 1 {
 		return nil
 	}
 	if round > l.reserved && d.w.fault == "" {
 		d.w.breaks("round %d is marked and not reserved", round)
 	}
 	return d.write(func() { l.marked = max(l.marked, round) }, nil)
-}
-
-// takeOver makes this device the next device of its member, once all neighbors have answered.
-func (d *device) takeOver() {
-	w, cfg := d.w, d.w.cfg
-	cfg.Epoch, cfg.Incarnation, cfg.End = d.said+1, d.m.cfg.Incarnation, d.told
-	m, err := TakeOver(cfg, d.heard)
-	if err != nil {
-		d.die()
-		return
-	}
-	l := d.ledger
-	for round := 1; round <= cfg.Rounds && w.fault != "take over for nothing" && err == nil; round++ {
-		err = d.write(func() { l.reserved = max(l.reserved, round) }, nil)
-		l.whole, l.broken = true, true
-	}
-	if err == nil {
-		l.broken = false
-		err = d.write(func() { l.marked = max(l.marked, l.reserved) }, nil)
-	}
-	if err == nil {
-		d.m, d.epoch, d.joining, d.told = m, cfg.Epoch, false, 0
-		if w.fault == "take over with data" {
-			d.m.cfg.Epoch = 0
-		}
-		if err = d.record(); err == nil {
-			w.ends["takeover"]++
-		}
-	}
-	if err != nil {
-		d.die()
-		return
-	}
-	for _, j := range d.without {
-		d.m.Quarantine(j)
-	}
 }
 
 func (d *device) tellStop() {

@@ -18,12 +18,8 @@ type State struct {
 	Edges []EdgeState
 
 	Queries, Failed int64 // for Status
-	// Recovered is the number of the release after which this device replaced a lost one, see [TakeOver], or 0. After a
-	// takeover, Mean is the mean of the releases from Recovered on. In the state of release Recovered itself, Delta is
-	// the grid point at which the device started.
-	Recovered int
-	End       int // the last round that uses data, if the run ends early, see [Machine.Stop]; or 0
-	Early     int // the last release, if this client ends earlier than planned because a neighbor ended; or 0
+	End             int   // the last round that uses data, if the run ends early, see [Machine.Stop]; or 0
+	Early           int   // the last release, if this client ends earlier than planned because a neighbor ended; or 0
 }
 
 // EdgeState is what a client stores about a neighbor.
@@ -34,22 +30,20 @@ type EdgeState struct {
 	PeerZ      []float32 // z_ji; nil without Config.Releases
 	Flow       []float32 // f_ij; nil without Config.Consensus
 	Base       []int32   // the neighbor's grid point to which its next change applies; nil without Releases on a grid
-	Epoch      uint16    // the latest known epoch of the neighbor
 	Quarantine int       // the first release made without the neighbor; 0 while the edge is in use
-	Since      int       // the release after which both ends restart the edge, or restarted it; 0: never
 }
 
 // State returns the state of the release that Ready just reported. The slices of the state are valid until the next
 // call of one of the machine's methods.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
-		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End, Early: m.early}
+		Failed: m.failed, End: m.cfg.End, Early: m.early}
 	if m.onGrid(m.round) && m.cfg.Releases {
 		s.Delta = m.out[m.round%2].Grid
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Epoch: e.epoch, Quarantine: m.cut[i], Since: m.since[i],
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Quarantine: m.cut[i],
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x)),
 			Flow: part(m.flow, i, len(m.x))})
 	}
@@ -73,9 +67,6 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 		return nil, err
 	}
 	lost := newest.Round - 1
-	if newest.Round == newest.Recovered { // this device did not make the previous release
-		lost = 0
-	}
 	if before != nil && newest.Round > 1 {
 		if err := m.check(*before); err != nil {
 			return nil, err
@@ -100,15 +91,11 @@ func (m *Machine) load(s State) {
 	copy(m.grid, s.Grid)
 	copy(m.mean, s.Mean)
 	copy(m.est.Memory(), s.Last)
-	m.queries, m.failed, m.recovered, m.early = s.Queries, s.Failed, s.Recovered, s.Early
+	m.queries, m.failed, m.early = s.Queries, s.Failed, s.Early
 	clear(m.cut)
-	clear(m.since)
 	for i, from := range s.Edges {
-		if from.Since > 0 {
-			m.since[i] = from.Since
-		}
 		e := &m.edges[i]
-		e.heard, e.epoch = from.Heard, from.Epoch
+		e.heard = from.Heard
 		if from.Quarantine > 0 {
 			m.Quarantine(e.peer)
 			m.cut[i] = min(from.Quarantine, s.Round+1) // releases that arrived but were not used are lost
@@ -143,7 +130,6 @@ func (m *Machine) check(s State) error {
 		want(n, most, most, what+" has %d numbers, want %d")
 	}
 	want(s.Round, 1, m.last(), "found release %d, want %d to %d")
-	want(s.Recovered, 0, max(0, s.Round), "found a takeover after release %d, want %d to %d")
 	want(s.Early, 0, m.last(), "found an early end with release %d, want %d to %d")
 	want(len(s.Edges), len(m.edges), len(m.edges), "found %d neighbors, want %d")
 	length("the model", len(s.X), d, true)
@@ -156,7 +142,6 @@ func (m *Machine) check(s State) error {
 		want(e.Peer, m.edges[i].peer, m.edges[i].peer, fmt.Sprintf("neighbor %d is %%d, want %%d", i))
 		want(e.Heard, 0, m.last(), of+"has made release %d, want %d to %d")
 		want(e.Quarantine, 0, max(0, s.Round)+3, of+"is in quarantine from release %d on, want %d to %d")
-		want(e.Since, 0, m.cfg.planned(), "the edge to "+of+"restarts after release %d, want %d to %d")
 		length("z", len(e.Z), d, true)
 		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
 		length("the flow", len(e.Flow), d, m.cfg.Consensus != nil)

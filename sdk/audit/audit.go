@@ -193,7 +193,7 @@ func (x *auditor) signatures() {
 	if head.Round > m.Last() {
 		x.differ("head", fmt.Sprintf("release %d", head.Round), fmt.Sprintf("at most %d, the last of the run", m.Last()))
 	}
-	if n := m.Data(head.Round); n != c.Rounds && (c.TookOverAfter == 0 || n > c.Rounds) {
+	if n := m.Data(head.Round); n != c.Rounds {
 		x.differ("head", fmt.Sprintf("release %d, the last of %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
 	}
 	x.fault("head", x.ledger())

@@ -123,6 +123,9 @@ func (o *Oracle) heldOut(set *task.Set, recipe *task.Recipe) (*task.Data, error)
 }
 
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
+	if fleetfile.ProgramTask(fleet.Fleet) != nil {
+		return nil, fleetfile.Mismatchf("oracle.builtin: the fleet file's task is for a program, want oracle.stream")
+	}
 	recipe, err := Task(fleet.Fleet)
 	if err != nil {
 		return nil, fleetfile.Mismatchf("%w", err)
@@ -170,7 +173,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 			given = append(given, OfPersons(person, places))
 		}
 	}
-	if dim := fleet.Fleet.Params(); oracle.Dim() != dim {
+	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {
 		err := fleetfile.Mismatchf("oracle.builtin has %d parameters (%s: %d classes, %d columns), but the fleet's "+
 			"dim is %d", oracle.Dim(), model, train.Classes, train.Dim, dim)
 		if o.FitOwn {
@@ -185,9 +188,6 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		Unread: set.Unread, Close: func() error { return nil }}
 	if set.Test.Len() > 0 {
 		src.Test = judge{model.New(set.Test)}
-	}
-	if err := fleet.Adapt(src); err != nil {
-		return nil, err
 	}
 	return src, nil
 }

@@ -16,9 +16,10 @@ type recipeForm struct {
 	task.ModelSpec
 }
 
-// Task returns the recipe for the members' data, or nil if the fleet has no task. It reports all errors at once.
+// Task returns the recipe for the members' data, or nil if the fleet has no task, or one for programs. It reports all
+// errors at once.
 func Task(fleet *sdk.Fleet) (*task.Recipe, error) {
-	if fleet.Task == nil {
+	if fleet.Task == nil || fleetfile.ProgramTask(fleet) != nil {
 		return nil, nil
 	}
 	r, err := parseTask(fleet.Task)
@@ -86,14 +87,13 @@ var ErrZeroStart = errors.New("x0 is all zeros, where the gradient of a perceptr
 
 // standsStill reports whether the model is a perceptron that starts at the zero vector, where its gradient is zero.
 func standsStill(m task.ModelSpec, fleet *sdk.Fleet) bool {
-	based := fleet.Adapter != nil && fleet.Adapter.Base != nil
-	return m.Name == task.PerceptronModel && !based && !slices.ContainsFunc(fleet.X0, func(x float32) bool { return x != 0 })
+	return m.Name == task.PerceptronModel && !slices.ContainsFunc(fleet.X0, func(x float32) bool { return x != 0 })
 }
 
-// checkTask returns an error if a fleet's task is not a valid recipe or does not suit the fleet's dim, privacy unit or
-// start vector.
+// checkTask returns an error if a fleet's task is neither for programs nor a valid recipe, or does not suit the fleet's
+// dim, privacy unit or start vector.
 func checkTask(fleet *sdk.Fleet) error {
-	if fleet.Task == nil {
+	if fleet.Task == nil || fleetfile.ProgramTask(fleet) != nil {
 		return nil
 	}
 	var errs faults
@@ -103,7 +103,7 @@ func checkTask(fleet *sdk.Fleet) error {
 		return errors.Join(errs...)
 	}
 	dim := recipe.Dim()
-	errs.want(dim == fleet.Params(), "task is for a model of %d parameters, want %d, as in dim or the adapter", dim, fleet.Params())
+	errs.want(dim == fleet.Dim, "task is for a model of %d parameters, want %d, as in dim", dim, fleet.Dim)
 	if fleet.Privacy.Unit == sdk.UnitRecord {
 		errs.at("task, with record-level privacy", recipe.ForRecords())
 	}

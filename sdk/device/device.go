@@ -77,7 +77,6 @@ type Device struct {
 
 	HTTP    string   // loopback address of the page; empty for no page. Load takes it from the node file
 	Anyway  bool     // start a run even if [plan.Hopeless] returns an error
-	Recover bool     // without a state, take over from a lost device, see [sdk.Config]
 	Without []string // names of neighbors to give up, see [sdk.Config]
 
 	// Source, if not nil, replaces the source that the oracle of the node file opens. Run closes it.
@@ -163,7 +162,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		Fleet: d.fleet, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
 		SeededTable: d.File.SeededTable, MemoryLimit: d.File.MemoryLimit,
 		Average: d.File.Average, ConditionalOn: d.source.ConditionalOn,
-		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Patience: d.File.Patience, Logger: logger, Recover: d.Recover, Without: d.Without, Key: d.Key,
+		Linger: d.File.Linger, ResendAfter: d.File.ResendAfter, Patience: d.File.Patience, Logger: logger, Without: d.Without, Key: d.Key,
 		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },
 	}
 	if d.Noise != nil && !d.fleet.Privacy.NonPrivate {
@@ -218,7 +217,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	if d.node, err = sdk.New(cfg); err != nil {
 		return err
 	}
-	if d.node.Status().Round == 0 && !d.Recover && !d.Anyway {
+	if d.node.Status().Round == 0 && !d.Anyway {
 		if err := plan.Hopeless(d.fleet); err != nil {
 			return err
 		}
@@ -317,11 +316,7 @@ func (d *Device) waiting(round int, neighbors []string) {
 		releaseCode()
 	}
 	m := d.Method()
-	where := fmt.Sprintf("after round %d of %d", round, m.Last())
-	if d.Recover && round == 0 && len(neighbors) > 0 {
-		where = "taking over"
-	}
-	d.say("%s: waiting for %s", where, transport.Ways(d.link, neighbors))
+	d.say("after round %d of %d: waiting for %s", round, m.Last(), transport.Ways(d.link, neighbors))
 }
 
 // lines passes a logger's output to Say, line by line.

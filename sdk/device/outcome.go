@@ -27,9 +27,6 @@ type Outcome struct {
 	// Certificate is the path of the file that states the privacy loss of this run and of all runs on the same data;
 	// empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
-	// Recovered is the number of the release after which this device took over from a lost device; 0 if it replaced no
-	// device.
-	Recovered int `json:"recovered_after,omitempty"`
 	// EndedAfter is the last round with data if the run ended early, otherwise 0. Stops has the members' early-stop
 	// requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`
@@ -62,7 +59,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	o := &Outcome{
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
-		Recovered: st.Recovered, EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
+		EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
 	}
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -24,7 +23,6 @@ type File struct {
 	Members []Member // in the order of Fleet.Members
 	X0File  string   // path of Fleet.X0, relative to the file's folder; empty if the run starts at zero
 
-	dir string // folder of the adapter's files
 }
 
 // MaxRetired is the maximum number of a member's retired keys.
@@ -55,7 +53,6 @@ type fleetForm[Privacy, Wire, Member any] struct {
 	Wire    Wire            `json:"wire,omitzero"`
 	Stop    *sdk.Stop       `json:"stop,omitempty"`
 	Task    json.RawMessage `json:"task,omitempty"`
-	Adapter *adapter.Spec   `json:"adapter,omitempty"`
 }
 
 // startForm is the JSON form of the start vector: zeros, or the name and hash of a file in the folder of the fleet
@@ -72,19 +69,11 @@ func Read(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseIn(data, path, filepath.Dir(path))
+	return parse(data, path, folder(filepath.Dir(path)))
 }
 
-// Parse parses the content of a fleet file; see [Read]. dir is the folder of its start vector and its adapter files.
-func Parse(data []byte, dir string) (*File, error) { return parseIn(data, "", dir) }
-
-func parseIn(data []byte, name, dir string) (*File, error) {
-	f, err := parse(data, name, folder(dir))
-	if f != nil && f.Fleet.Adapter != nil {
-		f.dir = dir
-	}
-	return f, err
-}
+// Parse parses the content of a fleet file; see [Read]. dir is the folder of its start vector.
+func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
 
 func parse(data []byte, name string, load loader) (*File, error) {
 	var form fleetForm[sdk.Privacy, sdk.Wire, memberForm]
@@ -92,7 +81,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		return nil, In(name, err)
 	}
 	fleet := &sdk.Fleet{Run: form.Run, Dim: form.Dim, Method: form.Method, Privacy: form.Privacy, Wire: form.Wire,
-		Stop: form.Stop, Records: form.Records, Adapter: form.Adapter}
+		Stop: form.Stop, Records: form.Records}
 	f := &File{Fleet: fleet, X0File: form.X0.File}
 	var errs faults
 	var err error
@@ -176,8 +165,7 @@ func (f *File) Marshal() ([]byte, error) {
 	}
 	fleet := f.Fleet
 	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
-		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task, Records: fleet.Records,
-		Adapter: fleet.Adapter}
+		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task, Records: fleet.Records}
 	if f.X0File != "" {
 		form.X0 = startForm{File: f.X0File, SHA256: hexSum(f.start())}
 	}

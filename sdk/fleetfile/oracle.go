@@ -69,7 +69,7 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 	if 2*s.Workers > 16 {
 		source.Window = 2 * s.Workers
 	}
-	if err := fleet.ofProgram(source, program.Dim(), program.Adapter()); err != nil {
+	if err := checkProgram(fleet.Fleet, program.Dim(), program.Task()); err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
 	return source, nil

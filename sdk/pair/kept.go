@@ -41,7 +41,7 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 // applies.
 func (k *Kept) Add(neighbor string, o signed.Statement) {
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
-		func(old signed.Statement) bool { return old.Round >= o.Round || old.Epoch == o.Epoch })
+		func(old signed.Statement) bool { return old.Round >= o.Round })
 	list = append(list, o)
 	if k.Peers == nil {
 		k.Peers = make(map[string][]signed.Statement)
@@ -78,7 +78,7 @@ func (k *Kept) Encode() ([]byte, error) {
 }
 
 func unsigned(o signed.Statement) signed.Statement {
-	return signed.Statement{Epoch: o.Epoch, Kind: signed.Offer, Round: o.Round, Value: o.Value}
+	return signed.Statement{Kind: signed.Offer, Round: o.Round, Value: o.Value}
 }
 
 // ParseKept parses the output of [Kept.Encode] and rejects everything else.

@@ -96,8 +96,8 @@ func TestLowOrderIsRefused(t *testing.T) {
 func TestOfferThatCounts(t *testing.T) {
 	k := &Kept{Member: "a", Own: signed.Statement{Round: 4}, Private: private(t, 1)}
 	first, second, third := private(t, 2), private(t, 3), private(t, 4)
-	offer := func(epoch uint16, from int, of *ecdh.PrivateKey) {
-		k.Add("b", signed.Statement{Kind: signed.Offer, Epoch: epoch, Round: from, Value: public(of), Signature: [64]byte{1}})
+	offer := func(from int, of *ecdh.PrivateKey) {
+		k.Add("b", signed.Statement{Kind: signed.Offer, Round: from, Value: public(of), Signature: [64]byte{1}})
 	}
 	is := func(release int, want *ecdh.PrivateKey) {
 		t.Helper()
@@ -113,16 +113,16 @@ func TestOfferThatCounts(t *testing.T) {
 		}
 	}
 	is(9, nil)
-	offer(0, 1, first)
+	offer(1, first)
 	is(3, nil) // the device's own key does not apply yet
 	is(4, first)
-	offer(1, 8, second)
+	offer(8, second)
 	is(7, first)
 	is(8, second)
-	offer(2, 8, third) // of a device that replaced the previous device at once
+	offer(8, third)
 	is(7, first)
 	is(8, third)
-	offer(3, 12, second)
+	offer(12, second)
 	is(7, nil) // at most two offers are kept
 	is(8, third)
 	is(12, second)
@@ -133,11 +133,11 @@ func TestOfferThatCounts(t *testing.T) {
 
 // sample returns an example of the secrets that a device stores.
 func sample(t testing.TB) *Kept {
-	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Own: signed.Statement{Epoch: 2, Kind: signed.Offer, Round: 9, Value: [32]byte{2}},
+	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Own: signed.Statement{Kind: signed.Offer, Round: 9, Value: [32]byte{2}},
 		Private: private(t, 1)}
 	k.Add("c", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{3}})
 	k.Add("b", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{4}})
-	k.Add("b", signed.Statement{Kind: signed.Offer, Epoch: 1, Round: 7, Value: [32]byte{5}})
+	k.Add("b", signed.Statement{Kind: signed.Offer, Round: 7, Value: [32]byte{5}})
 	return k
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -18,12 +17,11 @@ import (
 
 // Known is the input of [Suggest]: public numbers and fixed settings. A zero setting is open: Suggest chooses it.
 type Known struct {
-	Dim     int           // d, at least 1
-	Adapter *adapter.Spec // the fleet's adapter, through which a query moves all of the model's parameters; or nil
-	Samples []int         // m_i of each member, at least 1 each
-	Hidden  bool          // the model has a hidden layer and a random start: it needs a larger Mu and larger steps
-	Columns bool          // each parameter is the weight of a table column, and many columns may be irrelevant
-	Uneven  bool          // features are pixels or principal components: few directions have most of the variance
+	Dim     int   // d, at least 1
+	Samples []int // m_i of each member, at least 1 each
+	Hidden  bool  // the model has a hidden layer and a random start: it needs a larger Mu and larger steps
+	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
+	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
 
 	// If Steps or Queries is set, it determines Rounds. If in addition Tau is zero, the run uses the paper's
 	// non-private schedule (eq. (nonprivate-schedule)).
@@ -51,7 +49,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed DefaultMemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
 //   - Consensus: Chebyshev with noise, else ADMM.
-//   - Mu, Eta and Clip follow from Dim, Adapter and the queries of a step, to three digits. In a schedule of T steps tau
+//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau
 //     is T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
 //   - With Graph, Tau is chosen for about 4096 queries per round. Mixing and Cooldown follow from the rate at which
@@ -101,7 +99,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d), or reach/sqrt(Adapter.Moved()) if that is smaller. share is the noise of all steps, about
+	// Mu is reach/sqrt(d). share is the noise of all steps, about
 	// eta*sqrt(steps/queries), divided by mu. All clipped updates move the model by further*mu*sqrt(d) if they have the
 	// same direction. If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid is about
 	// linear up to 1.5. DEFAULTS.md has the measurements.
@@ -117,7 +115,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
-		m.Mu = admm.Schedule{round3(reach / math.Sqrt(k.moved()) / fall)}
+		m.Mu = admm.Schedule{round3(reach / root / fall)}
 	}
 	mu := m.Mu[0]
 	if len(m.Eta) == 0 {
@@ -129,14 +127,6 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 		err = k.protect(&m, &p, further*mu*root)
 	}
 	return m, p, err
-}
-
-// moved returns the number of parameters that one query changes; it changes each by Mu.
-func (k Known) moved() float64 {
-	if k.Adapter == nil {
-		return float64(k.Dim)
-	}
-	return float64(k.Adapter.Moved())
 }
 
 // lopsided reports whether a run with uneven features moves far in directions of little variance, because it has no

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -19,7 +18,6 @@ import (
 // TestSuggest pins the settings that Suggest returns.
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
-	adapted := &adapter.Spec{Form: adapter.Random, Dim: 6, Of: 600}
 	for name, c := range map[string]struct {
 		known                                plan.Known
 		rounds, cooldown, tau                int
@@ -36,9 +34,10 @@ func TestSuggest(t *testing.T) {
 			50, 0, 3, 8.48, 0.612, 0, 0, 0, 0},
 		"tracking, private": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true},
 			50, 30, 3, 1.13, 0.612, 0.045, 0.381984, 1e-5, 8},
-		"adapter": {plan.Known{Dim: 6, Adapter: adapted, Samples: equal(50, 64), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
-			50, 30, 3, 0.848, 0.0612, 0, 0, 0, 0},
-		"adapter, private": {plan.Known{Dim: 6, Adapter: adapted, Samples: equal(50, 64)}, 50, 30, 2, 0.138, 0.0612, 0.0045, 0.0381984, 1e-5, 8},
+		"a smaller radius": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Method: sdk.Method{Mu: []float64{0.0612}},
+			Privacy: sdk.Privacy{NonPrivate: true}}, 50, 30, 3, 0.848, 0.0612, 0, 0, 0, 0},
+		"a smaller radius, private": {plan.Known{Dim: 6, Samples: equal(50, 64), Method: sdk.Method{Mu: []float64{0.0612}}},
+			50, 30, 2, 0.138, 0.0612, 0.0045, 0.0381984, 1e-5, 8},
 		"budget in zcdp": {plan.Known{Dim: 785, Samples: equal(20, 300), Method: sdk.Method{Batch: 32},
 			Privacy: sdk.Privacy{EpsilonLimit: 2, Delta: 1e-6, Accounting: dpmech.ZCDP}},
 			50, 30, 2, 0.0541, 0.0535, 0.045, 1.51564, 1e-6, 2},

@@ -227,7 +227,7 @@ func TestJSONAnswers(t *testing.T) {
 // FuzzJSONAnswer checks that the package reads the same values from a valid JSON answer as encoding/json does.
 func FuzzJSONAnswer(f *testing.F) {
 	for _, line := range []string{`{"id":1,"loss":0.5}`, `{"loss":-1e-7,"id":12}`, `{"id":1,"error":"why \" not"}`, `{"id":1,"loss":NaN}`, `{"hello":1,"dim":3,"samples":20}`,
-		`{"hello":1,"dim":3,"samples":20,"adapter":{"form":"random"}}`,
+		`{"hello":1,"dim":3,"samples":20,"task":{"form":"random"}}`,
 		"loading", `{"id":1,"loss":1,"loss":2}`, `{"id":1,"loss":[1,2]}`} {
 		f.Add([]byte(line))
 	}
@@ -235,9 +235,9 @@ func FuzzJSONAnswer(f *testing.F) {
 		if h, err := jsonLines.readHello(line); err == nil {
 			var want struct {
 				Hello, Dim, Samples uint64
-				Adapter             json.RawMessage
+				Task                json.RawMessage
 			}
-			if json.Unmarshal(line, &want) == nil && (h != hello{want.Hello, want.Dim, want.Samples, object(want.Adapter)}) {
+			if json.Unmarshal(line, &want) == nil && (h != hello{want.Hello, want.Dim, want.Samples, object(want.Task)}) {
 				t.Errorf("%q: %+v, want %+v", line, h, want)
 			}
 		}
@@ -275,8 +275,8 @@ func FuzzCBORAnswer(f *testing.F) {
 		if h, err := cborFrames.readHello(frame); err == nil {
 			var want map[uint64]any
 			err := cbor.Unmarshal(frame, &want)
-			adapter, _ := want[4].(string)
-			if err != nil || want[1] != h.Version || want[2] != h.Dim || want[3] != h.Samples || adapter != string(h.Adapter) {
+			task, _ := want[4].(string)
+			if err != nil || want[1] != h.Version || want[2] != h.Dim || want[3] != h.Samples || task != string(h.Task) {
 				t.Errorf("%x: %+v, want %v, error %v", frame, h, want, err)
 			}
 		}

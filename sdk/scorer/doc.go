@@ -12,15 +12,14 @@
 //	program:  {"id":1,"error":"the reason"}                   if there is no loss
 //
 // The value of hello is the protocol version, 1; dim is the number of parameters; samples is the number of samples,
-// which are numbered from 0. If the fleet has an adapter and the program itself expands the trained numbers to
-// parameters, the hello also has "adapter", the adapter object of the fleet file; dim is then the number of trained
-// numbers. Parameters are float32 with the fewest digits that identify the value, even for a reader that parses a
+// which are numbered from 0. If the fleet file's task is {"program": {...}}, the hello also has "task", this inner object, which says
+// what the parameters mean. Parameters are float32 with the fewest digits that identify the value, even for a reader that parses a
 // float64 and rounds it to float32.
 //
 // With the format [CBOR] each message is a frame: its length as four little-endian bytes, and then that many bytes
 // with one CBOR map (RFC 8949) with these keys:
 //
-//	hello     1 version, 1;  2 dim;  3 samples;  4 adapter, text with its JSON
+//	hello     1 version, 1;  2 dim;  3 samples;  4 task, text with its JSON
 //	query     1 id;  2 sample;  3 parameters: tag 85 (RFC 8746), a byte string of little-endian float32
 //	answer    1 id;  2 loss, or 3 the reason why there is no loss, text
 //

@@ -31,7 +31,7 @@ type hello struct {
 	Version uint64 `json:"hello" cbor:"1,keyasint"`
 	Dim     uint64 `json:"dim" cbor:"2,keyasint"`
 	Samples uint64 `json:"samples" cbor:"3,keyasint"`
-	Adapter object `json:"adapter" cbor:"4,keyasint"`
+	Task    object `json:"task" cbor:"4,keyasint"`
 }
 
 // object is the text of a JSON object. In the JSON format the object is part of the line; in the CBOR format it is a

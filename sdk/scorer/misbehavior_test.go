@@ -218,7 +218,7 @@ func TestOtherSamplesAfterRestart(t *testing.T) {
 		t.Fatal("no error")
 	}
 	works(t, s) // the third process answers
-	want := "has sent a hello with dim 3, samples 6 and adapter \"\", want dim 3, samples 5 and adapter \"\" as in the first hello"
+	want := "has sent a hello with dim 3, samples 6 and task \"\", want dim 3, samples 5 and task \"\" as in the first hello"
 	awaitFailure(t, s, want)
 }
 

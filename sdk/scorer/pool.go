@@ -67,9 +67,8 @@ func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 // Dim returns the number of parameters of a query.
 func (o *Oracle) Dim() int { return o.dim }
 
-// Adapter returns the JSON object of the adapter with which the program expands queries, or "" if the program uses the
-// parameters as they are.
-func (o *Oracle) Adapter() string { return string(o.first.Adapter) }
+// Task returns the JSON object that says what the program computes losses of, or "" if its hello has none.
+func (o *Oracle) Task() string { return string(o.first.Task) }
 
 // Samples returns the number of samples, m.
 func (o *Oracle) Samples() int { return o.samples }

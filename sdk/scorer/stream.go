@@ -230,8 +230,8 @@ func (w *worker) greet(h hello) error {
 		w.first, w.dim, w.samples = h, int(h.Dim), int(h.Samples)
 	}
 	if f := w.first; h != f {
-		return fmt.Errorf("has sent a hello with dim %d, samples %d and adapter %.200q, want dim %d, samples %d and adapter %.200q as in "+
-			"the first hello", h.Dim, h.Samples, h.Adapter, f.Dim, f.Samples, f.Adapter)
+		return fmt.Errorf("has sent a hello with dim %d, samples %d and task %.200q, want dim %d, samples %d and task %.200q as in "+
+			"the first hello", h.Dim, h.Samples, h.Task, f.Dim, f.Samples, f.Task)
 	}
 	w.serving++
 	return nil

@@ -21,8 +21,8 @@ const EarlierSize = len(Scope{}) + Size
 const MaxEarlier = 8
 
 // NewCheckpoint returns the state of a ledger, signed in scope s with the member's key.
-func NewCheckpoint(key ed25519.PrivateKey, s Scope, epoch uint16, ledger Head) Earlier {
-	e := Earlier{s, Statement{Epoch: epoch, Kind: Checkpoint, Ledger: ledger}}
+func NewCheckpoint(key ed25519.PrivateKey, s Scope, ledger Head) Earlier {
+	e := Earlier{s, Statement{Kind: Checkpoint, Ledger: ledger}}
 	e.Sign(key, s)
 	return e
 }

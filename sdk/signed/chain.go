@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// Chain holds a member's last signed releases, sorted by epoch, then by round. A Chain has at most four releases,
-// enough for two releases of the current device and two of the device that it replaced.
+// Chain holds a member's last signed releases, at most four, sorted by round.
 type Chain []Statement
 
 const maxChain = 4
@@ -26,8 +25,7 @@ func (c Chain) newest(matches func(r *Statement) bool) *Statement {
 	return nil
 }
 
-// Of returns the newest release of a round, or nil. The chain may hold two releases of one round, because a replacement
-// device signs a round that the lost device has already signed.
+// Of returns the release of a round, or nil.
 func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
@@ -38,12 +36,10 @@ func (c Chain) Proving(round int) *Statement {
 	return cmp.Or(c.newest(func(r *Statement) bool { return r.Round >= round }), c.Last())
 }
 
-// Add inserts a release, or replaces the release of the same round and epoch, and drops the oldest release if there are
+// Add inserts a release, or replaces the release of the same round, and drops the oldest release if there are
 // more than four. Add may modify c.
 func (c Chain) Add(r Statement) Chain {
-	at, known := slices.BinarySearchFunc(c, r, func(a, b Statement) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Round, b.Round))
-	})
+	at, known := slices.BinarySearchFunc(c, r, func(a, b Statement) int { return cmp.Compare(a.Round, b.Round) })
 	if known {
 		c[at] = r
 		return c

@@ -4,7 +4,7 @@
 // holds this release.
 //
 // A member proves each claim about another member with a statement that the other member signed, so nobody can invent a
-// claim. Each release names its predecessor by hash. Two different releases of one round and epoch are evidence of
+// claim. Each release names its predecessor by hash. Two different releases of one round are evidence of
 // equivocation: a second device uses the key, or the device was rolled back.
 //
 // A signature is Ed25519 (RFC 8032) over a [Scope] and a fixed byte layout; see [Statement.Append]. The scope binds the

@@ -38,8 +38,7 @@ type Kind uint8
 
 const (
 	// Release: Value is its [Digest], and Prev is the [Statement.ID] of the previous release, or zero if there is no
-	// earlier signed release. A replacement device signs again, in its own epoch, the release after which it takes
-	// over.
+	// earlier signed release.
 	Release    Kind = 1 + iota
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Stop            // early-stop request: Round is the last round that uses data
@@ -54,7 +53,6 @@ func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d
 
 // Statement is a message that a member signs. All kinds have the same layout.
 type Statement struct {
-	Epoch     uint16 // number of devices of this name that were lost before this one
 	Kind      Kind
 	Round     int      // number of a release or a round, see [Kind]; 0..MaxInt32
 	Prev      [32]byte // of a release: the ID of the previous release; else zero
@@ -66,7 +64,7 @@ type Statement struct {
 // Size is the length in bytes of a statement that [Statement.Append] writes.
 const Size = bodySize + ed25519.SignatureSize
 
-const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
+const bodySize = 1 + 4 + 32 + 32 + 16 + 8 + 32
 
 // Limits for one message.
 const (
@@ -74,10 +72,8 @@ const (
 	MaxOffers = 8
 )
 
-const incarnationBits = 48
-
 // MaxIncarnation is the largest number that [NewIncarnation] returns.
-const MaxIncarnation = 1<<incarnationBits - 1
+const MaxIncarnation = 1<<48 - 1
 
 // NewIncarnation returns a random 48-bit number that identifies one process of a member.
 func NewIncarnation() uint64 {
@@ -86,21 +82,10 @@ func NewIncarnation() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
 }
 
-// PackDevice packs an epoch, in the upper 16 bits, and an incarnation into one number.
-func PackDevice(epoch uint16, incarnation uint64) uint64 {
-	return uint64(epoch)<<incarnationBits | incarnation&MaxIncarnation
-}
-
-// UnpackDevice is the inverse of [PackDevice].
-func UnpackDevice(device uint64) (epoch uint16, incarnation uint64) {
-	return uint16(device >> incarnationBits), device & MaxIncarnation
-}
-
-// appendBody appends all fields except the signature, in order and with big-endian integers: epoch (2 bytes), kind (1),
-// round (4), prev, value, then the ledger's ID, Seq (8) and Hash.
+// appendBody appends all fields except the signature, in order and with big-endian integers: kind (1 byte), round (4),
+// prev, value, then the ledger's ID, Seq (8) and Hash.
 func (r *Statement) appendBody(dst []byte) []byte {
-	dst = append(binary.BigEndian.AppendUint16(dst, r.Epoch), byte(r.Kind))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
+	dst = binary.BigEndian.AppendUint32(append(dst, byte(r.Kind)), uint32(r.Round))
 	dst = append(append(dst, r.Prev[:]...), r.Value[:]...)
 	dst = binary.BigEndian.AppendUint64(append(dst, r.Ledger.ID[:]...), r.Ledger.Seq)
 	return append(dst, r.Ledger.Hash[:]...)
@@ -138,7 +123,7 @@ func Parse(b []byte, kinds ...Kind) (Statement, error) {
 		b = b[n:]
 		return part
 	}
-	r := Statement{Epoch: binary.BigEndian.Uint16(at(2)), Kind: Kind(at(1)[0])}
+	r := Statement{Kind: Kind(at(1)[0])}
 	round, least := binary.BigEndian.Uint32(at(4)), uint32(1)
 	if r.Kind == Release || r.Kind == Checkpoint {
 		least = 0
@@ -224,12 +209,11 @@ func matches(key ed25519.PublicKey, message, signature []byte) bool {
 // change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, both verified in one scope, are different releases of one round and epoch. It
-// does not compare their signatures, because a member with a new key signs its releases again.
+// Contradicts reports whether r and o, both verified in one scope, are different releases of one round. It does not compare their signatures, because a member with a new key signs its releases again.
 func (r *Statement) Contradicts(o *Statement) bool {
 	a, b := *r, *o
 	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}
-	return a.Kind == Release && b.Kind == Release && a.Epoch == b.Epoch && a.Round == b.Round && a.Round > 0 && a != b
+	return a.Kind == Release && b.Kind == Release && a.Round == b.Round && a.Round > 0 && a != b
 }
 
 // Countersign returns a neighbor's signature, which confirms that the neighbor holds the release and all its

@@ -26,7 +26,7 @@ func public(keys ...ed25519.PrivateKey) []ed25519.PublicKey {
 }
 
 func example() (Statement, Scope) {
-	r := Statement{Epoch: 2, Kind: Release, Round: 7, Value: Digest(nil, []int32{1, -2, 3}),
+	r := Statement{Kind: Release, Round: 7, Value: Digest(nil, []int32{1, -2, 3}),
 		Prev:   [32]byte{9, 8},
 		Ledger: Head{ID: [16]byte{4, 5}, Seq: 1 << 40, Hash: [32]byte{6}}}
 	return r, NewScope("run-1", [32]byte{1, 2, 3}, "ward-1")
@@ -65,7 +65,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 		}
 	}
 	high := bytes.Clone(b)
-	high[3] = 0x80
+	high[1] = 0x80
 	if _, err := Parse(high, Release); err == nil || !strings.Contains(err.Error(), "want 0..2147483647") {
 		t.Errorf("a round above 2^31: %v", err)
 	}
@@ -162,7 +162,7 @@ func TestKinds(t *testing.T) {
 		if _, err := Parse(b, others...); err == nil || !strings.Contains(err.Error(), "found a "+kind.String()) {
 			t.Errorf("%v where others are wanted: %v", kind, err)
 		}
-		b[2] = byte(others[0])
+		b[0] = byte(others[0])
 		if got, err := Parse(b, others...); err != nil || got.Verify(scope, public(key)) == nil {
 			t.Errorf("%v counts as %v: %v", kind, others[0], err)
 		}
@@ -208,7 +208,7 @@ func TestRelayed(t *testing.T) {
 	}
 }
 
-// TestContradicts checks that two releases of one round and epoch contradict each other if any signed field differs,
+// TestContradicts checks that two releases of one round contradict each other if any signed field differs,
 // and that no other statements contradict each other.
 func TestContradicts(t *testing.T) {
 	a, _ := example()
@@ -223,8 +223,7 @@ func TestContradicts(t *testing.T) {
 	if !a.Contradicts(&other) || a.Contradicts(&resigned) {
 		t.Error("bodies are not what is compared")
 	}
-	newer, later, start := b, b, b
-	newer.Epoch++
+	later, start := b, b
 	later.Round++
 	start.Round = 0
 	zero := a
@@ -234,7 +233,7 @@ func TestContradicts(t *testing.T) {
 	if offer.Contradicts(&another) || a.Contradicts(&another) {
 		t.Error("statements contradict each other that are no releases")
 	}
-	if a.Contradicts(&newer) || a.Contradicts(&later) || zero.Contradicts(&start) {
+	if a.Contradicts(&later) || zero.Contradicts(&start) {
 		t.Error("a contradiction where there is none")
 	}
 }
@@ -269,7 +268,7 @@ func TestGoldenStatement(t *testing.T) {
 	r.Sign(testKey(1), s)
 	sum, id := sha256.Sum256(r.Append(nil)), r.ID(s)
 	if got, want := hex.EncodeToString(sum[:8])+" "+hex.EncodeToString(id[:8]),
-		"9b0c40da54e2ac93 38830692e084552c"; got != want {
+		"c70625e7527ac358 0e66ef9033a78339"; got != want {
 		t.Errorf("release and id hash to %s, want %s", got, want)
 	}
 }

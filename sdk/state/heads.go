@@ -101,7 +101,7 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) error {
 			continue
 		}
 		if bytes.Equal(old.Ledger, e.Ledger) {
-			if later(&s, &old.Signed) {
+			if s.Ledger.Seq > old.Signed.Ledger.Seq {
 				*old, h.changed = e, true
 			}
 			return nil
@@ -115,12 +115,6 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) error {
 	}
 	h.entries, h.changed = append(h.entries, e), true
 	return nil
-}
-
-// later reports whether s replaces old, an entry of the same ledger. A replacement device may continue with an older copy
-// of its ledger, so within a run a later epoch is enough.
-func later(s, old *signed.Earlier) bool {
-	return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
 }
 
 // Save replaces the file if something changed. After a crash the file has either the old or the new content.

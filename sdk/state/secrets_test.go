@@ -35,7 +35,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	}
 	k := &pair.Kept{Member: "a", Own: signed.Statement{Kind: signed.Offer, Round: 1}, Private: private}
 	for range 2 {
-		k.Add("b", signed.Statement{Kind: signed.Offer, Round: len(k.Peers) + 1, Epoch: uint16(len(k.Peers)), Value: [32]byte{1}})
+		k.Add("b", signed.Statement{Kind: signed.Offer, Round: len(k.Peers) + 1, Value: [32]byte{1}})
 		text, err := k.Encode()
 		if err == nil {
 			err = d.Keep(SecretsName, text)

@@ -15,7 +15,7 @@ type Once uint8
 const (
 	SayDouble     Once = 1 << iota // evidence against the neighbor
 	SayQuarantine                  // this node dropped the neighbor
-	SayReplaced                    // what the neighbor's replacement device signed
+	SayHeld                        // what another device of the neighbor's name signed
 	AskHeld                        // asks which release of this node the neighbor holds
 	All           Once = 1<<iota - 1
 )
@@ -31,14 +31,17 @@ func (p *Peer) First(what Once) bool {
 func (p *Peer) Again(what Once) { p.said &^= what }
 
 // Notice returns a message of kind Conflict. It tells the neighbor that this member continues without the neighbor from
-// the given release on, and why. Notice cuts the reason to 200 bytes, and the signature does not cover the reason.
-func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
-	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
+// the given release on, and why. Notice cuts the reason to 200 bytes, and the signature does not cover the reason. The
+// notice also shows the neighbor's newest release that this member holds, with the number held: a device that has lost
+// its state must not make this release again with its other neighbors.
+func (l *Log) Notice(peer *Peer, release, held int, why string) *admm.Message {
+	n := signed.Statement{Kind: signed.Notice, Round: release, Value: peer.Scope}
 	if l.Signing() {
 		n.Sign(l.Key, l.Scope)
 	}
 	why = cmp.Or(why[:min(len(why), 200)], "-")
-	return &admm.Message{Kind: admm.Conflict, Round: release, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte(why)}}
+	return &admm.Message{Kind: admm.Conflict, Round: release, Held: held,
+		Signed: admm.Signed{Own: Encoded(peer.Held.Last()), Proof: n.Append(nil), Other: []byte(why)}}
 }
 
 // IsNotice reports whether a message is a neighbor's notice.

@@ -23,7 +23,6 @@ type Log struct {
 
 	Checkpoint []byte // state of the node's ledger, for probes; nil if there is none
 
-	Epoch       uint16 // number of devices of this name that were lost before this one
 	Incarnation uint64
 	Own         signed.Chain
 	Seen        *signed.Statement // newest release that is stored and marked
@@ -36,15 +35,13 @@ type Log struct {
 
 // Peer is a member's record of one neighbor.
 type Peer struct {
-	Name         string
-	Scope        signed.Scope
-	Held         signed.Chain
-	Shown        signed.Head // ledger that the neighbor named at its last start; zero if none
-	Earlier      []byte      // answer to the neighbor's probe, see [Log.Earlier]
-	Countersign  []byte      // the neighbor's signature that it holds this node's last release
-	said         Once        // messages sent to the neighbor since the last tick
-	Ahead, Times int         // next release when AskHeld was last sent; number of times since
-	Request      uint64      // last takeover in which a device of the neighbor's name asked for this node's state
+	Name        string
+	Scope       signed.Scope
+	Held        signed.Chain
+	Shown       signed.Head // ledger that the neighbor named at its last start; zero if none
+	Earlier     []byte      // answer to the neighbor's probe, see [Log.Earlier]
+	Countersign []byte      // the neighbor's signature that it holds this node's last release
+	said        Once        // messages sent to the neighbor since the last tick
 }
 
 // NewLog returns an empty log for a node that starts. self and neighbors are indexes in members.
@@ -68,14 +65,14 @@ func (l *Log) Present() []ed25519.PublicKey {
 	return []ed25519.PublicKey{l.Key.Public().(ed25519.PublicKey)}
 }
 
-func releaseOf(s *admm.State, epoch uint16) signed.Statement {
-	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
+func releaseOf(s *admm.State) signed.Statement {
+	return signed.Statement{Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }
 
 // Sign signs the release of a state as the successor of the last release in l.Own, and adds the signed release to
 // l.Own.
 func (l *Log) Sign(s *admm.State) (err error) {
-	r := releaseOf(s, l.Epoch)
+	r := releaseOf(s)
 	if before := l.Own.Last(); before != nil {
 		r.Prev = before.ID(l.Scope)
 	}
@@ -95,7 +92,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 		return nil
 	}
 	s := &snap.State
-	r := releaseOf(s, snap.Epoch)
+	r := releaseOf(s)
 	if len(snap.Signed) > 0 {
 		stored, err := signed.Parse(snap.Signed, signed.Release)
 		if err != nil {
@@ -152,7 +149,7 @@ func (l *Log) Attach(m *admm.Message) {
 		return
 	}
 	switch m.Kind {
-	case admm.EdgeMessage, admm.Release, admm.Start:
+	case admm.EdgeMessage, admm.Release:
 		m.Signed.Own = Encoded(l.Own.Of(m.Round))
 		return
 	case admm.Probe:

@@ -43,7 +43,7 @@ func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
 func Example() {
 	a, b := members()
 	for round := 1; round <= 2; round++ {
-		_, err := b.Release(b.Peers[0], released(a, 1, round, float32(round)))
+		err := b.Release(b.Peers[0], released(a, 1, round, float32(round)))
 		fmt.Println(err)
 	}
 	reply := &admm.Message{Kind: admm.ProbeReply, To: 0, Held: 2}
@@ -62,7 +62,7 @@ func TestCountersignatureIsOfTheNewestRelease(t *testing.T) {
 	a, b := members()
 	var all [][]byte
 	for round := 1; round <= 2; round++ {
-		if _, err := b.Release(b.Peers[0], released(a, 1, round, float32(round))); err != nil {
+		if err := b.Release(b.Peers[0], released(a, 1, round, float32(round))); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -106,12 +106,12 @@ func TestReleasesThatCannotBe(t *testing.T) {
 		}, "none of the member's keys"},
 	} {
 		a, b := members()
-		if _, err := b.Release(b.Peers[0], released(a, 1, 1, 1)); err != nil {
+		if err := b.Release(b.Peers[0], released(a, 1, 1, 1)); err != nil {
 			t.Fatal(err)
 		}
 		m := released(a, 1, 2, 2)
 		c.change(b, m)
-		_, err := b.Release(b.Peers[0], m)
+		err := b.Release(b.Peers[0], m)
 		if err == nil || !strings.Contains(err.Error(), c.want) || len(b.Peers[0].Held) != 1 {
 			t.Errorf("%s: %v, %d held, want %q", name, err, len(b.Peers[0].Held), c.want)
 		}
@@ -120,6 +120,52 @@ func TestReleasesThatCannotBe(t *testing.T) {
 			if err := e.Verify("trial-7", [32]byte{1}, b.Keys("a")); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+// A neighbor that starts names its ledger, and receives a later state of this ledger. If no later state is known, the
+// neighbor receives the newest state of another of its ledgers.
+func TestLedgersAreShown(t *testing.T) {
+	_, b := members()
+	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Heads = heads
+	a, _ := members()
+	of := func(id byte, seq uint64) signed.Head {
+		return signed.Head{ID: [16]byte{id}, Seq: seq, Hash: [32]byte{1}}
+	}
+	before := signed.NewScope("before", [32]byte{2}, "a")
+	r := signed.Statement{Kind: signed.Release, Round: 9, Ledger: of(1, 9)}
+	r.Sign(a.Key, before)
+	if err := heads.Learn(b.Keys("a"), signed.Earlier{Scope: before, Statement: r}); err != nil {
+		t.Fatal(err)
+	}
+	forked := of(1, 12)
+	forked.Hash[0]++
+	for name, c := range map[string]struct {
+		shown signed.Head
+		want  *signed.Head
+	}{
+		"a ledger that was set back, and went on": {forked, &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
+		"an older state": {of(1, 4), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
+		"the same state": {of(1, 9), nil},
+		"another ledger": {of(3, 0), &signed.Head{ID: [16]byte{1}, Seq: 9, Hash: [32]byte{1}}},
+	} {
+		peer := b.Peers[0]
+		peer.Shown = c.shown
+		peer.Earlier, _ = b.Earlier(peer)
+		m := &admm.Message{Kind: admm.ProbeReply, To: 0}
+		b.Attach(m)
+		e, err := signed.ParseEarlier(m.Signed.Other)
+		if c.want == nil {
+			if len(m.Signed.Other) > 0 {
+				t.Errorf("%s: shown %+v", name, e.Ledger)
+			}
+		} else if err != nil || e.Ledger != *c.want {
+			t.Errorf("%s: shown %+v, %v", name, e.Ledger, err)
 		}
 	}
 }
@@ -143,5 +189,20 @@ func TestNumbersOfLedgersAreApart(t *testing.T) {
 	peer.Held, peer.Shown = peer.Held.Add(own), signed.Head{ID: [16]byte{2}, Seq: 10}
 	if shown, _ := b.Earlier(peer); shown == nil {
 		t.Error("ledger 2 was set back from 50 to 10, and is not shown that")
+	}
+}
+
+// TestClaimsToHaveMade checks that a probe proves the release that the sender claims to have made last.
+func TestClaimsToHaveMade(t *testing.T) {
+	a, b := members()
+	own := released(a, 1, 3, 1).Signed.Own
+	for round, want := range map[int]string{2: "but has signed release 3", 3: "", 4: "but has signed release 3"} {
+		err := b.Made(b.Peers[0], &admm.Message{Kind: admm.Probe, Round: round, Signed: admm.Signed{Own: own}})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("release %d: %v, want %q", round, err, want)
+		}
+	}
+	if err := b.Made(b.Peers[0], &admm.Message{Kind: admm.Probe, Round: 3}); err == nil {
+		t.Error("a claim without a signature")
 	}
 }

@@ -33,7 +33,7 @@ func (s *Secrets) New(l *Log, from int) error {
 	if err != nil {
 		return err
 	}
-	own := signed.Statement{Epoch: l.Epoch, Kind: signed.Offer, Round: from, Value: [32]byte(private.PublicKey().Bytes())}
+	own := signed.Statement{Kind: signed.Offer, Round: from, Value: [32]byte(private.PublicKey().Bytes())}
 	s.Set(l, &pair.Kept{Fleet: l.fleet, Member: l.Name, Own: own, Private: private})
 	s.Changed = true
 	return nil
@@ -41,11 +41,11 @@ func (s *Secrets) New(l *Log, from int) error {
 
 // Offers reports whether messages of a kind carry an offer.
 func Offers(kind admm.Kind) bool {
-	return kind == admm.Probe || kind == admm.ProbeReply || kind == admm.Start
+	return kind == admm.Probe || kind == admm.ProbeReply
 }
 
-// Check returns a neighbor's offer, or nil if it is not new. m is a Probe or Start of the neighbor's current epoch, or
-// an answer to a Probe of this incarnation. release is the latest release of either end that has reached the other end,
+// Check returns a neighbor's offer, or nil if it is not new. m is a Probe, or an answer to a Probe of
+// this incarnation. release is the latest release of either end that has reached the other end,
 // or 0 if there is none. If release is above 0, or s.Relays is true, a second key of one device is a [Fork].
 func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*signed.Statement, error) {
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
@@ -57,29 +57,22 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 			return nil, err
 		}
 	}
-	if s.replaced(peer.Name, o) {
-		return nil, nil
-	}
-	if m.Kind != admm.ProbeReply && o.Epoch != m.Epoch {
-		return nil, fmt.Errorf("trust: the sender is at epoch %d, but offers a key of epoch %d", m.Epoch, o.Epoch)
-	}
-	if fresh, err := s.admit(l, peer.Name, o, m.Round+1, release > 0 || s.Relays); !fresh {
+	if fresh, err := s.admit(l, peer.Name, o, release > 0 || s.Relays); !fresh {
 		return nil, err
 	}
 	return &o, nil
 }
 
-// Relayed records another member's offer that a neighbor relays, and reports whether the offer is new. last is the
-// number of the run's last release. A second key of one device is a [Fork], for which the relaying neighbor is not to
-// blame.
-func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (fresh bool, err error) {
-	if member == l.Name || s.replaced(member, o) || slices.Contains(s.Kept.Peers[member], o) {
+// Relayed records another member's offer that a neighbor relays, and reports whether the offer is new. A second key of
+// one device is a [Fork], for which the relaying neighbor is not to blame.
+func (s *Secrets) Relayed(l *Log, member string, o signed.Statement) (fresh bool, err error) {
+	if member == l.Name || slices.Contains(s.Kept.Peers[member], o) {
 		return false, nil
 	}
 	if err := o.Verify(l.scope(member), l.Keys(member)); err != nil {
 		return false, err
 	}
-	if fresh, err = s.admit(l, member, o, last+1, true); !fresh {
+	if fresh, err = s.admit(l, member, o, true); !fresh {
 		return false, err
 	}
 	s.Kept.Add(member, o)
@@ -87,34 +80,21 @@ func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (
 	return true, nil
 }
 
-// replaced reports whether an offer comes from a device that the member has replaced.
-func (s *Secrets) replaced(member string, o signed.Statement) bool {
+// admit reports whether an offer is new and valid. If fixed is true, only a device's first offer is valid, and a
+// different offer is a [Fork].
+func (s *Secrets) admit(l *Log, member string, o signed.Statement, fixed bool) (fresh bool, err error) {
 	known := s.Kept.Peers[member]
-	return len(known) > 0 && o.Epoch < known[len(known)-1].Epoch
-}
-
-// admit reports whether an offer is new and valid. A first device's offer starts with release 1. A replacement device's
-// offer starts with the release after the takeover, which must be at least 2 and at most the given maximum. If fixed is
-// true, only a device's first offer is valid, and a different offer is a [Fork].
-func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fixed bool) (fresh bool, err error) {
-	least, known := 2, s.Kept.Peers[member]
-	if o.Epoch == 0 {
-		least, most = 1, 1
-	}
-	if o.Epoch > admm.MaxTakeovers || o.Round < least || o.Round > most {
-		return false, fmt.Errorf("trust: the offer from %q in epoch %d starts at release %d, want release %d..%d and "+
-			"an epoch of at most %d", member, o.Epoch, o.Round, least, most, admm.MaxTakeovers)
+	if o.Round != 1 {
+		return false, fmt.Errorf("trust: the offer from %q starts at release %d, want release 1", member, o.Round)
 	}
 	for i := range known {
 		switch old := &known[i]; {
-		case old.Epoch != o.Epoch:
-		case old.Round == o.Round && old.Value == o.Value: // possibly signed by another key of the member
+		case old.Value == o.Value: // possibly signed by another key of the member
 			s.Changed = s.Changed || old.Signature != o.Signature
 			old.Signature = o.Signature
 			return false, nil
 		case fixed:
-			return false, Fork{fmt.Errorf("trust: %q has offered two keys in epoch %d: its device was copied, or has "+
-				"lost its secrets", member, o.Epoch)}
+			return false, Fork{fmt.Errorf("trust: %q has offered two keys: its device was copied, or has lost its secrets", member)}
 		}
 	}
 	if s.Kept.Private != nil { // nil: this member needs no more keys, but other members may
@@ -137,7 +117,7 @@ func (s *Secrets) Holds(member string) (device uint8, o signed.Statement) {
 		return 0, o
 	}
 	o = known[len(known)-1]
-	return uint8(o.Epoch) + 1, o
+	return 1, o
 }
 
 // PackDevices encodes the devices that [Secrets.Holds] returns, two bits for each member, starting at the lowest bits

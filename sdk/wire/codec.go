@@ -42,7 +42,7 @@ const (
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
-// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 4000 for everything else.
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 3962 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -104,12 +104,14 @@ var rules = [...]struct{ must, may fields }{
 	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
 	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops},
 	admm.Probe:       {hasHeld | hasDevice, hasProbe},
-	admm.Join:        {hasDevice, 0},
-	admm.Stand:       {hasHeld | hasDevice, hasPayload | hasOwn | hasProof | hasOther | hasStops},
-	admm.Conflict:    {hasProof | hasOther, hasResent},
+	admm.Conflict:    {hasProof | hasOther, hasResent | hasHeld | hasOwn},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
-	admm.Start:       {hasDevice, hasPayload | hasOwn | hasOffer | hasStops},
 	admm.Relay:       {hasKnown, hasRelayed},
+}
+
+// sent reports whether frames of a kind exist.
+func sent(kind uint64) bool {
+	return kind < uint64(len(rules)) && rules[kind].must|rules[kind].may != 0
 }
 
 // check returns an error if a field is out of range or not allowed in a frame of this kind.
@@ -124,7 +126,7 @@ func (f *frame) check(kind admm.Kind) error {
 		return fmt.Errorf("%s: found in a frame of kind %s, wanted the field absent", (has &^ (must | may)).name(), kind)
 	case must&^has != 0:
 		return fmt.Errorf("%s: not found, wanted in every frame of kind %s", (must &^ has).name(), kind)
-	case (kind == admm.Release || kind == admm.Stand || kind == admm.Start) && has&hasPayload == 0:
+	case kind == admm.Release && has&hasPayload == 0:
 		return fmt.Errorf("vector: found neither vector nor grid, wanted one of them in a frame of kind %s", kind)
 	case has&hasPayload == hasPayload:
 		return errors.New("vector: found both vector and grid, wanted only one of them")
@@ -132,6 +134,9 @@ func (f *frame) check(kind admm.Kind) error {
 	numbers := []limits{{"round", int64(f.Round), 0, maxRound}}
 	if f.Held != nil {
 		numbers = append(numbers, limits{"held", int64(*f.Held), 0, maxRound})
+	}
+	if f.Device != nil {
+		numbers = append(numbers, limits{"incarnation", int64(*f.Device), 0, signed.MaxIncarnation})
 	}
 	return cmp.Or(checkLimits(numbers), f.checkSigned())
 }
@@ -211,16 +216,14 @@ func (c *Codec) frame(f *frame, m *admm.Message) error {
 
 func (c *Codec) fill(f *frame, m *admm.Message) error {
 	switch {
-	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
-		return fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
+	case !sent(uint64(m.Kind)):
+		return fmt.Errorf("kind: found %d, wanted a known kind", m.Kind)
 	case m.Kind == admm.ProbeReply && m.Resent:
 		return fmt.Errorf("resent: found in a frame of kind %s, wanted the field absent", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
 		return fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
 	case len(m.Grid) != 0 && len(m.Grid) != c.dim:
 		return fmt.Errorf("grid: found %d coordinates, wanted %d", len(m.Grid), c.dim)
-	case m.Incarnation > signed.MaxIncarnation:
-		return fmt.Errorf("incarnation: found %d, wanted 0..%d", m.Incarnation, uint64(signed.MaxIncarnation))
 	}
 	if err := checkFinite("vector", m.Vector); err != nil {
 		return err
@@ -234,9 +237,9 @@ func (c *Codec) fill(f *frame, m *admm.Message) error {
 		f.Held = new(uint64)
 		*f.Held = uint64(m.Held)
 	}
-	if device := signed.PackDevice(m.Epoch, m.Incarnation); device != 0 || must&hasDevice != 0 {
+	if m.Incarnation != 0 || must&hasDevice != 0 {
 		f.Device = new(uint64)
-		*f.Device = device
+		*f.Device = m.Incarnation
 	}
 	f.Vector, f.Grid = c.enc.planes(m.Vector), c.enc.grid(m.Grid)
 	return nil
@@ -265,8 +268,8 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 	}
 	kind := admm.Kind(f.Kind)
 	switch {
-	case f.Kind < uint64(admm.EdgeMessage) || f.Kind > uint64(admm.Relay) || kind == admm.ProbeReply:
-		return fmt.Errorf("kind: found %d, wanted %d..%d or %d..%d", f.Kind, admm.EdgeMessage, admm.Conflict, admm.Start, admm.Relay)
+	case !sent(f.Kind) || kind == admm.ProbeReply:
+		return fmt.Errorf("kind: found %d, wanted a known kind", f.Kind)
 	case kind == admm.Probe && f.Resent:
 		kind = admm.ProbeReply
 	}
@@ -279,7 +282,7 @@ func (c *Codec) decode(b []byte, m *admm.Message) error {
 		m.Held = int(*f.Held)
 	}
 	if f.Device != nil {
-		m.Epoch, m.Incarnation = signed.UnpackDevice(*f.Device)
+		m.Incarnation = *f.Device
 	}
 	if len(f.Vector) > 0 {
 		m.Vector = sized(m.Vector, c.dim)

@@ -10,6 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 func newCodec(t testing.TB, dim int) *Codec {
@@ -71,7 +72,7 @@ func sameBits(a, b []float32) bool {
 
 func sameFrame(a, b *admm.Message) bool {
 	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && a.Held == b.Held &&
-		a.Epoch == b.Epoch && a.Incarnation == b.Incarnation &&
+		a.Incarnation == b.Incarnation &&
 		sameBits(a.Vector, b.Vector) && slices.Equal(a.Grid, b.Grid)
 }
 
@@ -108,9 +109,6 @@ func TestRoundTrip(t *testing.T) {
 				{Kind: admm.Release, Round: 9, Vector: v},
 				{Kind: admm.Probe, Round: 12, Held: 11},
 				{Kind: admm.ProbeReply, Held: maxRound},
-				{Kind: admm.Join, Incarnation: 1<<48 - 1},
-				{Kind: admm.Stand, Round: 12, Held: maxRound, Epoch: 2, Incarnation: 1, Vector: v},
-				{Kind: admm.Start, Round: maxRound, Epoch: 1<<16 - 1, Vector: v},
 				{Kind: admm.EdgeMessage, Round: 1, Vector: v},
 			} {
 				b := mustAppend(t, c, f)
@@ -239,24 +237,15 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 		{Kind: admm.Probe, Round: 3, Held: 2, Incarnation: 9,
 			Signed: admm.Signed{Own: b(196, 2), Proof: b(196, 3)}},
 		{Kind: admm.ProbeReply, Round: 3, Held: 2, Incarnation: 9, Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
-		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Epoch: 1<<16 - 1, Incarnation: 1<<48 - 1,
-			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(191, 5)}},
+		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Incarnation: 1<<48 - 1,
+			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(signed.Size, 5)}},
 		{Kind: admm.Done, Round: 4, Signed: admm.Signed{Proof: b(24, 5), Countersign: b(64, 6)}},
-		{Kind: admm.Stand, Round: 4, Held: 1, Incarnation: 1, Vector: anyFinite(3, 1), Signed: admm.Signed{Proof: b(196, 7)}},
-		{Kind: admm.Stand, Round: maxRound, Held: maxRound, Epoch: 1<<16 - 1, Incarnation: 1<<48 - 1,
-			Vector: anyFinite(3, 1), Signed: admm.Signed{Own: b(256, 1), Proof: b(256, 7), Stops: b(8*195, 6)}},
-		{Kind: admm.Start, Round: 4, Epoch: 1, Vector: anyFinite(3, 1), Signed: admm.Signed{Own: b(196, 1)}},
-		{Kind: admm.Start, Round: maxRound, Epoch: 1<<16 - 1, Incarnation: 1<<48 - 1,
-			Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Signed: admm.Signed{Own: b(256, 1), Offer: b(191, 5), Stops: b(8*195, 6)}},
-		{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: b(196, 8), Other: b(196, 9)}},
-		{Kind: admm.Release, Round: 5, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Signed: admm.Signed{Own: b(196, 1), Stops: b(195, 2)}},
-		{Kind: admm.Release, Round: 5, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1},
-			Signed: admm.Signed{Own: b(256, 1), Stops: b(8*195, 2)}},
-		{Kind: admm.Done, Round: 5, Signed: admm.Signed{Proof: b(196, 1), Countersign: b(64, 2), Stops: b(8*195, 2)}},
-		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Epoch: 1<<16 - 1, Incarnation: 1<<48 - 1,
-			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(191, 5), Stops: b(8*195, 6)}},
+		{Kind: admm.Conflict, Round: 4, Held: 7, Signed: admm.Signed{Own: b(189, 1), Proof: b(196, 8), Other: b(196, 9)}},
+		{Kind: admm.Done, Round: 5, Signed: admm.Signed{Proof: b(196, 1), Countersign: b(64, 2), Stops: b(8*signed.RelayedSize, 2)}},
+		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Incarnation: 1<<48 - 1,
+			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(signed.Size, 5), Stops: b(8*signed.RelayedSize, 6)}},
 		{Kind: admm.Relay, Signed: admm.Signed{Known: b(1, 2)}},
-		{Kind: admm.Relay, Signed: admm.Signed{Relayed: b(8*195, 6), Known: b(256, 7)}},
+		{Kind: admm.Relay, Signed: admm.Signed{Relayed: b(8*signed.RelayedSize, 6), Known: b(256, 7)}},
 		{Kind: admm.Done, Round: 4},
 	} {
 		frame := mustAppend(t, c, f)

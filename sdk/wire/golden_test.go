@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 var update = flag.Bool("update", false, "write testdata/v1-*.hex from what the code gives now")
@@ -65,17 +66,10 @@ func TestGoldenFrames(t *testing.T) {
 		{"release-outliers", 2000, admm.Message{Kind: admm.Release, Round: 45, Grid: withOutliers(2000)}},
 		{"release-small", 2001, admm.Message{Kind: admm.Release, Round: 46, Grid: gridNormals(2001, 1, 1)}},
 		{"release-still", blockSize + 40, admm.Message{Kind: admm.Release, Round: 47, Grid: make([]int32, blockSize+40)}},
-		{"hail", 10, admm.Message{Kind: admm.Probe, Round: 17, Held: 16, Epoch: 0xfedc, Incarnation: 0xba9876543210}},
+		{"hail", 10, admm.Message{Kind: admm.Probe, Round: 17, Held: 16, Incarnation: 0xba9876543210}},
 		{"hail-resent", 10, admm.Message{Kind: admm.ProbeReply, Round: 0, Held: 300, Incarnation: 1}},
 		{"hail-offer", 10, admm.Message{Kind: admm.ProbeReply, Round: 17, Held: 16, Incarnation: 1,
-			Signed: admm.Signed{Proof: []byte{1, 2}, Offer: bytes.Repeat([]byte{3}, 191)}}},
-		{"join", 10, admm.Message{Kind: admm.Join, Round: 17, Incarnation: 0xfedcba987654}},
-		{"stand", len(specials), admm.Message{Kind: admm.Stand, Round: 17, Held: 18, Epoch: 1,
-			Incarnation: 0xfedcba987654, Vector: specials}},
-		{"stand-grid", 40, admm.Message{Kind: admm.Stand, Round: 17, Held: 16, Incarnation: 300, Grid: gridNormals(40, 16, 1),
-			Signed: admm.Signed{Own: []byte{1, 2}, Proof: []byte{3}}}},
-		{"start", len(extremes), admm.Message{Kind: admm.Start, Round: 17, Epoch: 1, Grid: extremes,
-			Signed: admm.Signed{Own: []byte{1, 2}, Offer: bytes.Repeat([]byte{3}, 191)}}},
+			Signed: admm.Signed{Proof: []byte{1, 2}, Offer: bytes.Repeat([]byte{3}, signed.Size)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			codec := newCodec(t, c.dim)
@@ -101,8 +95,7 @@ func TestGoldenHello(t *testing.T) {
 }
 
 func TestGoldenSnapshot(t *testing.T) {
-	for name, c := range map[string]*Snapshot{"checkpoint": sampleSnapshot(), "checkpoint-least": leastSnapshot(),
-		"checkpoint-recovered": recoveredSnapshot()} {
+	for name, c := range map[string]*Snapshot{"checkpoint": sampleSnapshot(), "checkpoint-least": leastSnapshot()} {
 		b, err := AppendSnapshot(nil, c)
 		if err != nil {
 			t.Fatal(err)

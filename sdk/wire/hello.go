@@ -28,8 +28,6 @@ type Hello struct {
 	To    string   // name of the receiver, 1 to 64 bytes of UTF-8
 	Codec uint32   // version of the sender's protocol, at least 1; this package sends Protocol
 
-	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; "" without an adapter
-
 	// Sections lists the sections of the fleet file with their hashes, so that Check can name the sections that differ.
 	// It has up to maxSections entries, in the same order for all members. A section that the file lacks has a Sum of
 	// zeros, or is omitted at the end.
@@ -49,7 +47,6 @@ type hello struct {
 	From     string `cbor:"4,keyasint"`
 	To       string `cbor:"5,keyasint"`
 	Sections []byte `cbor:"6,keyasint,omitempty"`
-	Adapter  string `cbor:"7,keyasint,omitempty"`
 }
 
 // EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names each field that is out of range.
@@ -57,7 +54,7 @@ func EncodeHello(h Hello) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, fmt.Errorf("wire: hello: %w", err)
 	}
-	e := hello{Codec: h.Codec, Run: h.Run, Fleet: h.Fleet[:], From: h.From, To: h.To, Adapter: h.Adapter}
+	e := hello{Codec: h.Codec, Run: h.Run, Fleet: h.Fleet[:], From: h.From, To: h.To}
 	for _, s := range h.Sections {
 		e.Sections = append(e.Sections, s.Sum[:]...)
 	}
@@ -65,17 +62,14 @@ func EncodeHello(h Hello) ([]byte, error) {
 }
 
 func (h Hello) check() error {
-	var codec, sections, adapter error
-	if h.Adapter != "" {
-		adapter = checkName("adapter", h.Adapter)
-	}
+	var codec, sections error
 	if h.Codec == 0 {
 		codec = errors.New("codec: found version 0, wanted 1 or more")
 	}
 	if len(h.Sections) > maxSections {
 		sections = fmt.Errorf("sections: found %d, wanted at most %d", len(h.Sections), maxSections)
 	}
-	return errors.Join(codec, checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To), sections, adapter)
+	return errors.Join(codec, checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To), sections)
 }
 
 func checkName(field, s string) error {
@@ -112,7 +106,7 @@ func decodeHello(b []byte) (h Hello, err error) {
 	case len(e.Sections)%4 != 0:
 		return h, fmt.Errorf("sections: found %d bytes, wanted a multiple of 4", len(e.Sections))
 	}
-	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec, Adapter: e.Adapter}
+	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec}
 	for sum := range slices.Chunk(e.Sections, 4) {
 		h.Sections = append(h.Sections, Section{Sum: [4]byte(sum)})
 	}
@@ -133,7 +127,6 @@ func (h Hello) Check(want Hello) error {
 	differ("run", "%q", h.Run, want.Run, "")
 	if h.Fleet != want.Fleet {
 		differ("fleet file hash", "%.8x...", h.Fleet, want.Fleet, h.differing(want))
-		differ("adapter", "%q", h.Adapter, want.Adapter, "")
 	}
 	differ("from", "%q", h.From, want.From, "")
 	differ("to", "%q", h.To, want.To, "")

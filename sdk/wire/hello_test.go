@@ -162,7 +162,6 @@ func TestEncodeHelloRefuses(t *testing.T) {
 		{"broken from", func(h *Hello) { h.From = "a\xff" }, `from: found "a\xff", wanted valid UTF-8`},
 		{"no to", func(h *Hello) { h.To = "" }, "to: found 0 bytes"},
 		{"no codec", func(h *Hello) { h.Codec = 0 }, "codec: found version 0, wanted 1 or more"},
-		{"long adapter", func(h *Hello) { h.Adapter = strings.Repeat("a", 65) }, "adapter: found 65 bytes, wanted 1..64"},
 		{"17 sections", func(h *Hello) { h.Sections = make([]Section, 17) }, "sections: found 17, wanted at most 16"},
 		{"two at once", func(h *Hello) { h.Run, h.To = "", "" }, "to: found 0 bytes"},
 	} {

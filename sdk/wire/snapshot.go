@@ -27,12 +27,10 @@ type Snapshot struct {
 	Build  string   // version of the arithmetic that computed the state: 1 to 64 bytes of UTF-8
 
 	// State is the machine's state. Its edges store no neighbor numbers: Peers has the names instead, and
-	// DecodeSnapshot sets the numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered
-	// is 0 in epoch 0.
+	// DecodeSnapshot sets the numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim.
 	State admm.State
 	Peers []Peer // peers of the edges of State, in the same order; nil if there are none
 
-	Epoch  uint16 // number of earlier devices of this member, which were lost
 	Filter []byte // state of the privacy filter, up to 64 KiB, opaque; nil if there is none
 	Ledger string // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
 	Signed []byte // signed last release, up to maxField bytes, opaque; nil if it was not signed
@@ -47,26 +45,24 @@ type Peer struct {
 // snapshot is the encoded form of a [Snapshot]. Every field is always present, so the length of the encoding depends
 // only on the lengths of the vectors and strings.
 type snapshot struct {
-	Version   wide       `cbor:"1,keyasint"`
-	Fleet     []byte     `cbor:"2,keyasint"`
-	Member    string     `cbor:"3,keyasint"`
-	Build     string     `cbor:"4,keyasint"`
-	Round     wide       `cbor:"5,keyasint"`
-	X         floats     `cbor:"6,keyasint"`
-	Grid      integers   `cbor:"7,keyasint"`
-	Delta     integers   `cbor:"8,keyasint"`
-	Mean      floats     `cbor:"9,keyasint"`
-	Last      floats     `cbor:"10,keyasint"`
-	Edges     []neighbor `cbor:"11,keyasint"`
-	Queries   wide       `cbor:"12,keyasint"`
-	Failed    wide       `cbor:"13,keyasint"`
-	Filter    []byte     `cbor:"14,keyasint"`
-	Ledger    string     `cbor:"15,keyasint"`
-	Epoch     wide       `cbor:"16,keyasint"`
-	Recovered wide       `cbor:"17,keyasint"`
-	Signed    []byte     `cbor:"18,keyasint"`
-	End       wide       `cbor:"19,keyasint"`
-	Early     wide       `cbor:"20,keyasint"`
+	Version wide       `cbor:"1,keyasint"`
+	Fleet   []byte     `cbor:"2,keyasint"`
+	Member  string     `cbor:"3,keyasint"`
+	Build   string     `cbor:"4,keyasint"`
+	Round   wide       `cbor:"5,keyasint"`
+	X       floats     `cbor:"6,keyasint"`
+	Grid    integers   `cbor:"7,keyasint"`
+	Delta   integers   `cbor:"8,keyasint"`
+	Mean    floats     `cbor:"9,keyasint"`
+	Last    floats     `cbor:"10,keyasint"`
+	Edges   []neighbor `cbor:"11,keyasint"`
+	Queries wide       `cbor:"12,keyasint"`
+	Failed  wide       `cbor:"13,keyasint"`
+	Filter  []byte     `cbor:"14,keyasint"`
+	Ledger  string     `cbor:"15,keyasint"`
+	Signed  []byte     `cbor:"18,keyasint"`
+	End     wide       `cbor:"19,keyasint"`
+	Early   wide       `cbor:"20,keyasint"`
 }
 
 // neighbor is the encoded form of an edge and its [Peer].
@@ -76,10 +72,8 @@ type neighbor struct {
 	Z          floats   `cbor:"3,keyasint"`
 	PeerZ      floats   `cbor:"4,keyasint"`
 	Base       integers `cbor:"5,keyasint"`
-	Epoch      wide     `cbor:"6,keyasint"`
 	Signed     []byte   `cbor:"7,keyasint"`
 	Quarantine wide     `cbor:"10,keyasint"`
-	Since      wide     `cbor:"12,keyasint"`
 	Flow       floats   `cbor:"13,keyasint"`
 }
 
@@ -88,9 +82,9 @@ const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and signed bytes
-	edgeBytes   = 1 + nameBytes + 4*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
+	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
-		5*arrayBytes + (1 + 5) + 8*10 + // vectors, head of the edges, numbers
+		5*arrayBytes + (1 + 5) + 6*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -113,12 +107,11 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	}
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
-		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Epoch: wide(s.Epoch),
-		Recovered: wide(st.Recovered), Signed: s.Signed, End: wide(st.End), Early: wide(st.Early)}
+		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed, End: wide(st.End), Early: wide(st.Early)}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
-			Epoch: wide(n.Epoch), Signed: p.Signed, Quarantine: wide(n.Quarantine), Since: wide(n.Since), Flow: n.Flow})
+			Signed: p.Signed, Quarantine: wide(n.Quarantine), Flow: n.Flow})
 	}
 	if err := e.check(); err != nil {
 		return dst, fmt.Errorf("wire: snapshot: %w", err)
@@ -164,14 +157,12 @@ func (e *snapshot) check() error {
 		{"version", int64(e.Version), snapshotVersion, snapshotVersion},
 		{"length of fleet", int64(len(e.Fleet)), 32, 32},
 		{"round", int64(e.Round), 0, maxRound},
-		{"epoch", int64(e.Epoch), 0, math.MaxUint16},
 		{"length of x", int64(dim), 1, MaxDim},
 		{"length of last", int64(len(e.Last)), 0, MaxDim},
 		{"queries", int64(e.Queries), 0, math.MaxInt64},
 		{"failed", int64(e.Failed), 0, math.MaxInt64},
 		{"length of filter", int64(len(e.Filter)), 0, maxFilter},
 		{"length of ledger", int64(len(e.Ledger)), 0, maxLedger},
-		{"recovered", int64(e.Recovered), 0, int64(min(e.Round, maxRound) * min(1, e.Epoch))},
 		{"length of signed", int64(len(e.Signed)), 0, maxField},
 		{"end", int64(e.End), 0, maxRound},
 		{"early", int64(e.Early), 0, maxRound},
@@ -183,13 +174,11 @@ func (e *snapshot) check() error {
 func (n *neighbor) check(dim int) error {
 	return errors.Join(checkName("peer", n.Peer), checkLimits([]limits{
 		{"heard", int64(n.Heard), 0, maxRound},
-		{"epoch", int64(n.Epoch), 0, math.MaxUint16},
 		{"length of z", int64(len(n.Z)), int64(dim), int64(dim)},
 		{"length of signed", int64(len(n.Signed)), 0, 2 * maxField},
 		absentOr("length of peer z", len(n.PeerZ), dim), absentOr("length of peer grid", len(n.Base), dim),
 		absentOr("length of flow", len(n.Flow), dim),
 		{"quarantine", int64(n.Quarantine), 0, maxRound},
-		{"since", int64(n.Since), 0, maxRound},
 	}), checkFinite("z", n.Z), checkFinite("peer z", n.PeerZ), checkFinite("flow", n.Flow))
 }
 
@@ -211,14 +200,14 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 
 // decoded converts e, which must have been checked, to a Snapshot.
 func (e *snapshot) decoded() Snapshot {
-	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Epoch: uint16(e.Epoch),
+	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build,
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
 			X: e.X, Grid: e.Grid, Delta: e.Delta, Mean: e.Mean, Last: e.Last, Queries: int64(e.Queries),
-			Failed: int64(e.Failed), Recovered: int(e.Recovered), End: int(e.End), Early: int(e.Early)}}
+			Failed: int64(e.Failed), End: int(e.End), Early: int(e.Early)}}
 	for _, n := range e.Edges {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
 		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
-			Epoch: uint16(n.Epoch), Quarantine: int(n.Quarantine), Since: int(n.Since), Flow: n.Flow})
+			Quarantine: int(n.Quarantine), Flow: n.Flow})
 	}
 	return s
 }

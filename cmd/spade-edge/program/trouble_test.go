@@ -248,10 +248,6 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
-	"holds a release that this member signed in epoch ..., ... another device has replaced this device": func(t *testing.T) (int, string) {
-		tr := guardedTrial(t)
-		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
-	},
 	"shows a later state of the ledger, signed with this node's key: the state was rolled back: ...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		ledger, err := state.ReadLedger(tr.path("a.ledger"))

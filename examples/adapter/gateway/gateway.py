@@ -1,7 +1,7 @@
 """The node's side of device.c: a scorer whose losses a device behind a serial line or a TCP socket works out.
 
   python3 gateway.py /dev/ttyUSB0 500                   500 samples on the device
-  python3 gateway.py 10.0.0.7:5000 500 fleet.json       of a fleet with an adapter: the device takes its 64 numbers as they are
+  python3 gateway.py 10.0.0.7:5000 500 task.json        with the task that the device is made for, which the fleet must have
 
 In the node file: "oracle": {"stream": ["python3", "gateway.py", "/dev/ttyUSB0", "500"], "format": "cbor", "timeout_seconds": 60}
 
@@ -15,7 +15,6 @@ import socket
 import struct
 import sys
 import time
-import types
 
 import numpy as np
 
@@ -110,15 +109,12 @@ class Line:
 
 def main():
     if len(sys.argv) not in (3, 4) or not sys.argv[2].isdigit() or not 1 <= int(sys.argv[2]) <= 65536:
-        sys.exit("usage: gateway.py PATH|HOST:PORT SAMPLES [FLEET-FILE], with 1..65536 samples")
-    how = {"dim": DIM}
+        sys.exit("usage: gateway.py PATH|HOST:PORT SAMPLES [TASK-FILE], with 1..65536 samples")
+    task = None
     if len(sys.argv) == 4:
         with open(sys.argv[3], encoding="utf-8") as file:
-            adapter = json.load(file)["adapter"]
-        if adapter["dim"] != DIM:
-            sys.exit(f"the adapter of the fleet has {adapter['dim']} numbers, and the device takes {DIM}")
-        how = {"adapter": types.SimpleNamespace(dim=DIM, of=DIM, text=json.dumps(adapter, separators=(",", ":")), expand=lambda c: c)}
-    Scorer(Line(sys.argv[1]).loss, samples=int(sys.argv[2]), **how).serve()
+            task = json.load(file)
+    Scorer(Line(sys.argv[1]).loss, dim=DIM, samples=int(sys.argv[2]), task=task).serve()
 
 
 if __name__ == "__main__":

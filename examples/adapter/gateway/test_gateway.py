@@ -1,4 +1,5 @@
 """python3 -m unittest, in this folder: needs a C compiler and numpy."""
+import json
 import os
 import random
 import select
@@ -152,7 +153,7 @@ class Gateway(unittest.TestCase):
             Line(silent.path, patience=0.1, tries=2).loss(np.zeros(DIM), 0)
 
     def test_fleet(self):
-        """Two nodes, each with a device that loses bytes, train the 64 numbers of an adapter."""
+        """Two nodes, each with a device that loses bytes, train the 64 numbers that the device makes its model of."""
         need_program()
         draw = random.Random(3)
 
@@ -161,13 +162,16 @@ class Gateway(unittest.TestCase):
 
         for name in "a", "b":
             os.symlink(self.served(fault).path, os.path.join(self.folder.name, name))
-        command = [sys.executable, os.path.join(HERE, "gateway.py"), os.path.join(self.folder.name, "{name}"), "10", "../fleet.json"]
-        settings = dict(dim=1000, samples=10, graph="complete", non_private=True, rounds=3, cooldown=2, mu=0.1, eta=2, adapter="random:64:1")
+        task = os.path.join(self.folder.name, "task.json")
+        with open(task, "w", encoding="utf-8") as file:
+            json.dump({"adapter": {"form": "random", "dim": DIM, "of": 1000, "seed": 1}}, file)
+        command = [sys.executable, os.path.join(HERE, "gateway.py"), os.path.join(self.folder.name, "{name}"), "10", task]
+        settings = dict(dim=DIM, samples=10, graph="complete", non_private=True, rounds=3, cooldown=2, mu=0.1, eta=2, task=task)
         with Fleet.create(os.path.join(self.folder.name, "study"), ["a", "b"], scorer=command, **settings) as fleet:
             fleet.start()
             fleet.wait(timeout=240)
             x = fleet.nodes["a"].model()
-        self.assertEqual(x.shape, (1000,))
+        self.assertEqual(x.shape, (DIM,))
         self.assertGreater(np.abs(x).max(), 0)
 
     def test_socket(self):

@@ -1,7 +1,7 @@
 """A scorer with PyTorch, forward passes alone: no gradient is ever asked for.
 
-  python3 torch_scorer.py              the node expands an adapter, and this program gets all parameters
-  python3 torch_scorer.py fleet.json   this program expands the adapter of the fleet file: d numbers a query go over the pipe
+  python3 torch_scorer.py                 the fleet trains all parameters
+  python3 torch_scorer.py adapter.json    the fleet trains the few numbers of an adapter, which this program expands
 """
 import os
 import sys

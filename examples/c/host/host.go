@@ -126,9 +126,8 @@ func (n *Node) Ready() error {
 
 // Options configure a run.
 type Options struct {
-	Anyway  bool              // start even if the forecast is that the node gains almost nothing
-	Recover bool              // with an empty state folder, replace a lost device
-	Lines   func(line string) // receives log lines, from several goroutines; nil for Warnings
+	Anyway bool              // start even if the forecast is that the node gains almost nothing
+	Lines  func(line string) // receives log lines, from several goroutines; nil for Warnings
 }
 
 // Run runs the node through all remaining rounds. It can be called only once.
@@ -139,7 +138,7 @@ func (n *Node) Run(o Options) error {
 	if o.Lines == nil {
 		o.Lines = Warnings(os.Stderr)
 	}
-	n.device.Anyway, n.device.Recover, n.device.Say = o.Anyway, o.Recover, o.Lines
+	n.device.Anyway, n.device.Say = o.Anyway, o.Lines
 	_, err := n.device.Run(n.ctx)
 	return err
 }
@@ -224,7 +223,7 @@ var codes = []struct {
 }{
 	{Usage, []error{fleetfile.ErrMismatch}},
 	{Refused, []error{dpmech.ErrBudget, plan.ErrHopeless}},
-	{Mismatch, []error{device.ErrMismatch, device.ErrOtherState, state.ErrRollback, sdk.ErrClone, sdk.ErrRecovery}},
+	{Mismatch, []error{device.ErrMismatch, device.ErrOtherState, state.ErrRollback, sdk.ErrClone}},
 	{Stopped, []error{device.ErrInterrupted, device.ErrStopped, context.Canceled}},
 }
 

@@ -3,9 +3,9 @@ package adapt
 import (
 	"math"
 
+	"github.com/spade-dfl/spade-edge/examples/adapter"
 	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 

@@ -1,7 +1,7 @@
 """SPADE-Edge from Python: devices at the edge train one shared model together, without a server or gradients.
 
   scorer      turns a function into a scorer: a program that serves losses to a node
-  Adapter     expands the few numbers of a fleet's adapter to a model's parameters
+  Adapter     expands the few numbers that a fleet trains to a model's parameters
   Node        starts and watches the node of a node file
   Fleet       makes and runs a fleet for a trial on this machine
   LocalNode   runs a node in this process, through the C library

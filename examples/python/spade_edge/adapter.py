@@ -1,6 +1,6 @@
-"""Expands a few trained numbers to a model's parameters: x = x0 + A c, with the same bits as package sdk/adapter of SPADE-Edge.
+"""Expands a few trained numbers to a model's parameters: x = x0 + A c, with the same bits as package examples/adapter of SPADE-Edge.
 
-A scorer with an adapter gets d numbers per query from the node instead of D, and expands them here.
+A fleet trains d numbers. A scorer with an adapter expands them here to the D parameters of its model.
 """
 import hashlib
 import json
@@ -12,21 +12,21 @@ _PURPOSE = 13  # the purpose of the signs in the random generator
 
 
 class Adapter:
-    """The adapter of a fleet file.
+    """What the numbers of a fleet mean: the adapter in its task.
 
-        adapter = Adapter.load("fleet.json", base=weights)     # or without base: that of the fleet file, or zeros
+        adapter = Adapter.load("fleet.json", base=weights)     # or without base: the file that the task names, or zeros
         x = adapter.expand(c)                                  # float32: D numbers of d, or (n, D) of (n, d)
 
     base is x0, the model's parameters before the run, in the model's order. Give it if the program has the model anyway; if the
-    fleet file has a hash of base, both must match.
+    task has a hash of base, both must match.
     """
 
     def __init__(self, spec, base=None, basis=None):
         self.spec, self.form, self.dim, self.of = spec, spec["form"], int(spec["dim"]), int(spec["of"])
-        self.text = json.dumps(spec, separators=(",", ":"))
+        self.text = json.dumps({"adapter": spec}, separators=(",", ":"))
         self._base = np.zeros(self.of, "<f4") if base is None else np.ascontiguousarray(base, "<f4").ravel()
         if len(self._base) != self.of:
-            raise ValueError(f"base has {len(self._base)} numbers, want {self.of} for the adapter of the fleet")
+            raise ValueError(f"base has {len(self._base)} numbers, want {self.of} for the adapter")
         if "base" in spec and base is not None:
             _check("base", self._base.tobytes(), spec["base"])
         seed = int(spec.get("seed", 0))
@@ -44,14 +44,25 @@ class Adapter:
 
     @classmethod
     def load(cls, fleet, base=None):
-        """Reads the adapter of a fleet file, and its files in the same folder unless base is given."""
+        """Reads the adapter of a fleet file or of a file from save, and its files in the same folder unless base is given."""
         with open(fleet, encoding="utf-8") as file:
-            spec = json.load(file).get("adapter")
+            form = json.load(file)
+        spec = form.get("adapter") or form.get("task", {}).get("program", {}).get("adapter")
         if spec is None:
-            raise ValueError(f"{fleet} has no adapter")
+            raise ValueError(f"{fleet} has no adapter, want it in task.program or at the top")
         read = {name: _read(name, os.path.dirname(fleet), spec[name]) for name in ("base", "basis")
                 if name in spec and (name == "basis" or base is None)}
         return cls(spec, base if base is not None else read.get("base"), read.get("basis"))
+
+    def save(self, path):
+        """Writes the task of a fleet with this adapter, for "spade-edge init -task". dim goes to -dim, and radius() to -mu."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.text + "\n")
+
+    def radius(self):
+        """Returns the smoothing radius for a fleet with this adapter: 1.5 over the root of the parameters that a query moves."""
+        moved = {"random": self.of, "lora": sum(self.spec.get("rank", 0) * m["rows"] * m["columns"] for m in self.spec.get("matrices", []))}
+        return float(f"{1.5 / moved.get(self.form, self.dim) ** 0.5:.3g}")
 
     def expand(self, c):
         """Returns x0 + A c as a new float32 array, for one c or for each row of several."""
@@ -93,7 +104,7 @@ def _read(name, folder, file):
 def _check(name, data, file):
     found = hashlib.sha256(data).hexdigest()
     if found != file["sha256"]:
-        raise ValueError(f"{name} has SHA-256 {found}, want {file['sha256']} from the fleet file")
+        raise ValueError(f"{name} has SHA-256 {found}, want {file['sha256']} as in the task")
 
 
 def _signs(seed, count, step, component):

@@ -93,12 +93,12 @@ class LocalNode:
             raise SpadeEdgeError(command, -result, text.value.decode("utf-8", "replace"))
         return result
 
-    def run(self, anyway=False, recover=False):
+    def run(self, anyway=False):
         """Runs all remaining rounds; call it once. Returns True when they are done, and False after stop."""
         outcome = []
 
         def through():
-            code = self._lib.spade_run(self._handle, anyway | recover << 1)
+            code = self._lib.spade_run(self._handle, anyway)
             try:
                 outcome.append(code == _STOPPED or self._checked("run", code))
             except SpadeEdgeError as error:

@@ -2,6 +2,7 @@
 
 examples/scorer/README.md of SPADE-Edge specifies the protocol.
 """
+import json
 import os
 import struct
 import sys
@@ -19,7 +20,7 @@ _BUFFER = 1 << 20
 _ROOM = 1 << 22  # expanded numbers at a time; one query may exceed it
 
 
-def scorer(dim=None, samples=None, batch=False, adapter=None):
+def scorer(dim=None, samples=None, batch=False, adapter=None, task=None):
     """Decorator that turns a function that returns a loss into a Scorer.
 
     dim is the number of parameters, and samples the number of the device's samples. The function gets the parameters, a
@@ -34,15 +35,15 @@ def scorer(dim=None, samples=None, batch=False, adapter=None):
         if __name__ == "__main__":
             loss.serve()
 
-    With an Adapter in place of dim, the node sends the few numbers that the fleet trains, and the function gets the
-    parameters expanded from them, in a new array.
+    With an Adapter in place of dim, the fleet trains its few numbers, and the function gets the parameters expanded from
+    them, in a new array. task is the object in task.program of the fleet file, if it has one; an Adapter sets it.
 
     An index must mean the same sample during the whole run. If the function raises, the query has no loss: the node asks
     again, and reports the end of the traceback if it gives up.
     """
 
     def decorate(function):
-        return Scorer(function, dim, samples, batch, adapter)
+        return Scorer(function, dim, samples, batch, adapter, task)
 
     return decorate
 
@@ -50,12 +51,15 @@ def scorer(dim=None, samples=None, batch=False, adapter=None):
 class Scorer:
     """Serves a function that returns losses. Calling the Scorer calls the function."""
 
-    def __init__(self, function, dim=None, samples=None, batch=False, adapter=None):
+    def __init__(self, function, dim=None, samples=None, batch=False, adapter=None, task=None):
         if adapter is not None:
             if dim not in (None, adapter.dim):
                 raise ValueError(f"dim is {dim!r}, want None or {adapter.dim}, as in the adapter")
+            if task is not None:
+                raise ValueError("adapter and task are given, want one of them: an adapter is the task")
             dim = adapter.dim
         self.adapter = adapter
+        self._task = adapter.text if adapter is not None else json.dumps(task, separators=(",", ":")) if task is not None else ""
         for name, value in (("dim", dim), ("samples", samples)):
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 1 << 31:
                 raise ValueError(f"{name} is {value!r}, want a whole number of at least 1")
@@ -89,8 +93,8 @@ class Scorer:
     def answer(self, source, sink):
         """Answers the queries from the raw stream source on sink until source ends."""
         hello = struct.pack(">BBB BBI BBI", 0xA3, 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples)
-        if self.adapter is not None:
-            text = self.adapter.text.encode()
+        if self._task:
+            text = self._task.encode()
             hello = b"\xa4" + hello[1:] + struct.pack(">BBI", 4, 0x7A, len(text)) + text
         _write(sink, struct.pack("<I", len(hello)) + hello)
         size = self._type.itemsize

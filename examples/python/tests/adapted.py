@@ -1,4 +1,4 @@
-"""A scorer of 100 parameters, which the node expands ("node"), or which this program does ("scorer")."""
+"""A scorer of 100 parameters, which it makes of the numbers of the adapter in the file that it is given."""
 import os
 import sys
 
@@ -14,5 +14,4 @@ def loss(x, samples):
     return [float(s / (1 + s)) for s in squares]
 
 
-how = {"dim": 100} if sys.argv[1] == "node" else {"adapter": Adapter.load(os.path.join("..", "fleet.json"))}
-Scorer(loss, samples=20, batch=True, **how).serve()
+Scorer(loss, samples=20, batch=True, adapter=Adapter.load(sys.argv[1])).serve()

@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from spade_edge import Adapter, Fleet, Scorer
+from spade_edge import Adapter, Fleet, Scorer, SpadeEdgeError
 from spade_edge.process import python
 
 from . import HERE, need_program
@@ -17,7 +17,7 @@ BASE = (np.arange(OF) % 1000).astype("f4") / np.float32(8)
 C = np.arange(1, 101).astype("f4") / np.float32(3)
 BASIS = (np.arange(2 * OF) % 77).astype("f4") / np.float32(7)
 MATRICES = [{"name": "a", "offset": 10, "rows": 7, "columns": 65}, {"name": "b", "offset": 500, "rows": 20, "columns": 9}]
-# Each form, and the SHA-256 that sdk/adapter/adapter_test.go has for the same numbers.
+# Each form, and the SHA-256 that examples/adapter/adapter_test.go has for the same numbers.
 GOLDEN = [
     ({"form": "random", "dim": 100, "of": OF, "seed": 12345678901234567890}, 
      "e69cdb04ba19fd45292591588b84df372194371a23e4e4b26fb43a1d9bf39f5e"),
@@ -32,7 +32,7 @@ GOLDEN = [
 
 class Adapters(unittest.TestCase):
     def test_golden(self):
-        """Every form has the bits of the node's own expansion, one at a time and several at once."""
+        """Every form has the bits of the package in Go, one at a time and several at once."""
         for spec, want in GOLDEN:
             a = Adapter(spec, BASE, BASIS)
             c = C[:a.dim]
@@ -42,7 +42,7 @@ class Adapters(unittest.TestCase):
             self.assertTrue((a.expand(np.stack([c, c * 2]))[0] == x).all())
 
     def test_load(self):
-        """The files of a fleet are read and checked; a base that is given must have the hash of the fleet file."""
+        """The files of a fleet are read and checked; a base that is given must have the hash of the task."""
         with tempfile.TemporaryDirectory() as folder:
             base = np.arange(6, dtype="<f4")
             base.tofile(os.path.join(folder, "base.bin"))
@@ -52,15 +52,19 @@ class Adapters(unittest.TestCase):
 
             def write(adapter):
                 with open(path, "w", encoding="utf-8") as f:
-                    json.dump({"adapter": adapter} if adapter else {}, f)
+                    json.dump({"task": {"program": {"adapter": adapter}}} if adapter else {}, f)
 
             write(spec)
             for a in Adapter.load(path), Adapter.load(path, base.reshape(2, 3)):
                 self.assertTrue((a.expand(np.zeros(2)) == base).all())
-                self.assertEqual(json.loads(a.text), spec)
+                self.assertEqual(json.loads(a.text), {"adapter": spec})
             for wrong, words in ((base + 1, "want " + spec["base"]["sha256"]), (base[:5], "5 numbers, want 6")):
                 with self.assertRaisesRegex(ValueError, words):
                     Adapter.load(path, wrong)
+            task = os.path.join(folder, "adapter.json")
+            a.save(task)
+            self.assertEqual(Adapter.load(task).text, a.text)
+            self.assertEqual(a.radius(), 0.612)
             (base + 1).tofile(os.path.join(folder, "base.bin"))
             with self.assertRaisesRegex(ValueError, "base has SHA-256"):
                 Adapter.load(path)
@@ -90,19 +94,28 @@ class Adapters(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "dim is 4"):
             Scorer(loss, dim=4, samples=9, adapter=a)
 
-    def test_same_bits(self):
-        """A fleet ends with the same model whether its nodes or its scorers expand the numbers."""
+    def test_fleet(self):
+        """A fleet whose scorers expand the numbers trains them; a scorer with another seed is refused."""
         need_program()
-        models = []
-        for who in "node", "scorer":
-            with tempfile.TemporaryDirectory() as folder:
-                script = python(os.path.join(HERE, "tests", "adapted.py"), who)
-                settings = dict(dim=100, samples=20, graph="complete", non_private=True, rounds=3, cooldown=2, run="same", x0="normal:0.5",
-                                adapter="random:8:7")
-                with Fleet.create(os.path.join(folder, "study"), ["a", "b"], scorer=script, **settings) as fleet:
-                    fleet.start()
+        with tempfile.TemporaryDirectory() as folder:
+            base = np.random.default_rng(1).normal(size=100) / 2
+            base.astype("<f4").tofile(os.path.join(folder, "base.bin"))
+            with open(os.path.join(folder, "base.bin"), "rb") as f:
+                file = {"file": "base.bin", "sha256": hashlib.sha256(f.read()).hexdigest()}
+            a = Adapter({"form": "random", "dim": 8, "of": 100, "seed": 7, "base": file}, base)
+            task, other = os.path.join(folder, "adapter.json"), os.path.join(folder, "other.json")
+            a.save(task)
+            Adapter({**a.spec, "seed": 8}, base).save(other)
+            script = python(os.path.join(HERE, "tests", "adapted.py"), task)
+            settings = dict(dim=8, samples=20, graph="complete", non_private=True, rounds=3, cooldown=2, mu=a.radius(), task=task)
+            with Fleet.create(os.path.join(folder, "study"), ["a", "b"], scorer=script, **settings) as fleet:
+                fleet.start()
+                fleet.wait(timeout=120)
+                model = fleet.nodes["a"].model()
+            self.assertEqual(model.shape, (8,))
+            self.assertNotEqual(model.tobytes(), bytes(32))
+            script = python(os.path.join(HERE, "tests", "adapted.py"), other)
+            with Fleet.create(os.path.join(folder, "wrong"), ["a", "b"], scorer=script, **settings) as fleet:
+                fleet.start()
+                with self.assertRaisesRegex(SpadeEdgeError, r"oracle\.stream has the task .*as in task\.program"):
                     fleet.wait(timeout=120)
-                    models.append(fleet.nodes["a"].model())
-        self.assertEqual(len(models[0]), 100)
-        self.assertEqual(models[0].tobytes(), models[1].tobytes())
-        self.assertNotEqual(models[0].tobytes(), bytes(400))

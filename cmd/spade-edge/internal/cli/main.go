@@ -54,11 +54,10 @@ var endings = []struct {
 	{device.ErrMismatch, ExitMismatch, ""},
 	{device.ErrOtherState, ExitMismatch, ""},
 	{state.ErrRollback, ExitMismatch, ""},
-	{state.ErrLost, ExitMismatch, "; with an empty state folder, spade-edge run -recover takes the place of the lost device (spade-edge " +
-		"help recovery)"},
+	{state.ErrLost, ExitMismatch, "; the others continue after -patience, or with spade-edge run -without NAME; spade-edge export " +
+		"writes the model on any of their devices; spade-edge fleet next brings the member back (spade-edge help recovery)"},
 	{sdk.ErrClone, ExitMismatch, ""},
 	{sdk.ErrQuarantine, ExitMismatch, ""},
-	{sdk.ErrRecovery, ExitMismatch, ""},
 	{fleetfile.ErrNoLedger, ExitFailed, newLedger},
 	{state.ErrNoLedger, ExitFailed, newLedger},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},

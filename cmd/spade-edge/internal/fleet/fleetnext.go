@@ -67,12 +67,8 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	} else if x, err = readStart(f, "-from", e.from, e.note); err != nil {
 		return nil, err
 	}
-	switch len(x) {
-	case f.Dim:
+	if len(x) == f.Dim {
 		return x, nil
-	case f.Params():
-		return nil, cli.Usage("-from %s has all %d parameters of the model, but this fleet trains only the %d "+
-			"numbers of an adapter: set -from to the state folder of a node", e.from, len(x), f.Dim)
 	}
 	return nil, cli.Usage("-from %s has %d numbers, want %d (\"dim\" in the fleet file)", e.from, len(x), f.Dim)
 }

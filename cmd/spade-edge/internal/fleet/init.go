@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -35,10 +36,8 @@ type initOptions struct {
 	records                                []int // per node, with -unit record
 
 	members []fleetfile.Member
-	adapter string
-	base    []float32 // of the adapter; nil for zeros
-	basis   []float32 // of the adapter
-	start   []string  // describes for people where the start comes from; nil without -x0
+	program json.RawMessage // the fleet's task, if its members' programs repeat it
+	start   []string        // describes for people where the start comes from; nil without -x0
 }
 
 // Words splits a command line at spaces. An argument in double quotes may contain spaces.
@@ -89,8 +88,6 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	}
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
 	c.IntVar(&o.dim, "dim", 0, "number of the model's parameters, if it does not follow from the data")
-	c.StringVar(&o.adapter, "adapter", "", "train a few numbers, from which the model's parameters follow: `random:DIM:SEED`, coords:FILE, "+
-		"lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,... or basis:FILE; -x0 is then the model that is adapted")
 	c.StringVar(&o.x0, "x0", "", "the parameters that all nodes start from: a .npy `file` of float32, a .json file that export wrote, or "+
 		"normal:S, drawn from -seed with standard deviation S (default zeros, or what a perceptron needs)")
 	c.IntVar(&o.samples, "samples", 100, "approximate number of samples of a node, m, unless -deal determines it")
@@ -105,7 +102,8 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	})
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each uses its own part (default true without -members)")
 	c.IntVar(&o.stop, "stop", 1, "how many members must ask for an early end of the run, 1..8; 0 forbids it")
-	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model")
+	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model; without -data: "+
+		"a JSON object that every program must repeat in its hello")
 	o.RegisterData(c)
 	o.RegisterModel(c)
 	o.RegisterRun(c)
@@ -116,16 +114,31 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		o.deal = !o.Given["members"] && !o.Given["task"] && o.builtin()
 	}
 	o.Spec.Whole = !o.deal
-	if o.adapter != "" {
-		o.Adapter = o.readAdapter
+	if o.Given["task"] && !o.builtin() {
+		o.program, err = readProgramTask(*taskFile)
+	} else {
+		err = o.ReadTask(*taskFile)
 	}
-	if err = o.ReadTask(*taskFile); err == nil && o.membersFile != "" {
+	if err == nil && o.membersFile != "" {
 		o.members, err = readMembers(o.membersFile)
 	}
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
 	return o.check()
+}
+
+// readProgramTask reads the JSON object that the members' programs must repeat.
+func readProgramTask(path string) (json.RawMessage, error) {
+	text, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a task")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := builtin.ReadTask(path); err == nil {
+		return nil, cli.Usage("-task %s was made by fit, for built-in models: it needs -data", path)
+	}
+	task, err := fleetfile.MakeProgramTask(text)
+	return task, fleetfile.In(path, err)
 }
 
 // builtin reports whether the nodes use a built-in model, as they do with -data and by default.
@@ -173,7 +186,7 @@ func (o *initOptions) check() error {
 		o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
-	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0, "adapter", o.adapter)
+	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0)
 	for _, name := range append(setup.Preparation, "na", "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin(), "-%s needs -data", name)
 	}
@@ -226,8 +239,8 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
 	if o.deal {
-		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Params() {
-			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out", o.dim, p.Fleet.Params())
+		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Dim {
+			err = cli.Usage("-dim is %d, but with this data the model has %d parameters: leave -dim out", o.dim, p.Fleet.Dim)
 		}
 		if err == nil {
 			o.Recipe, err = p.Recipe("the data of all nodes of this trial together")
@@ -254,15 +267,14 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	}
 	if err == nil && o.Recipe != nil {
 		p.Fleet.Task, err = builtin.MarshalTask(o.Recipe)
+	} else if err == nil {
+		p.Fleet.Task = o.program
 	}
 	if err == nil && o.x0 != "" {
 		err = begin(p.Fleet, o.x0, o.note)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if p.Fleet.Adapter != nil {
-		o.adapt(p)
 	}
 	p.Choose("run", o.runID, "graph", o.Graph)
 	return p, cli.AsUsageError(p.Fleet.Validate()) // again, because -task was read after the first check

@@ -74,9 +74,6 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if err := file.Write(filepath.Join(stage, "fleet.json")); err != nil {
 		return nil, cli.AsUsageError(err)
 	}
-	if err := o.writeAdapter(p.Fleet, stage); err != nil {
-		return nil, err
-	}
 	for _, m := range file.Members {
 		node, err := fleetfile.ReadNode(filepath.Join(stage, m.Name, "node.json"))
 		if err == nil && !o.Given["members"] {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -10,9 +9,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -28,7 +25,7 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 			return cli.Usage("-x0 %.80q: want normal:S with a standard deviation S of 1e-06..1000", x0)
 		}
 		stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
-		x = make([]float32, f.Params())
+		x = make([]float32, f.Dim)
 		for i := range x {
 			x[i] = float32(s * stream.Normal())
 		}
@@ -36,8 +33,8 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 	} else if x, err = readStart(f, "-x0", x0, note); err != nil {
 		return err
 	}
-	if len(x) != f.Params() {
-		return cli.Usage("-x0 %s has %d numbers, want %d (the model's parameter count)", x0, len(x), f.Params())
+	if len(x) != f.Dim {
+		return cli.Usage("-x0 %s has %d numbers, want %d (the model's parameter count)", x0, len(x), f.Dim)
 	}
 	if f.X0 = x; !slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
 		f.X0 = nil
@@ -80,65 +77,4 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 		note("NOT PRIVATE: run %q had no privacy, and no ledger counts what its model reveals", m.Run)
 	}
 	return m.Weights, nil
-}
-
-// readAdapter returns the adapter of -adapter for a model with the given number of parameters; adapt adds its base.
-func (o *initOptions) readAdapter(of int) (*adapter.Spec, error) {
-	form, path, _ := strings.Cut(o.adapter, ":")
-	if form != adapter.Coords && form != adapter.Basis {
-		return adapter.Parse(o.adapter, of)
-	}
-	data, err := fleetfile.ReadFile(path, 4*adapter.Most, "-adapter "+form)
-	if err != nil {
-		return nil, err
-	}
-	spec := &adapter.Spec{Form: form, Of: of}
-	if form == adapter.Coords {
-		if spec.Ranges, spec.Dim, err = adapter.ParseRanges(string(data)); err != nil {
-			return nil, err
-		}
-		return spec, spec.Validate()
-	}
-	if o.basis, err = cli.ParseNpy(data); err != nil {
-		return nil, cli.Usage("-adapter basis:%s: %w", path, err)
-	}
-	if of < 1 || len(o.basis)%of != 0 {
-		return nil, cli.Usage("-adapter basis:%s has %d numbers, want a multiple of %d (the model's parameter count)", path, len(o.basis), of)
-	}
-	spec.Dim, spec.Basis = len(o.basis)/of, &adapter.File{File: "basis.bin", SHA256: sdk.ModelHash(o.basis)}
-	return spec, spec.Validate()
-}
-
-// adapt makes the initial model the base of the fleet's adapter. The adapter's own parameters then start at zero.
-func (o *initOptions) adapt(p *setup.Problem) {
-	f := p.Fleet
-	o.base = p.X0
-	if o.x0 != "" {
-		o.base, f.X0 = f.X0, nil
-	}
-	brought := ""
-	if o.base != nil {
-		f.Adapter.Base = &adapter.File{File: "base.bin", SHA256: sdk.ModelHash(o.base)}
-		brought = "; keep base.bin with fleet.json"
-	}
-	if o.basis != nil {
-		brought += "; keep basis.bin with fleet.json"
-	}
-	o.note("%d numbers are trained; the %d parameters follow from them (%s)%s", f.Dim, f.Adapter.Of, f.Adapter.Form, brought)
-}
-
-func (o *initOptions) writeAdapter(f *sdk.Fleet, dir string) error {
-	if f.Adapter == nil {
-		return nil
-	}
-	for name, x := range map[string][]float32{"base.bin": o.base, "basis.bin": o.basis} {
-		if x == nil {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), cli.AppendFloats(nil, x), 0o644); err != nil {
-			return err
-		}
-	}
-	_, err := adapter.Open(*f.Adapter, dir)
-	return err
 }

@@ -89,14 +89,10 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 				`to store it, set "average": true in the node file`)
 		}
 	}
-	released := model
-	if model, err = file.Expand(released); err != nil {
-		return err
-	}
 	last := cmp.Or(kept.Early, f.Method.EndedAt(kept.End).Last())
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
-		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(released), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
+		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 		Alone: alone, Verdict: v,
 	}
 	warn(c.Log, v, r.Model, path)

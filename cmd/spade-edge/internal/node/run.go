@@ -26,7 +26,6 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 			"stays after the end of the run until you interrupt")
 	linger := c.Duration("linger", 0, "with -http: how long the page stays after the end of the run (default until you interrupt)")
 	verbose := c.Bool("v", false, "at the end, print everything known about the run")
-	restore := c.Bool("recover", false, "with an empty state folder: take the place of a lost device")
 	anyway := c.Bool("anyway", false, "start even if the forecast says that the run gains next to nothing")
 	without := c.String("without", "", "continue without neighbors that stay silent, or other members whose keys never arrive: their `names`, separated by commas")
 	patience := c.Duration("patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
@@ -65,7 +64,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if c.Given["patience"] {
 		d.File.Patience = *patience
 	}
-	d.Recover, d.Anyway, d.Noise = *restore, *anyway, c.Program.Noise
+	d.Anyway, d.Noise = *anyway, c.Program.Noise
 	r := &RunResult{}
 	judgeRun(d, r)
 	tell(c, d, show, *form == "json")
@@ -178,9 +177,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Row("model", "%s", r.Model)
 	if r.EndedAfter > 0 {
 		t.Wrap("early end", "after round %d of learning, as members asked", r.EndedAfter)
-	}
-	if r.Recovered > 0 {
-		t.Wrap("took over", "after release %d, in the place of a lost device", r.Recovered)
 	}
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)

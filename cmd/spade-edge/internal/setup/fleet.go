@@ -14,17 +14,10 @@ import (
 )
 
 // MakeFleet creates the fleet and fills in suggested values for unset parts of the method. dim is the number of the
-// model's parameters. If Options.Adapter is set, p.X0 is the model to which the adapter applies.
+// model's parameters.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names, Wire: o.Asked.Wire}
-	if o.Adapter != nil {
-		var err error
-		if f.Adapter, err = o.Adapter(dim); err != nil {
-			return AsUsage(err)
-		}
-		f.X0, f.Dim, dim = nil, f.Adapter.Dim, f.Adapter.Dim
-	}
 	for i := len(f.Members); i < o.Nodes; i++ {
 		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
 	}
@@ -33,7 +26,6 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
-	known.Adapter = f.Adapter
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err

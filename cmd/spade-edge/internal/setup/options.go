@@ -11,7 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/settings"
@@ -29,8 +28,6 @@ type Options struct {
 	Table              string
 	Average            bool
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
-	// Adapter, if not nil, returns the fleet's adapter for a model with the given number of parameters.
-	Adapter func(of int) (*adapter.Spec, error)
 	// These fields describe the data and the model.
 	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
 	Partition string

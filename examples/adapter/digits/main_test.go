@@ -60,7 +60,7 @@ func TestFewRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := trial.run(f)
+		o, err := trial.run(f, s.network.Subspace(f.Dim))
 		if want := int64(members * 4 * s.total); err != nil || o.queries != want {
 			t.Errorf("%+v: %d queries, want %d; %v", what, o.queries, want, err)
 		}

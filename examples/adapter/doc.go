@@ -20,6 +20,7 @@
 // length of g (Li et al., "Measuring the Intrinsic Dimension of Objective Landscapes", ICLR 2018). Each column of A has
 // D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
 //
-// A fleet file has the Spec under "adapter". The node expands c before it queries its oracle. A program that answers
-// queries may expand c itself and then receives d numbers with each query: see package scorer.
+// A fleet knows nothing of this: it trains d numbers, from zeros. An adapter is an oracle around an oracle
+// ([Adapter.Oracle]), in the process of a node or in a scorer. The Spec is the fleet's task ([Spec.Task]), so that
+// members with another seed or another base refuse each other.
 package adapter

@@ -1,9 +1,12 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,7 +23,8 @@ const (
 	Basis  = "basis"
 )
 
-// Spec is the public description of x0 and A. All members of a fleet have the same Spec.
+// Spec is the public description of x0 and A. All members of a fleet have the same Spec: it is the fleet's task, see
+// [Spec.Task].
 type Spec struct {
 	Form string `json:"form"`           // Random, Coords, LoRA or Basis
 	Dim  int    `json:"dim"`            // d, trained numbers, 1..Of
@@ -43,14 +47,14 @@ type Matrix struct {
 	Columns int    `json:"columns"`
 }
 
-// File is a file of numbers in the folder of the fleet file, or in a subfolder.
+// File is a file of numbers in the folder that [Open] gets, or in a subfolder.
 type File struct {
 	File   string `json:"file"`
 	SHA256 string `json:"sha256"` // SHA-256 in 64 lower case hexadecimal digits
 }
 
-// Parse returns the Spec that a text describes: "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...". The
-// second argument is D, the number of the model's parameters.
+// Parse returns the Spec that a text describes: "random:DIM:SEED", "coords:RANGES" (see [ParseRanges]) or
+// "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...". The second argument is D, the number of the model's parameters.
 func Parse(text string, of int) (*Spec, error) {
 	s := &Spec{Of: of}
 	var matrices string
@@ -59,6 +63,12 @@ func Parse(text string, of int) (*Spec, error) {
 	case Random:
 		_, _ = fmt.Sscanf(text, "random:%d:%d", &s.Dim, &s.Seed) // a mismatch is detected below
 		again = fmt.Sprintf("random:%d:%d", s.Dim, s.Seed)
+	case Coords:
+		var err error
+		if s.Ranges, s.Dim, err = ParseRanges(strings.TrimPrefix(text, "coords:")); err != nil {
+			return nil, err
+		}
+		again = text
 	case LoRA:
 		_, _ = fmt.Sscanf(text, "lora:%d:%d:%s", &s.Rank, &s.Seed, &matrices)
 		again = fmt.Sprintf("lora:%d:%d:%s", s.Rank, s.Seed, matrices)
@@ -74,7 +84,7 @@ func Parse(text string, of int) (*Spec, error) {
 		s.Dim = int(s.trained()) // Validate rejects a Dim that is too large
 	}
 	if text != again {
-		return nil, fmt.Errorf("adapter: found %.80q, want random:DIM:SEED or lora:RANK:SEED:MATRICES", text)
+		return nil, fmt.Errorf("adapter: found %.80q, want random:DIM:SEED, coords:RANGES or lora:RANK:SEED:MATRICES", text)
 	}
 	return s, s.Validate()
 }
@@ -98,10 +108,57 @@ func ParseRanges(text string) (ranges [][2]int, dim int, err error) {
 	return ranges, dim, nil
 }
 
-// String returns the spec as a line of JSON. A program that expands c itself repeats this line in its hello.
+// String returns the spec as a line of JSON.
 func (s *Spec) String() string {
 	text, _ := json.Marshal(s) // its fields can always be encoded
 	return string(text)
+}
+
+// task is the object that a program repeats in its hello. Fields that another program adds are no adapter.
+type task struct {
+	Adapter *Spec `json:"adapter"`
+}
+
+// Program returns the JSON object that "spade-edge init -task" reads, and that a scorer with this adapter repeats in
+// its hello. A node refuses a scorer with another adapter.
+func (s *Spec) Program() json.RawMessage {
+	text, _ := json.Marshal(task{s})
+	return text
+}
+
+// Task returns the task of a fleet with this adapter, for [sdk.Fleet].Task. It is part of the fleet's hash, so members
+// with another adapter refuse each other.
+func (s *Spec) Task() json.RawMessage {
+	text, _ := json.Marshal(map[string]json.RawMessage{"program": s.Program()})
+	return text
+}
+
+// ReadSpec reads the adapter from a fleet file, or from a file that has [Spec.Program].
+func ReadSpec(path string) (*Spec, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("adapter: %w", err)
+	}
+	var form struct {
+		task
+		Task struct{ Program task }
+	}
+	if err := json.Unmarshal(data, &form); err != nil {
+		return nil, fmt.Errorf("adapter: %s: %w", path, err)
+	}
+	s := cmp.Or(form.Adapter, form.Task.Program.Adapter)
+	if s == nil {
+		return nil, fmt.Errorf("adapter: %s has no adapter, want it in task.program or at the top", path)
+	}
+	return s, s.Validate()
+}
+
+// Radius returns the smoothing radius for a fleet with this adapter, to three digits: 1.5 over the root of the number of
+// parameters that a query moves. Give it to [plan.Suggest] as Method.Mu, or to "spade-edge init" as -mu; the step size
+// and the clip follow from it.
+func (s *Spec) Radius() float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(1.5/math.Sqrt(float64(s.Moved())), 'g', 3, 64), 64)
+	return r
 }
 
 // Moved returns the mean squared length of the parameters' change if each number of c randomly rises or falls by 1. For
@@ -137,7 +194,7 @@ func (s *Spec) trained() (d int64) {
 	return d
 }
 
-// Validate reports all errors at once, each with the name of the field in a fleet file.
+// Validate reports all errors at once, each with the name of its JSON field.
 func (s *Spec) Validate() error {
 	var errs []error
 	want := func(ok bool, format string, args ...any) {
@@ -184,7 +241,7 @@ func (f *File) check(field string, want func(bool, string, ...any)) {
 	if f == nil {
 		return
 	}
-	want(filepath.IsLocal(filepath.FromSlash(f.File)), "%s.file is %.80q, want the name of a file in the fleet file's folder", field, f.File)
+	want(filepath.IsLocal(filepath.FromSlash(f.File)), "%s.file is %.80q, want the name of a file in the same folder or a subfolder", field, f.File)
 	digits := strings.Trim(f.SHA256, "0123456789abcdef") == "" && len(f.SHA256) == 64
 	want(digits, "%s.sha256 is %.80q, want 64 lower case hexadecimal digits", field, f.SHA256)
 }

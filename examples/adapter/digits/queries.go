@@ -67,8 +67,8 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 // of queries is the same as in the runs of the cells.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 	spec := s.network.Subspace(dim)
-	return suggested(spec, each, plan.Known{Adapter: spec, Open: true, Privacy: sdk.Privacy{NonPrivate: true},
-		Method: sdk.Method{Rounds: s.total / 3, Seed: seed}})
+	return suggested(spec, each, plan.Known{Open: true, Privacy: sdk.Privacy{NonPrivate: true},
+		Method: sdk.Method{Rounds: s.total / 3, Seed: seed, Mu: admm.Schedule{spec.Radius()}}})
 }
 
 // fewRecords writes a Markdown table of the share of digits that are labeled correctly after a run, by estimator and by
@@ -155,7 +155,7 @@ func (b *bench) choose(c cell) (best scale, err error) {
 		if err != nil {
 			return best, err
 		}
-		o, err := t.run(f)
+		o, err := t.run(f, b.network.Subspace(c.dim))
 		if err != nil {
 			return best, err
 		}
@@ -178,7 +178,7 @@ func (b *bench) mean(each int, fleet func(seed uint64) (*sdk.Fleet, error)) (mea
 		if err != nil {
 			return 0, err
 		}
-		o, err := t.run(f)
+		o, err := t.run(f, b.network.Subspace(f.Dim))
 		if err != nil {
 			return 0, err
 		}

@@ -4,15 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 func TestParse(t *testing.T) {
 	good := map[string]string{
-		"random:256:7": `{"form":"random","dim":256,"of":1000,"seed":7}`,
+		"random:256:7":    `{"form":"random","dim":256,"of":1000,"seed":7}`,
+		"coords:3,5-9,12": `{"form":"coords","dim":7,"of":1000,"ranges":[[3,3],[5,9],[12,12]]}`,
 		"lora:2:9:fc=0:10x64,out=640:3x10": `{"form":"lora","dim":26,"of":1000,"seed":9,"rank":2,"matrices":[{"name":"fc","offset":0,` +
 			`"rows":10,"columns":64},{"name":"out","offset":640,"rows":3,"columns":10}]}`,
 	}
@@ -22,14 +26,14 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                                 "want random:DIM:SEED or lora",
-		"random":                           "want random:DIM:SEED or lora",
-		"random:256":                       "want random:DIM:SEED or lora",
-		"random:256:7:8":                   "want random:DIM:SEED or lora",
-		"random: 256:7":                    "want random:DIM:SEED or lora",
+		"":                                 "want random:DIM:SEED, coords:RANGES or lora",
+		"random":                           "want random:DIM:SEED, coords:RANGES or lora",
+		"random:256":                       "want random:DIM:SEED, coords:RANGES or lora",
+		"random:256:7:8":                   "want random:DIM:SEED, coords:RANGES or lora",
+		"random: 256:7":                    "want random:DIM:SEED, coords:RANGES or lora",
 		"random:0:7":                       "dim is 0, want 1..1000",
 		"random:1001:7":                    "dim is 1001, want 1..1000",
-		"random:9:-7":                      "want random:DIM:SEED or lora",
+		"random:9:-7":                      "want random:DIM:SEED, coords:RANGES or lora",
 		"lora:2:9:fc=0:10":                 "matrix \"fc=0:10\", want NAME",
 		"lora:2:9:":                        "matrix \"\", want NAME",
 		"lora:0:9:fc=0:10x64":              "rank is 0",
@@ -38,7 +42,7 @@ func TestParse(t *testing.T) {
 		"lora:2:9:=0:10x10":                "name",
 		"lora:64:9:fc=0:10x64,b=640:9x9":   "dim is 1216, want 1..1000",
 		"lora:1024:9:fc=0:4194304x4194304": "within coordinates",
-		"bias:3":                           "want random:DIM:SEED or lora",
+		"bias:3":                           "want random:DIM:SEED, coords:RANGES or lora",
 	} {
 		if _, err := Parse(text, 1000); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -124,4 +128,44 @@ func FuzzSpec(f *testing.F) {
 		}
 		a.Expand(make([]float32, s.Of), numbers(s.Dim, 2))
 	})
+}
+
+// TestTask checks that members whose adapters differ refuse each other, and that the files which carry a spec are read.
+func TestTask(t *testing.T) {
+	fleet := func(text string) *sdk.Fleet {
+		s := mustParse(t, text, 100)
+		return &sdk.Fleet{Run: "r", Dim: s.Dim, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}}, Task: s.Task(),
+			Method:  sdk.Method{Rounds: 2, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.1}, Mu: []float64{s.Radius()}},
+			Privacy: sdk.Privacy{NonPrivate: true}}
+	}
+	mine := fleet("random:6:7")
+	if err := mine.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.CheckHello("a")("b", fleet("random:6:7").Hello("b")("a")); err != nil {
+		t.Error(err)
+	}
+	if err := mine.CheckHello("a")("b", fleet("random:6:8").Hello("b")("a")); err == nil || !strings.HasSuffix(err.Error(), ": task differs") {
+		t.Errorf("another seed: %v", err)
+	}
+	s, dir := mustParse(t, "random:6:7", 100), t.TempDir()
+	if s.Radius() != 0.15 || mustParse(t, "random:6:7", 700).Radius() != 0.0567 {
+		t.Errorf("radius %v", s.Radius())
+	}
+	for name, text := range map[string]string{"task": string(s.Program()), "fleet": fmt.Sprintf(`{"run":"r","task":%s}`, s.Task())} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadSpec(path); err != nil || got.String() != s.String() {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	path := filepath.Join(dir, "other")
+	if err := os.WriteFile(path, []byte(`{"task":{"columns":[]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadSpec(path); err == nil || !strings.Contains(err.Error(), "has no adapter") {
+		t.Errorf("another task: %v", err)
+	}
 }

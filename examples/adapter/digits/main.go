@@ -9,8 +9,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/spade-dfl/spade-edge/examples/adapter"
 	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 )
 
 func main() {

@@ -6,9 +6,9 @@ import (
 	"io"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/examples/adapter"
 	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -55,7 +55,7 @@ func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 // suggested returns a fleet that trains an adapter. Its eight members form a complete graph. The parameter each is the
 // number of digits per member. Package plan derives the settings from the public numbers in the parameter known.
 func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, error) {
-	f := &sdk.Fleet{Run: "adapter", Dim: spec.Dim, Adapter: spec}
+	f := &sdk.Fleet{Run: "adapter", Dim: spec.Dim, Task: spec.Task()}
 	for i := range members {
 		f.Members = append(f.Members, fmt.Sprintf("camera-%d", i))
 	}
@@ -92,12 +92,12 @@ func (w way) train(privacy string, t *trial) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	return t.run(f)
+	return t.run(f, w.spec)
 }
 
 // run simulates a fleet in which each member has an equal share of the trial's digits, and evaluates the first member's
 // model.
-func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
+func (t *trial) run(f *sdk.Fleet, spec *adapter.Spec) (o outcome, err error) {
 	each := len(t.own) / members
 	cfgs, err := f.Machines(slices.Repeat([]int{each}, members), func(i int) io.Reader { // only in a simulation: real nodes use random noise
 		s := rng.New(t.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -109,7 +109,7 @@ func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 	var clients []sim.Client
 	var a *adapter.Adapter
 	for i, cfg := range cfgs {
-		if a, err = adapter.New(*f.Adapter, t.base, nil); err != nil {
+		if a, err = adapter.New(*spec, t.base, nil); err != nil {
 			return o, err
 		}
 		clients = append(clients, sim.Client{Config: cfg, Oracle: a.Oracle(frozen.Member{Network: t.Network, Digits: t.own[i*each : (i+1)*each]})})
