@@ -106,7 +106,7 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, shar
 		fleet = "../fleet.json"
 		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
 		if err == nil && !o.Asked.Privacy.NonPrivate {
-			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, nil)
+			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, nil, state.NeverUsed)
 		}
 		if err == nil && shares {
 			m.PairKeys, err = pairKeys(dir, m.Name, trialPairs)
