@@ -23,14 +23,13 @@ const (
 )
 
 // Journal holds what a node stores about the other members of a run. Its text form has one JSON object per line: the
-// first line identifies the owner, and each further line holds one element of Evidence, Stops or Quarantine.
+// first line identifies the owner, and each further line holds one element of Evidence or Quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
 	Member     string            // owner of the journal
 	Evidence   []signed.Evidence
-	Stops      []signed.Relayed // verified on arrival; a stop counts even if its key is replaced later
-	Quarantine []Quarantine     // at most one for each neighbor
+	Quarantine []Quarantine // at most one for each neighbor
 }
 
 type journalLine struct {
@@ -38,7 +37,6 @@ type journalLine struct {
 	Fleet      hexText          `json:"fleet,omitempty"`
 	Member     string           `json:"member,omitempty"`
 	Evidence   *signed.Evidence `json:"evidence,omitempty"`
-	Stop       *signed.Relayed  `json:"stop,omitempty"`
 	Quarantine *Quarantine      `json:"quarantine,omitempty"`
 }
 
@@ -47,9 +45,6 @@ func (j *Journal) Encode() ([]byte, error) {
 	lines := []journalLine{{Run: j.Run, Fleet: j.Fleet[:], Member: j.Member}}
 	for i := range j.Evidence {
 		lines = append(lines, journalLine{Evidence: &j.Evidence[i]})
-	}
-	for i := range j.Stops {
-		lines = append(lines, journalLine{Stop: &j.Stops[i]})
 	}
 	for i := range j.Quarantine {
 		lines = append(lines, journalLine{Quarantine: &j.Quarantine[i]})
@@ -73,8 +68,6 @@ func ParseJournal(text []byte) (*Journal, error) {
 			copy(j.Fleet[:], l.Fleet)
 		case l.Evidence != nil:
 			j.Evidence = append(j.Evidence, *l.Evidence)
-		case l.Stop != nil:
-			j.Stops = append(j.Stops, *l.Stop)
 		default:
 			j.Quarantine = append(j.Quarantine, *l.Quarantine)
 		}
@@ -84,7 +77,7 @@ func ParseJournal(text []byte) (*Journal, error) {
 
 func (l *journalLine) check() error {
 	has := 0
-	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Stop != nil, l.Quarantine != nil} {
+	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Quarantine != nil} {
 		if there {
 			has++
 		}
@@ -92,7 +85,7 @@ func (l *journalLine) check() error {
 	var err error
 	switch {
 	case has != 1:
-		return fmt.Errorf("found %d of the fields fleet, evidence, stop and quarantine, want exactly one", has)
+		return fmt.Errorf("found %d of the fields fleet, evidence and quarantine, want exactly one", has)
 	case l.Fleet != nil && len(l.Fleet) != sha256.Size:
 		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
 	case l.Evidence != nil:
