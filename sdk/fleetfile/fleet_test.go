@@ -115,7 +115,7 @@ func TestGoldenFleet(t *testing.T) {
 	if !reflect.DeepEqual(f, sample()) {
 		t.Errorf("read %+v, want %+v", f, sample())
 	}
-	const hash = "b62e6818950d5e79ab2a5e96c307b33923f197e12327be61773d967e9ab923cd"
+	const hash = "eb8fa5b15230611fe91a4d2d6fbaa7154d9fe86a7e435e077049caae77b40c99"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -141,7 +141,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "74515b5941ae65a081b616a288b4a20e8f700053392f6efda782527c5a81c711"
+	const hash = "2a4611983fd4cd2ba5d72432539d585289595b4c325d89cec831e700387ae5c8"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}

@@ -23,13 +23,14 @@ const (
 )
 
 // Journal holds what a node stores about the other members of a run. Its text form has one JSON object per line: the
-// first line identifies the owner, and each further line holds one element of Evidence or Quarantine.
+// first line identifies the owner, and each further line holds one element of Evidence, Quarantine or Ledgers.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
 	Member     string            // owner of the journal
 	Evidence   []signed.Evidence
-	Quarantine []Quarantine // at most one for each neighbor
+	Quarantine []Quarantine  // at most one for each neighbor
+	Ledgers    []OtherLedger // at most one for each ledger
 }
 
 type journalLine struct {
@@ -38,6 +39,7 @@ type journalLine struct {
 	Member     string           `json:"member,omitempty"`
 	Evidence   *signed.Evidence `json:"evidence,omitempty"`
 	Quarantine *Quarantine      `json:"quarantine,omitempty"`
+	Ledger     *OtherLedger     `json:"ledger,omitempty"`
 }
 
 // Encode returns the journal as text.
@@ -48,6 +50,9 @@ func (j *Journal) Encode() ([]byte, error) {
 	}
 	for i := range j.Quarantine {
 		lines = append(lines, journalLine{Quarantine: &j.Quarantine[i]})
+	}
+	for i := range j.Ledgers {
+		lines = append(lines, journalLine{Ledger: &j.Ledgers[i]})
 	}
 	return encodeLines(lines)
 }
@@ -68,6 +73,8 @@ func ParseJournal(text []byte) (*Journal, error) {
 			copy(j.Fleet[:], l.Fleet)
 		case l.Evidence != nil:
 			j.Evidence = append(j.Evidence, *l.Evidence)
+		case l.Ledger != nil:
+			j.Ledgers = append(j.Ledgers, *l.Ledger)
 		default:
 			j.Quarantine = append(j.Quarantine, *l.Quarantine)
 		}
@@ -77,7 +84,7 @@ func ParseJournal(text []byte) (*Journal, error) {
 
 func (l *journalLine) check() error {
 	has := 0
-	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Quarantine != nil} {
+	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Quarantine != nil, l.Ledger != nil} {
 		if there {
 			has++
 		}
@@ -85,7 +92,7 @@ func (l *journalLine) check() error {
 	var err error
 	switch {
 	case has != 1:
-		return fmt.Errorf("found %d of the fields fleet, evidence and quarantine, want exactly one", has)
+		return fmt.Errorf("found %d of the fields fleet, evidence, quarantine and ledger, want exactly one", has)
 	case l.Fleet != nil && len(l.Fleet) != sha256.Size:
 		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
 	case l.Evidence != nil:
@@ -119,6 +126,20 @@ type Quarantine struct {
 	Why      string  `json:"why"`     // what was found, and what was wanted
 	Told     bool    `json:"told"`    // the neighbor dropped the member, not vice versa
 	Frames   []Frame `json:"frames"`  // what the neighbor sent; signed releases are in the field "own" of these frames
+}
+
+// OtherLedger is a ledger of the journal's owner that the owner does not use in this run, as shown by a neighbor.
+type OtherLedger struct {
+	By     string         `json:"by"`     // the neighbor
+	Signed signed.Earlier `json:"signed"` // what the owner signed about the ledger
+}
+
+// String returns a sentence that names the ledger.
+func (o OtherLedger) String() string { return TextOfLedger(o.Signed.LedgerID(), o.By) }
+
+// TextOfLedger returns the sentence for a ledger with the given id that a neighbor has shown.
+func TextOfLedger(id, by string) string {
+	return fmt.Sprintf("neighbors know of another ledger of this member: %s (shown by %q); what it counts is not counted here", id, by)
 }
 
 // Frame is the stored part of a frame that a neighbor sent.
