@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/settings"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
@@ -39,10 +37,8 @@ type Fleet struct {
 
 	// PairKeys has one public key of each member, used in this run only, from which members derive the secrets of
 	// pairwise noise; see [Config].PairKeys. It may be nil in simulations, and if all nodes have Config.Secret.
-	PairKeys []pair.Public `json:"pair_keys,omitempty"`
-
-	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
-	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
+	PairKeys []pair.Public   `json:"pair_keys,omitempty"`
+	Task     json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
 }
 
 const maxTask = 8 << 20 // bytes
@@ -182,11 +178,6 @@ func (f *Fleet) plan() (*plan, error) {
 		const want = "admm, because %s"
 		name := f.Method.Consensus.String()
 		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "wire.payload is not release")
-	}
-	if s := f.Stop; s != nil {
-		most := min(signed.MaxStops, len(f.Members))
-		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
-			"1..%d; stop.members is the number of members that must request an early stop", most)
 	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
@@ -335,10 +326,10 @@ func (f *Fleet) shrink() float64 {
 }
 
 // Model returns the model that belongs to a stored release x: x itself or, for the last release, a copy of x that is
-// shrunk by Method.Shrink. release, end and early are Round, End and Early in the stored [admm.State].
-func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
-	m := f.Method.EndedAt(end)
-	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {
+// shrunk by Method.Shrink. release is Round in the stored [admm.State].
+func (f *Fleet) Model(x []float32, release int) []float32 {
+	m := f.Method
+	if f.Privacy.NonPrivate || m.Shrink == 0 || release != m.Last() {
 		return x
 	}
 	x = slices.Clone(x)

@@ -38,7 +38,6 @@ type Node struct {
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
 	shared    map[int]pair.Secret       // secrets of pairwise noise by member; nil without [Config].PairKeys, and once not needed
 	bound     bool                      // this process has bound the one-time key to the run
-	end       int                       // the last round with data if the run ends early, otherwise 0
 	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
@@ -47,7 +46,6 @@ type Node struct {
 	mu       sync.Mutex // guards the fields below
 	journal  state.Journal
 	unkept   bool // the journal has entries that are not stored
-	stops    stops
 	model    []float32
 	averaged []float32
 	status   Status
@@ -66,9 +64,7 @@ type Status struct {
 	Evidence      []signed.Evidence   // against members that signed two releases of one round
 	OtherLedgers  []state.OtherLedger // ledgers of this member that neighbors know of and that its ledger does not count
 
-	Stops []Wish // the earliest early-stop requests, sorted by round; at most Stop.Members
-	End   int    // the last round with data if the run ends early, or 0
-	Last  int    // the number of the last release
+	Last int // the number of the last release
 
 	ConsensusError float64 // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
 	Compared       int     // the release of ConsensusError; 0 before the first round ends, and with PayloadMessage
@@ -152,7 +148,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.Stops, st.OtherLedgers = n.requests(), n.otherLedgers()
+	st.OtherLedgers = n.otherLedgers()
 	return st
 }
 
@@ -184,7 +180,7 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.End, n.status.Last = st.End, st.Last
+	n.status.Last = st.Last
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

@@ -71,7 +71,7 @@ func (r *run) send(msgs []admm.Message) error {
 		m, before := &msgs[i], &msgs[max(0, i-1)]
 		if same := m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent; i == 0 || !same ||
 			m.Kind != admm.Release {
-			r.attach(m)
+			r.claims.Attach(m)
 			var err error
 			if frame, err = r.codec.Append(nil, m); err != nil {
 				return err
@@ -80,12 +80,6 @@ func (r *run) send(msgs []admm.Message) error {
 		r.outbox[m.To].put(frame, m.Kind == admm.Done)
 	}
 	return nil
-}
-
-// attach adds to a message the signed statements that prove its claims, and all early-stop requests that the node knows.
-func (n *Node) attach(m *admm.Message) {
-	n.claims.Attach(m)
-	n.attachStops(m)
 }
 
 // post encodes a message and queues it for the neighbor with the given number. It does nothing if there is no such

@@ -76,7 +76,7 @@ func (n *Node) loadPair() error {
 
 // quiet reports whether all releases after the given one have no noise.
 func (n *Node) quiet(release int) bool {
-	m := n.method()
+	m := n.cfg.Fleet.Method
 	return m.Data(release) >= m.Rounds
 }
 

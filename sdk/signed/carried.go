@@ -2,10 +2,8 @@ package signed
 
 import (
 	"crypto/ed25519"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 )
 
 // Earlier is a release or a checkpoint, possibly of an earlier run, to show to the member that signed it.
@@ -55,40 +53,4 @@ func (e *Earlier) LedgerID() string {
 		return ""
 	}
 	return hex.EncodeToString(e.Ledger.ID[:])
-}
-
-// Relayed is a statement that members pass on, together with the member that signed it.
-type Relayed struct {
-	Member int // index among the fleet's members
-	Statement
-}
-
-// RelayedSize is the length in bytes of a relayed statement that [Relayed.Append] writes.
-const RelayedSize = 4 + Size
-
-// Append appends the member, as four big-endian bytes, and the statement to dst.
-func (r *Relayed) Append(dst []byte) []byte {
-	return r.Statement.Append(binary.BigEndian.AppendUint32(dst, uint32(r.Member)))
-}
-
-// MarshalText returns the output of [Relayed.Append] in hexadecimal digits.
-func (r Relayed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
-
-// UnmarshalText parses the output of MarshalText for a statement of kind [Stop]. It refuses other kinds.
-func (r *Relayed) UnmarshalText(text []byte) (err error) {
-	*r, err = fromHex(text, func(b []byte) (Relayed, error) { return ParseRelayed(b) })
-	return err
-}
-
-// ParseRelayed parses the output of [Relayed.Append] for a statement of kind [Stop]. It does not check the signature.
-func ParseRelayed(b []byte) (Relayed, error) {
-	if len(b) != RelayedSize {
-		return Relayed{}, fmt.Errorf("signed: relayed stop: found %d bytes, want %d", len(b), RelayedSize)
-	}
-	member := binary.BigEndian.Uint32(b)
-	if member > math.MaxInt32 {
-		return Relayed{}, fmt.Errorf("signed: relayed stop: found member %d, want 0..%d", member, math.MaxInt32)
-	}
-	s, err := Parse(b[4:], Stop)
-	return Relayed{int(member), s}, err
 }

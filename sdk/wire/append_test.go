@@ -52,9 +52,8 @@ func reference(t *testing.T, f *admm.Message) []byte {
 		Proof       []byte `cbor:"13,keyasint,omitempty"`
 		Other       []byte `cbor:"14,keyasint,omitempty"`
 		Countersign []byte `cbor:"16,keyasint,omitempty"`
-		Stops       []byte `cbor:"18,keyasint,omitempty"`
 	}{1, int(kind), f.Round, resent, plainVector, plainGrid, held, incarnation, f.Signed.Own, f.Signed.Proof, f.Signed.Other,
-		f.Signed.Countersign, f.Signed.Stops})
+		f.Signed.Countersign})
 	if err != nil {
 		t.Fatal(err)
 	}

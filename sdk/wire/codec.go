@@ -39,10 +39,10 @@ const (
 )
 
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
-const frameRoom = 79 + maxSigned + 4 + signed.MaxStops*signed.RelayedSize
+const frameRoom = 79 + maxSigned
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
-// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 3773 for everything else.
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 2225 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -63,7 +63,6 @@ type statements struct {
 	Proof       []byte `cbor:"13,keyasint,omitempty"`
 	Other       []byte `cbor:"14,keyasint,omitempty"`
 	Countersign []byte `cbor:"16,keyasint,omitempty"`
-	Stops       []byte `cbor:"18,keyasint,omitempty"`
 }
 
 // fields is a set of the optional fields of a frame.
@@ -79,24 +78,22 @@ const (
 	hasProof
 	hasOther
 	hasCountersign
-	hasStops
 
 	hasPayload = hasVector | hasGrid
-	hasProbe   = hasOwn | hasProof | hasOther | hasStops
+	hasProbe   = hasOwn | hasProof | hasOther
 )
 
 // fieldNames names the fields in errors, in the order of their bits.
-var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
-	"stops"}
+var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign"}
 
 // name returns the name of the lowest field in the set.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
 
 // rules lists, by kind, the required and the optional fields of a frame.
 var rules = [...]struct{ must, may fields }{
-	admm.EdgeMessage: {hasVector, hasResent | hasOwn | hasStops},
-	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
-	admm.Release:     {0, hasPayload | hasResent | hasOwn | hasStops},
+	admm.EdgeMessage: {hasVector, hasResent | hasOwn},
+	admm.Done:        {0, hasResent | hasProof | hasCountersign},
+	admm.Release:     {0, hasPayload | hasResent | hasOwn},
 	admm.Probe:       {hasHeld | hasDevice, hasProbe},
 	admm.Conflict:    {hasProof | hasOther, hasResent | hasHeld | hasOwn},
 	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
@@ -136,7 +133,7 @@ func (f *frame) check(kind admm.Kind) error {
 
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
-		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Stops) > 0} {
+		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -152,7 +149,6 @@ func (f *frame) checkSigned() error {
 	}{
 		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), maxOther, 1},
 		{"countersign", len(f.Countersign), maxField, 1},
-		{"stops", len(f.Stops), signed.MaxStops * signed.RelayedSize, signed.RelayedSize},
 	} {
 		if l.n > l.most || l.n%l.part != 0 {
 			return fmt.Errorf("%s: found %d bytes, wanted at most %d in parts of %d", l.name, l.n, l.most, l.part)

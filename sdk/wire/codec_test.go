@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 func newCodec(t testing.TB, dim int) *Codec {
@@ -241,9 +240,9 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
 		{Kind: admm.Done, Round: 4, Signed: admm.Signed{Proof: b(24, 5), Countersign: b(64, 6)}},
 		{Kind: admm.Conflict, Round: 4, Held: 7, Signed: admm.Signed{Own: b(189, 1), Proof: b(196, 8), Other: b(196, 9)}},
-		{Kind: admm.Done, Round: 5, Signed: admm.Signed{Proof: b(196, 1), Countersign: b(64, 2), Stops: b(8*signed.RelayedSize, 2)}},
+		{Kind: admm.Done, Round: 5, Signed: admm.Signed{Proof: b(196, 1), Countersign: b(64, 2)}},
 		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Incarnation: 1<<48 - 1,
-			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Stops: b(8*signed.RelayedSize, 6)}},
+			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
 		{Kind: admm.Done, Round: 4},
 	} {
 		frame := mustAppend(t, c, f)
