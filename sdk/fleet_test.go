@@ -43,7 +43,6 @@ func TestFleetFaults(t *testing.T) {
 		"method.mu is 0":                                                      func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
 		`method.directions is "7", want rademacher or walsh`:                  func(f *sdk.Fleet) { f.Method.Directions = 7 },
 		`method.estimator is "7", want paper, centered or tracking`:           func(f *sdk.Fleet) { f.Method.Estimator = 7 },
-		`wire.payload is "-1", want message or release`:                       func(f *sdk.Fleet) { f.Wire.Payload = -1 },
 		`privacy.accounting is "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
 			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
 		},
@@ -159,11 +158,11 @@ func TestFleetHashMeaning(t *testing.T) {
 // TestFleetTask pins the hash and the hello of a fleet without a task. It checks that the hash depends on the meaning
 // of a task, but not on how the task is written.
 func TestFleetTask(t *testing.T) {
-	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c1b5e12276f62c351ba16b39f6127630fcd2a815af933d9b4eb2997422b68c6d" {
+	if h := ring().Hash(); hex.EncodeToString(h[:]) != "a8033bd822e2b3dddc18156ffe3758dc48edc002406ab0bb39445bffea928b93" {
 		t.Errorf("hash %x", h)
 	}
 	if sum := sha256.Sum256(ring().Hello("a")("b")); hex.EncodeToString(
-		sum[:]) != "8585c7ab1ecfe8ce2ce1f9a20117d32b44b773503611359f7d1eb1dd49e5d7b4" {
+		sum[:]) != "0242f413c964cd4c8ddbafe608078f07ed0dac194184871eb901a3e25a9d4812" {
 		t.Errorf("hello %x", sum)
 	}
 	one, other := ring(), ring()
@@ -220,10 +219,10 @@ func TestHello(t *testing.T) {
 // TestFleetJSONDefaults checks that an empty or missing setting in the JSON of a fleet means the default, and that an
 // unknown setting is refused.
 func TestFleetJSONDefaults(t *testing.T) {
-	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}, "wire": {"payload": %[1]q}}`
+	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}}`
 	var got sdk.Fleet
 	got.Method.Estimator, got.Method.Directions = sdk.EstimatorCentered, zoest.Walsh
-	got.Privacy.Accounting, got.Wire.Payload = dpmech.ZCDP, sdk.PayloadRelease
+	got.Privacy.Accounting = dpmech.ZCDP
 	if err := json.Unmarshal(fmt.Appendf(nil, text, ""), &got); err != nil || !reflect.DeepEqual(got, sdk.Fleet{}) {
 		t.Errorf("read %+v, %v, want all defaults", got, err)
 	}

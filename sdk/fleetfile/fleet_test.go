@@ -43,7 +43,7 @@ func sample() *File {
 				Estimator: sdk.EstimatorCentered, Directions: zoest.Walsh, Seed: math.MaxUint64,
 			},
 			Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8, Accounting: dpmech.ZCDP},
-			Wire:    sdk.Wire{Payload: sdk.PayloadRelease, GridBits: 5},
+			Wire:    sdk.Wire{GridBits: 5},
 		},
 		Members: []Member{
 			{Name: "a", Keys: []ed25519.PublicKey{pinOf("a")}},
@@ -115,7 +115,7 @@ func TestGoldenFleet(t *testing.T) {
 	if !reflect.DeepEqual(f, sample()) {
 		t.Errorf("read %+v, want %+v", f, sample())
 	}
-	const hash = "b62e6818950d5e79ab2a5e96c307b33923f197e12327be61773d967e9ab923cd"
+	const hash = "98f1152b7a13875e8aede564403ddb0099ceedf62f963af1dbdb98494abdf844"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -141,7 +141,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "74515b5941ae65a081b616a288b4a20e8f700053392f6efda782527c5a81c711"
+	const hash = "7816fb7e4834d3b9c1b624e4bbccfc91f6ac25819458e24f6c772afa44de1fdc"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -366,7 +366,7 @@ func TestHash(t *testing.T) {
 		"limit":      func(m map[string]any) []byte { delete(sub(m, "privacy"), "epsilon_limit"); return x0 },
 		"accounting": func(m map[string]any) []byte { delete(sub(m, "privacy"), "accounting"); return x0 },
 		"grid":       func(m map[string]any) []byte { sub(m, "wire")["grid_bits"] = 6; return x0 },
-		"payload":    func(m map[string]any) []byte { m["wire"] = map[string]any{"payload": "message"}; return x0 },
+		"grid bits":  func(m map[string]any) []byte { m["wire"] = map[string]any{"grid_bits": 3}; return x0 },
 		"non-private": func(m map[string]any) []byte {
 			m["privacy"] = map[string]any{"non_private": true}
 			m["wire"] = map[string]any{}

@@ -172,9 +172,6 @@ func (a *adversary) link(from, to int) *falsehood {
 
 func (a *adversary) forge(msg admm.Message) admm.Message {
 	if !a.bad[msg.From] {
-		if a.bad[msg.To] && msg.Kind == admm.EdgeMessage {
-			a.link(msg.To, msg.From).in[msg.Round%2] = msg.Vector
-		}
 		return msg
 	}
 	cfg, l := a.clients[msg.From].Config, a.link(msg.From, msg.To)
@@ -195,14 +192,6 @@ func (a *adversary) forge(msg admm.Message) admm.Message {
 	}
 	x := slices.Clone(a.attack(v))
 	switch {
-	case msg.Kind == admm.EdgeMessage:
-		for c, m := range l.in[(msg.Round+1)%2] {
-			l.z[c] = (l.z[c] - m) / 2
-		}
-		for c := range x {
-			x[c] = l.z[c] - float32(float32(2*cfg.Rho)*x[c])
-		}
-		msg.Vector = x
 	case len(msg.Grid) > 0:
 		for c := range x {
 			to := int32(math.RoundToEven(float64(x[c]) / cfg.GridStep))
