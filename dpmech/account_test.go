@@ -85,6 +85,7 @@ func TestSigmaIsTheSameEverywhere(t *testing.T) {
 
 // TestSigmaIsNeverTooSmall checks that releases with the noise computed for a budget never cost more than this budget.
 func TestSigmaIsNeverTooSmall(t *testing.T) {
+	t.Parallel()
 	s := stream(21)
 	n := 150
 	if long {
@@ -265,6 +266,7 @@ func TestEpsilonProperties(t *testing.T) {
 // TestGDPAgainstIntegral compares the GDP curve with its definition, integrated numerically without a tail function:
 // delta is the integral of max(0, p - e^eps q), where p and q are the densities of N(0, 1) and N(mu, 1).
 func TestGDPAgainstIntegral(t *testing.T) {
+	t.Parallel()
 	for _, mu := range []float64{0.3, 1, 2.5} {
 		for _, eps := range []float64{0, 0.5, 2, 5} {
 			const step = 1e-4

@@ -164,6 +164,7 @@ func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault fl
 // 10 % too small, with 75,000 releases each: the violation is 0.039 and the margin 0.0127, a difference of 11 standard
 // deviations.
 func TestAudit(t *testing.T) {
+	t.Parallel()
 	for i, c := range []struct {
 		dim, count int
 		mu, fault  float64

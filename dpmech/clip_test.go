@@ -40,6 +40,7 @@ func norm(s []float32) float64 {
 // TestBallIsExact compares newBall with rational arithmetic, in particular where (R/gamma)^2 is an integer or close to
 // an integer.
 func TestBallIsExact(t *testing.T) {
+	t.Parallel()
 	check := func(r, gamma float64) {
 		t.Helper()
 		got := newBall(r, gamma)
@@ -122,6 +123,7 @@ func plainClip(s []float32, r float32) {
 // clips the vectors in plain float32 and truncates them to the same grid, which can only shorten them: of the vectors
 // longer than the radius, at least a tenth must then still be too long.
 func TestClipStaysInBall(t *testing.T) {
+	t.Parallel()
 	trials, large := 100_000, 1_000_000
 	switch {
 	case testing.Short() || raceDetector:

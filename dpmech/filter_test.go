@@ -33,6 +33,7 @@ func exactRho(releases []Gaussian) *big.Rat {
 // TestFilterSumsUpward checks that the filter's sum is never below the exact sum and only slightly above it, and that
 // it is exact if no rounding is needed.
 func TestFilterSumsUpward(t *testing.T) {
+	t.Parallel()
 	s := stream(31)
 	for range 50 {
 		f := mustFilter(t, nil)
@@ -70,6 +71,7 @@ func TestFilterSumsUpward(t *testing.T) {
 // TestRoundingUp checks that a sum or a multiple is rounded up to the next float64 if it is not a float64, and is
 // returned unchanged otherwise.
 func TestRoundingUp(t *testing.T) {
+	t.Parallel()
 	s := stream(32)
 	above := 0
 	for range 20000 {
@@ -134,6 +136,7 @@ func TestFilterRefuses(t *testing.T) {
 // TestFilterIsTight checks that the filter refuses a release if and only if it would exceed the limit, for any
 // parameters, even for parameters that were chosen based on the remaining budget.
 func TestFilterIsTight(t *testing.T) {
+	t.Parallel()
 	s := stream(33)
 	for range 40 {
 		limit := Limit{Epsilon: math.Exp(s.Normal() + 1), Delta: 1e-6, Accounting: Accounting(s.IntN(3))}

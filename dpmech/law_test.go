@@ -176,6 +176,7 @@ var long = os.Getenv("SPADE_LONG") != ""
 // TestNormalLaw checks that the draws follow the normal distribution on a coarse grid, where rounding is visible, on a
 // medium grid and on a fine grid. Karney's sampler, the reference, must pass the same test.
 func TestNormalLaw(t *testing.T) {
+	t.Parallel()
 	plain, signs, _ := sizes()
 	for _, c := range []struct{ shift, n int }{{2, plain}, {8, plain}, {28, signs}} {
 		words := keyed(t, byte(16+c.shift))
@@ -185,7 +186,7 @@ func TestNormalLaw(t *testing.T) {
 	}
 	k := karney{random: stream(11)}
 	for _, shift := range []int{2, 28} {
-		d := count(500000, shift, func(block []int64) {
+		d := count(200000, shift, func(block []int64) {
 			if err := k.fill(block, shift); err != nil {
 				t.Fatal(err)
 			}
@@ -198,6 +199,7 @@ func TestNormalLaw(t *testing.T) {
 
 // TestNormalLawPower checks that TestNormalLaw can detect errors: slightly corrupted draws must fail it.
 func TestNormalLawPower(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes millions of draws for each fault")
 	}
@@ -299,6 +301,7 @@ func TestNoFloatGrid(t *testing.T) {
 // TestTailLaw checks the tail, which random draws rarely reach. The fraction of proposed points that are accepted, and
 // the distribution of the accepted points, must agree with the complementary error function.
 func TestTailLaw(t *testing.T) {
+	t.Parallel()
 	words := keyed(t, 40)
 	tries := 20000
 	if testing.Short() {

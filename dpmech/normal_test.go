@@ -135,6 +135,7 @@ func below(t trial, u, y []uint64, next func() uint64) bool {
 // TestSameDrawsFromTheSameWords checks that normals and the function slow draw the same numbers from the same stream of
 // random words.
 func TestSameDrawsFromTheSameWords(t *testing.T) {
+	t.Parallel()
 	for _, shift := range []int{0, 3, 28, 50} {
 		fast, ref := keyed(t, byte(shift)), keyed(t, byte(shift))
 		got := make([]int64, trials(t, 1000))

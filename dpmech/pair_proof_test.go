@@ -11,6 +11,7 @@ import (
 // distribution as g plus w plus a uniform number. The test uses s and t so small that the bound is visible; in a
 // release, s is at least 2^24 and t at least 2^10.
 func TestRoundingVanishes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ s, t float64 }{{0.5, 0.2}, {1, 0.3}, {1, 0.5}, {3, 0.4}, {3, 0.7}} {
 		cell := func(x float64) float64 { // the probability of the unit interval around x
 			return (math.Erf((x+0.5)/c.s/math.Sqrt2) - math.Erf((x-0.5)/c.s/math.Sqrt2)) / 2

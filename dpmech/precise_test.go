@@ -40,14 +40,12 @@ func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
 }
 
 // TestAccountingAgainstReference checks that Epsilon is never below the true value and exceeds it by a relative error
-// of at most 1e-9. It tests a thousand random points (150 without SPADE_LONG) over the whole relevant range and, for
+// of at most 1e-9. It tests a thousand random points (100 without SPADE_LONG) over the whole relevant range and, for
 // delta, far beyond it.
 func TestAccountingAgainstReference(t *testing.T) {
-	n := 150
-	switch {
-	case testing.Short():
-		n = 100
-	case long:
+	t.Parallel()
+	n := 100
+	if long {
 		n = 1000
 	}
 	s := stream(31)
@@ -68,6 +66,7 @@ func TestAccountingAgainstReference(t *testing.T) {
 // TestAccountingAgainstReferenceAtCorners compares Epsilon with the reference where formulas tend to fail: at and
 // beyond the ends of the ranges, and near the delta at which epsilon becomes 0.
 func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("some spends take two thousand digits")
 	}
@@ -113,6 +112,7 @@ func TestEpsilonAtLargeDelta(t *testing.T) {
 // TestMillsAgainstReference checks that the errors of mills and millsDrop stay below the bounds in the comments of
 // these functions.
 func TestMillsAgainstReference(t *testing.T) {
+	t.Parallel()
 	r := newReference(384)
 	off := func(got float64, want *big.Float) float64 {
 		diff, _ := r.zero().Quo(r.zero().Sub(r.num(got), want), want).Float64()

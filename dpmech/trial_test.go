@@ -101,6 +101,7 @@ func TestExpNeg(t *testing.T) {
 // TestDensity checks that the errors of the density stay within the bounds derived in PROOF.md, for the smallest and the
 // largest number that begins with the digits u.
 func TestDensity(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 2))
 	for range trials(t, 10000) {
 		u, j := corner(r), uint64(r.IntN(cells))
@@ -176,6 +177,7 @@ func TestCompareIsCertain(t *testing.T) {
 // 640 bits. In some of the trials, the two sides of the compared inequality agree in their first 64, 128, 192 or more
 // bits, so that exact must draw further bits.
 func TestExact(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}
 	nearly(r, trials(t, 3000), func(tr trial, _ uint64) {

@@ -69,7 +69,7 @@ func (a *account) load(filter []byte, head string) (err error) {
 }
 
 const advice = "restore the newest state and ledger (without a Store, a node keeps no state); if they are lost, this " +
-	"device is out of this run: the others continue without it, with the same model, and the next run has the member back, with a new key"
+	"device is out of this run, and the others continue without it"
 
 // ends describes the stored state, whose last release is given, in an error.
 func ends(round int) string {

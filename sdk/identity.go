@@ -36,12 +36,8 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	if slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
 		start = ModelHash(f.X0)
 	}
-	form, privacy, wire := sorted(c), sorted(f.Privacy), sorted(f.wire())
-	if f.Privacy.NonPrivate {
-		privacy["accounting"] = json.RawMessage(`""`) // a fixed value, so that hashes do not change
-	}
-	wire["lossy"] = json.RawMessage("0") // a former setting, kept so that hashes do not change
-	for key, value := range map[string]any{"x0": start, "method": sorted(f.Method), "privacy": privacy, "wire": wire} {
+	form := sorted(c)
+	for key, value := range map[string]any{"x0": start, "method": sorted(f.Method), "privacy": sorted(f.Privacy), "wire": sorted(f.wire())} {
 		form[key], _ = json.Marshal(value)
 	}
 	if f.Task != nil {

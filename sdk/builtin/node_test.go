@@ -204,6 +204,7 @@ func TestNodeFaults(t *testing.T) {
 			`oracle: builtin.bias: found string, want true or false`),
 		one(`"test_fraction": 0.25`, `"test_fraction": 1`,
 			"oracle.builtin.test_fraction is 1, want a number above 0 and below 1"),
+		one(`"seed": 3`, `"held_out": "csv:test.csv"`, `oracle.builtin.held_out is "csv:test.csv", want it omitted, or neither test_fraction nor share`),
 		one(`"seed": 3`, `"seed": -3`,
 			`oracle: builtin.seed: found number -3, want a whole number`),
 		one(`"seed": 3`, `"sead": 3`,

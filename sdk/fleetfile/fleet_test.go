@@ -115,7 +115,7 @@ func TestGoldenFleet(t *testing.T) {
 	if !reflect.DeepEqual(f, sample()) {
 		t.Errorf("read %+v, want %+v", f, sample())
 	}
-	const hash = "98f1152b7a13875e8aede564403ddb0099ceedf62f963af1dbdb98494abdf844"
+	const hash = "a868f7bdf06bbba5b87ce414b2f0d2a23c7227e24195fbf1fe1cd2ac490eba2c"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -141,7 +141,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "7816fb7e4834d3b9c1b624e4bbccfc91f6ac25819458e24f6c772afa44de1fdc"
+	const hash = "52bded301d979bfa37e29e6f52274b4a73b3654bc5b992fa9ae8f49b442405df"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}

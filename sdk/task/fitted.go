@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Standardizer shifts and scales columns to mean 0 and variance 1, and then multiplies each column by its declared
@@ -102,9 +104,9 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 	if n < 1 || n > train.Dim {
 		return nil, fieldError("pca", "%d, want 1 to %d, the number of columns", n, train.Dim)
 	}
-	p := &PCA{Mean: columnMeans(train)}
-	product := func(vectors [][]float64) [][]float64 { return covariance(train, p.Mean, vectors) }
-	p.Components, p.variances = topEigen(product, train.Dim, n)
+	c := newCovariance(train)
+	p := &PCA{Mean: c.mean}
+	p.Components, p.variances = topEigen(c.product, train.Dim, n)
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
@@ -131,11 +133,13 @@ func (p *PCA) apply(d *Data) *Data {
 	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
 	share(d.Len(), func(from, to int) {
-		z := make([]float64, len(p.Components))
+		var row []vec.Entry
+		z := make([]float64, len(pr.start))
 		for i := from; i < to; i++ {
-			pr.project(z, d.Row(i))
-			for k, x := range z {
-				out.Row(i)[k] = float32(p.Scale * x)
+			row = appendEntries(row[:0], d.Row(i))
+			pr.project(z, row)
+			for k := range out.Row(i) {
+				out.Row(i)[k] = float32(p.Scale * z[k])
 			}
 		}
 	})

@@ -33,6 +33,8 @@ func TestUpperHalvesAreClean(t *testing.T) {
 		vec.Choose(variant.Name)
 		vec.Sigmoids(make([]float64, 9))
 		clean("Sigmoids")
+		vec.Gather(make([]float64, 36), make([]vec.Entry, 3), make([]float64, 36))
+		clean("Gather")
 		for n := 1; n < 200; n++ {
 			vec.SignPerturbRows(v[0][:2*n], v[1][:n], 1, signs)
 			clean("SignPerturbRows")

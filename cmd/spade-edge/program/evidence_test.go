@@ -101,7 +101,7 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 		"no JSON":       {good + "{\"member\":", cli.ExitFailed, "line 3"},
 		"another field": {good + strings.Replace(good, `"round"`, `"turn"`, 1), cli.ExitFailed, `unknown field "turn"`},
 		"another round": {strings.Replace(good, `"round":3`, `"round":4`, 1), cli.ExitFailed, "want two releases of round 4"},
-		"cut off":       {strings.Replace(good, `","second":"`, `00","second":"`, 1), cli.ExitFailed, "found 192 bytes, want 191"},
+		"cut off":       {strings.Replace(good, `","second":"`, `00","second":"`, 1), cli.ExitFailed, fmt.Sprintf("found %d bytes, want %d", signed.Size+1, signed.Size)},
 		"without end":   {good + strings.Repeat("x", 2<<20), cli.ExitFailed, "line 3: column 1: invalid character"},
 	} {
 		tr.give(t, "b", c.lines)

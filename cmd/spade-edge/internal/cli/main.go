@@ -54,8 +54,8 @@ var endings = []struct {
 	{device.ErrMismatch, ExitMismatch, ""},
 	{device.ErrOtherState, ExitMismatch, ""},
 	{state.ErrRollback, ExitMismatch, ""},
-	{state.ErrLost, ExitMismatch, "; the others continue after -patience, or with spade-edge run -without NAME; spade-edge export " +
-		"writes the model on any of their devices; spade-edge fleet next brings the member back (spade-edge help recovery)"},
+	{state.ErrLost, ExitMismatch, ": they do so after -patience, or with spade-edge run -without NAME; spade-edge export writes " +
+		"the model on any of their devices; spade-edge fleet next brings the member back with a new key (spade-edge help recovery)"},
 	{sdk.ErrClone, ExitMismatch, ""},
 	{sdk.ErrQuarantine, ExitMismatch, ""},
 	{fleetfile.ErrNoLedger, ExitFailed, newLedger},

@@ -65,8 +65,8 @@ type earlier struct {
 //
 // Between a model of others and the site's own answers, a tie goes to the site. An earlier model stands for the shared
 // one where it is better than the last by more than a standard error of their difference. Since it is the best of
-// several, it must also be better than the site's own by more than that: an attacker could otherwise show the site
-// several models that are slightly wrong, each in its own way, and one of them would look good by chance.
+// several, it must also be clearly better than the site's own: an attacker could otherwise show the site several models
+// that are slightly wrong, each in its own way, and one of them would look good by chance.
 func (v *Verdict) decide(held *task.Model, own *task.Data, last []float32, before []earlier, alone []float32) (model []float32, err error) {
 	j := judge{held: held, numeric: held.Data().Target != nil}
 	shared, mine := j.marks(last, &err), j.marks(alone, &err)
@@ -91,7 +91,7 @@ func (v *Verdict) decide(held *task.Model, own *task.Data, last []float32, befor
 		}
 	}
 	a.Gain = j.gain(shared, mine)
-	doubt := v.AsOf > 0 && a.Gain.Value <= a.Gain.deviation
+	doubt := v.AsOf > 0 && a.Gain.Value <= a.clearly()*a.Gain.deviation
 	switch {
 	case !j.better(a.Constant, a.Alone) && (doubt || !j.better(a.Shared, a.Alone)):
 		v.Accepted, model = Alone, alone
@@ -103,6 +103,14 @@ func (v *Verdict) decide(held *task.Model, own *task.Data, last []float32, befor
 	}
 	v.AcceptedModel = sdk.ModelHash(model)
 	return model, nil
+}
+
+// clearly returns by how many standard errors an earlier model must be better than the site's own.
+func (a *Answers) clearly() float64 {
+	if a.Rows < 60 {
+		return 1.5
+	}
+	return 1
 }
 
 // Other reports whether the accepted answer is another one than the model with this hash.

@@ -62,7 +62,9 @@ func TestDecide(t *testing.T) {
 			"the shared model as of release 6 (later ones made it worse here: 0.0 %), 100.0 % of 40 held-out rows (alone"},
 		"the latest of equals":     {rows(many...), rows(0, 1), bad, []float32{nan}, []earlier{{3, good}, {6, good}}, Shared, 6, ""},
 		"one row more is no proof": {mixed(39, 1), rows(0, 1), good, []float32{nan}, []earlier{{3, bad}}, Shared, 0, ""},
-		"spoiled, and no better":   {rows(many...), rows(0, 1), bad, good, []earlier{{3, good}}, Alone, 3, ""},
+		"a doubt": {mixed(21, 19), rows(0, 1), []float32{nan}, []float32{0}, []earlier{{3, good}}, Alone, 3,
+			"the shared model as of release 3 (later ones made it worse here: 0.0 %) is as good as alone"},
+		"spoiled, and no better": {rows(many...), rows(0, 1), bad, good, []earlier{{3, good}}, Alone, 3, ""},
 	} {
 		held := softmax.New(c.held)
 		v := new(Verdict)
