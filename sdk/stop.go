@@ -175,7 +175,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return nil, err
 	}
-	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
+	carries := m.Kind == admm.Release
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries && f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d: this request cannot reach all "+
 			"members in time", name, m.Round, s.Round)

@@ -24,9 +24,8 @@ import (
 func TestLateStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
-		"grid":     func(*sdk.Fleet) {},
-		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
-		"no end":   func(f *sdk.Fleet) { f.Method.Cooldown = 0 },
+		"grid":   func(*sdk.Fleet) {},
+		"no end": func(f *sdk.Fleet) { f.Method.Cooldown = 0 },
 	} {
 		for _, pause := range []time.Duration{time.Millisecond, 5 * time.Minute} {
 			t.Run(fmt.Sprintf("%s, %v", name, pause), func(t *testing.T) {
@@ -55,7 +54,7 @@ func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 	var slow atomic.Bool
 	trs := inMemory(t, f)
 	trs[2] = newMail(t, f, lazy{trs[2], &slow}, func(_ string, m *admm.Message) bool {
-		if (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && m.Round >= told && len(m.Signed.Stops) == 0 {
+		if m.Kind == admm.Release && m.Round >= told && len(m.Signed.Stops) == 0 {
 			m.Signed.Stops = late
 			slow.Store(true)
 		}

@@ -189,8 +189,6 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 		"mixing":       {func(f *sdk.Fleet) { f.Method.Mixing = 2 }, 4, 3},
 		"mixing late":  {func(f *sdk.Fleet) { f.Method.Mixing = 2 }, 6, 3},
 		"no end phase": {func(f *sdk.Fleet) { f.Method.Cooldown = 0 }, 3, 6},
-		"messages":     {func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage }, 3, 6},
-		"no grid":      {func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease }, 3, 6},
 		"not private":  {func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }, 3, 6},
 		"momentum":     {func(f *sdk.Fleet) { f.Method.Momentum = 0.8 }, 3, 6},
 		"shared":       {func(f *sdk.Fleet) { *f = *sharedRing() }, 3, 3},

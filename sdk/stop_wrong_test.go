@@ -163,12 +163,11 @@ func TestWrongStopsAreRefused(t *testing.T) {
 func TestStopsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
-		"grid":     func(*sdk.Fleet) {},
-		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
-		"mixing":   func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Rounds = 2, 8 },
-		"no end":   func(f *sdk.Fleet) { f.Method.Cooldown = 0 },
-		"long":     func(f *sdk.Fleet) { f.Method.Cooldown = 12 },
-		"shared":   func(f *sdk.Fleet) { f.Privacy = sharedRing().Privacy },
+		"grid":   func(*sdk.Fleet) {},
+		"mixing": func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Rounds = 2, 8 },
+		"no end": func(f *sdk.Fleet) { f.Method.Cooldown = 0 },
+		"long":   func(f *sdk.Fleet) { f.Method.Cooldown = 12 },
+		"shared": func(f *sdk.Fleet) { f.Privacy = sharedRing().Privacy },
 	} {
 		for shape, g := range graphs {
 			rounds := []int{3, 7, 15}
@@ -187,7 +186,7 @@ func TestStopsThatComeTooLate(t *testing.T) {
 						trs := inMemory(t, f)
 						late := wish(f, 4, 2, "e")
 						trs[1] = newMail(t, f, trs[1], func(_ string, m *admm.Message) bool {
-							if (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && m.Round >= at && len(m.Signed.Stops) == 0 {
+							if m.Kind == admm.Release && m.Round >= at && len(m.Signed.Stops) == 0 {
 								m.Signed.Stops = late
 							}
 							return true

@@ -34,7 +34,7 @@ func TestShrink(t *testing.T) {
 		if end > 0 {
 			rounds = float64(end)
 		}
-		const shrink = 0.002
+		const shrink = 0.006
 		got, same, early := run(shrink, end)
 		most := float32(shrink * math.Sqrt(rounds))
 		for i := range plain {

@@ -59,7 +59,7 @@ func (c *Config) planned() int { return c.learning(c.Rounds) + c.Cooldown }
 // eitherForm reports whether a release may be on the grid at one end of an edge and off the grid at the other end.
 func (m *Machine) eitherForm(release int) bool {
 	c := &m.cfg
-	return m.stop > 0 && c.Releases && c.GridStep != 0 && release > c.learning(m.stop) && release <= c.learning(c.Rounds)
+	return m.stop > 0 && c.GridStep != 0 && release > c.learning(m.stop) && release <= c.learning(c.Rounds)
 }
 
 // follow records that a neighbor has ended. This client ends with its next release, whose state includes the end.

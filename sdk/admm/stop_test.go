@@ -12,7 +12,7 @@ func stopConfigs(grid bool) []Config {
 	return configs(4, kite, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.2, Sigma: 0.1})(i, c)
 		if c.Probe = true; grid {
-			c.Releases, c.GridStep = true, 0.1/16
+			c.GridStep = 0.1 / 16
 		}
 	})
 }
