@@ -102,7 +102,7 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 	c.Rounds = countRounds(c.Spends)
 	unit := c.unit()
 	c.Unit, c.Adjacency = unit.protected(), unit.adjacency()
-	for _, s := range unit.Conditions() {
+	for _, s := range c.conditions() {
 		if !slices.Contains(c.ConditionalOn, s) {
 			c.ConditionalOn = append(c.ConditionalOn, s)
 		}
@@ -131,6 +131,11 @@ func (c *Certificate) uncovered() []string {
 }
 
 // life returns the lifetime of the data, which is empty without a ledger.
+// conditions returns what conditional_on must list.
+func (c *Certificate) conditions() []string {
+	return append(c.unit().Conditions(), c.life().Declared.Conditions()...)
+}
+
 func (c *Certificate) life() *Lifetime { return cmp.Or(c.Lifetime, &Lifetime{}) }
 
 // unit returns the unit that all stated costs protect, for the run and for the lifetime of its data.
@@ -249,7 +254,7 @@ func (c *Certificate) Verify() error {
 	for i, s := range c.NotCovered {
 		f.at(fmt.Sprintf("not_covered[%d]", i), validText("the text", s, maxText))
 	}
-	for _, s := range unit.Conditions() {
+	for _, s := range c.conditions() {
 		f.want(slices.Contains(c.ConditionalOn, s), "conditional_on: lacks %q", s)
 	}
 	for _, s := range c.uncovered() {

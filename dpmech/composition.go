@@ -24,20 +24,22 @@ func (id RunID) validate() error {
 // Composition counts the releases of all runs on one data set. It refuses a release that would exceed the limit for the
 // lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
-	life  Lifetime         // the counted releases; Ledger, Cost and the Rho of each run are not set
-	plans map[RunID]Amount // planned costs of runs that are not over, see Plan
+	life Lifetime // the counted releases; Ledger, Cost and the Rho of each run are not set
 }
 
-// NewComposition returns an empty composition for a data set. created is the time of its creation in RFC 3339 format.
-// With a nil limit, the composition counts releases but never refuses one.
-func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
-	if err := errors.Join(validName("data set", dataset), validTime("created", created), limit.Validate()); err != nil {
+// NewComposition returns a composition for a data set that begins with the declared cost. created is the time of its
+// creation in RFC 3339 format. With a nil limit, the composition counts releases but never refuses one. If the declared
+// cost exceeds the limit, the error wraps [ErrBudget].
+func NewComposition(dataset, created string, limit *Limit, declared Declaration) (*Composition, error) {
+	err := errors.Join(validName("data set", dataset), validTime("created", created), limit.Validate(), declared.Validate())
+	if err != nil {
 		return nil, err
 	}
-	return &Composition{
-		life:  Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()},
-		plans: map[RunID]Amount{},
-	}, nil
+	life := Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong(), Declared: declared.clone()}
+	if err := life.Limit.allows(life.Unit(), Total{}, life.Total(), "the declared cost of earlier runs"); err != nil {
+		return nil, err
+	}
+	return &Composition{life}, nil
 }
 
 // Check checks whether a release may be made. For each run, the rules are those of [Filter.Reserve]. counted reports
@@ -95,8 +97,7 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 // allows returns an error that wraps [ErrBudget] if the total would exceed the limit with the given cost in place of
 // the cost of the run's counted releases.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
-	lost := Lifetime{Inherited: c.life.Inherited}
-	after := lost.Total()
+	after := c.life.Declared.Total()
 	for _, r := range c.life.Runs {
 		own := r.Total()
 		if r.RunID == id {
@@ -118,7 +119,7 @@ func (c *Composition) Last(id RunID) int {
 // ledger.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := c.life
-	life.Ledger, life.Limit, life.Inherited = head, c.life.Limit.clone(), slices.Clone(c.life.Inherited)
+	life.Ledger, life.Limit, life.Declared = head, c.life.Limit.clone(), c.life.Declared.clone()
 	life.Runs, life.Cost = []RunSpend{}, CostOf(c.life.Total(), delta)
 	for _, r := range c.life.Runs {
 		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Total().Rho, Spends: slices.Clone(r.Spends)})
@@ -129,7 +130,7 @@ func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 // Head identifies a state of an append-only ledger.
 type Head struct {
 	ID   string `json:"id"`   // random, 32 hexadecimal digits
-	Seq  int    `json:"seq"`  // number of reservations and of inherited entries
+	Seq  int    `json:"seq"`  // number of reservations
 	Hash string `json:"hash"` // SHA-256, 64 hexadecimal digits
 }
 
@@ -156,30 +157,25 @@ type Lifetime struct {
 	Created string `json:"created"` // when the ledger was created, by the clock of the device
 	Ledger  Head   `json:"ledger"`  // the state of the ledger at the time of this summary
 	Limit   *Limit `json:"limit"`   // the budget of all runs together; nil: unlimited
-	// Inherited has costs recorded by lost ledgers for the same data. Their sum is a lower bound on the cost in these
-	// ledgers.
-	Inherited []Inherited `json:"inherited,omitempty"`
-	Runs      []RunSpend  `json:"runs"`
+	// Declared is what the owner declared about earlier runs. Cost includes it.
+	Declared Declaration `json:"declared"`
+	Runs     []RunSpend  `json:"runs"`
 	Cost
 }
 
-// Total returns the cost of all runs and inherited entries.
-func (life *Lifetime) Total() (sum Total) {
-	for _, in := range life.Inherited {
-		sum = sum.plus(in.Total())
-	}
+// Total returns the cost of all runs and the declared cost.
+func (life *Lifetime) Total() Total {
+	sum := life.Declared.Total()
 	for _, r := range life.Runs {
 		sum = sum.plus(r.Total())
 	}
 	return sum
 }
 
-// Unit returns the unit that the cost of all runs protects: Record if any run or inherited entry protects only records,
-// otherwise Client.
-func (life *Lifetime) Unit() (u Unit) {
-	for _, in := range life.Inherited {
-		u = max(u, in.Unit)
-	}
+// Unit returns the unit that the cost of all runs protects: Record if any run or the declared cost protects only
+// records, otherwise Client.
+func (life *Lifetime) Unit() Unit {
+	u := life.Declared.Unit()
 	for _, r := range life.Runs {
 		u = max(u, unitOf(r.Spends))
 	}
@@ -205,10 +201,11 @@ func (life *Lifetime) spends(id RunID) []Spend { return cmp.Or(life.run(id), &Ru
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
-	rounds := int64(len(life.Inherited)) // each inherited entry is a line of the ledger, too
-	for i, in := range life.Inherited {
-		f.at(fmt.Sprintf("inherited[%d]", i), in.validate())
+	f.at("declared", life.Declared.Validate())
+	for _, e := range life.Declared.Ledgers {
+		f.want(e.Ledger.ID != life.Ledger.ID, "declared: ledger %s is this ledger itself", e.Ledger.ID)
 	}
+	rounds := int64(0)
 	seen := map[RunID]bool{}
 	for i, r := range life.Runs {
 		where := fmt.Sprintf("runs[%d]", i)
@@ -230,13 +227,12 @@ func (life *Lifetime) verify(c *Certificate) error {
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
-	own := Lifetime{Runs: life.Runs} // without inherited costs, which may exceed the limit
-	f.want(life.Limit == nil || life.Limit.Unit >= own.Unit(), "limit: is %v, but the counted releases protect only each %v", life.Limit,
-		own.Unit())
+	f.want(life.Limit == nil || life.Limit.Unit >= life.Unit(), "limit: is %v, but the counted releases protect only each %v", life.Limit,
+		life.Unit())
 	f.want(life.Delta == c.Delta, "delta is %v, want %v as for this run", life.Delta, c.Delta)
 	if err := errors.Join(f...); err != nil {
 		return err
 	}
 	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, want %d, the number of entries", life.Ledger.Seq, rounds)
-	return errors.Join(append(f, life.Cost.verify(life.Total()), CostOf(own.Total(), life.Delta).withinLimit(life.Limit.lifelong()))...)
+	return errors.Join(append(f, life.Cost.verify(life.Total()), life.Cost.withinLimit(life.Limit.lifelong()))...)
 }

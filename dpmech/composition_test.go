@@ -23,7 +23,7 @@ type testLedger struct {
 
 func newLedger(t testing.TB, limit *Limit) *testLedger {
 	t.Helper()
-	c, err := NewComposition("patients <2025>", "2025-06-01T08:00:00Z", limit)
+	c, err := NewComposition("patients <2025>", "2025-06-01T08:00:00Z", limit, neverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,11 +121,11 @@ func TestCompositionLimit(t *testing.T) {
 func TestNewCompositionRefuses(t *testing.T) {
 	const created = "2025-06-01T08:00:00Z"
 	for want, make := range map[string]func() (*Composition, error){
-		"data set has 0 bytes":   func() (*Composition, error) { return NewComposition("", created, nil) },
-		"printable":              func() (*Composition, error) { return NewComposition("a\x00b", created, nil) },
-		`created is "yesterday"`: func() (*Composition, error) { return NewComposition("a", "yesterday", nil) },
+		"data set has 0 bytes":   func() (*Composition, error) { return NewComposition("", created, nil, neverUsed) },
+		"printable":              func() (*Composition, error) { return NewComposition("a\x00b", created, nil, neverUsed) },
+		`created is "yesterday"`: func() (*Composition, error) { return NewComposition("a", "yesterday", nil, neverUsed) },
 		"delta is 2": func() (*Composition, error) {
-			return NewComposition("a", created, &Limit{Epsilon: 8, Delta: 2, Accounting: GDP})
+			return NewComposition("a", created, &Limit{Epsilon: 8, Delta: 2, Accounting: GDP}, neverUsed)
 		},
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {

@@ -17,7 +17,7 @@ func TestLimitsOfUnits(t *testing.T) {
 	client := record
 	client.Unit = Client
 	for _, limit := range []Unit{Client, Record} {
-		c, err := NewComposition("data", unitTime, &Limit{Epsilon: 1, Delta: 1e-5, Unit: limit})
+		c, err := NewComposition("data", unitTime, &Limit{Epsilon: 1, Delta: 1e-5, Unit: limit}, neverUsed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	var lifetime *dpmech.Lifetime
 	if n.cfg.Ledger != nil {
 		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
-		conditions = append(conditions, n.inheritance(lifetime)...)
+		conditions = append(conditions, n.ledgerConditions()...)
 	}
 	about := dpmech.About{
 		RunID:     n.account.run,
@@ -57,24 +57,4 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		err = signed.SealCertificate(c, n.claims.Key, n.claims.Seen, held)
 	}
 	return c, err
-}
-
-// inheritance returns the conditions under which the costs stated in life cover all runs on the node's data. Each
-// condition is one sentence.
-func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
-	seen := map[string]bool{}
-	for _, in := range life.Inherited {
-		if seen[in.Ledger+in.Member] {
-			continue
-		}
-		seen[in.Ledger+in.Member] = true
-		limit := "that ledger had no limit"
-		if in.Limit != nil {
-			limit = "the limit of that ledger was " + in.Limit.String()
-		}
-		conditions = append(conditions, fmt.Sprintf("for the lost ledger %s, what %q could prove is counted: what the ledger had "+
-			"spent, and what its open runs might spend; runs that no neighbor knows of are not counted; %s",
-			in.Ledger, in.Member, limit))
-	}
-	return append(conditions, n.claims.Beside...)
 }

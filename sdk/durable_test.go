@@ -75,7 +75,7 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for _, name := range f.Members {
-		l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, nil)
+		l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, nil, state.NeverUsed)
 		if err == nil {
 			err = l.Close()
 		}
@@ -316,7 +316,7 @@ func TestBudgets(t *testing.T) {
 	}
 	f.Privacy.EpsilonLimit = cost
 	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d",
-		&dpmech.Limit{Epsilon: 1.2 * cost, Delta: 1e-5})
+		&dpmech.Limit{Epsilon: 1.2 * cost, Delta: 1e-5}, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -378,7 +378,7 @@ func TestFuzzedHello(t *testing.T) {
 
 func spareLedger(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := state.CreateLedger(path, "samples", nil)
+	l, err := state.CreateLedger(path, "samples", nil, state.NeverUsed)
 	if err == nil {
 		err = l.Close()
 	}

@@ -54,15 +54,16 @@ type Node struct {
 
 // Status describes a node's progress.
 type Status struct {
-	Round         int               // releases made so far, 0 to Last
-	Waiting       []string          // members whose messages or keys the round waits for
-	Queries       int64             // losses requested
-	FailedQueries int64             // requests that failed; nobody outside the device learns this number
-	BytesSent     int64             // encoded frames passed to the transport, including repeats
-	Refused       int64             // invalid frames from neighbors
-	Done          bool              // the last release is made and the model is final
-	Neighbors     []Neighbor        // all neighbors, in the order of Fleet.Members
-	Evidence      []signed.Evidence // against members that signed two releases of one round
+	Round         int                 // releases made so far, 0 to Last
+	Waiting       []string            // members whose messages or keys the round waits for
+	Queries       int64               // losses requested
+	FailedQueries int64               // requests that failed; nobody outside the device learns this number
+	BytesSent     int64               // encoded frames passed to the transport, including repeats
+	Refused       int64               // invalid frames from neighbors
+	Done          bool                // the last release is made and the model is final
+	Neighbors     []Neighbor          // all neighbors, in the order of Fleet.Members
+	Evidence      []signed.Evidence   // against members that signed two releases of one round
+	OtherLedgers  []state.OtherLedger // ledgers of this member that neighbors know of and that its ledger does not count
 
 	Stops []Wish // the earliest early-stop requests, sorted by round; at most Stop.Members
 	End   int    // the last round with data if the run ends early, or 0
@@ -157,7 +158,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.Stops = n.requests()
+	st.Stops, st.OtherLedgers = n.requests(), n.otherLedgers()
 	return st
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
@@ -51,8 +50,10 @@ func (r *run) check(m *admm.Message) (err error) {
 
 // checkProbe checks the sender's claims about its own releases and about this node's releases.
 func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
-	if peer.Earlier = r.claims.Earlier(peer); len(m.Signed.Other) > 0 {
-		r.learnCheckpoint(peer, m.Signed.Other)
+	r.learnCheckpoint(peer, m.Signed.Other)
+	left := 0
+	if peer.Earlier, left = r.claims.Earlier(peer); left > 0 {
+		r.log.Warn("the reply to a neighbor has no room for all of its ledgers", "neighbor", peer.Name, "left_out", left)
 	}
 	if m.Round > 0 {
 		if err := r.claims.Made(peer, m); err != nil {
@@ -85,27 +86,12 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	err := r.compareLedger(by, shown.Ledger)
+	err := r.compareLedger(by, signed.Earlier{Scope: r.claims.Scope, Statement: *shown})
 	if at := r.machine.Status().Round; shown.Round > at { // charge the releases that are missing from the state
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
 	}
 	if err != nil {
 		return ending{err}
-	}
-	return nil
-}
-
-// compareLedger returns an error if the ledger is not a continuation of head, a position of the same ledger that is
-// signed with this node's key.
-func (r *run) compareLedger(by string, head signed.Head) error {
-	l, then := r.cfg.Ledger, head.Ledger()
-	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {
-		return nil
-	}
-	if err := l.Contains(then); err != nil {
-		return fmt.Errorf("sdk: %q shows a later state of the ledger, signed with this node's key: %w: %w; if no "+
-			"newer copy exists, create a new ledger; the node then adds the costs that its neighbors prove", by,
-			state.ErrRollback, err)
 	}
 	return nil
 }
@@ -220,7 +206,9 @@ func (n *Node) rememberHeads() {
 	}
 	for _, peer := range c.Peers {
 		if r := peer.Held.Last(); r != nil {
-			c.Heads.Learn(c.Keys(peer.Name), signed.Earlier{Scope: peer.Scope, Statement: *r})
+			if err := c.Heads.Learn(c.Keys(peer.Name), signed.Earlier{Scope: peer.Scope, Statement: *r}); err != nil {
+				n.log.Error("a neighbor's ledger is not remembered for later runs", "neighbor", peer.Name, "err", err)
+			}
 		}
 	}
 	n.saveHeads()

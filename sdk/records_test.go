@@ -54,7 +54,7 @@ func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d",
-			&dpmech.Limit{Epsilon: 8, Delta: 1e-5, Unit: dpmech.Record})
+			&dpmech.Limit{Epsilon: 8, Delta: 1e-5, Unit: dpmech.Record}, state.NeverUsed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestRecordFleetFaults(t *testing.T) {
 	}
 	cfg.SeededTable = false
 	var err error
-	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 8, Delta: 1e-5}); err != nil {
+	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = cfg.Ledger.Close() }()

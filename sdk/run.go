@@ -103,10 +103,7 @@ func (r *run) loop() error {
 func (r *run) perform(duties admm.Ready) error {
 	var err error
 	if duties.Reserve > 0 {
-		if err = r.inherit(); err == nil {
-			err = r.keepSecrets()
-		}
-		if err == nil {
+		if err = r.keepSecrets(); err == nil {
 			err = r.account.reserve(duties.Reserve)
 		}
 	}

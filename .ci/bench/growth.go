@@ -46,7 +46,7 @@ const growthLimit = 1.05 // largest exponent that the page accepts
 // it prints the growth exponents of time and memory: the least-squares slopes of their logarithms against the logarithm
 // of the size, for the three largest sizes.
 func (b *bench) growth(start time.Time) error {
-	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of up to three runs;\n" +
+	fmt.Print("## Growth\n\nOne local step a round, not private, `-estimator paper -cooldown 0`. The time is that of a round, the best of up to three runs;\n" +
 		"memory is the peak of the whole process (small ones inherit that of this command). Exponents are of the last three sizes.\n")
 	for _, s := range grown {
 		fmt.Fprintf(os.Stderr, "bench: %s: growth in %s\n", time.Since(start).Round(time.Second), s.what)
@@ -85,7 +85,7 @@ func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 		return 0, 0, err
 	}
 	args := strings.Fields(fmt.Sprintf("simulate -data idx:%s -nodes %d -graph %s -rounds %d -tau 1 -eta 0.01 -mu 0.01 "+
-		"-non-private -json", dir, s.nodes, s.graph, s.rounds))
+		"-estimator paper -cooldown 0 -non-private -json", dir, s.nodes, s.graph, s.rounds))
 	start := time.Now()
 	for i := 0; i == 0 || i < 3 && time.Since(start) < patience; i++ {
 		out, err := b.run(b.dir, nil, b.program, args...)

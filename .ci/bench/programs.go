@@ -154,7 +154,7 @@ const share = 0.75 // gain, as a share of the stability limit
 func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		s, err := b.ours(b.program, cores, fmt.Sprintf("simulate -data idx:%s -pca %d -nodes %d -graph ring -rounds %d "+
-			"-tau %d -eta %v -mu %v -gain %v -estimator paper -non-private -json",
+			"-tau %d -eta %v -mu %v -gain %v -estimator paper -cooldown 0 -non-private -json",
 			b.data, j.components, j.nodes, j.rounds, j.tau, j.eta, j.mu, share))
 		if err != nil {
 			return 0, err

@@ -19,7 +19,7 @@ func (b *bench) rows(suite bool) []row {
 	if b.python != "" {
 		numpy = "numpy"
 	}
-	dense := "-graph er:0.3 -nodes 1000 -rounds 4 -tau 1 -non-private"
+	dense := "-graph er:0.3 -nodes 1000 -rounds 4 -tau 1 -estimator paper -cooldown 0 -non-private"
 	rows := []row{
 		{"rounds, N = 1000, ring, tau 8, d = 10, 50 rounds, one core", numpy, "s", atMost(1.5),
 			b.against(ring10, 1, said.seconds)},

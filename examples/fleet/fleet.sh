@@ -62,7 +62,7 @@ step 'one fleet file'
 rounds=190
 for name in $names; do
 	cp "$work/study/fleet.json" "$work/study/$name/node.json" "$work/$name/"
-	"$edge" privacy -new-ledger "$work/$name/ledger.json" -dataset "patients of $name" -unit record -epsilon 4 >/dev/null
+	"$edge" privacy -new-ledger "$work/$name/ledger.json" -dataset "patients of $name" -unit record -epsilon 4 -never-used >/dev/null
 done
 cat "$work/study/fleet.json"
 

@@ -177,7 +177,7 @@ for fleet in $fleets; do
 		-rounds $((rounds - 40)) -cooldown 40 $private) | grep -v ^node
 	for i in $hosts; do
 		cp "$work/$fleet/study/fleet.json" "$work/$fleet/study/ward-$i/node.json" "$work/$fleet/ward-$i/"
-		[ "$fleet" = open ] || "$edge" privacy -new-ledger "$work/$fleet/ward-$i/ledger.json" -dataset "patients of ward-$i" -unit record -epsilon 4 >/dev/null
+		[ "$fleet" = open ] || "$edge" privacy -new-ledger "$work/$fleet/ward-$i/ledger.json" -dataset "patients of ward-$i" -unit record -epsilon 4 -never-used >/dev/null
 	done
 done
 

@@ -63,7 +63,7 @@ func open(name, dir, python string) (*hospital, error) {
 		}
 	}
 	limit := &dpmech.Limit{Epsilon: 1.25, Delta: 1e-5, Accounting: dpmech.GDP, Unit: dpmech.Record}
-	ledger, err := state.CreateLedger(h.path("ledger.json"), "patients of "+name, limit)
+	ledger, err := state.CreateLedger(h.path("ledger.json"), "patients of "+name, limit, state.NeverUsed)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ for name in $hospitals; do
 	(
 		cd "$work/$name"
 		"$edge" keygen -name "$name" -address "127.0.0.1:$port" 2>/dev/null >>../members.txt
-		"$edge" privacy -new-ledger ledger.json -dataset "patients of $name" -unit record -epsilon 2 >/dev/null
+		"$edge" privacy -new-ledger ledger.json -dataset "patients of $name" -unit record -epsilon 2 -never-used >/dev/null
 	)
 	port=$((port + 1))
 done

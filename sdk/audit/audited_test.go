@@ -65,7 +65,7 @@ func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *
 	if err := f.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", nil)
+	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
 		}
 	}
-	st.Evidence = monitor.NewEvidence(list)
+	st.Evidence, st.OtherLedgers = monitor.NewEvidence(list), monitor.NewOtherLedgers(dir.Journal.Ledgers)
 	return own
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // Phase is the current activity of a node.
@@ -98,6 +99,9 @@ type Status struct {
 	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member requests an early stop
 	Evidence  []Evidence `json:"evidence,omitempty"` // evidence against members; it does not mean that this node failed
 
+	// OtherLedgers are ledgers of this member that neighbors know of and that its ledger does not count.
+	OtherLedgers []OtherLedger `json:"other_ledgers,omitempty"`
+
 	obstacle string // why the node is not ready; empty if the node is ready
 }
 
@@ -141,6 +145,23 @@ func NewEvidence(list []signed.Evidence) []Evidence {
 		if one := (Evidence{list[i].Member, list[i].Round}); !slices.Contains(out, one) {
 			out = append(out, one)
 		}
+	}
+	return out
+}
+
+// OtherLedger names a ledger of this member that a neighbor knows of; see [state.OtherLedger].
+type OtherLedger struct {
+	Ledger string `json:"ledger"`   // its id
+	By     string `json:"known_by"` // the neighbor
+}
+
+// String returns a sentence that names the ledger.
+func (o OtherLedger) String() string { return state.TextOfLedger(o.Ledger, o.By) }
+
+// NewOtherLedgers returns the list in the form of [Status].
+func NewOtherLedgers(list []state.OtherLedger) (out []OtherLedger) {
+	for _, o := range list {
+		out = append(out, OtherLedger{o.Signed.LedgerID(), o.By})
 	}
 	return out
 }

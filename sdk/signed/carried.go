@@ -2,37 +2,33 @@ package signed
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
-
-	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Earlier is a release or a checkpoint, possibly of an earlier run, to send to the member that signed it.
+// Earlier is a release or a checkpoint, possibly of an earlier run, to show to the member that signed it.
 type Earlier struct {
 	Scope Scope
 	Statement
-	Text []byte // of a checkpoint, as [dpmech.Checkpoint.Encode] returns it; empty for a release
 }
 
-// MaxEarlier is the maximum length in bytes of an [Earlier] that [Earlier.Append] writes.
-const MaxEarlier = len(Scope{}) + Size + dpmech.MaxCheckpoint
+// EarlierSize is the length in bytes of an [Earlier] that [Earlier.Append] writes.
+const EarlierSize = len(Scope{}) + Size
 
-// NewCheckpoint returns the checkpoint of a ledger, signed in scope s with the member's key.
-func NewCheckpoint(key ed25519.PrivateKey, s Scope, ledger Head, c dpmech.Checkpoint) Earlier {
-	text := c.Encode()
-	e := Earlier{s, Statement{Kind: Checkpoint, Value: sha256.Sum256(text), Ledger: ledger}, text}
+// MaxEarlier is the maximum number of statements of this kind in one message: one for each ledger of a member.
+const MaxEarlier = 8
+
+// NewCheckpoint returns the state of a ledger, signed in scope s with the member's key.
+func NewCheckpoint(key ed25519.PrivateKey, s Scope, ledger Head) Earlier {
+	e := Earlier{s, Statement{Kind: Checkpoint, Ledger: ledger}}
 	e.Sign(key, s)
 	return e
 }
 
-// Append appends the scope, the statement and the text to dst.
-func (e *Earlier) Append(dst []byte) []byte {
-	return append(e.Statement.Append(append(dst, e.Scope[:]...)), e.Text...)
-}
+// Append appends the scope and the statement to dst.
+func (e *Earlier) Append(dst []byte) []byte { return e.Statement.Append(append(dst, e.Scope[:]...)) }
 
 // MarshalText returns the output of [Earlier.Append] in hexadecimal digits.
 func (e Earlier) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, e.Append(nil)), nil }
@@ -43,39 +39,14 @@ func (e *Earlier) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ParseEarlier parses the output of [Earlier.Append]. It checks and copies the text; it does not check the signature.
+// ParseEarlier parses the output of [Earlier.Append]. It does not check the signature.
 func ParseEarlier(b []byte) (e Earlier, err error) {
-	const text = len(Scope{}) + Size
-	if len(b) < text {
-		return e, fmt.Errorf("signed: statement of an earlier run: found %d bytes, want %d or more", len(b), text)
+	if len(b) != EarlierSize {
+		return e, fmt.Errorf("signed: statement of an earlier run: found %d bytes, want %d", len(b), EarlierSize)
 	}
 	copy(e.Scope[:], b)
-	if e.Statement, err = Parse(b[len(Scope{}):text], Release, Checkpoint); err != nil {
-		return e, err
-	}
-	e.Text = append([]byte(nil), b[text:]...)
-	switch {
-	case e.Kind == Release && len(e.Text) == 0:
-		return e, nil
-	case e.Kind == Release || e.Ledger == (Head{}) || sha256.Sum256(e.Text) != e.Value:
-		return e, fmt.Errorf("signed: the %d bytes after the %v differ from what was signed, or the ledger is missing", len(e.Text), e.Kind)
-	}
-	_, err = dpmech.ParseCheckpoint(e.Text)
+	e.Statement, err = Parse(b[len(e.Scope):], Release, Checkpoint)
 	return e, err
-}
-
-// Spent returns the cost of all runs on the data and the limit of the ledger, both as stated in the checkpoint. If the
-// argument but is the scope of the checkpoint, the cost excludes the checkpoint's own run. For a release the cost is
-// zero.
-func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
-	c, err := dpmech.ParseCheckpoint(e.Text)
-	switch {
-	case err != nil:
-		return cost, nil
-	case e.Scope == but:
-		return c.Elsewhere, c.Limit
-	}
-	return c.Whole(), c.Limit
 }
 
 // LedgerID returns the ledger's id in the form of [dpmech.Head], or "" if the statement names no ledger.

@@ -43,7 +43,7 @@ const (
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Stop            // early-stop request: Round is the last round that uses data
 	Notice          // for the neighbor with the [Scope] Value: the member drops this neighbor from release Round on
-	Checkpoint      // of the data's cost: Value is the SHA-256 of a [dpmech.Checkpoint] sent with it; Round is 0
+	Checkpoint      // the state of the member's ledger, without a release; Round is 0
 )
 
 var kindNames = map[Kind]string{Release: "release", Offer: "offer", Stop: "stop", Notice: "notice", Checkpoint: "checkpoint"}

@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Heads stores, across runs, the latest ledger state and the latest checkpoint that each neighbor signed, in a file
-// next to the node's own ledger. A neighbor whose ledger was rolled back between two runs receives the state and makes
-// no release. A neighbor that lost its ledger receives the checkpoint, and its new ledger begins with the cost stated
-// there. Heads is safe for concurrent use. A nil *Heads stores nothing.
+// Heads stores, across runs, the newest state of each ledger that each neighbor signed with a release, in a file next to
+// the node's own ledger. The node shows a neighbor these states: a neighbor whose ledger was set back between two runs
+// then makes no release, and a neighbor with a new ledger learns of the others. Heads is safe for concurrent use. A nil
+// *Heads stores nothing.
 type Heads struct {
 	path string
 
@@ -23,8 +23,7 @@ type Heads struct {
 	changed bool
 }
 
-// headEntry is one line of the file: a neighbor's latest signed release, or its latest signed checkpoint, for one
-// ledger.
+// headEntry is one line of the file: a neighbor's newest signed release for one ledger.
 type headEntry struct {
 	Key    hexText        `json:"key"`    // key of the neighbor that signed
 	Ledger hexText        `json:"ledger"` // the ledger's id
@@ -39,10 +38,6 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	*h, err = hex.DecodeString(string(text))
 	return err
 }
-
-// headsOfKey is the maximum number of stored entries per key. A ledger has up to two entries: a release and a
-// checkpoint.
-const headsOfKey = 16
 
 // OpenHeads reads the file that [Heads.Save] writes. A missing file yields an empty list; a damaged file is an error.
 func OpenHeads(path string) (*Heads, error) {
@@ -59,103 +54,67 @@ func OpenHeads(path string) (*Heads, error) {
 }
 
 func (e *headEntry) check() error {
-	if id := e.Signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
-		return fmt.Errorf("ledger id is %x, want %x as in the signed statement", e.Ledger, id)
+	if id := e.Signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) || e.Signed.Kind != signed.Release {
+		return fmt.Errorf("ledger id is %x, want %x as in the signed statement, a release", e.Ledger, id)
 	}
 	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// Find returns the latest state of a ledger, signed by one of the given keys, or nil if there is none or if the latest
-// state equals known. Find also returns a state that is older than known, because a ledger that was rolled back and
-// then continued does not contain that state.
-func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) (found *signed.Earlier) {
-	for _, e := range h.signedBy(keys) {
-		if bytes.Equal(e.Ledger.ID[:], ledger) && (found == nil || e.Ledger.Seq > found.Ledger.Seq ||
-			e.Ledger.Seq == found.Ledger.Seq && found.Ledger == known) {
-			found = &e
-		}
-	}
-	if found != nil && found.Ledger == known {
-		return nil
-	}
-	return found
+// by reports whether one of the given keys signed the entry.
+func (e *headEntry) by(keys []ed25519.PublicKey) bool {
+	return slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return bytes.Equal(k, e.Key) })
 }
 
-// Lost returns the checkpoint, signed by one of the given keys, of any ledger other than the given ledger, or nil if
-// there is none. If there are several, it returns the checkpoint with the largest cost outside the run. The checkpoint
-// shows a member with a new ledger what its lost ledger had spent.
-func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) (found *signed.Earlier) {
-	most := 0.0 // cost of found
-	for _, e := range h.signedBy(keys) {
-		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {
-			continue
-		}
-		if spent, _ := e.Spent(run); found == nil || spent.All > most {
-			found, most = &e, spent.All
-		}
-	}
-	return found
-}
-
-// signedBy returns copies of the statements that are signed by one of the given keys.
-func (h *Heads) signedBy(keys []ed25519.PublicKey) (list []signed.Earlier) {
+// Of returns the newest state of each ledger, signed by one of the given keys: the present and retired keys of a member.
+func (h *Heads) Of(keys []ed25519.PublicKey) (list []signed.Earlier) {
 	if h == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.entries {
-		if slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return bytes.Equal(k, e.Key) }) {
+		if e.by(keys) {
 			list = append(list, e.Signed)
 		}
 	}
 	return list
 }
 
-// Learn keeps a statement signed by one of the given keys, unless a later state of the same ledger is known.
-// [Heads.Save] writes the kept statements to the file.
-func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
-	if h == nil || s.Ledger == (signed.Head{}) {
-		return
+// Learn keeps a member's release, which one of its present and retired keys signed, unless a later state of the same
+// ledger is known. It fails if there is no room for a further ledger: signed.MaxEarlier ledgers of one member are kept,
+// and none of them is dropped for another one. [Heads.Save] writes the kept statements to the file.
+func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) error {
+	if h == nil || s.Ledger == (signed.Head{}) || s.Kind != signed.Release {
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := slices.IndexFunc(keys, func(k ed25519.PublicKey) bool { return s.Verify(s.Scope, []ed25519.PublicKey{k}) == nil })
 	if at < 0 {
-		return
+		return nil
 	}
 	e := headEntry{Key: hexText(keys[at]), Ledger: s.Ledger.ID[:], Signed: s}
-	var ofKey []int // indexes of the entries of this key, the oldest entry first
+	ledgers := 0
 	for i := range h.entries {
 		old := &h.entries[i]
-		if !bytes.Equal(old.Key, e.Key) {
+		if !old.by(keys) {
 			continue
 		}
-		if bytes.Equal(old.Ledger, e.Ledger) && old.Signed.Kind == s.Kind {
-			if later(&s, &old.Signed) {
-				h.entries, h.changed = append(slices.Delete(h.entries, i, i+1), e), true
+		if bytes.Equal(old.Ledger, e.Ledger) {
+			if s.Ledger.Seq > old.Signed.Ledger.Seq {
+				*old, h.changed = e, true
 			}
-			return
+			return nil
 		}
-		ofKey = append(ofKey, i)
+		ledgers++
 	}
-	if len(ofKey) >= headsOfKey || len(h.entries) >= maxLines {
-		oldest := append(ofKey, 0)[0]
-		h.entries = slices.Delete(h.entries, oldest, oldest+1)
+	if ledgers >= signed.MaxEarlier || len(h.entries) >= maxLines {
+		return fmt.Errorf("state: %s has no room for ledger %x: it has %d ledgers of this member (maximum %d) and %d lines (maximum "+
+			"%d); if some of them are no longer in use, remove their lines while the node is stopped", h.path, e.Ledger, ledgers,
+			signed.MaxEarlier, len(h.entries), maxLines)
 	}
 	h.entries, h.changed = append(h.entries, e), true
-}
-
-// later reports whether s replaces old, an entry of the same ledger. Of two checkpoints, the checkpoint with the larger
-// cost is kept, even if it is the earlier one: a checkpoint's cost includes the planned cost of open runs, and no later
-// statement can reduce that cost.
-func later(s, old *signed.Earlier) bool {
-	if s.Kind == signed.Checkpoint {
-		have, _ := s.Spent(signed.Scope{})
-		most, _ := old.Spent(signed.Scope{})
-		return have.All > most.All || have.All == most.All && s.Ledger.Seq > old.Ledger.Seq
-	}
-	return s.Ledger.Seq > old.Ledger.Seq
+	return nil
 }
 
 // Save replaces the file if something changed. After a crash the file has either the old or the new content.

@@ -22,7 +22,7 @@ func pins(member string) []ed25519.PublicKey {
 }
 
 func TestLatestHead(t *testing.T) {
-	if (*Heads)(nil).Find(pins("b"), []byte{1}, signed.Head{}) != nil {
+	if (*Heads)(nil).Of(pins("b")) != nil {
 		t.Error("a nil Heads returned a statement")
 	}
 	path := filepath.Join(t.TempDir(), "heads")
@@ -35,7 +35,9 @@ func TestLatestHead(t *testing.T) {
 		scope := signed.NewScope("r", [32]byte{}, "b")
 		r := signed.Statement{Kind: signed.Release, Round: 1, Ledger: signed.Head{ID: id, Seq: seq}}
 		r.Sign(memberKey("b"), scope)
-		h.Learn(pins("b"), signed.Earlier{Scope: scope, Statement: r})
+		if err := h.Learn(pins("b"), signed.Earlier{Scope: scope, Statement: r}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := h.Save(); err != nil {
 		t.Fatal(err)
@@ -45,8 +47,8 @@ func TestLatestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, h := range []*Heads{h, again} {
-		if r := h.Find(pins("b"), id[:], signed.Head{}); r == nil || r.Ledger.Seq != 5 || len(h.entries) != 1 {
-			t.Errorf("found %+v in %d entries, want seq 5 in one", r, len(h.entries))
+		if list := h.Of(pins("b")); len(list) != 1 || list[0].Ledger.Seq != 5 {
+			t.Errorf("found %+v, want one with seq 5", list)
 		}
 	}
 	text, err := os.ReadFile(path)
@@ -65,5 +67,43 @@ func TestLatestHead(t *testing.T) {
 		if _, err := OpenHeads(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("damaged: %v, want %q", err, want)
 		}
+	}
+}
+
+// TestHeadsAreFull checks that the ledgers of one member have a bounded number of lines, whichever of its keys signs, that a
+// further ledger is refused with an error and displaces none, and that a newer state of a known ledger is still kept.
+func TestHeadsAreFull(t *testing.T) {
+	h, err := OpenHeads(filepath.Join(t.TempDir(), "heads"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := signed.NewScope("r", [32]byte{}, "b")
+	learn := func(key string, id byte, seq uint64) error {
+		r := signed.Statement{Kind: signed.Release, Round: 1, Ledger: signed.Head{ID: [16]byte{id}, Seq: seq}}
+		r.Sign(memberKey(key), scope)
+		return h.Learn(pins("b"), signed.Earlier{Scope: scope, Statement: r})
+	}
+	for id := range byte(signed.MaxEarlier) {
+		key := "bz"[id%2:][:1] // the present key and the one before
+		if err := learn(key, 1+id, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"b", "z"} {
+		if err := learn(key, 99, 1000); err == nil || !strings.Contains(err.Error(), "has no room for ledger 63") {
+			t.Errorf("one ledger too many: %v", err)
+		}
+	}
+	if err := learn("b", 2, 7); err != nil {
+		t.Error(err)
+	}
+	list := h.Of(pins("b"))
+	for i, e := range list {
+		if want := uint64(3); e.Ledger.ID[0] == 2 && e.Ledger.Seq != 7 || e.Ledger.ID[0] != 2 && e.Ledger.Seq != want || int(e.Ledger.ID[0]) != i+1 {
+			t.Errorf("entry %d is %+v", i, e.Ledger)
+		}
+	}
+	if len(list) != signed.MaxEarlier || learn("c", 50, 1) != nil || len(h.Of(pins("c")[1:])) != 0 {
+		t.Errorf("%d entries; a stranger's signature counts", len(list))
 	}
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // Journal holds what a node stores about the other members of a run. Its text form has one JSON object per line: the
-// first line identifies the owner, and each further line holds one element of Evidence, Stops or Quarantine.
+// first line identifies the owner, and each further line holds one element of Evidence, Stops, Quarantine or Ledgers.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
@@ -31,6 +31,7 @@ type Journal struct {
 	Evidence   []signed.Evidence
 	Stops      []signed.Relayed // verified on arrival; a stop counts even if its key is replaced later
 	Quarantine []Quarantine     // at most one for each neighbor
+	Ledgers    []OtherLedger    // at most one for each ledger
 }
 
 type journalLine struct {
@@ -40,6 +41,7 @@ type journalLine struct {
 	Evidence   *signed.Evidence `json:"evidence,omitempty"`
 	Stop       *signed.Relayed  `json:"stop,omitempty"`
 	Quarantine *Quarantine      `json:"quarantine,omitempty"`
+	Ledger     *OtherLedger     `json:"ledger,omitempty"`
 }
 
 // Encode returns the journal as text.
@@ -53,6 +55,9 @@ func (j *Journal) Encode() ([]byte, error) {
 	}
 	for i := range j.Quarantine {
 		lines = append(lines, journalLine{Quarantine: &j.Quarantine[i]})
+	}
+	for i := range j.Ledgers {
+		lines = append(lines, journalLine{Ledger: &j.Ledgers[i]})
 	}
 	return encodeLines(lines)
 }
@@ -75,6 +80,8 @@ func ParseJournal(text []byte) (*Journal, error) {
 			j.Evidence = append(j.Evidence, *l.Evidence)
 		case l.Stop != nil:
 			j.Stops = append(j.Stops, *l.Stop)
+		case l.Ledger != nil:
+			j.Ledgers = append(j.Ledgers, *l.Ledger)
 		default:
 			j.Quarantine = append(j.Quarantine, *l.Quarantine)
 		}
@@ -84,7 +91,7 @@ func ParseJournal(text []byte) (*Journal, error) {
 
 func (l *journalLine) check() error {
 	has := 0
-	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Stop != nil, l.Quarantine != nil} {
+	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Stop != nil, l.Quarantine != nil, l.Ledger != nil} {
 		if there {
 			has++
 		}
@@ -92,7 +99,7 @@ func (l *journalLine) check() error {
 	var err error
 	switch {
 	case has != 1:
-		return fmt.Errorf("found %d of the fields fleet, evidence, stop and quarantine, want exactly one", has)
+		return fmt.Errorf("found %d of the fields fleet, evidence, stop, quarantine and ledger, want exactly one", has)
 	case l.Fleet != nil && len(l.Fleet) != sha256.Size:
 		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
 	case l.Evidence != nil:
@@ -126,6 +133,20 @@ type Quarantine struct {
 	Why      string  `json:"why"`     // what was found, and what was wanted
 	Told     bool    `json:"told"`    // the neighbor dropped the member, not vice versa
 	Frames   []Frame `json:"frames"`  // what the neighbor sent; signed releases are in the field "own" of these frames
+}
+
+// OtherLedger is a ledger of the journal's owner that the owner does not use in this run, as shown by a neighbor.
+type OtherLedger struct {
+	By     string         `json:"by"`     // the neighbor
+	Signed signed.Earlier `json:"signed"` // what the owner signed about the ledger
+}
+
+// String returns a sentence that names the ledger.
+func (o OtherLedger) String() string { return TextOfLedger(o.Signed.LedgerID(), o.By) }
+
+// TextOfLedger returns the sentence for a ledger with the given id that a neighbor has shown.
+func TextOfLedger(id, by string) string {
+	return fmt.Sprintf("neighbors know of another ledger of this member: %s (shown by %q); what it counts is not counted here", id, by)
 }
 
 // Frame is the stored part of a frame that a neighbor sent.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -190,7 +189,7 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	}
 	then := spent.Lifetime(life.Ledger, c.Delta)
 	if !reflect.DeepEqual(life.Runs, then.Runs) || !reflect.DeepEqual(life.Limit, then.Limit) ||
-		!reflect.DeepEqual(life.Inherited, then.Inherited) || life.Dataset != then.Dataset || life.Created != then.Created {
+		!reflect.DeepEqual(life.Declared, then.Declared) || life.Dataset != then.Dataset || life.Created != then.Created {
 		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime differs from the state of ledger %s after "+
 			"reservation %d", l.path, life.Ledger.Seq))
 	}
@@ -202,58 +201,11 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	return err
 }
 
-// Plan records that a run of the given number of rounds with the parameters g has begun, and returns the checkpoint to
-// send to the member's neighbors: see [dpmech.Composition.Plan].
-func (l *Ledger) Plan(run dpmech.RunID, rounds int, g dpmech.Gaussian) dpmech.Checkpoint {
+// Declared returns what the owner declared about earlier runs when the ledger was made.
+func (l *Ledger) Declared() dpmech.Declaration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.log.spent.Plan(run, rounds, g)
-}
-
-// Inherits reports whether this ledger takes over the cost of the lost ledger with the given id, which belonged to the
-// same member. A ledger that was declared [NeverUsed] inherits nothing. Any other ledger inherits the cost if it has
-// not counted a release yet or has already inherited from the lost ledger. Otherwise the ledger is considered to be for
-// other data, and inherits nothing.
-func (l *Ledger) Inherits(lost string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.log.header.NeverUsed || lost == l.log.header.ID {
-		return false
-	}
-	released := func(line ledgerLine) bool { return line.inherited == nil }
-	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
-}
-
-// Inherit durably counts the cost of a lost ledger on the same data, except for the part that this ledger already
-// counts. The total may exceed the limit, because the lost ledger's releases were already made; the limit then refuses
-// further releases. The argument member is the neighbor that proved the cost.
-func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.writable(); err != nil {
-		return err
-	}
-	cost = l.log.spent.Unknown(lost, cost)
-	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // record a lost ledger even at zero cost
-		return nil
-	}
-	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
-	err := l.log.spent.CheckInherit(in) // rejects a total above the bound of dpmech, whatever the limit
-	if err == nil {
-		err = l.append(entry{Inherited: &in})
-	}
-	if err == nil {
-		l.broken = l.acknowledge()
-		err = l.broken
-	}
-	return l.fault(err)
-}
-
-// NeverUsed reports whether the ledger was declared [NeverUsed].
-func (l *Ledger) NeverUsed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.log.header.NeverUsed
+	return l.log.header.Declared
 }
 
 // Close cuts off the zeros after the lines and closes the ledger. All reservations are already on disk.

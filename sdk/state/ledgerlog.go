@@ -23,21 +23,20 @@ type header struct {
 	Dataset string        `json:"dataset"`
 	Created string        `json:"created"` // RFC 3339, by the device's clock
 	Limit   *dpmech.Limit `json:"limit"`
-	// NeverUsed is the operator's declaration that no earlier run used this data. The ledger then inherits nothing.
-	NeverUsed bool `json:"never_used,omitempty"`
+	// Declared is what the owner declared about earlier runs on this data.
+	Declared dpmech.Declaration `json:"declared"`
 }
 
 // composition returns the account of a ledger that has this header and no releases yet.
 func (h *header) composition() (*dpmech.Composition, error) {
-	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
+	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit, h.Declared)
 }
 
-// entry is any line of a ledger after the header: a reservation, or the inherited cost of a lost ledger.
+// entry is any line of a ledger after the header.
 type entry struct {
 	Seq  int    `json:"seq"`  // 1, 2, 3...
 	Prev string `json:"prev"` // SHA-256 of the previous line, without its newline
-	*reservation
-	Inherited *dpmech.Inherited `json:"inherited,omitempty"`
+	reservation
 }
 
 type reservation struct {
@@ -47,7 +46,7 @@ type reservation struct {
 }
 
 func reserved(id dpmech.RunID, round int, g dpmech.Gaussian) entry {
-	return entry{reservation: &reservation{id, round, g}}
+	return entry{reservation: reservation{id, round, g}}
 }
 
 // ledgerLog is the content of a ledger: lines chained by hash.
@@ -62,7 +61,6 @@ type ledgerLine struct {
 	hash [sha256.Size]byte
 	end  int64 // offset in the file of the byte after the line's newline
 	reservation
-	inherited *dpmech.Inherited // set if the line is an inherited spend and not a reservation
 }
 
 func (l *ledgerLog) seq() int { return len(l.lines) - 1 }
@@ -75,7 +73,7 @@ func (l *ledgerLog) size() int64 {
 	return l.lines[len(l.lines)-1].end
 }
 
-// head returns the state of the ledger after its first seq reservations and inherited entries.
+// head returns the state of the ledger after its first seq reservations.
 func (l *ledgerLog) head(seq int) dpmech.Head {
 	return dpmech.Head{ID: l.header.ID, Seq: seq, Hash: hex.EncodeToString(l.lines[seq].hash[:])}
 }
@@ -120,10 +118,7 @@ func (l *ledgerLog) start(line []byte) error {
 
 // add parses and counts a further line of the ledger, passed without its newline.
 func (l *ledgerLog) add(line []byte) error {
-	e := entry{reservation: new(reservation)}
-	if bytes.Contains(line, []byte(`,"inherited":{`)) {
-		e.reservation = nil
-	}
+	var e entry
 	if err := exactJSON(line, &e); err != nil {
 		return err
 	}
@@ -133,33 +128,20 @@ func (l *ledgerLog) add(line []byte) error {
 	if prev := l.head(l.seq()).Hash; e.Prev != prev {
 		return fmt.Errorf("prev is %s, want %s: the previous line was changed", e.Prev, prev)
 	}
-	next := ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, inherited: e.Inherited}
-	if e.Inherited == nil {
-		next.reservation = *e.reservation
-		if before := l.lines[l.seq()].RunID; before == next.RunID {
-			next.RunID = before // lines of one run share the memory of the run's id
-		}
+	next := ledgerLine{hash: sha256.Sum256(line), end: l.size() + int64(len(line)) + 1, reservation: e.reservation}
+	if before := l.lines[l.seq()].RunID; before == next.RunID {
+		next.RunID = before // lines of one run share the memory of the run's id
 	}
 	if err := next.count(l.spent); err != nil {
 		return err
 	}
-	if e.Inherited == nil {
-		l.unsent = append(l.unsent, len(l.lines))
-	}
+	l.unsent = append(l.unsent, len(l.lines))
 	l.lines = append(l.lines, next)
 	return nil
 }
 
 func (line *ledgerLine) count(spent *dpmech.Composition) error {
-	if line.inherited != nil {
-		return spent.Inherit(*line.inherited)
-	}
 	return spent.Add(line.RunID, line.Round, line.Gaussian)
-}
-
-// inheritsFrom reports whether any line inherits the cost of the ledger with the given id.
-func (l *ledgerLog) inheritsFrom(lost string) bool {
-	return slices.ContainsFunc(l.lines, func(line ledgerLine) bool { return line.inherited != nil && line.inherited.Ledger == lost })
 }
 
 // settle sets l.unsent to all reservations that the high-water mark m lists as unsent, followed by all reservations
@@ -167,9 +149,7 @@ func (l *ledgerLog) inheritsFrom(lost string) bool {
 func (l *ledgerLog) settle(m highWater) {
 	l.unsent = slices.Clone(m.Unsent)
 	for seq := m.Seq + 1; seq <= l.seq(); seq++ {
-		if l.lines[seq].inherited == nil {
-			l.unsent = append(l.unsent, seq)
-		}
+		l.unsent = append(l.unsent, seq)
 	}
 }
 
@@ -192,7 +172,7 @@ func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 	return round
 }
 
-// at returns the account after the first seq reservations and inherited entries.
+// at returns the account after the first seq reservations.
 func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	spent, err := l.header.composition()
 	for i := 1; i <= seq && err == nil; i++ {

@@ -19,23 +19,18 @@ import (
 // mostLedger bounds the length of a ledger's file in bytes. It allows more than a million lines.
 const mostLedger = 1 << 30
 
-// Declaration is an operator's statement about a new ledger.
-type Declaration string
-
-// NeverUsed declares that no run has used the data before, so that any earlier ledger of this member was for other
-// data.
-const NeverUsed Declaration = "never used"
+// NeverUsed is the declaration that no run has used the data of a new ledger.
+var NeverUsed = dpmech.Declaration{NeverUsed: true}
 
 // neverAfresh ends the text of each error about a missing ledger.
 const neverAfresh = "a new ledger is never started automatically, because it would forget what the data set has spent"
 
 // CreateLedger creates the ledger of a data set and leaves it open. dataset is the name of the data set in reports. The
-// new ledger starts at cost zero. limit bounds the cost of all runs (see [dpmech.Limit]); with a nil limit the ledger
-// only counts. CreateLedger fails if path has a ledger or a mark. If neighbors hold a checkpoint of another ledger of
-// the member, the new ledger inherits the cost in that checkpoint (see [Ledger.Inherit]), unless it is declared
-// [NeverUsed].
-func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
-	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit, NeverUsed: len(declared) > 0}
+// new ledger starts at the cost that the owner declares: [NeverUsed], or the result of [dpmech.DeclareSpent]. limit
+// bounds the cost of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts. CreateLedger fails if path
+// has a ledger or a mark, or if the declared cost exceeds the limit.
+func CreateLedger(path, dataset string, limit *dpmech.Limit, declared dpmech.Declaration) (*Ledger, error) {
+	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit, Declared: declared}
 	_, errHeader := h.composition()
 	_, errLimit := dpmech.NewFilter(limit) // fails if the limit is too small for any release
 	if err := errors.Join(errHeader, errLimit); err != nil {
@@ -117,11 +112,11 @@ func ReadLedger(path string) (*Ledger, error) {
 }
 
 // ErrNoLedger is wrapped by the error for a path without a ledger and without any sign that a ledger existed.
-var ErrNoLedger = errors.New("if this data set was never used before, create a new ledger")
+var ErrNoLedger = errors.New("create a new ledger, and declare what earlier runs on this data have spent")
 
 // Restore is the advice in each error about a ledger that lost reservations or its mark.
-const Restore = "restore the newest copy of ledger and mark together, or, if there is none, create a new ledger whose limit " +
-	"excludes all that the data set may have spent"
+const Restore = "restore the newest copy of ledger and mark together, or, if there is none, create a new ledger and " +
+	"declare all that the data set may have spent"
 
 func headsPath(ledger string) string { return ledger + ".neighbors" }
 

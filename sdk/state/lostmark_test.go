@@ -22,14 +22,14 @@ func TestLostMark(t *testing.T) {
 		want  []string
 	}{
 		"mark": {2, false, []string{".mark"}, []string{"its mark ", "only the mark shows whether the ledger is the newest copy",
-			"restore the newest copy of ledger and mark together", "a new ledger whose limit excludes all"}},
+			"restore the newest copy of ledger and mark together", "declare all that the data set may have spent"}},
 		"mark, cut off":   {0, true, []string{".mark"}, []string{"its mark ", "restore the newest copy of ledger and mark together"}},
 		"ledger":          {2, false, []string{""}, []string{"the ledger was deleted, but its mark", "restore the newest copy of ledger and mark together"}},
 		"ledger and mark": {2, true, []string{"", ".mark"}, []string{"the ledger and its mark were deleted", "restore the newest copy of ledger and mark together"}},
-		"never used":      {0, false, []string{"", ".mark"}, []string{"if this data set was never used before"}},
+		"never used":      {0, false, []string{"", ".mark"}, []string{"create a new ledger, and declare what earlier runs"}},
 	} {
 		path := filepath.Join(t.TempDir(), "ledger")
-		l, err := CreateLedger(path, "patients", nil)
+		l, err := CreateLedger(path, "patients", nil, NeverUsed)
 		if err != nil {
 			t.Fatal(err)
 		}

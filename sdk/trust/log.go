@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -20,11 +19,9 @@ type Log struct {
 	Name   string
 	Scope  signed.Scope
 	Ledger *state.Ledger // may be nil
-	Heads  *state.Heads  // nil: only checkpoints of this run are kept
+	Heads  *state.Heads  // nil: nothing is kept for later runs
 
-	Checkpoint []byte           // of the node's ledger, for probes; nil if there is none
-	Lost       map[string]*Lost // largest checkpoints of other ledgers of this member, by ledger id; empty once inherited
-	Beside     []string         // descriptions of ledgers that were not inherited
+	Checkpoint []byte // state of the node's ledger, for probes; nil if there is none
 
 	Incarnation uint64
 	Own         signed.Chain
@@ -42,43 +39,14 @@ type Peer struct {
 	Scope       signed.Scope
 	Held        signed.Chain
 	Shown       signed.Head // ledger that the neighbor named at its last start; zero if none
-	Learned     bool        // a checkpoint of the neighbor was saved since the node was made
 	Earlier     []byte      // answer to the neighbor's probe, see [Log.Earlier]
 	Countersign []byte      // the neighbor's signature that it holds this node's last release
 	said        Once        // messages sent to the neighbor since the last tick
 }
 
-// Lost is a checkpoint of another ledger of this member.
-type Lost struct {
-	signed.Earlier
-	By   string      // neighbor that showed it
-	Unit dpmech.Unit // weakest unit of any checkpoint of the ledger
-}
-
-// Includes reports whether the checkpoint includes the cost of another lost ledger.
-func (l *Lost) Includes(id string) bool {
-	c, err := dpmech.ParseCheckpoint(l.Text)
-	return err == nil && slices.Contains(c.From, id)
-}
-
-// Loses records a verified checkpoint of another ledger, and the name of the neighbor that showed it. For each ledger
-// it keeps the largest cost and the weakest unit of protection.
-func (l *Log) Loses(e signed.Earlier, by string) {
-	cost, _ := e.Spent(l.Scope)
-	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
-	if known := l.Lost[e.LedgerID()]; known != nil {
-		most, _ := known.Spent(l.Scope)
-		if one.Unit = max(one.Unit, known.Unit); cost.All <= most.All {
-			known.Unit = one.Unit
-			return
-		}
-	}
-	l.Lost[e.LedgerID()] = one
-}
-
 // NewLog returns an empty log for a node that starts. self and neighbors are indexes in members.
 func NewLog(run string, fleet [32]byte, members []string, self int, neighbors []int) *Log {
-	l := &Log{Name: members[self], Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{}, Peers: map[int]*Peer{},
+	l := &Log{Name: members[self], Incarnation: signed.NewIncarnation(), Peers: map[int]*Peer{},
 		run: run, fleet: fleet, members: members}
 	l.Scope = l.scope(l.Name)
 	for _, j := range neighbors {
@@ -198,16 +166,23 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// Earlier returns a signed position of a neighbor's ledger that is later than the position that the neighbor showed. If
-// there is none, it returns a checkpoint of another of the neighbor's ledgers, or nil.
-func (l *Log) Earlier(peer *Peer) []byte {
-	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
-	e := l.Heads.Find(keys, ledger, peer.Shown)
-	newest := peer.Held.Last()
-	if e == nil || newest != nil && e.Ledger.ID == newest.Ledger.ID && e.Ledger.Seq <= newest.Ledger.Seq {
-		if e = l.Heads.Lost(keys, ledger, peer.Scope); e == nil {
-			return nil
+// Earlier returns what a neighbor has signed about its ledgers in all runs, for the neighbor itself, except for the states
+// that it shows to know. left is the number of statements that did not fit.
+func (l *Log) Earlier(peer *Peer) (b []byte, left int) {
+	newest, shown := peer.Held.Last(), peer.Shown
+	list := l.Heads.Of(l.Keys(peer.Name))
+	if at := slices.IndexFunc(list, func(e signed.Earlier) bool { return e.Ledger.ID == shown.ID }); at > 0 { // the ledger in use first
+		list[0], list[at] = list[at], list[0]
+	}
+	for i := range list {
+		known := newest != nil && list[i].Ledger.ID == newest.Ledger.ID && list[i].Ledger.Seq <= newest.Ledger.Seq
+		switch {
+		case known || list[i].Ledger == shown:
+		case len(b) == signed.MaxEarlier*signed.EarlierSize:
+			left++
+		default:
+			b = list[i].Append(b)
 		}
 	}
-	return e.Append(nil)
+	return b, left
 }

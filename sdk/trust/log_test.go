@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -126,7 +125,7 @@ func TestReleasesThatCannotBe(t *testing.T) {
 }
 
 // A neighbor that starts names its ledger, and receives a later state of this ledger. If no later state is known, the
-// neighbor receives the checkpoint of another of its ledgers.
+// neighbor receives the newest state of another of its ledgers.
 func TestLedgersAreShown(t *testing.T) {
 	_, b := members()
 	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))
@@ -138,9 +137,12 @@ func TestLedgersAreShown(t *testing.T) {
 	of := func(id byte, seq uint64) signed.Head {
 		return signed.Head{ID: [16]byte{id}, Seq: seq, Hash: [32]byte{1}}
 	}
-	amount := dpmech.Amount{Rho: 1, All: 2}
-	heads.Learn(b.Keys("a"), signed.NewCheckpoint(a.Key, signed.NewScope("before", [32]byte{2}, "a"), of(1, 9),
-		dpmech.Checkpoint{Run: amount}))
+	before := signed.NewScope("before", [32]byte{2}, "a")
+	r := signed.Statement{Kind: signed.Release, Round: 9, Ledger: of(1, 9)}
+	r.Sign(a.Key, before)
+	if err := heads.Learn(b.Keys("a"), signed.Earlier{Scope: before, Statement: r}); err != nil {
+		t.Fatal(err)
+	}
 	forked := of(1, 12)
 	forked.Hash[0]++
 	for name, c := range map[string]struct {
@@ -154,7 +156,7 @@ func TestLedgersAreShown(t *testing.T) {
 	} {
 		peer := b.Peers[0]
 		peer.Shown = c.shown
-		peer.Earlier = b.Earlier(peer)
+		peer.Earlier, _ = b.Earlier(peer)
 		m := &admm.Message{Kind: admm.ProbeReply, To: 0}
 		b.Attach(m)
 		e, err := signed.ParseEarlier(m.Signed.Other)
@@ -179,11 +181,13 @@ func TestNumbersOfLedgersAreApart(t *testing.T) {
 	before := signed.NewScope("before", [32]byte{}, "a")
 	r := signed.Statement{Kind: signed.Release, Round: 9, Ledger: signed.Head{ID: [16]byte{2}, Seq: 50}}
 	r.Sign(a.Key, before)
-	heads.Learn(b.Keys("a"), signed.Earlier{Scope: before, Statement: r})
+	if err := heads.Learn(b.Keys("a"), signed.Earlier{Scope: before, Statement: r}); err != nil {
+		t.Fatal(err)
+	}
 	peer := b.Peers[0]
 	own := signed.Statement{Kind: signed.Release, Round: 3, Ledger: signed.Head{ID: [16]byte{1}, Seq: 1000}}
 	peer.Held, peer.Shown = peer.Held.Add(own), signed.Head{ID: [16]byte{2}, Seq: 10}
-	if b.Earlier(peer) == nil {
+	if shown, _ := b.Earlier(peer); shown == nil {
 		t.Error("ledger 2 was set back from 50 to 10, and is not shown that")
 	}
 }

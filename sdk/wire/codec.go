@@ -34,14 +34,15 @@ const MaxDim = 1 << 28
 // maxSigned is the largest total length of Own, Proof, Other and Countersign in one frame.
 const (
 	maxField  = 256
-	maxSigned = 2*signed.Size + signed.MaxEarlier
+	maxOther  = signed.MaxEarlier * signed.EarlierSize
+	maxSigned = 2*signed.Size + maxOther
 )
 
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
-// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 2927 for everything else.
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 3962 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -156,7 +157,7 @@ func (f *frame) checkSigned() error {
 		name          string
 		n, most, part int // length, greatest length, and length of a part, in bytes
 	}{
-		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), signed.MaxEarlier, 1},
+		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), maxOther, 1},
 		{"countersign", len(f.Countersign), maxField, 1}, {"offer", len(f.Offer), signed.Size, signed.Size},
 		{"stops", len(f.Stops), signed.MaxStops * signed.RelayedSize, signed.RelayedSize},
 		{"known", len(f.Known), maxField, 1},

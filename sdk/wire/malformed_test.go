@@ -210,7 +210,7 @@ var malformedFrames = []struct {
 	{"held with release", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2), 9, 1), "held: found in a frame of kind release, wanted the field absent"},
 	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found in a frame of kind done, wanted the field absent"},
 	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 9200)...),
-		"found 9207 bytes, wanted at most 2939 for dimension 2"},
+		"found 9207 bytes, wanted at most 3974 for dimension 2"},
 	{"vector in a tag", pairs(1, 1, 2, 3, 3, 0, 5, cbor.Tag{Number: 85, Content: vector(1, 2)}), "cbor: CBOR tag isn't allowed"},
 	{"key 6", pairs(1, 1, 2, 2, 3, 0, 6, 1), "cbor: found unknown field at map element index 3"},
 	{"other order", pairs(1, 1, 3, 0, 2, 2), "wanted deterministic CBOR"},

@@ -90,7 +90,7 @@ func TestPrivacyLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ledger")
-	object[privacy.LifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16")
+	object[privacy.LifetimeLeft](t, "-new-ledger", path, "-dataset", "patients", "-epsilon", "16", "-never-used")
 	ledger, err := state.OpenLedger(path)
 	if err != nil {
 		t.Fatal(err)

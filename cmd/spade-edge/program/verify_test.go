@@ -53,7 +53,7 @@ func newNotary(t *testing.T, unit dpmech.Unit) *notary {
 		t.Fatal(err)
 	}
 	var err error
-	if n.ledger, err = state.CreateLedger(n.path("ledger.json"), "patients", nil); err != nil {
+	if n.ledger, err = state.CreateLedger(n.path("ledger.json"), "patients", nil, state.NeverUsed); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = n.ledger.Close() })

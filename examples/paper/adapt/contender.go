@@ -35,8 +35,8 @@ func contenders() (list []contender) {
 		{"SPADE-DFL, tracking", method.Spade{Tracking: true, Walsh: true, Cooldown: 5}, false, false},
 		{"SPADE-DFL, tracking, momentum", method.Spade{Tracking: true, Walsh: true, Momentum: true, Cooldown: 5}, false, false},
 		{"SPADE-DFL, centered, momentum", method.Spade{Centered: true, Walsh: true, Momentum: true, Cooldown: 5}, false, false},
-		{"two-point, averaging", method.Gossip{}, false, false},
-		{"two-point, averaging", method.Gossip{}, true, false},
+		{"two-point, averaging", method.TwoPointDSG{}, false, false},
+		{"two-point, averaging", method.TwoPointDSG{}, true, false},
 	}
 	for _, all := range []bool{false, true} {
 		list = append(list, contender{"FedKSeed", method.FedKSeed{}, all, true}, contender{"DeComFL", method.DeComFL{}, all, true},
@@ -72,7 +72,7 @@ func (c contender) space(t task) []method.Param {
 		return append(list, method.Param{Name: "mu", Low: mu, High: 0.1, Log: true})
 	case method.DeComFL:
 		return append(list, method.Param{Name: "dirs", Low: 1, High: 10, Log: true, Whole: true})
-	case method.FedKSeed, method.Gossip:
+	case method.FedKSeed, method.TwoPointDSG:
 		return append(list, method.Param{Name: "tau", Low: 1, High: 6, Log: true, Whole: true})
 	}
 	return list

@@ -204,11 +204,11 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 // order.
 func Methods() []method.Method {
 	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together, centeredWalsh, tracking,
-		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
+		trackingWalsh, shared, sharedMomentum, trustedServer, twoPointDSG})
 }
 
 // The paper's form of SPADE-DFL, its variants, and two references. The references are trustedServer, which is DP-FedAvg
-// as published, with a server that sees every update and adds the noise, and gossip, a form of DP-FedAvg without a
+// as published, with a server that sees every update and adds the noise, and 2P-DSG, a form of DP-FedAvg without a
 // server. After each release, the variant sharedMomentum makes at least twice as many mixing rounds as the variant
 // named shared.
 var (
@@ -223,13 +223,13 @@ var (
 	sharedMomentum = method.Spade{Tracking: true, Walsh: true, Momentum: true, Mixing: 19, Cooldown: Cooldown,
 		Shared: true}
 	trustedServer = method.DPFedAvg{Central: true}
-	gossip        = method.Gossip{}
+	twoPointDSG   = method.TwoPointDSG{}
 
 	PaperForm, Centered, CenteredCooled, Together = paperForm.Name(), centered.Name(), centeredCooled.Name(),
 		together.Name()
 	CenteredWalsh, Tracking, TrackingWalsh = centeredWalsh.Name(), tracking.Name(), trackingWalsh.Name()
 	Shared, SharedMomentum                 = shared.Name(), sharedMomentum.Name()
-	TrustedServer, Gossip                  = trustedServer.Name(), gossip.Name()
+	TrustedServer, TwoPointDSG             = trustedServer.Name(), twoPointDSG.Name()
 )
 
 func methodOf(name string) (method.Method, error) {

@@ -27,7 +27,7 @@ func TestPlanIsTheTables(t *testing.T) {
 	}
 	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions each, and DP-SGD in one
 	// Each private table has five more methods: three forms of SPADE-DFL (trackingWalsh, shared and sharedMomentum),
-	// DP-FedAvg with a trusted server, and gossip.
+	// DP-FedAvg with a trusted server, and 2P-DSG.
 	private := 4 * (perTable2 + 4*30*5)
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,

@@ -123,10 +123,10 @@ func cells(table, dataset string) []Job {
 			case EqualQueries:
 				contenders = append(contenders, centeredWalsh, tracking, trackingWalsh)
 			case Private8, Private32:
-				contenders = append(contenders, trackingWalsh, shared, sharedMomentum, trustedServer, gossip)
+				contenders = append(contenders, trackingWalsh, shared, sharedMomentum, trustedServer, twoPointDSG)
 			case PrivateFree:
 				contenders = slices.Concat([]method.Method{paperForm}, rivals(), []method.Method{together, trackingWalsh, shared,
-					sharedMomentum, trustedServer, gossip})
+					sharedMomentum, trustedServer, twoPointDSG})
 			}
 			for _, m := range contenders {
 				j.Method, j.Partition = m.Name(), partition

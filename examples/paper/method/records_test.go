@@ -155,7 +155,7 @@ func TestCountsForRecords(t *testing.T) {
 }
 
 func TestUnitIsRefused(t *testing.T) {
-	for _, m := range append(everyMethod(), Gossip{}, Spade{}) {
+	for _, m := range append(everyMethod(), TwoPointDSG{}, Spade{}) {
 		if slices.Contains(everyRecord(), m) {
 			continue
 		}

@@ -26,7 +26,7 @@ var trusts = []trust{
 		[]string{experiment.TrustedServer}, accuracy},
 	{"DP-FedAvg", "the server sees all, nobody is trusted: everybody else may collude", []string{"DP-FedAvg"}, accuracy},
 	{"best of the others", "no server, nobody is trusted: everybody else may collude",
-		[]string{"LT-ADMM-VR", "LT-ADMM-DP", "1P-DSG", "1P-DSGT", experiment.Gossip}, accuracy},
+		[]string{"LT-ADMM-VR", "LT-ADMM-DP", "1P-DSG", "1P-DSGT", experiment.TwoPointDSG}, accuracy},
 	{"SPADE-DFL, paper's form", "the same", []string{experiment.PaperForm}, accuracy},
 	{"centered, averaged, cooled", "the same", []string{experiment.Together}, cooledAveraged},
 	{"tracking, Walsh, cooled", "the same", []string{experiment.TrackingWalsh}, cooled},

@@ -63,7 +63,7 @@ var endings = []struct {
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }
 
-const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
+const newLedger = "; spade-edge privacy -new-ledger FILE -dataset NAME makes one, with -never-used, -spent or -spent-epsilon"
 
 // Cured appends advice on how to fix the cause to err. It returns err unchanged if endings has no advice for it.
 func Cured(err error) error {

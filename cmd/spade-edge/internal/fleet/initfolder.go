@@ -100,7 +100,7 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		fleet = "../fleet.json"
 		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
 		if err == nil && !o.Asked.Privacy.NonPrivate {
-			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, nil)
+			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, nil, state.NeverUsed)
 		}
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package privacy
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -23,6 +25,8 @@ type privacyOptions struct {
 	setup.Options
 	verify, fleet, ledger, newLedger, dataset, page string
 	neverUsed, force                                bool
+	spent                                           []string // certificates
+	spentEpsilon                                    float64
 }
 
 // privacyModes lists the modes of the command, each with the flag that selects it and the flags that it allows.
@@ -32,7 +36,8 @@ var privacyModes = []struct {
 	run   func(o *privacyOptions) error
 }{
 	{"verify", []string{"fleet", "ledger", "report", "force", "json"}, (*privacyOptions).verifyCertificate},
-	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "unit", "json"},
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "spent", "spent-epsilon",
+		"fleet", "unit", "json"},
 		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
 	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "unit", "json"}, (*privacyOptions).plan},
@@ -49,15 +54,21 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	o.SettingFlags(c, "accounting", "unit")
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
-	c.StringVar(&o.verify, "verify", "", "verify the certificate or the evidence in this `file`")
+	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
 	c.StringVar(&o.page, "report", "", "with -verify: explain the certificate, for example to an ethics board, in this HTML `file`")
 	c.BoolVar(&o.force, "force", false, "with -report: overwrite an existing file")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
-		"run, settings and keys the certificate must have; with -ledger: the fleet whose settings say how many rounds are left")
+		"run, settings and keys the certificate must have; with -spent: a fleet file with the member's keys; with -ledger: the fleet whose settings say how many rounds are left")
 	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
 	c.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
-	c.BoolVar(&o.neverUsed, "never-used", false, "with -new-ledger: declare that no run has used this data set; otherwise the "+
-		"new ledger begins with what the member's lost ledger had spent, as its neighbors prove")
+	c.BoolVar(&o.neverUsed, "never-used", false, "with -new-ledger: declare that no earlier run used this data")
+	c.Func("spent", "with -new-ledger: declare that earlier runs used this data, as this `certificate` states; may be repeated, once "+
+		"for each ledger", func(path string) error {
+		o.spent = append(o.spent, path)
+		return nil
+	})
+	c.Float64Var(&o.spentEpsilon, "spent-epsilon", 0, "with -new-ledger: declare that earlier runs without such a certificate cost at "+
+		"most this epsilon, at -delta and for each -unit")
 	c.StringVar(&o.dataset, "dataset", "", "a `name` for the data set of the new ledger")
 	c.JSONFlag("")
 	if err := c.ParseArgs(); err != nil {
@@ -93,13 +104,27 @@ func (o *privacyOptions) check(mode string, other []string) error {
 			"-limit-all is %v, want at least the value of -epsilon (%v); -limit-all also needs -epsilon",
 			o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
 		for _, name := range []string{"accounting", "unit", "delta"} {
-			f.When(o.Given[name] && !o.Given["epsilon"], "-%s needs -epsilon: without -epsilon, the ledger has no limit", name)
+			f.When(o.Given[name] && !o.Given["epsilon"] && !o.Given["spent-epsilon"], "-%s needs -epsilon or -spent-epsilon: it says what "+
+				"an epsilon means", name)
 		}
+		o.checkDeclared(&f)
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two of these flags, not %d; the third value follows", n)
 	}
 	return f.Usage()
+}
+
+// checkDeclared reports flags that do not form one declaration of what earlier runs have spent.
+func (o *privacyOptions) checkDeclared(f *cli.Faults) {
+	spent := len(o.spent) > 0 || o.Given["spent-epsilon"]
+	f.When(!spent && !o.neverUsed, "what have earlier runs spent on this data? Give -never-used if there was none, -spent CERTIFICATE for "+
+		"each ledger that has counted some, or -spent-epsilon E (with -delta and -unit) as an upper bound for the others")
+	f.When(spent && o.neverUsed, "-never-used cannot be combined with -spent or -spent-epsilon")
+	f.When(len(o.spent) > 0 && o.fleet == "", "-spent needs -fleet: the member's keys in the fleet file verify its signature")
+	f.When(len(o.spent) == 0 && o.Given["fleet"], "-fleet cannot be combined with -new-ledger, except for the keys that -spent needs")
+	f.When(o.Given["spent-epsilon"] && !(o.spentEpsilon > 0 && o.spentEpsilon <= 1e6), "-spent-epsilon is %v, want more than 0 and at "+
+		"most 1e6", o.spentEpsilon)
 }
 
 // Plan has the rounds, the noise and the privacy cost of a planned run, printed as text or, with -json, as JSON.
@@ -143,20 +168,47 @@ func (o *privacyOptions) makeLedger() error {
 	if p := o.Asked.Privacy; o.Given["epsilon"] {
 		limit = &dpmech.Limit{Epsilon: p.EpsilonLimit, EpsilonAll: p.LimitAll, Delta: p.Delta, Accounting: p.Accounting, Unit: p.Unit}
 	}
-	var declared []state.Declaration
-	if o.neverUsed {
-		declared = append(declared, state.NeverUsed)
+	declared, err := o.declaration()
+	if err != nil {
+		return err
 	}
-	if err := CreateLedger(o.newLedger, o.dataset, limit, declared...); err != nil {
+	if err := CreateLedger(o.newLedger, o.dataset, limit, declared); err != nil {
 		return err
 	}
 	o.ledger = o.newLedger
 	return o.showLedger()
 }
 
+// declaration returns what the flags declare about earlier runs. It verifies each certificate and the member's signature.
+func (o *privacyOptions) declaration() (dpmech.Declaration, error) {
+	if o.neverUsed {
+		return state.NeverUsed, nil
+	}
+	var estimate *dpmech.Limit
+	if p := o.Asked.Privacy; o.Given["spent-epsilon"] {
+		estimate = &dpmech.Limit{Epsilon: o.spentEpsilon, Delta: p.Delta, Accounting: p.Accounting, Unit: p.Unit}
+	}
+	var certificates []*dpmech.Certificate
+	for _, path := range o.spent {
+		file, err := fleetfile.Read(o.fleet)
+		if err != nil {
+			return dpmech.Declaration{}, cli.AsUsageError(err)
+		}
+		_, c, err := CertificateIn(path)
+		if err == nil {
+			err = right(path, errors.Join(c.Verify(), signed.VerifyCertificate(c, file.SigningKeys(c.Member))))
+		}
+		if err != nil {
+			return dpmech.Declaration{}, err
+		}
+		certificates = append(certificates, c)
+	}
+	return dpmech.DeclareSpent(certificates, estimate)
+}
+
 // CreateLedger creates a ledger at path for the named data set. It fails if the file exists.
-func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...state.Declaration) error {
-	l, err := state.CreateLedger(path, dataset, limit, declared...)
+func CreateLedger(path, dataset string, limit *dpmech.Limit, declared dpmech.Declaration) error {
+	l, err := state.CreateLedger(path, dataset, limit, declared)
 	if err != nil {
 		return err
 	}
@@ -196,15 +248,11 @@ func (life LifetimeLeft) write(t cli.Table, path string) {
 		t.Row("limit", "none: what runs spend is only counted")
 	}
 	t.Row("left", "%s", life.Left.Text)
-	for _, in := range life.Inherited {
-		limit := "none"
-		if in.Limit != nil {
-			limit = in.Limit.String()
-		}
-		t.Row("inherited", "at least rho %.6g, from the lost ledger %s, as %q has proved; its limit: %s", in.All, in.Ledger, in.Member, limit)
+	for _, s := range life.Declared.Conditions() {
+		t.Row("declared", "%s", s)
 	}
-	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq-len(life.Inherited), len(life.Runs))
-	if len(life.Runs)+len(life.Inherited) > 0 {
+	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
+	if life.Rho > 0 {
 		cli.WriteCost(t, life.Cost, life.Total(), life.Unit().Each(), "")
 	}
 	w := tabwriter.NewWriter(t, 0, 8, 2, ' ', 0)

@@ -7,25 +7,25 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Gossip is decentralized averaging of local updates: [DPFedAvg] with a mean over neighbors instead of the server's
+// TwoPointDSG is decentralized averaging of local updates: [DPFedAvg] with a mean over neighbors instead of the server's
 // mean. In each round, client i computes
 //
 //	phi <- x_i;  tau times:  phi <- phi - eta g_i(phi);  phi <- x_i + clip_R(phi - x_i)
 //	sends phi plus noise, and sets x_i to the mean of its own and its neighbors' noisy phi, by Metropolis weights
 //
-// where g_i is the mean of as many two-point estimates over a mini-batch as the budget allows. Gossip is not one of the
+// where g_i is the mean of as many two-point estimates over a mini-batch as the budget allows. It is not one of the
 // paper's methods. It shows what a rival without a server achieves if it spends its queries on two-point estimates and
 // local steps. There are K releases of sensitivity 2R for each client.
-type Gossip struct{}
+type TwoPointDSG struct{}
 
 // Name returns "2P-DSG".
-func (Gossip) Name() string { return "2P-DSG" }
+func (TwoPointDSG) Name() string { return "2P-DSG" }
 
 // Space returns the same parameters as the Space method of [DPFedAvg].
-func (Gossip) Space(w *World) []Param { return DPFedAvg{}.Space(w) }
+func (TwoPointDSG) Space(w *World) []Param { return DPFedAvg{}.Space(w) }
 
 // Run implements [Method].
-func (m Gossip) Run(ctx context.Context, w *World, s Setting, each func(int, [][]float32) error) (Spent, error) {
+func (m TwoPointDSG) Run(ctx context.Context, w *World, s Setting, each func(int, [][]float32) error) (Spent, error) {
 	if err := errors.Join(w.check(true), s.check(m.Name(), m.Space(w))); err != nil {
 		return Spent{}, err
 	}

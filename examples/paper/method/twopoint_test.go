@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// TestGossipOnACompleteGraphIsFedAvg checks that gossip equals DP-FedAvg on a complete graph, where all Metropolis
+// TestTwoPointDSGOnACompleteGraphIsFedAvg checks that 2P-DSG equals DP-FedAvg on a complete graph, where all Metropolis
 // weights are 1/N.
-func TestGossipOnACompleteGraphIsFedAvg(t *testing.T) {
+func TestTwoPointDSGOnACompleteGraphIsFedAvg(t *testing.T) {
 	w := clinics(t)
 	var err error
 	if w.Graph, err = graph.Parse("complete", len(w.Clients), 1); err != nil {
@@ -31,7 +31,7 @@ func TestGossipOnACompleteGraphIsFedAvg(t *testing.T) {
 		return out, spent
 	}
 	one, spentOne := last(DPFedAvg{})
-	many, spent := last(Gossip{})
+	many, spent := last(TwoPointDSG{})
 	for i, x := range many {
 		for j, v := range x {
 			if d := v - one[0][j]; d > 1e-4 || d < -1e-4 {

@@ -1,0 +1,139 @@
+package sdk_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// replaceLedger puts a new ledger with the given declaration in place of member b's.
+func replaceLedger(t *testing.T, dir string, declared dpmech.Declaration) {
+	t.Helper()
+	path := filepath.Join(dir, "b.ledger")
+	err := errors.Join(os.Remove(path), os.Remove(path+".mark"))
+	if err == nil {
+		var l *state.Ledger
+		if l, err = state.CreateLedger(path, "samples of b", nil, declared); err == nil {
+			err = l.Close()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func certificate(t *testing.T, n *sdk.Node) *dpmech.Certificate {
+	t.Helper()
+	c, err := n.Certificate()
+	if err == nil {
+		err = c.Verify()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func spentIn(t *testing.T, certificates ...*dpmech.Certificate) dpmech.Declaration {
+	t.Helper()
+	d, err := dpmech.DeclareSpent(certificates, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+const another = "neighbors know of another ledger of this member: "
+
+// TestOtherLedgerIsNamed checks that a member whose new ledger is declared never used finds the id of its other ledger in
+// its status and in its certificate, also after a restart without the neighbor, and that the other ledger's cost is not
+// counted.
+func TestOtherLedgerIsNamed(t *testing.T) {
+	dir := newLedgers(t, privateRing())
+	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
+	if errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	one := certificate(t, nodes[1])
+	if strings.Contains(strings.Join(one.ConditionalOn, "; "), another) || len(nodes[1].Status().OtherLedgers) > 0 {
+		t.Errorf("in the first run: %q", one.ConditionalOn)
+	}
+	replaceLedger(t, dir, state.NeverUsed)
+	var again sdk.Config
+	nodes, errs = runOfTwo(t, dir, "two", true, func(i int, c *sdk.Config) {
+		if i == 1 {
+			again = *c
+		}
+	})
+	if errors.Join(errs...) != nil {
+		t.Fatal(errs)
+	}
+	check := func(n *sdk.Node) {
+		t.Helper()
+		two := certificate(t, n)
+		conditions := strings.Join(two.ConditionalOn, "; ")
+		if !strings.Contains(conditions, another+one.Lifetime.Ledger.ID+` (shown by "a")`) || !strings.Contains(conditions, "no earlier run used this data") ||
+			two.Lifetime.Rho > one.Lifetime.Rho*(1+1e-12) {
+			t.Errorf("rho %v after %v, conditional on %q", two.Lifetime.Rho, one.Lifetime.Rho, conditions)
+		}
+		if list := n.Status().OtherLedgers; len(list) != 1 || list[0].Signed.LedgerID() != one.Lifetime.Ledger.ID {
+			t.Errorf("status names %+v", list)
+		}
+	}
+	check(nodes[1])
+	var err error
+	if again.Ledger, err = state.OpenLedger(filepath.Join(dir, "b.ledger")); err != nil {
+		t.Fatal(err)
+	}
+	defer again.Ledger.Close()
+	n, err := sdk.New(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(n)
+}
+
+// TestDeclaredLedgerCounts checks that a new ledger that declares the newest certificate of the old one is accepted, counts
+// both, and names no other ledger; that the chain of ledgers is not counted twice; and that a declaration of an older
+// certificate is refused before any release.
+func TestDeclaredLedgerCounts(t *testing.T) {
+	dir := newLedgers(t, privateRing())
+	run := func(name string) (*sdk.Node, error) {
+		t.Helper()
+		nodes, errs := runOfTwo(t, dir, name, true, func(int, *sdk.Config) {})
+		return nodes[1], errs[1]
+	}
+	var certs []*dpmech.Certificate
+	for _, name := range []string{"one", "two"} {
+		n, err := run(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		certs = append(certs, certificate(t, n))
+	}
+	rho := certs[0].Lifetime.Rho
+	replaceLedger(t, dir, spentIn(t, certs[0]))
+	n, err := run("three")
+	if !errors.Is(err, state.ErrRollback) || n.Status().Round != 0 || !strings.Contains(err.Error(), "counts only") ||
+		!strings.Contains(err.Error(), certs[1].Lifetime.Ledger.ID) {
+		t.Fatalf("%d releases after an old certificate: %v", n.Status().Round, err)
+	}
+	for i, name := range []string{"four", "five"} {
+		replaceLedger(t, dir, spentIn(t, certs...))
+		if n, err = run(name); err != nil {
+			t.Fatal(err)
+		}
+		c := certificate(t, n)
+		if want := float64(3+i) * rho; c.Lifetime.Rho < want || c.Lifetime.Rho > want*(1+1e-12) ||
+			strings.Contains(strings.Join(c.ConditionalOn, "; "), another) || len(n.Status().OtherLedgers) > 0 {
+			t.Errorf("%s: rho is %v, want %v; %q", name, c.Lifetime.Rho, want, c.ConditionalOn)
+		}
+		certs = append(certs, c)
+	}
+}
