@@ -50,10 +50,6 @@ type About struct {
 	Mixing   int  `json:"mixing_rounds,omitempty"`
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
-	// EndedAfter is the last round with data if the run ended early, otherwise 0. The signed early-stop requests
-	// (package signed) are in Stops; Verify does not check their signatures.
-	EndedAfter int      `json:"ended_after_round,omitempty"`
-	Stops      []string `json:"stops,omitempty"`
 	// ConditionalOn names public inputs that the data may have influenced, such as preprocessing, partition and
 	// settings.
 	ConditionalOn []string `json:"conditional_on"`
@@ -241,11 +237,6 @@ func (c *Certificate) Verify() error {
 	f.want(c.Adjacency == unit.adjacency(), "adjacency: is %q, want %q", c.Adjacency, unit.adjacency())
 	f.at("run", c.validate())
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
-	f.want(c.EndedAfter >= 0 && c.EndedAfter <= maxRound && (c.EndedAfter == 0 || c.Rounds <= c.EndedAfter),
-		"ended_after_round: is %d, want 0, or %d (the number of releases) to %d", c.EndedAfter, c.Rounds, maxRound)
-	for i, s := range c.Stops {
-		f.at(fmt.Sprintf("stops[%d]", i), validText("the text", s, maxText))
-	}
 	f.want(c.Mixing >= 0 && c.Mixing <= maxRound, "mixing_rounds: is %d, want 0..%d", c.Mixing, maxRound)
 	f.want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
 	for i, s := range c.ConditionalOn {

@@ -90,9 +90,8 @@ func crashAtSecrets(open tinytest.OpenStore, nth int, before bool) tinytest.Open
 	}
 }
 
-// models returns the models of a simulation with the recorded keys. If end is given, the run ends early: end is the
-// number of its last round.
-func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
+// models returns the models of a simulation with the recorded keys.
+func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
 	if err != nil {
@@ -100,9 +99,6 @@ func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	}
 	var clients []sim.Client
 	for i, c := range cfgs {
-		if len(end) > 0 {
-			c.End = end[0]
-		}
 		c.PairKey = func(peer, release int) (key [32]byte, ok bool) {
 			key, ok = b.last[keyUse{member: f.Members[i], neighbor: f.Members[peer], release: release}]
 			if back := b.last[keyUse{member: f.Members[peer], neighbor: f.Members[i], release: release}]; back != key || !ok {

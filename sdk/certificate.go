@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,12 +27,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
 		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
-		ConditionalOn: conditions, EndedAfter: n.status.End,
-	}
-	if n.status.End > 0 {
-		for _, s := range n.stops.Known {
-			about.Stops = append(about.Stops, hex.EncodeToString(s.Append(nil)))
-		}
+		ConditionalOn: conditions,
 	}
 	n.account.mu.Lock()
 	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)

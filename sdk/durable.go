@@ -28,9 +28,8 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
-	n.end = newest.State.End
 	if a := n.account; a != nil {
-		if err := a.check(n.method().Data(round)); err != nil {
+		if err := a.check(n.cfg.Fleet.Method.Data(round)); err != nil {
 			return err
 		}
 		if err := a.load(newest.Filter, newest.Ledger); err != nil {
@@ -49,7 +48,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.account.mark(n.method().Data(round)); err != nil { // the last process may have crashed before it marked the release
+	if err := n.account.mark(n.cfg.Fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
 		return err
 	}
 	n.disclose()
@@ -128,7 +127,7 @@ func (n *Node) record() error {
 			return err
 		}
 	}
-	if err := n.account.mark(n.method().Data(s.Round)); err != nil {
+	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {
 		return err
 	}
 	n.disclose()
@@ -182,7 +181,7 @@ func (n *Node) chargeLost(e *admm.RollbackError) error {
 	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
 		return err
 	}
-	m := n.method()
+	m := n.cfg.Fleet.Method
 	for round := m.Data(e.Round) + 1; round <= m.Data(e.Held); round++ {
 		if charged := n.account.reserve(round); charged != nil {
 			return errors.Join(err, charged)

@@ -58,7 +58,7 @@ func TestNoFlagsInLibraries(t *testing.T) {
 }
 
 func TestProgramsImportNoTestKit(t *testing.T) {
-	for _, dir := range []string{"cmd", "examples", filepath.Join("transport", "nats", "cmd"), filepath.Join("transport", "mqtt", "cmd")} {
+	for _, dir := range []string{"cmd", "examples", filepath.Join("transport", "broker", "cmd")} {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

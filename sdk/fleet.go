@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/settings"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
@@ -37,7 +35,6 @@ type Fleet struct {
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
-	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
 }
 
@@ -167,11 +164,6 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	f.checkPrivacy(&errs)
 	f.checkRecords(&errs)
-	if s := f.Stop; s != nil {
-		most := min(signed.MaxStops, len(f.Members))
-		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
-			"1..%d; stop.members is the number of members that must request an early stop", most)
-	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
 	}
@@ -316,10 +308,10 @@ func (f *Fleet) shrink() float64 {
 }
 
 // Model returns the model that belongs to a stored release x: x itself or, for the last release, a copy of x that is
-// shrunk by Method.Shrink. release, end and early are Round, End and Early in the stored [admm.State].
-func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
-	m := f.Method.EndedAt(end)
-	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {
+// shrunk by Method.Shrink. release is Round in the stored [admm.State].
+func (f *Fleet) Model(x []float32, release int) []float32 {
+	m := f.Method
+	if f.Privacy.NonPrivate || m.Shrink == 0 || release != m.Last() {
 		return x
 	}
 	x = slices.Clone(x)

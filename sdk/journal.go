@@ -11,9 +11,6 @@ import (
 // loadJournal loads the stored journal. It fails if the journal contains evidence against this node.
 func (n *Node) loadJournal() error {
 	n.journal = state.Journal{Run: n.cfg.Fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
-	if stop := n.cfg.Fleet.Stop; stop != nil {
-		n.stops.Enough = stop.Members
-	}
 	if n.cfg.Store == nil {
 		return nil
 	}
@@ -30,11 +27,6 @@ func (n *Node) loadJournal() error {
 			return fmt.Errorf("sdk: stored journal: %w", err)
 		}
 		n.journal = *kept
-	}
-	for _, s := range n.journal.Stops {
-		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
-			n.stops.fresh = true
-		}
 	}
 	return n.loadEvidence()
 }

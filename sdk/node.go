@@ -37,7 +37,6 @@ type Node struct {
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
 	secrets   *trust.Secrets            // nil unless members use pairwise noise and agree on its keys themselves
 	relays    *relays                   // nil unless secrets is set and partners need not be neighbors
-	end       int                       // the last round with data if the run ends early, otherwise 0
 	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
@@ -46,7 +45,6 @@ type Node struct {
 	mu       sync.Mutex // guards the fields below
 	journal  state.Journal
 	unkept   bool // the journal has entries that are not stored
-	stops    stops
 	model    []float32
 	averaged []float32
 	status   Status
@@ -65,9 +63,7 @@ type Status struct {
 	Evidence      []signed.Evidence   // against members that signed two releases of one round
 	OtherLedgers  []state.OtherLedger // ledgers of this member that neighbors know of and that its ledger does not count
 
-	Stops []Wish // the earliest early-stop requests, sorted by round; at most Stop.Members
-	End   int    // the last round with data if the run ends early, or 0
-	Last  int    // the number of the last release
+	Last int // the number of the last release
 
 	ConsensusError float64 // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
 	Compared       int     // the release of ConsensusError; 0 before the first round ends
@@ -158,7 +154,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.Stops, st.OtherLedgers = n.requests(), n.otherLedgers()
+	st.OtherLedgers = n.otherLedgers()
 	return st
 }
 
@@ -190,7 +186,7 @@ func (n *Node) publish() {
 		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.End, n.status.Last = st.End, st.Last
+	n.status.Last = st.Last
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

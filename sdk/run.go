@@ -56,7 +56,6 @@ func (r *run) loop() error {
 			r.interval = r.cfg.ResendAfter
 			r.tick.Reset(r.interval)
 		}
-		r.stopEarly()
 		if r.machine.Alone() && !r.status.Done {
 			return r.alone()
 		}
@@ -142,9 +141,6 @@ func (r *run) deliver(in received) error {
 		return err
 	}
 	m.From = from
-	if len(m.Signed.Stops) > 0 {
-		r.receiveStops(in.from, m)
-	}
 	switch {
 	case r.cases[from] != nil:
 		return r.outside(m)

@@ -57,7 +57,7 @@ func (n *Node) loadSecrets() error {
 		}
 	}
 	switch {
-	case n.machine.Alone() || release == n.method().Last(): // the secrets were deleted
+	case n.machine.Alone() || release == n.cfg.Fleet.Method.Last(): // the secrets were deleted
 		return nil
 	case release == 0:
 		return n.newSecrets(1)
@@ -99,7 +99,7 @@ func (n *Node) keepSecrets() error {
 // retireSecrets deletes the private key, but not the public key, once the last release whose noise needs the private
 // key is marked as possibly sent.
 func (n *Node) retireSecrets(release int) error {
-	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
+	if m := n.cfg.Fleet.Method; n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
 	}
 	if k := n.secrets.Kept; k != nil && k.Private != nil {
@@ -122,11 +122,9 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds to a message the signed statements that prove its claims, all early-stop requests that the node knows of,
-// and the node's offer if messages of this kind carry offers.
+// attach adds to a message the signed statements that prove its claims, and the node's offer if messages of this kind carry offers.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
-	n.attachStops(m)
 	if n.secrets != nil && n.secrets.Kept != nil && trust.Offers(m.Kind) {
 		m.Signed.Offer = n.secrets.Kept.Own.Append(nil)
 	}
@@ -140,7 +138,7 @@ func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind):
 		return nil, nil
 	case !probe && m.Incarnation != r.claims.Incarnation, // unverified
-		len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()): // the sender's run is over
+		len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.cfg.Fleet.Method.Last()): // the sender's run is over
 		return nil, nil
 	}
 	o, err := r.secrets.Check(r.claims, peer, m, max(m.Round, r.machine.Heard(m.From)))

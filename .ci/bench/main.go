@@ -17,6 +17,7 @@ func main() {
 	rounds := flag.Int("rounds", 15, "samples of each contender, taken in turns; the table shows medians")
 	sample := flag.Duration("sample", 2*time.Millisecond, "least duration of a sample")
 	all := flag.Bool("page", false, "print the page of all ratios; it takes some minutes")
+	check := flag.Bool("gate", false, "compare a few ratios with the committed ones, in a minute, and fail if one is worse")
 	only := flag.String("only", "", "with -page, the rows whose name contains this `text`")
 	data := flag.String("data", "../../../shared/data/mnist-6-7",
 		"with -page, a `folder` with the digits 6 and 7 of MNIST; images of the same sizes are made if it is not there")
@@ -25,6 +26,9 @@ func main() {
 	err := func() error {
 		if flag.NArg() > 0 {
 			return fmt.Errorf("unexpected argument %q", flag.Arg(0))
+		}
+		if *check {
+			return gate()
 		}
 		if *all {
 			return page(*data, *only, *suite)

@@ -55,6 +55,7 @@ func page(data, only string, suite bool) error {
 	start, before := time.Now(), load()
 	fmt.Print("# Ratios\n\n`bash .ci/bench/run` has printed this page. README.md says what is measured and how.\n\n")
 	describe(b)
+	fmt.Printf("- Commit: %s.\n", firstLine("git", "rev-parse", "HEAD"))
 	fmt.Print("\n| what | ours | other | | ours/other | goal | |\n|---|--:|--:|---|--:|---|---|\n")
 	met, missed, failed := 0, 0, 0
 	for _, r := range b.rows(suite) {

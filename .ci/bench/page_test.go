@@ -1,7 +1,13 @@
 package main
 
 import (
+	"errors"
 	"math"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -15,6 +21,36 @@ func TestExponent(t *testing.T) {
 	}
 	if p := exponent(x, y); math.Abs(p-1.25) > 1e-12 {
 		t.Errorf("exponent %v, want 1.25", p)
+	}
+}
+
+// TestPageIsRecent fails if the committed page is from a commit more than 200 commits ago and a package whose speed it
+// states has changed since.
+func TestPageIsRecent(t *testing.T) {
+	text, err := os.ReadFile("results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const again = "measure again on a quiet machine: bash .ci/bench/run >.ci/bench/results.md"
+	found := regexp.MustCompile(`(?m)^- Commit: ([0-9a-f]{40})\.$`).FindSubmatch(text)
+	if found == nil {
+		t.Fatal("results.md does not name its commit; " + again)
+	}
+	commit := string(found[1])
+	if exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run() != nil {
+		t.Skip("no git, or a clone without commit " + commit)
+	}
+	since := func(args ...string) int {
+		out, err := exec.Command("git", append([]string{"-C", root, "rev-list", "--count", commit + "..HEAD"}, args...)...).Output()
+		n, wrong := strconv.Atoi(strings.TrimSpace(string(out)))
+		if err := errors.Join(err, wrong); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	changes := since("--", "zoest", "sdk/sim", "sdk/wire", "sdk/admm", "transport/ws")
+	if n := since(); n > 200 && changes > 0 {
+		t.Errorf("results.md is from %s, %d commits ago, of which %d changed what it measures; %s", commit, n, changes, again)
 	}
 }
 

@@ -35,13 +35,11 @@ var (
 	dropped   = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods    = suite{"./transport/ws", "Useless"}
 	words     = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
-	late      = suite{"./sdk", "LateStopSurvives"}
 	worlds    = suite{"./sdk/admm", "WorldsOfOneMember"}
 	saddles   = suite{"./sdk/plan", "Saddle"}
 	ofVerdict = suite{"./cmd/spade-edge/internal/verdict", "Decide|Site"}
 	verdicts  = suite{transcripts, "Transcripts/^verdict$"}
 	looks     = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
-	stops     = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay   = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
 	partners  = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
 	brokers   = suite{"./transport/broker/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}

@@ -46,7 +46,6 @@ func (c Config) boundOf(release int) box {
 	case c.Members == 0 || len(c.Eta) > 1 || len(c.Mu) > 1:
 		return b
 	}
-	c.End = 0
 	k, root, s := float64(c.Data(release)), 1+float64(2*math.Sqrt(float64(c.Members))), c.deviation()
 	rounding := float64(float64(release) * c.GridStep * float64(max(2, c.Members)) / 2)
 	b.most = float64(root * (float64(k*c.reach()) + float64(14*float64(s*math.Sqrt(k))) + rounding))
@@ -100,7 +99,7 @@ func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c
 // public numbers and p, so anyone can check it.
 func (c *Config) Impossible(round int, p Payload) error {
 	vector, grid := c.Estimator.Dim, 0
-	if len(p.Grid) > 0 && c.GridStep != 0 && round <= c.learning(c.Rounds) {
+	if len(p.Grid) > 0 && c.GridStep != 0 && round <= c.Learning() {
 		vector, grid = grid, vector
 	}
 	if len(p.Vector) != vector || len(p.Grid) != grid {

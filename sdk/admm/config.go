@@ -22,7 +22,6 @@ type Config struct {
 	Rounds   int // K, at least 1
 	Mixing   int // consensus rounds after each of the K rounds; 0 or more
 	Cooldown int // C, additional consensus rounds at the end; 0 or more
-	End      int // if not 0, the last round with data of a run that ends early, 1..Rounds; see [Machine.Stop]
 	Tau      int // tau_i, local steps per round, at least 1
 
 	Rho  float64  // penalty parameter, > 0
@@ -68,12 +67,8 @@ type Config struct {
 // the data.
 const fallbackLoss = 0.0
 
-// Learning returns the number of the last release before the cool-down: K*(1+Mixing), or End*(1+Mixing) in a run that
-// ends early.
-func (c *Config) Learning() int { return c.learning(c.rounds()) }
-
-// learning returns the result of Learning for the given number of rounds with data.
-func (c *Config) learning(rounds int) int { return rounds * (1 + c.Mixing) }
+// Learning returns the number of the last release before the cool-down: K*(1+Mixing).
+func (c *Config) Learning() int { return c.Rounds * (1 + c.Mixing) }
 
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
@@ -83,7 +78,7 @@ func (c *Config) mixes() bool { return c.Mixing > 0 || c.Cooldown > 0 }
 
 // Data returns how many of the releases numbered 1 to n use data, where n is the argument. In a private run only the
 // releases with data have noise and a cost.
-func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
+func (c *Config) Data(releases int) int { return min(c.Rounds, (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule holds the values of a parameter: one value for all rounds, or one value per round.
 type Schedule []float64
@@ -149,7 +144,6 @@ func (c Config) Validate() error {
 	if i := beyond(c.X0, limit); i >= 0 {
 		refuse(true, "X0[%d] is %v, want at most %v in absolute value", i, c.X0[i], limit)
 	}
-	refuse(c.End < 0 || c.End > max(0, c.Rounds), "End is %d, want 0 (no early end) or 1..%d", c.End, c.Rounds)
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
 		"Rounds is %d, Mixing is %d and Cooldown is %d, want at most %d releases in total",
 		c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)

@@ -32,7 +32,7 @@ func (m *Machine) replyTo(probe Message, held int) {
 
 // receiveProbe handles the probe that a neighbor sends when it starts, and a neighbor's answer to this client's probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
-	if last := m.farEnd(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
+	if last := m.last(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
 		return fmt.Errorf("admm: the probe from neighbor %d reports release %d of the neighbor and release %d "+
 			"of this client, want 0..%d for each", msg.From, msg.Round, msg.Held, last)
 	}

@@ -47,9 +47,6 @@ type Machine struct {
 
 	cut      map[int]int // by edge: the first release made without the edge; 0 while the edge is in use
 	verdicts []Verdict   // verdicts that Verdicts has not returned yet
-	stop     int         // the smallest round passed to Stop, or 0
-	early    int         // the last release, if this client ends earlier than planned because a neighbor ended; or 0
-	endings  map[int]int // by edge: the release with which a neighbor ended before this client's last one, or 0
 
 	outgrown       int // the first release that was clipped to the public bound, or 0
 	compared       int // the last round whose releases were compared with the neighbors'; 0: none
@@ -93,7 +90,6 @@ type Status struct {
 	Queries  int64 // losses requested
 	Failed   int64 // losses that were unavailable and replaced by 0 (private runs only)
 	Complete bool  // the last release is made: the model is final
-	End      int   // the last round that uses data, if the run ends early; or 0
 	Last     int   // the number of the last release
 
 	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors, measured after the release with the number
@@ -115,7 +111,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg: cfg, est: est,
 		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
-		cut: map[int]int{}, endings: map[int]int{},
+		cut: map[int]int{},
 	}
 	m.center = m.phi
 	if !cfg.NonPrivate {
@@ -279,8 +275,8 @@ func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 
 // Status returns the machine's progress.
 func (m *Machine) Status() Status {
-	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), End: m.cfg.End,
-		Last: m.last(), Compared: m.compared, ConsensusError: m.consensusError}
+	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), Last: m.last(),
+		Compared: m.compared, ConsensusError: m.consensusError}
 	for i := range m.edges {
 		e := &m.edges[i]
 		if !m.dropped(i) && (m.due && !m.begun && !e.probed || !m.due && !m.local && !m.arrived(e)) {
@@ -301,10 +297,19 @@ func (m *Machine) Heard(peer int) int { return m.known(peer).heard }
 // Holds reports whether a neighbor's release of a round has arrived since the machine was made.
 func (m *Machine) Holds(peer, round int) bool { return round > 0 && m.known(peer).at(round) >= 0 }
 
+// Begun returns the number of the release in progress, or of the latest release if none is in progress.
+func (m *Machine) Begun() int {
+	if m.local || m.due {
+		return m.round + 1
+	}
+	return m.round
+}
+
+func (m *Machine) last() int { return m.cfg.Last() }
+
 // arrived reports whether the round in progress has the message that it needs from an edge.
 func (m *Machine) arrived(e *edge) bool {
-	ended := m.endings[e.index]
-	return e.holds(m.round) || ended > 0 && m.round > ended
+	return e.holds(m.round)
 }
 
 // advance proceeds until an input is missing, a release must be reserved, or a release is made.
@@ -325,9 +330,6 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
-		case m.early > 0 && m.round == m.early && !m.begun: // after a restart: neighbors may have exited, so wait for none
-			m.sayDone()
-			return nil
 		case !m.all(m.arrived):
 			return nil
 		case m.round == m.last():

@@ -51,7 +51,6 @@ type Signed struct {
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
 	Offer       []byte // in a Probe and a ProbeReply: the sender's signed offer, in a run with pairwise noise
-	Stops       []byte // the early-stop requests that the sender knows; not in Conflict and Relay
 	Relayed     []byte // in a Relay: the offers
 	Known       []byte // in a Relay, two bits per member: the latest device, from 1, whose offer the sender holds
 }
@@ -177,13 +176,12 @@ func (m *Machine) Receive(msg Message) error {
 }
 
 func (m *Machine) receiveDone(e *edge, msg Message) error {
-	if first, last := m.ends(); msg.Round < first || msg.Round > last {
+	if msg.Round != m.last() {
 		return fmt.Errorf("admm: neighbor %d reports completion after round %d, want round %d", msg.From, msg.Round, m.last())
 	}
 	if m.round < msg.Round { // j needs nothing more, so it holds this client's release of that round
 		return m.rolledBack(e, msg.Round)
 	}
-	m.follow(e, msg.Round)
 	if e.done && m.saidDone && !msg.Resent { // j does not know that this client is done
 		m.answer(e, m.last()+1)
 	}
@@ -224,13 +222,12 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm returns an error if a release's payload is invalid. A member that learned of an early end in time may send
-// a vector instead of grid steps.
+// checkForm returns an error if a release's payload is invalid.
 func (m *Machine) checkForm(msg *Message) error {
 	release, p := msg.Round, msg.Payload()
 	what := func() string { return fmt.Sprintf("the message of round %d from client %d", release, msg.From) }
 	vector, grid := len(m.x), 0
-	if either := m.eitherForm(release); either && len(p.Grid) > 0 || !either && m.onGrid(release) {
+	if m.onGrid(release) {
 		vector, grid = grid, vector
 	}
 	if len(p.Vector) != vector || len(p.Grid) != grid {
@@ -309,6 +306,6 @@ func (m *Machine) postDone(e *edge, resent bool) {
 	if m.dropped(e.index) || !m.arrived(e) {
 		return
 	}
-	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: cmp.Or(m.endings[e.index], m.last()),
+	m.send = append(m.send, Message{Kind: Done, From: m.client(), To: e.peer, Round: m.last(),
 		Resent: resent})
 }

@@ -307,8 +307,6 @@ func (s *scene) do(words []string) {
 	case "drop":
 		without := s.members[i].m.Quarantine(int(args[0][2] - 'a'))
 		s.say("%s drops the edge to %s, and makes release %d without it", name(i), args[0][2:], without)
-	case "stop":
-		s.say("%s makes round %d its last one with data", name(i), s.members[i].m.Stop(s.number(args[1])))
 	default:
 		s.t.Fatalf("unknown command %q", words)
 	}

@@ -13,10 +13,10 @@ import (
 // must be unchanged.
 func TestShrink(t *testing.T) {
 	start := []float32{0.25, -0.5, 0, 1, 2}
-	run := func(shrink float64, end int) (models, released [][]float32, earlier []float32) {
+	run := func(shrink float64, rounds int) (models, released [][]float32, earlier []float32) {
 		net := newNetwork(t, configs(4, kite, func(i int, c *Config) {
 			private(dpmech.Gaussian{Clip: 0.01, Sigma: 0.01})(i, c)
-			c.X0, c.Shrink, c.Mixing, c.Cooldown, c.End = start[:c.Estimator.Dim], shrink, 1, 3, end
+			c.X0, c.Shrink, c.Mixing, c.Cooldown, c.Rounds = start[:c.Estimator.Dim], shrink, 1, 3, rounds
 		}))
 		net.loss = func(client int, _ []float32, sample int) float64 { return float64((7*client + 3*sample) % 5) }
 		net.reserved = func(i int) { earlier = append(earlier, net.machines[i].Model()...) }
@@ -28,15 +28,12 @@ func TestShrink(t *testing.T) {
 		}
 		return models, released, earlier
 	}
-	for _, end := range []int{0, 2} {
-		plain, x, before := run(0, end)
-		rounds, toStart := 6.0, 0
-		if end > 0 {
-			rounds = float64(end)
-		}
+	for _, rounds := range []int{6, 2} {
+		plain, x, before := run(0, rounds)
+		toStart := 0
 		const shrink = 0.006
-		got, same, early := run(shrink, end)
-		most := float32(shrink * math.Sqrt(rounds))
+		got, same, early := run(shrink, rounds)
+		most := float32(shrink * math.Sqrt(float64(rounds)))
 		for i := range plain {
 			if !slices.Equal(plain[i], x[i]) || !slices.Equal(same[i], x[i]) {
 				t.Errorf("client %d: the model without shrinking is %v, and the releases are %v and %v", i, plain[i], x[i], same[i])

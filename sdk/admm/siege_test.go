@@ -15,7 +15,7 @@ import (
 
 // siege pits one honest member of a private run against an adversary that controls all its neighbors and every broker
 // between them. The adversary reads the member's memory, records every frame that left it, delivers anything in any
-// order, and ends the run at will. It decides when a process of the member dies, at which duty, and what an unconfirmed
+// order. It decides when a process of the member dies, at which duty, and what an unconfirmed
 // write leaves on the disk. It also deletes the member's state, but not the ledger.
 //
 // The member has no keys, so it believes every claim about its own releases. With keys an adversary can claim less.
@@ -41,7 +41,6 @@ type siege struct {
 	data [siegeReleases]bool // which releases with data have left
 	ends map[string]int      // event counts
 	fail string              // description of the first failure
-	wish int                 // the round with which members agreed to end, or 0
 }
 
 const siegeReleases = 16 // more releases than any run has

@@ -77,8 +77,6 @@ func (w *siege) play(d *device) {
 		w.ends["crash"]++
 		d.die()
 		return
-	case luck < 9:
-		w.agree()
 	case luck < 11:
 		d.drop(w.neighbor())
 	case luck < 14:
@@ -94,9 +92,6 @@ func (w *siege) play(d *device) {
 	}
 	d.duties()
 }
-
-// agree sets the round with which the members agree to end the run. The agreement may come in time or too late.
-func (w *siege) agree() { w.wish = 1 + w.chance.IntN(w.cfg.Rounds) }
 
 func (w *siege) neighbor() int { return w.cfg.Neighbors[w.chance.IntN(len(w.cfg.Neighbors))] }
 
@@ -203,7 +198,7 @@ func (w *siege) invent(d *device) Message {
 // round returns the number of a release near the one in progress.
 func (w *siege) round(d *device) int {
 	if w.chance.IntN(8) == 0 {
-		return w.chance.IntN(d.m.farEnd() + 2)
+		return w.chance.IntN(d.m.last() + 2)
 	}
 	return max(0, d.m.round+w.chance.IntN(5)-2)
 }

@@ -18,7 +18,6 @@ type device struct {
 	finished bool      // a process has reached the end of the run
 
 	m        *Machine // nil: there is no process
-	told     int      // the end round passed to the machine
 	reserved int      // ledger entries when the process began
 	marked   int
 
@@ -97,7 +96,7 @@ func (d *device) start() {
 	w, cfg := d.w, d.w.cfg
 	w.ends["start"]++
 	cfg.Incarnation = w.chance.Uint64() >> 16
-	d.reserved, d.marked, d.told = d.ledger.reserved, d.ledger.marked, 0
+	d.reserved, d.marked = d.ledger.reserved, d.ledger.marked
 	newest, before := d.newest()
 	anew := w.fault == "start anew after a damaged state" && newest != nil && before == nil && newest.Round > 1
 	var err error
@@ -109,7 +108,6 @@ func (d *device) start() {
 			d.m, err = New(cfg)
 		}
 	} else {
-		cfg.End = newest.End
 		if err = dpmech.CheckResume(cfg.Data(newest.Round), d.reserved, d.marked); err == nil {
 			var older *State
 			if before != nil {
@@ -137,10 +135,6 @@ func (d *device) start() {
 // duties performs the machine's duties until it waits, like the loop of a node. It may leave queries open once.
 func (d *device) duties() {
 	for n := 0; d.m != nil && d.w.fail == ""; n++ {
-		if d.w.chance.IntN(256) == 0 { // another goroutine may request a stop between any two duties
-			d.w.agree()
-		}
-		d.tellStop()
 		if d.m.Alone() && !d.m.Status().Complete {
 			d.die()
 			return
@@ -264,7 +258,6 @@ func (d *device) record() error {
 
 func (d *device) mark(release int) error {
 	l, cfg := d.ledger, d.w.cfg
-	cfg.End = d.m.cfg.End
 	round := cfg.Data(release)
 	if round < 1 {
 		return nil
@@ -273,13 +266,6 @@ func (d *device) mark(release int) error {
 		d.w.breaks("round %d is marked and not reserved", round)
 	}
 	return d.write(func() { l.marked = max(l.marked, round) }, nil)
-}
-
-func (d *device) tellStop() {
-	if d.w.wish > 0 && (d.told == 0 || d.w.wish < d.told) {
-		d.told = d.w.wish
-		d.m.Stop(d.told)
-	}
 }
 
 // drop puts a neighbor in quarantine. The process continues even if the store fails to save the quarantine.

@@ -18,8 +18,6 @@ type State struct {
 	Edges []EdgeState
 
 	Queries, Failed int64 // for Status
-	End             int   // the last round that uses data, if the run ends early, see [Machine.Stop]; or 0
-	Early           int   // the last release, if this client ends earlier than planned because a neighbor ended; or 0
 }
 
 // EdgeState is what a client stores about a neighbor.
@@ -37,7 +35,7 @@ type EdgeState struct {
 // call of one of the machine's methods.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
-		Failed: m.failed, End: m.cfg.End, Early: m.early}
+		Failed: m.failed}
 	if m.onGrid(m.round) {
 		s.Delta = m.out[m.round%2].Grid
 	}
@@ -55,9 +53,6 @@ func (m *Machine) State() State {
 // neighbor may still need. It may be nil if a crash damaged that state while the newest state was being stored, because
 // then every neighbor has the previous release. Restore copies both states.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
-	if newest.End > 0 {
-		cfg.End = newest.End
-	}
 	m, err := New(cfg)
 	if err != nil {
 		return nil, err
@@ -91,7 +86,7 @@ func (m *Machine) load(s State) {
 	copy(m.grid, s.Grid)
 	copy(m.mean, s.Mean)
 	copy(m.est.Memory(), s.Last)
-	m.queries, m.failed, m.early = s.Queries, s.Failed, s.Early
+	m.queries, m.failed = s.Queries, s.Failed
 	clear(m.cut)
 	for i, from := range s.Edges {
 		e := &m.edges[i]
@@ -130,7 +125,6 @@ func (m *Machine) check(s State) error {
 		want(n, most, most, what+" has %d numbers, want %d")
 	}
 	want(s.Round, 1, m.last(), "found release %d, want %d to %d")
-	want(s.Early, 0, m.last(), "found an early end with release %d, want %d to %d")
 	want(len(s.Edges), len(m.edges), len(m.edges), "found %d neighbors, want %d")
 	length("the model", len(s.X), d, true)
 	length("the model on the grid", len(s.Grid), d, grid)

@@ -107,7 +107,6 @@ func (x *auditor) method() {
 			x.differ(s.field, s.found, s.want)
 		}
 	}
-	x.fault("ended_after_round", x.stopped())
 	x.releases("releases", c.Spends)
 	if life := c.Lifetime; life != nil {
 		for i, r := range life.Runs {
@@ -189,7 +188,7 @@ func (x *auditor) signatures() {
 		return
 	}
 	x.fault("head", head.Verify(scope, own))
-	m := x.fleet.Method.EndedAt(c.EndedAfter)
+	m := x.fleet.Method
 	if head.Round > m.Last() {
 		x.differ("head", fmt.Sprintf("release %d", head.Round), fmt.Sprintf("at most %d, the last of the run", m.Last()))
 	}
@@ -228,39 +227,4 @@ func (x *auditor) ledger() error {
 		return fmt.Errorf("refers to ledger %v, but the certificate's lifetime field refers to ledger %v", *named, have)
 	}
 	return nil
-}
-
-// stopped checks the early end of a run. If the certificate states an early end, enough members must have requested
-// that the run end after the stated round or earlier.
-func (x *auditor) stopped() error {
-	c, f := x.c, x.fleet
-	if c.EndedAfter == 0 {
-		return nil
-	}
-	if f.Stop == nil {
-		return fmt.Errorf("is %d, want 0: the fleet does not allow a run to end early", c.EndedAfter)
-	}
-	var errs []error
-	asked := map[int]bool{}
-	for i, text := range c.Stops {
-		var s signed.Relayed
-		err := s.UnmarshalText([]byte(text))
-		if err == nil && s.Member >= len(f.Members) {
-			err = fmt.Errorf("is from member %d, want 0..%d", s.Member, len(f.Members)-1)
-		}
-		if err == nil {
-			name := f.Members[s.Member]
-			err = s.Verify(signed.NewScope(f.Run, f.Hash(), name), x.keys(name))
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("stops[%d]: %w", i, err))
-		} else if s.Round <= c.EndedAfter {
-			asked[s.Member] = true
-		}
-	}
-	if len(asked) < f.Stop.Members {
-		errs = append(errs, fmt.Errorf("is %d, but the number of members that requested an end at or before that "+
-			"round is %d, want at least %d", c.EndedAfter, len(asked), f.Stop.Members))
-	}
-	return errors.Join(errs...)
 }

@@ -70,7 +70,7 @@ func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	w := &audited{fleet: f, ledger: l, blank: blank, method: f.Method.EndedAt(last)}
+	w := &audited{fleet: f, ledger: l, blank: blank, method: f.Method}
 	w.reserve(t, "earlier", 1, 3)
 	for round := 1; round <= w.method.Last(); round++ {
 		w.release(t, round)

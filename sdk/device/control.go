@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ func controlPath(state string) (string, error) {
 }
 
 // openControl listens on the socket in the state folder; only the folder's owner can use this socket. GET /status
-// returns the node's status. POST /end returns the round for which the node requested an early end. POST /stop calls
+// returns the node's status. POST /stop calls
 // stop; its response stays open until the process ends. The returned function unlink removes the socket; d.hangUp
 // closes the open connections.
 //
@@ -65,7 +64,6 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(d.monitor.Status()) // the client may be gone
 	})
-	mux.HandleFunc("POST /end", d.answerEnd)
 	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, r *http.Request) {
 		stop()
 		_ = http.NewResponseController(w).Flush()
@@ -75,7 +73,7 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	return l.Close, nil
 }
 
-// ErrNotRunning is wrapped by errors of [AskStatus], [AskEnd] and [AskStop] if no node is running in the state folder.
+// ErrNotRunning is wrapped by errors of [AskStatus] and [AskStop] if no node is running in the state folder.
 var ErrNotRunning = errors.New("not running")
 
 // ask sends a request to the node that is using a state folder.
@@ -155,25 +153,4 @@ func AskStop(ctx context.Context, state string) error {
 	_, _ = io.Copy(io.Discard, resp.Body) // returns when the process has ended
 	_ = resp.Body.Close()
 	return ctx.Err()
-}
-
-func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
-	last, err := strconv.Atoi(r.URL.RawQuery)
-	if err == nil {
-		last, err = d.node.Stop(last)
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusConflict)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(last)
-}
-
-// AskEnd asks the node that is using a state folder to request an early end of its run. last is the last round with
-// data, or 0 for the earliest possible round. AskEnd returns the last round with data that the node then requested.
-func AskEnd(ctx context.Context, state string, last int) (int, error) {
-	if err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), &last); err != nil {
-		return 0, err
-	}
-	return last, nil
 }

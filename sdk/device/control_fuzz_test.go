@@ -4,15 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
 // FuzzControlAnswer checks that the caller of a request gets an answer or an error of this package, no matter what the
@@ -65,40 +60,6 @@ func FuzzControlAnswer(f *testing.F) {
 				t.Errorf("%q: %v", answer, err)
 			}
 		}
-		if _, err := AskEnd(ctx, state, 3); err != nil && !strings.HasPrefix(err.Error(), "asking the node: ") {
-			t.Errorf("%q: %v", answer, err)
-		}
 		cancel()
-	})
-}
-
-// FuzzControlEnd checks that, for any requested round of an early end, the answer is either a round of the run or the
-// HTTP status "conflict".
-func FuzzControlEnd(f *testing.F) {
-	for _, query := range []string{"3", "0", "-1", "99999999999999999999", "%33", "a=b", ""} {
-		f.Add(query)
-	}
-	fleet := &sdk.Fleet{Run: "one", Dim: 2, Members: []string{"a"}, Privacy: sdk.Privacy{NonPrivate: true}, Stop: &sdk.Stop{Members: 1},
-		Method: sdk.Method{Rounds: 9, Tau: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.3}, Mu: []float64{0.5}}}
-	tr, err := mem.New("a").Node("a")
-	if err != nil {
-		f.Fatal(err)
-	}
-	node, err := sdk.New(sdk.Config{Fleet: fleet, Name: "a", Samples: 1, Transport: tr,
-		Oracle: sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) { return 0, nil })})
-	if err != nil {
-		f.Fatal(err)
-	}
-	d := &Device{node: node}
-	f.Fuzz(func(t *testing.T, query string) {
-		r := httptest.NewRequest(http.MethodPost, "/end", nil)
-		r.URL.RawQuery = query
-		w := httptest.NewRecorder()
-		d.answerEnd(w, r)
-		last := 0
-		if w.Code == http.StatusOK && (json.Unmarshal(w.Body.Bytes(), &last) != nil || last < 1 || last > fleet.Method.Rounds) ||
-			w.Code != http.StatusOK && w.Code != http.StatusConflict {
-			t.Errorf("%q: %d %q", query, w.Code, w.Body)
-		}
 	})
 }

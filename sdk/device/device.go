@@ -289,8 +289,8 @@ func (d *Device) certify() error {
 
 func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend().Rho > 0 }
 
-// Method returns the fleet's method. If members have ended the run early, the method has the reduced number of rounds.
-func (d *Device) Method() sdk.Method { return d.fleet.Method.EndedAt(d.node.Status().End) }
+// Method returns the fleet's method.
+func (d *Device) Method() sdk.Method { return d.fleet.Method }
 
 func (d *Device) say(format string, args ...any) {
 	d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))

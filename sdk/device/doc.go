@@ -11,7 +11,7 @@
 // transport, takes the node through all rounds, and writes the certificate into the state folder. During the run:
 //
 //   - SIGHUP reloads the fleet file and applies its keys and addresses;
-//   - the socket "control" in the state folder answers [AskStatus], [AskEnd] and [AskStop];
+//   - the socket "control" in the state folder answers [AskStatus] and [AskStop];
 //   - [Device.HTTP] serves the page of package monitor;
 //   - a service manager receives the node's status (sd_notify);
 //   - the run ends if every neighbor has a different fleet ([ErrMismatch]).

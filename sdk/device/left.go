@@ -88,7 +88,6 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // the note is empty, or covered by a SHA-256
 		st.Round, spent = dir.Newest.Round, f.Total(1)     // with the name of its adversary
 		spent.Rho, spent.All = note.Rho, cmp.Or(note.All, note.Rho)
-		f = endLeft(&st, f, file.State, &dir.Journal)
 		switch {
 		case dir.Refused != nil:
 			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()
@@ -111,28 +110,6 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		st.Privacy = monitor.NewPrivacy(f, spent, life)
 	}
 	return &st, nil
-}
-
-// endLeft reads from the state folder dir when the run ends and who requested an early end, and adds both to a status.
-// It returns a copy of f that has only the rounds up to that end, or f itself if the folder has no state of this fleet.
-func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journal) *sdk.Fleet {
-	kept, err := state.ReadSnapshot(dir)
-	if err != nil || kept.Fleet != f.Hash() {
-		return f
-	}
-	if journal.Fleet != kept.Fleet {
-		journal = new(state.Journal) // without a journal the early-stop requests are unknown
-	}
-	var asked []sdk.Wish
-	for _, s := range journal.Stops {
-		if s.Member < len(f.Members) {
-			asked = append(asked, sdk.Wish{Member: f.Members[s.Member], Last: s.Round})
-		}
-	}
-	st.EndEarly(f, asked, kept.End)
-	ended := *f
-	ended.Method = f.Method.EndedAt(kept.End)
-	return &ended
 }
 
 // evidenceLeft adds to st all stored evidence that is valid under the keys in the fleet file, as a node does when it
@@ -169,6 +146,6 @@ func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) 
 		return nil, fmt.Errorf("%w: %s has the model of %q in the fleet with hash %x, want the model of %q in the "+
 			"fleet with hash %x, as in the node file", ErrOtherState, file.State, kept.Member, kept.Fleet[:8], file.Name, hash[:8])
 	}
-	kept.Model = fleet.Fleet.Model(kept.Model, kept.Round, kept.End, kept.Early)
+	kept.Model = fleet.Fleet.Model(kept.Model, kept.Round)
 	return kept, nil
 }

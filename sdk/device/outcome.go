@@ -27,10 +27,6 @@ type Outcome struct {
 	// Certificate is the path of the file that states the privacy loss of this run and of all runs on the same data;
 	// empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
-	// EndedAfter is the last round with data if the run ended early, otherwise 0. Stops has the members' early-stop
-	// requests.
-	EndedAfter int        `json:"ended_after_round,omitempty"`
-	Stops      []sdk.Wish `json:"stops,omitempty"`
 	// Quarantined lists the neighbors that the run excluded, each with the time and the reason.
 	Quarantined []string `json:"quarantined,omitempty"`
 
@@ -59,7 +55,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	o := &Outcome{
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
-		EndedAfter: st.End, Stops: st.Stops, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
+		Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
 	}
 	for i := range st.Neighbors {
 		n := &st.Neighbors[i]

@@ -51,7 +51,6 @@ type fleetForm[Privacy, Wire, Member any] struct {
 	Method  sdk.Method      `json:"method"`
 	Privacy Privacy         `json:"privacy"`
 	Wire    Wire            `json:"wire,omitzero"`
-	Stop    *sdk.Stop       `json:"stop,omitempty"`
 	Task    json.RawMessage `json:"task,omitempty"`
 }
 
@@ -81,7 +80,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		return nil, In(name, err)
 	}
 	fleet := &sdk.Fleet{Run: form.Run, Dim: form.Dim, Method: form.Method, Privacy: form.Privacy, Wire: form.Wire,
-		Stop: form.Stop, Records: form.Records}
+		Records: form.Records}
 	f := &File{Fleet: fleet, X0File: form.X0.File}
 	var errs faults
 	var err error
@@ -165,7 +164,7 @@ func (f *File) Marshal() ([]byte, error) {
 	}
 	fleet := f.Fleet
 	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
-		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Stop: fleet.Stop, Task: fleet.Task, Records: fleet.Records}
+		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Task: fleet.Task, Records: fleet.Records}
 	if f.X0File != "" {
 		form.X0 = startForm{File: f.X0File, SHA256: hexSum(f.start())}
 	}

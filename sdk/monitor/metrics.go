@@ -37,11 +37,6 @@ func (s *Status) samples(put sampler) {
 	if s.Mixing > 0 {
 		put("mixing", "Rounds of pure consensus after each round of learning.", Value(s.Mixing))
 	}
-	if s.Stop != nil {
-		put("stop_asked", "Members that have requested an early end of the run.", Value(len(s.Stop.Asked)))
-		put("stop_round", "The last round with data if the run ends early, 0 until enough members have requested it.",
-			Value(s.Stop.Round))
-	}
 	put("frame_sent_bytes_total", "Bytes of encoded frames handed to the transport.", Value(s.FrameBytes))
 	put("refused_frames_total", "Invalid frames from neighbors.", Value(s.RefusedFrames))
 	put("evidence", "Pieces of evidence that a member's key has signed two different releases of one round.",

@@ -188,7 +188,7 @@ func (m *Monitor) refresh() {
 		phase = Serving
 	case len(st.Waiting) > 0:
 		phase = Waiting
-	case st.Round >= m.cfg.Fleet.Method.EndedAt(st.End).Learning():
+	case st.Round >= m.cfg.Fleet.Method.Learning():
 		phase = Cooling
 	}
 	if phase != m.phase || st.Round != m.last.Round {
@@ -309,7 +309,6 @@ func (m *Monitor) Status() Status {
 		}
 		out.Neighbors = append(out.Neighbors, one)
 	}
-	out.EndEarly(f, st.Stops, st.End)
 	if !f.Privacy.NonPrivate {
 		out.Privacy = m.privacy()
 	}
@@ -339,7 +338,7 @@ func (m *Monitor) privacy() *Privacy {
 		m.ledgerAt = m.last.Round + 1
 		m.lifetime = l.Lifetime(m.cfg.Fleet.Privacy.Delta)
 	}
-	return NewPrivacy(early(m.cfg.Fleet, m.last.End), spent, m.lifetime)
+	return NewPrivacy(m.cfg.Fleet, spent, m.lifetime)
 }
 
 func (m *Monitor) history() history {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -96,7 +95,6 @@ type Status struct {
 	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
 	Local     *Local     `json:"local"`              // null if unknown
-	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member requests an early stop
 	Evidence  []Evidence `json:"evidence,omitempty"` // evidence against members; it does not mean that this node failed
 
 	// OtherLedgers are ledgers of this member that neighbors know of and that its ledger does not count.
@@ -300,44 +298,4 @@ type Local struct {
 	OfQueries     bool   `json:"of_queries"`             // true if Loss is the mean of a program's answers
 	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses public constants instead
 	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
-}
-
-// Stop lists the members' requests to end the run early.
-type Stop struct {
-	Asked   []sdk.Wish `json:"asked"`   // sorted by requested round, the earliest first
-	Members int        `json:"members"` // number of requests needed to end the run early
-	Round   int        `json:"round"`   // the last learning round with data, from 1; 0 until there are enough requests
-	Text    string     `json:"text"`    // a summary for people
-}
-
-// EndEarly adds the early-stop requests in asked to a status. end is the last round with data, or 0 if the run
-// continues as planned.
-func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
-	if f.Stop == nil || len(asked) == 0 && end == 0 {
-		return
-	}
-	s.Stop = &Stop{Asked: append([]sdk.Wish{}, asked...), Members: f.Stop.Members, Round: end}
-	var by []string
-	for _, w := range asked {
-		by = append(by, fmt.Sprintf("%q (round %d)", w.Member, w.Last))
-	}
-	names := strings.Join(by, ", ")
-	switch {
-	case end > 0:
-		s.Rounds = f.Method.EndedAt(end).Learning()
-		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", end, f.Method.Rounds, names)
-	case len(asked) < f.Stop.Members:
-		s.Stop.Text = fmt.Sprintf("requested by %s: %d of %d required requests", names, len(asked), f.Stop.Members)
-	case s.Round >= s.Rounds:
-		s.Stop.Text = fmt.Sprintf("requested too late by %s", names)
-	default: // there are enough requests, and the node will act on the requests soon
-		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
-	}
-}
-
-// early returns a copy of f with the rounds of a run that ends after round end; 0 means all rounds.
-func early(f *sdk.Fleet, end int) *sdk.Fleet {
-	g := *f
-	g.Method = f.Method.EndedAt(end)
-	return &g
 }

@@ -71,16 +71,7 @@ func (r *Relayed) Append(dst []byte) []byte {
 	return r.Statement.Append(binary.BigEndian.AppendUint32(dst, uint32(r.Member)))
 }
 
-// MarshalText returns the output of [Relayed.Append] in hexadecimal digits.
-func (r Relayed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
-
-// UnmarshalText parses the output of MarshalText for a statement of kind [Stop]. It refuses other kinds.
-func (r *Relayed) UnmarshalText(text []byte) (err error) {
-	*r, err = fromHex(text, func(b []byte) (Relayed, error) { return ParseRelayed(b, Stop) })
-	return err
-}
-
-// ParseRelayed parses the output of [Relayed.Append] for a [Stop] or an [Offer], selected by kind. It does not check
+// ParseRelayed parses the output of [Relayed.Append] for a statement of the given kind. It does not check
 // the signature.
 func ParseRelayed(b []byte, kind Kind) (Relayed, error) {
 	if len(b) != RelayedSize {

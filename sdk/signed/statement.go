@@ -41,12 +41,11 @@ const (
 	// earlier signed release.
 	Release    Kind = 1 + iota
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
-	Stop            // early-stop request: Round is the last round that uses data
 	Notice          // for the neighbor with the [Scope] Value: the member drops this neighbor from release Round on
 	Checkpoint      // the state of the member's ledger, without a release; Round is 0
 )
 
-var kindNames = map[Kind]string{Release: "release", Offer: "offer", Stop: "stop", Notice: "notice", Checkpoint: "checkpoint"}
+var kindNames = map[Kind]string{Release: "release", Offer: "offer", Notice: "notice", Checkpoint: "checkpoint"}
 
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
@@ -66,11 +65,8 @@ const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 1 + 4 + 32 + 32 + 16 + 8 + 32
 
-// Limits for one message.
-const (
-	MaxStops  = 8
-	MaxOffers = 8
-)
+// MaxOffers is the maximum number of offers in one message.
+const MaxOffers = 8
 
 // MaxIncarnation is the largest number that [NewIncarnation] returns.
 const MaxIncarnation = 1<<48 - 1
@@ -100,7 +96,7 @@ func (r Statement) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, 
 // UnmarshalText parses the output of MarshalText, for any kind.
 func (r *Statement) UnmarshalText(text []byte) (err error) {
 	*r, err = fromHex(text, func(b []byte) (Statement, error) {
-		return Parse(b, Release, Offer, Stop, Notice, Checkpoint)
+		return Parse(b, Release, Offer, Notice, Checkpoint)
 	})
 	return err
 }

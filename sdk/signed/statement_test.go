@@ -51,7 +51,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	for i := range b {
 		bad := bytes.Clone(b)
 		bad[i] ^= 1
-		changed, err := Parse(bad, Release, Offer, Stop, Notice, Checkpoint)
+		changed, err := Parse(bad, Release, Offer, Notice, Checkpoint)
 		if err == nil {
 			err = changed.Verify(s, public(key))
 		}
@@ -150,7 +150,7 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 func TestKinds(t *testing.T) {
 	key := testKey(1)
 	_, scope := example()
-	all := []Kind{Release, Offer, Stop, Notice, Checkpoint}
+	all := []Kind{Release, Offer, Notice, Checkpoint}
 	for i, kind := range all {
 		s := Statement{Kind: kind, Round: 5}
 		s.Sign(key, scope)
@@ -185,10 +185,10 @@ func TestKinds(t *testing.T) {
 func TestRelayed(t *testing.T) {
 	key := testKey(1)
 	scope := NewScope("run", [32]byte{1}, "a")
-	r := Relayed{Member: math.MaxInt32, Statement: Statement{Kind: Stop, Round: 40}}
+	r := Relayed{Member: math.MaxInt32, Statement: Statement{Kind: Offer, Round: 40}}
 	r.Sign(key, scope)
 	b := r.Append([]byte("x"))[1:]
-	back, err := ParseRelayed(b, Stop)
+	back, err := ParseRelayed(b, Offer)
 	if err != nil || back != r || len(b) != RelayedSize || back.Verify(scope, public(key)) != nil {
 		t.Fatalf("%+v, %v", back, err)
 	}
@@ -198,13 +198,13 @@ func TestRelayed(t *testing.T) {
 	high := bytes.Clone(b)
 	high[0] = 0xff
 	for _, bad := range [][]byte{nil, b[1:], append(bytes.Clone(b), 0), high} {
-		if s, err := ParseRelayed(bad, Stop); err == nil {
+		if s, err := ParseRelayed(bad, Offer); err == nil {
 			t.Errorf("%x: %+v", bad, s)
 		}
 	}
-	r.Kind = Offer
-	if _, err := ParseRelayed(r.Append(nil), Stop); err == nil {
-		t.Error("an offer was read as a stop")
+	r.Kind = Notice
+	if _, err := ParseRelayed(r.Append(nil), Offer); err == nil {
+		t.Error("a notice was read as an offer")
 	}
 }
 
@@ -279,7 +279,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(r.Append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := Parse(b, Release, Offer, Stop, Notice, Checkpoint)
+		r, err := Parse(b, Release, Offer, Notice, Checkpoint)
 		if err != nil {
 			return
 		}

@@ -230,8 +230,6 @@ type Snapshot struct {
 	Build    string    // names the arithmetic that computed the state
 	Round    int       // releases made, including cool-down rounds
 	Model    []float32 // last release, which is the model that the node holds
-	End      int       // last round that uses data, if the run ends early; 0 otherwise
-	Early    int       // number of the last release, if a neighbor's early end reduced it; 0 otherwise
 	Averaged []float32 // mean of the releases; nil if the node does not keep this mean
 	Ledger   string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
 	Note     string    // note of the save, see [Record]
@@ -289,6 +287,6 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	last := &snap.State
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
-		End: last.End, Early: last.Early, Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
+		Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
 	}, nil
 }

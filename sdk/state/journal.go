@@ -23,15 +23,14 @@ const (
 )
 
 // Journal holds what a node stores about the other members of a run. Its text form has one JSON object per line: the
-// first line identifies the owner, and each further line holds one element of Evidence, Stops, Quarantine or Ledgers.
+// first line identifies the owner, and each further line holds one element of Evidence, Quarantine or Ledgers.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
 	Member     string            // owner of the journal
 	Evidence   []signed.Evidence
-	Stops      []signed.Relayed // verified on arrival; a stop counts even if its key is replaced later
-	Quarantine []Quarantine     // at most one for each neighbor
-	Ledgers    []OtherLedger    // at most one for each ledger
+	Quarantine []Quarantine  // at most one for each neighbor
+	Ledgers    []OtherLedger // at most one for each ledger
 }
 
 type journalLine struct {
@@ -39,7 +38,6 @@ type journalLine struct {
 	Fleet      hexText          `json:"fleet,omitempty"`
 	Member     string           `json:"member,omitempty"`
 	Evidence   *signed.Evidence `json:"evidence,omitempty"`
-	Stop       *signed.Relayed  `json:"stop,omitempty"`
 	Quarantine *Quarantine      `json:"quarantine,omitempty"`
 	Ledger     *OtherLedger     `json:"ledger,omitempty"`
 }
@@ -49,9 +47,6 @@ func (j *Journal) Encode() ([]byte, error) {
 	lines := []journalLine{{Run: j.Run, Fleet: j.Fleet[:], Member: j.Member}}
 	for i := range j.Evidence {
 		lines = append(lines, journalLine{Evidence: &j.Evidence[i]})
-	}
-	for i := range j.Stops {
-		lines = append(lines, journalLine{Stop: &j.Stops[i]})
 	}
 	for i := range j.Quarantine {
 		lines = append(lines, journalLine{Quarantine: &j.Quarantine[i]})
@@ -78,8 +73,6 @@ func ParseJournal(text []byte) (*Journal, error) {
 			copy(j.Fleet[:], l.Fleet)
 		case l.Evidence != nil:
 			j.Evidence = append(j.Evidence, *l.Evidence)
-		case l.Stop != nil:
-			j.Stops = append(j.Stops, *l.Stop)
 		case l.Ledger != nil:
 			j.Ledgers = append(j.Ledgers, *l.Ledger)
 		default:
@@ -91,7 +84,7 @@ func ParseJournal(text []byte) (*Journal, error) {
 
 func (l *journalLine) check() error {
 	has := 0
-	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Stop != nil, l.Quarantine != nil, l.Ledger != nil} {
+	for _, there := range []bool{l.Fleet != nil, l.Evidence != nil, l.Quarantine != nil, l.Ledger != nil} {
 		if there {
 			has++
 		}
@@ -99,7 +92,7 @@ func (l *journalLine) check() error {
 	var err error
 	switch {
 	case has != 1:
-		return fmt.Errorf("found %d of the fields fleet, evidence, stop, quarantine and ledger, want exactly one", has)
+		return fmt.Errorf("found %d of the fields fleet, evidence, quarantine and ledger, want exactly one", has)
 	case l.Fleet != nil && len(l.Fleet) != sha256.Size:
 		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
 	case l.Evidence != nil:

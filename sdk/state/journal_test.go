@@ -19,8 +19,6 @@ func exampleJournal() *Journal {
 			two[k].Sign(memberKey(name), signed.NewScope(j.Run, j.Fleet, name))
 		}
 		j.Evidence = append(j.Evidence, signed.NewEvidence(name, &two[0], &two[1]))
-		j.Stops = append(j.Stops, signed.Relayed{Member: i, Statement: signed.Statement{Kind: signed.Stop, Round: 30 + i,
-			Signature: [64]byte{1}}})
 	}
 	j.Quarantine = []Quarantine{
 		{Neighbor: "../ a/%", Release: 4, Why: "x \x1b", Frames: []Frame{NewFrame(make([]byte, MaxFrameKept+5)), NewFrame([]byte{2})}},
@@ -69,17 +67,15 @@ func TestJournalIsRefused(t *testing.T) {
 	text := string(good)
 	first, rest, _ := strings.Cut(text, "\n")
 	for name, c := range map[string][2]string{
-		"torn":          {text[:len(text)-10], "line 7"},
+		"torn":          {text[:len(text)-10], "line 5"},
 		"no head":       {rest, "line 1: want the fields run, fleet and member"},
 		"two heads":     {first + "\n" + first + "\n", "line 2: want the fields run, fleet and member"},
 		"short hash":    {strings.Replace(text, `"fleet":"07`, `"fleet":"`, 1), "line 1: fleet has 31 bytes, want 32"},
-		"a field":       {strings.Replace(text, `"stop"`, `"step"`, 1), `line 4: unknown field "step"`},
-		"no hex":        {strings.Replace(text, `"stop":"0`, `"stop":"g`, 1), "line 4"},
-		"a byte less":   {strings.Replace(text, `"stop":"00`, `"stop":"`, 1), "line 4: signed: relayed stop: found 192 bytes, want 193"},
+		"a field":       {strings.Replace(text, `"evidence"`, `"evidense"`, 1), `line 2: unknown field "evidense"`},
 		"half of it":    {strings.Replace(text, `"first":"01`, `"first":"`, 1), "line 2: signed: "},
-		"no release":    {strings.Replace(text, `"release":4`, `"release":0`, 1), "line 6: quarantine: found neighbor"},
+		"no release":    {strings.Replace(text, `"release":4`, `"release":0`, 1), "line 4: quarantine: found neighbor"},
 		"nothing":       {first + "\n{}\n", "line 2: found 0 of the fields fleet"},
-		"two in a line": {strings.Replace(text, `{"stop"`, `{"fleet":"00","stop"`, 1), "line 4: found 2 of the fields fleet"},
+		"two in a line": {strings.Replace(text, `{"evidence"`, `{"fleet":"00","evidence"`, 1), "line 2: found 2 of the fields fleet"},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, JournalName), []byte(c[0]), 0o600); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package trust
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -90,46 +89,4 @@ func (l *Log) CheckEquivocation(m *admm.Message) (e signed.Evidence, err error) 
 		return e, fmt.Errorf("trust: the signed releases %d and %d of this member do not contradict each other", first.Round, second.Round)
 	}
 	return signed.NewEvidence(l.Name, &first, &second), nil
-}
-
-// Stops holds the effective early-stop requests, at most one for each member. The zero value accepts no requests.
-// Changes to a copy do not affect the original.
-type Stops struct {
-	Enough int              // how many members must ask; 0 if no member can ask
-	Known  []signed.Relayed // sorted by round, then by member; never changed in place
-	Text   []byte           // encoding of Known; never changed in place
-}
-
-// Take adds a request if it is effective, and reports whether it is. A request is effective if its member has not
-// already asked for the same or an earlier round, and if the request is among the first st.Enough requests, sorted by
-// round, then by member.
-func (st *Stops) Take(s signed.Relayed) bool {
-	next := slices.Clone(st.Known)
-	if i := slices.IndexFunc(next, func(k signed.Relayed) bool { return k.Member == s.Member }); i >= 0 {
-		if next[i].Round <= s.Round {
-			return false
-		}
-		next = slices.Delete(next, i, i+1)
-	}
-	at, _ := slices.BinarySearchFunc(next, s, func(a, b signed.Relayed) int {
-		return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Member, b.Member))
-	})
-	next = slices.Insert(next, at, s)
-	if at >= st.Enough {
-		return false
-	}
-	st.Known, st.Text = next[:min(len(next), st.Enough)], nil
-	for i := range st.Known {
-		st.Text = st.Known[i].Append(st.Text)
-	}
-	return true
-}
-
-// Agreed returns the last round of the run: the latest round in st.Known, once st.Known has st.Enough requests. Agreed
-// returns 0 if fewer members have asked.
-func (st *Stops) Agreed() int {
-	if st.Enough == 0 || len(st.Known) < st.Enough {
-		return 0
-	}
-	return st.Known[st.Enough-1].Round
 }

@@ -5,6 +5,6 @@
 //
 // A neighbor proves claims about this member's releases with a statement that this member signed ([Log.Proof]), and
 // claims about itself with a statement of its own ([Log.Stands]). Two statements that contradict each other are a
-// [Contradiction]. [Stops] holds the effective early-stop requests, and [Secrets] the keys of pairwise
+// [Contradiction]. [Secrets] holds the keys of pairwise
 // noise.
 package trust

@@ -39,7 +39,7 @@ const (
 )
 
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
-const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize
+const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxOffers*signed.RelayedSize
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
 // 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 3962 for everything else.
@@ -64,7 +64,6 @@ type statements struct {
 	Other       []byte `cbor:"14,keyasint,omitempty"`
 	Countersign []byte `cbor:"16,keyasint,omitempty"`
 	Offer       []byte `cbor:"17,keyasint,omitempty"`
-	Stops       []byte `cbor:"18,keyasint,omitempty"`
 	Relayed     []byte `cbor:"20,keyasint,omitempty"`
 	Known       []byte `cbor:"21,keyasint,omitempty"`
 }
@@ -83,25 +82,24 @@ const (
 	hasOther
 	hasCountersign
 	hasOffer
-	hasStops
 	hasRelayed
 	hasKnown
 
 	hasPayload = hasVector | hasGrid
-	hasProbe   = hasOwn | hasProof | hasOther | hasOffer | hasStops
+	hasProbe   = hasOwn | hasProof | hasOther | hasOffer
 )
 
 // fieldNames names the fields in errors, in the order of their bits.
 var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
-	"offer", "stops", "relayed", "known"}
+	"offer", "relayed", "known"}
 
 // name returns the name of the lowest field in the set.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
 
 // rules lists, by kind, the required and the optional fields of a frame.
 var rules = [...]struct{ must, may fields }{
-	admm.Done:       {0, hasResent | hasProof | hasCountersign | hasStops},
-	admm.Release:    {0, hasPayload | hasResent | hasOwn | hasStops},
+	admm.Done:       {0, hasResent | hasProof | hasCountersign},
+	admm.Release:    {0, hasPayload | hasResent | hasOwn},
 	admm.Probe:      {hasHeld | hasDevice, hasProbe},
 	admm.Conflict:   {hasProof | hasOther, hasResent | hasHeld | hasOwn},
 	admm.ProbeReply: {hasHeld | hasDevice, hasProbe},
@@ -143,7 +141,7 @@ func (f *frame) check(kind admm.Kind) error {
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
 		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
-		len(f.Stops) > 0, len(f.Relayed) > 0, len(f.Known) > 0} {
+		len(f.Relayed) > 0, len(f.Known) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -159,7 +157,6 @@ func (f *frame) checkSigned() error {
 	}{
 		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), maxOther, 1},
 		{"countersign", len(f.Countersign), maxField, 1}, {"offer", len(f.Offer), signed.Size, signed.Size},
-		{"stops", len(f.Stops), signed.MaxStops * signed.RelayedSize, signed.RelayedSize},
 		{"known", len(f.Known), maxField, 1},
 		{"relayed", len(f.Relayed), signed.MaxOffers * signed.RelayedSize, signed.RelayedSize},
 	} {

@@ -101,11 +101,7 @@ var malformedFrames = []struct {
 	{"duplicate key", pairs(1, 1, 2, 2, 3, 0, 2, 2), "cbor: found duplicate map key 2 at map element index 3"},
 	{"duplicate vector", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, 2), 5, vector(1, 2)), "cbor: found duplicate map key 5 at map element index 4"},
 	{"key 22", pairs(1, 1, 2, 2, 3, 0, 22, 1), "cbor: found unknown field at map element index 3"},
-	{"stops a number", pairs(1, 1, 2, 2, 3, 0, 18, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.18 of type []uint8"},
 	{"key 11", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 0), "cbor: found unknown field at map element index 4"},
-	{"stops empty", pairs(1, 1, 2, 2, 3, 0, 18, []byte{}), "wanted deterministic CBOR"},
-	{"stops too long", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 9*signed.RelayedSize)), "stops: found 1737 bytes, wanted at most 1544 in parts of 193"},
-	{"stops in part", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 196)), "stops: found 196 bytes, wanted at most 1544 in parts of 193"},
 	{"offer of a done", pairs(1, 1, 2, 2, 3, 0, 17, make([]byte, signed.Size)), "offer: found in a frame of kind done, wanted the field absent"},
 	{"short offer", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 17, make([]byte, 190)), "offer: found 190 bytes, wanted at most 189 in parts of 189"},
 	{"own a number", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.12 of type []uint8"},
@@ -249,7 +245,6 @@ var frameFields = []struct {
 	{14, "other", []byte{3}, func(m *admm.Message) { m.Signed.Other = []byte{3} }},
 	{16, "countersign", []byte{5}, func(m *admm.Message) { m.Signed.Countersign = []byte{5} }},
 	{17, "offer", make([]byte, signed.Size), func(m *admm.Message) { m.Signed.Offer = make([]byte, signed.Size) }},
-	{18, "stops", make([]byte, signed.RelayedSize), func(m *admm.Message) { m.Signed.Stops = make([]byte, signed.RelayedSize) }},
 }
 
 // TestFieldsOfKinds checks that, for each kind, Append and Decode allow exactly the fields that the table in FORMAT.md
@@ -260,11 +255,11 @@ func TestFieldsOfKinds(t *testing.T) {
 		onWire    int
 		must, may []int
 	}{
-		{admm.Done, 2, nil, []int{4, 13, 16, 18}},
-		{admm.Release, 3, []int{5}, []int{4, 12, 18}},
-		{admm.Release, 3, []int{7}, []int{4, 12, 18}},
-		{admm.Probe, 4, []int{9, 10}, []int{12, 13, 14, 17, 18}},
-		{admm.ProbeReply, 4, []int{4, 9, 10}, []int{12, 13, 14, 17, 18}},
+		{admm.Done, 2, nil, []int{4, 13, 16}},
+		{admm.Release, 3, []int{5}, []int{4, 12}},
+		{admm.Release, 3, []int{7}, []int{4, 12}},
+		{admm.Probe, 4, []int{9, 10}, []int{12, 13, 14, 17}},
+		{admm.ProbeReply, 4, []int{4, 9, 10}, []int{12, 13, 14, 17}},
 		{admm.Conflict, 7, []int{13, 14}, []int{4, 9, 12}},
 	} {
 		// try decodes a frame that has the fields with the given keys and, unless decodeOnly is set, encodes the same

@@ -61,8 +61,6 @@ type snapshot struct {
 	Filter  []byte     `cbor:"14,keyasint"`
 	Ledger  string     `cbor:"15,keyasint"`
 	Signed  []byte     `cbor:"18,keyasint"`
-	End     wide       `cbor:"19,keyasint"`
-	Early   wide       `cbor:"20,keyasint"`
 }
 
 // neighbor is the encoded form of an edge and its [Peer].
@@ -84,7 +82,7 @@ const (
 	signedBytes = 1 + 3 + maxField                                             // key, head and signed bytes
 	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
-		5*arrayBytes + (1 + 5) + 6*10 + // vectors, head of the edges, numbers
+		5*arrayBytes + (1 + 5) + 4*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -107,7 +105,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	}
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
-		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed, End: wide(st.End), Early: wide(st.Early)}
+		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
@@ -164,8 +162,6 @@ func (e *snapshot) check() error {
 		{"length of filter", int64(len(e.Filter)), 0, maxFilter},
 		{"length of ledger", int64(len(e.Ledger)), 0, maxLedger},
 		{"length of signed", int64(len(e.Signed)), 0, maxField},
-		{"end", int64(e.End), 0, maxRound},
-		{"early", int64(e.Early), 0, maxRound},
 		absentOr("length of grid", len(e.Grid), dim), absentOr("length of delta", len(e.Delta), dim),
 		absentOr("length of mean", len(e.Mean), dim),
 	}), ledger, checkFinite("x", e.X), checkFinite("mean", e.Mean), checkFinite("last", e.Last), edges)
@@ -203,7 +199,7 @@ func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build,
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
 			X: e.X, Grid: e.Grid, Delta: e.Delta, Mean: e.Mean, Last: e.Last, Queries: int64(e.Queries),
-			Failed: int64(e.Failed), End: int(e.End), Early: int(e.Early)}}
+			Failed: int64(e.Failed)}}
 	for _, n := range e.Edges {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})
 		s.State.Edges = append(s.State.Edges, admm.EdgeState{Heard: int(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,

@@ -220,13 +220,11 @@ func TestExamplesRun(t *testing.T) {
 	}
 	var ran []string
 	// Command lines that fail do not count, except those with the run command, which also fails if the script stops the
-	// node. One more command line is added below, because no script has a journal with evidence: only the tests in
-	// package program create one.
+	// node.
 	for _, found := range regexp.MustCompile(`(?m)^(?:exec |! exec spade-edge run ).*`).FindAllString(read("testdata/*.txtar"), -1) {
 		_, line, _ := strings.Cut(found, "exec ")
 		ran = append(ran, plain(line))
 	}
-	ran = append(ran, "spade-edge privacy -verify state/journal.jsonl -fleet fleet.json ")
 	texts := read("../internal/cli/usage/*.txt") + read("../internal/cli/topics/*.txt")
 	texts = regexp.MustCompile(` \\\n +`).ReplaceAllString(texts, " ")
 	shown := regexp.MustCompile(`(?m)^ +(spade-edge [a-z].*)`).FindAllStringSubmatch(texts, -1)

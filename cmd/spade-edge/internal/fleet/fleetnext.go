@@ -61,7 +61,7 @@ func (e *fleetEdit) start() (x []float32, err error) {
 			return nil, err
 		}
 		if x = kept.Model; kept.Fleet == e.hash {
-			x = f.Model(x, kept.Round, kept.End, kept.Early)
+			x = f.Model(x, kept.Round)
 		}
 		e.note("the start is release %d of %q", kept.Round, kept.Member)
 	} else if x, err = readStart(f, "-from", e.from, e.note); err != nil {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,7 +163,7 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if last := cmp.Or(kept.Early, e.old.Fleet.Method.EndedAt(kept.End).Last()); kept.Round < last && !e.end {
+	if last := e.old.Fleet.Method.Last(); kept.Round < last && !e.end {
 		return true, fmt.Errorf("node %q is at release %d of %d in run %q; wait until the run ends, or give -end to "+
 			"leave the rest of its privacy budget unspent: %w", n.node.Name, kept.Round, last, e.ran, errSettled)
 	}

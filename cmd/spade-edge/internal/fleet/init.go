@@ -19,7 +19,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -28,7 +27,7 @@ import (
 type initOptions struct {
 	setup.Options
 	dir, runID, nodeNames, membersFile, x0 string
-	n, port, dim, samples, stop            int
+	n, port, dim, samples                  int
 	hosts                                  string
 	broker, brokerAt                       string // kind and address of the broker; empty for websockets
 	stream                                 []string
@@ -101,7 +100,6 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		return err
 	})
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each uses its own part (default true without -members)")
-	c.IntVar(&o.stop, "stop", 1, "how many members must ask for an early end of the run, 1..8; 0 forbids it")
 	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model; without -data: "+
 		"a JSON object that every program must repeat in its hello")
 	o.RegisterData(c)
@@ -182,8 +180,6 @@ func (o *initOptions) check() error {
 	f.When(o.Recipe == nil && !o.deal && o.builtin() && o.Model.Name == task.PerceptronModel,
 		"-model perceptron on each node's own data needs -task: all nodes must start from the same parameters")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0 (no early end) or 1..%d",
-		o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
 	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0)

@@ -52,9 +52,6 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(stage) }() // does nothing on success: the folder has a new name then
-	if o.stop > 0 {
-		p.Fleet.Stop = &sdk.Stop{Members: o.stop}
-	}
 	file := &fleetfile.File{Fleet: p.Fleet}
 	if p.Fleet.X0 != nil {
 		file.X0File = "x0.bin"

@@ -89,7 +89,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 				`to store it, set "average": true in the node file`)
 		}
 	}
-	last := cmp.Or(kept.Early, f.Method.EndedAt(kept.End).Last())
+	last := f.Method.Last()
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
 		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
@@ -97,7 +97,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	}
 	warn(c.Log, v, r.Model, path)
 	copied := *to + ".certificate.json"
-	cert, why := r.certificate(node.Certificate(), f, kept.End)
+	cert, why := r.certificate(node.Certificate(), f)
 	if alone {
 		cert, why = nil, "the guarantee does not cover the site's own model"
 	}
@@ -213,7 +213,7 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 
 // certificate returns the text of the node's certificate if it is valid and covers the model. Otherwise it returns nil
 // and the reason.
-func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
+func (r *Exported) certificate(path string, f *sdk.Fleet) (text []byte, why string) {
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE: what the node has sent may reveal its data"
 	}
@@ -229,7 +229,7 @@ func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte,
 		return nil, strings.ReplaceAll(err.Error(), "\n", "; ")
 	case c.Run != f.Run || c.Fleet != fmt.Sprintf("%x", f.Hash()) || c.Member != r.Name:
 		return nil, path + " is of another run"
-	case c.Rounds < f.Method.EndedAt(end).Data(r.Round):
+	case c.Rounds < f.Method.Data(r.Round):
 		return nil, fmt.Sprintf("%s counts %d releases, fewer than are in the model; the node writes it anew when it ends", path, c.Rounds)
 	}
 	return text, ""

@@ -73,7 +73,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		if r.Outcome = *o; !r.NonPrivate {
 			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
 		}
-		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method.EndedAt(o.EndedAfter), *verbose) })
+		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method, *verbose) })
 	}
 	if *addr != "" && (!c.Given["linger"] || *linger > 0) {
 		d.Linger = func(o *device.Outcome) <-chan time.Time {
@@ -171,13 +171,10 @@ type RunResult struct {
 }
 
 // Write prints the result as text: at most twelve lines of 80 columns, unless something is wrong or verbose is true. m is
-// the method at the end of the run, which may have stopped early.
+// the fleet's method.
 func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)
 	t.Row("model", "%s", r.Model)
-	if r.EndedAfter > 0 {
-		t.Wrap("early end", "after round %d of learning, as members asked", r.EndedAfter)
-	}
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)
 	}
@@ -191,9 +188,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	}
 	if !verbose {
 		return
-	}
-	for _, w := range r.Stops {
-		t.Row("early end", "%q asked for round %d", w.Member, w.Last)
 	}
 	own := ""
 	if !r.NonPrivate {

@@ -68,9 +68,6 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	} else {
 		b.Row("release", "%s; %d of cool-down at the end", strings.TrimPrefix(s.Progress(), "release "), s.Cooldown)
 	}
-	if s.Stop != nil {
-		b.Row("early end", "%s", s.Stop.Text)
-	}
 	if s.Privacy != nil {
 		privacyRows(b, s.Privacy)
 	}
@@ -216,25 +213,15 @@ type Stopped struct {
 	Cooldown   int  `json:"cooldown"`
 }
 
-// StopAsked is the result of "stop -fleet", printed as text or JSON. It describes a node's early-stop request.
-type StopAsked struct {
-	Asked int           `json:"asked"` // the last round with data
-	Stop  *monitor.Stop `json:"stop"`
-}
-
 // Stop is the command that stops a running node. The node can continue later.
 func Stop(ctx context.Context, c *cli.Cmdline) error {
 	timeout := c.Duration("timeout", time.Minute, "how long to wait until the node has ended")
-	fleetwide := c.Bool("fleet", false, "ask all members to end the run early, at the same round, instead of ending this process")
-	round := c.Int("round", 0, "with -fleet: the last round with data (default the earliest that all members can learn of in time)")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err != nil {
 		return err
 	}
 	var wrong cli.Faults
-	wrong.When(c.Given["round"] && (!*fleetwide || *round < 1), "-round is %d, want at least 1; -round also needs -fleet", *round)
-	wrong.When(*fleetwide && c.Given["timeout"], "-timeout cannot be combined with -fleet, which does not wait")
 	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
 	if err := wrong.Usage(); err != nil {
 		return err
@@ -242,9 +229,6 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	file, fleet, err := readFiles(path)
 	if err != nil {
 		return err
-	}
-	if *fleetwide {
-		return stopFleet(ctx, c, file, fleet, *round)
 	}
 	within, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
@@ -269,23 +253,5 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 			said = "node %q of run %q does not run; it has made %d of %d releases\n"
 		}
 		fmt.Fprintf(t, said, st.Name, st.Run, st.Round, st.Rounds+st.Cooldown)
-	})
-}
-
-func stopFleet(ctx context.Context, c *cli.Cmdline, file *fleetfile.Node, fleet *fleetfile.File, round int) error {
-	last, err := device.AskEnd(ctx, file.State, round)
-	if err != nil {
-		return err
-	}
-	st, err := device.StatusOf(ctx, file, fleet) // a short run may already be complete
-	if err != nil {
-		return err
-	}
-	text := "it is not known yet who else has asked"
-	if st.Stop != nil {
-		text = st.Stop.Text
-	}
-	return c.Print(StopAsked{last, st.Stop}, func(t cli.Table) {
-		fmt.Fprintf(t, "node %q asks that round %d of run %q be the last with data; early end %s\n", st.Name, last, st.Run, text)
 	})
 }

@@ -201,7 +201,7 @@ func (w *world) run(t *testing.T, a named) outcome {
 		t.Fatal(err)
 	}
 	for _, x := range network.Models()[:honest] {
-		o.last = append(o.last, w.fleet.Model(x, cfgs[0].Last(), 0, 0))
+		o.last = append(o.last, w.fleet.Model(x, cfgs[0].Last()))
 	}
 	return o
 }
