@@ -87,7 +87,7 @@ type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
 	// Waiting is called at most once per round, after ResendAfter without progress, with the members being waited for.
-	// During a takeover, round is 0. If Waiting is nil, Logger reports silent neighbors after 5 s, then less often.
+	// If Waiting is nil, Logger reports silent neighbors after 5 s, then less often.
 	Waiting func(round int, neighbors []string)
 }
 

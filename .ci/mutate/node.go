@@ -80,14 +80,14 @@ var onNode = []mutation{
 	{"answers to offers take the room of releases", "sdk/outbox.go", "if len(b.words) > 0 {", "if len(b.words) > 0 && len(b.frames) == 0 {", words},
 	{"a mark before the state", "sdk/durable.go",
 		"	if n.cfg.Store != nil {\n		if err := n.save(&s); err != nil {\n			return err\n		}\n	}\n" +
-			"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n",
-		"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err " +
+			"	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {\n		return err\n	}\n",
+		"	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err " +
 			"!= nil {\n" +
 			"			return err\n		}\n	}\n", order},
 	{"a release that is not marked", "sdk/durable.go",
-		"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n", "", order},
+		"	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {\n		return err\n	}\n", "", order},
 	{"a kept release that is sent again without a mark", "sdk/durable.go",
-		"	if err := n.account.mark(n.method().Data(round)); err != nil { // the last process may have crashed before it marked the release\n		return err\n	}\n", "", order},
+		"	if err := n.account.mark(n.cfg.Fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release\n		return err\n	}\n", "", order},
 	{"a lost release that is charged and not marked", "sdk/durable.go",
 		"errors.Join(err, n.account.mark(m.Data(e.Held)))", "err", order},
 	{"forecast: half the parameters are all", "sdk/plan/forecast.go",

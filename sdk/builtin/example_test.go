@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"fmt"
 	"log"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -32,15 +33,14 @@ func ExampleReadModel() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	said, err := model.PredictRow(map[string]string{
-		"age_years": "71", "systolic_mmhg": "128", "bmi_kg_m2": "27.5", "glucose_mmol_l": "6.6", "hdl_mmol_l": "1.1",
-	})
+	patients := strings.NewReader("age_years,systolic_mmhg,bmi_kg_m2,glucose_mmol_l,hdl_mmol_l\n71,128,27.5,6.6,1.1\n")
+	said, err := model.Predict("csv:-", patients, 0)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%s: %.3f\n", file.Task.Classes[1], said.Probability[1])
+	fmt.Printf("%s: %.3f\n", file.Task.Classes[1], said[0].Probability[1])
 	for k, column := range file.Task.Columns {
-		fmt.Printf("%+.3f by %s\n", said.Contribution[k], column.Name)
+		fmt.Printf("%+.3f by %s\n", said[0].Contribution[k], column.Name)
 	}
 	// Output:
 	// yes: 0.825

@@ -294,21 +294,6 @@ func TestConductanceRefuses(t *testing.T) {
 	}
 }
 
-// TestConductanceOfLargeGraphs checks that computing the bound of a large graph takes bounded time.
-func TestConductanceOfLargeGraphs(t *testing.T) {
-	if os.Getenv("SPADE_LONG") == "" {
-		t.Skip("needs SPADE_LONG=1")
-	}
-	g := mustParse(t, "er:0.01", 1500, 1)
-	if c := conductance(t, g, 4, 1); !(c.Least >= 1) || c.Exact && c.Least > 1 {
-		t.Errorf("%+v", c)
-	}
-	g = mustParse(t, "er:0.3", 400, 1)
-	if c := conductance(t, g, 4, 10); c.Exact || c.Least < 200 {
-		t.Errorf("%+v, want a bound of 200 or more", c)
-	}
-}
-
 func TestConductanceGolden(t *testing.T) {
 	for _, c := range []struct {
 		spec      string
@@ -317,80 +302,26 @@ func TestConductanceGolden(t *testing.T) {
 		colluders int
 		want      float64
 	}{
-		{"ring", 30, 1, 0, 0x1.1e3779b97e7bap+01},
 		{"ring", 30, 1, 1, 0x1.9e3779b97d12dp+00},
 		{"ring", 30, 8, 0, 0x1.e95e3b129a0ddp+03},
-		{"ring", 30, 8, 1, 0x1.1015c966e041dp+03},
-		{"ring", 30, 64, 0, 0x1.d768dcb6b0261p+04},
 		{"ring", 30, 64, 1, 0x1.b414950c5e46ep+04},
-		{"grid:5x6", 30, 1, 0, 0x1.2fdefbd3460b9p+01},
-		{"grid:5x6", 30, 1, 1, 0x1.b437d35e40ccep+00},
-		{"grid:5x6", 30, 8, 0, 0x1.52d665df297bbp+04},
 		{"grid:5x6", 30, 8, 1, 0x1.06ba4cf169a33p+04},
 		{"grid:5x6", 30, 64, 0, 0x1.dcce5b608279fp+04},
-		{"grid:5x6", 30, 64, 1, 0x1.ca499a5784297p+04},
-		{"er:0.3", 31, 1, 0, 0x1.b8eaa73b0b9a7p+01},
-		{"er:0.3", 31, 1, 1, 0x1.516915a021e21p+01},
 		{"er:0.3", 31, 1, 2, 0x1.ceeea3eec26fap+00},
-		{"er:0.3", 31, 1, 3, 0x1p+00},
-		{"er:0.3", 31, 8, 0, 0x1.a6db1a9572257p+04},
 		{"er:0.3", 31, 8, 1, 0x1.7da43c72e840fp+04},
-		{"er:0.3", 31, 8, 2, 0x1.310f87a7f3595p+04},
 		{"er:0.3", 31, 8, 3, 0x1p+00},
-		{"er:0.3", 31, 64, 0, 0x1.eea7a8e36a985p+04},
-		{"er:0.3", 31, 64, 1, 0x1.de0e343b837dep+04},
 		{"er:0.3", 31, 64, 2, 0x1.cc2147609843ep+04},
-		{"er:0.3", 31, 64, 3, 0x1p+00},
-		{"er:0.3", 100, 1, 0, 0x1.0950a92173803p+04},
-		{"er:0.3", 100, 1, 1, 0x1.fb37e67d62431p+03},
-		{"er:0.3", 100, 8, 0, 0x1.7167c3c1f20a9p+06},
 		{"er:0.3", 100, 8, 1, 0x1.6c6f4c1b03ddp+06},
-		{"er:0.3", 100, 8, 2, 0x1.6759d2aa68dc3p+06},
 		{"er:0.3", 100, 8, 3, 0x1.5f6f42c5df43ep+06},
-		{"regular:4", 200, 1, 0, 0x1.e706859002fcdp+01},
-		{"regular:4", 200, 1, 1, 0x1.8867ac453c085p+01},
-		{"regular:4", 200, 8, 0, 0x1.4dcfa83655872p+06},
 		{"regular:4", 200, 8, 1, 0x1.0d3f576227d19p+06},
 		{"regular:4", 200, 8, 2, 0x1.79f8b637deba5p+05},
 		{"regular:4", 200, 8, 3, 0x1.569791530a7ap+03},
-		{"star", 20, 1, 0, 0x1.e8ba2e8ba2b93p+00},
 		{"star", 20, 8, 0, 0x1.ef8867380955ep+03},
-		{"star", 20, 64, 0, 0x1.3e86d645a200ap+04},
-		{"complete", 50, 1, 0, 0x1.97fffffffe3f6p+04},
-		{"complete", 50, 1, 1, 0x1.8ffffffffe483p+04},
-		{"complete", 50, 1, 2, 0x1.87fffffffe51p+04},
-		{"complete", 50, 1, 3, 0x1.7ffffffffe59cp+04},
 		{"complete", 50, 8, 0, 0x1.89f81f81f66e5p+05},
-		{"complete", 50, 8, 1, 0x1.8217a17a15f9p+05},
-		{"complete", 50, 8, 2, 0x1.7a3723723583ap+05},
 		{"complete", 50, 8, 3, 0x1.7256a56a550e3p+05},
-		{"complete", 50, 64, 0, 0x1.8fe78187e5c9ep+05},
-		{"complete", 50, 64, 1, 0x1.87e8017fe652ap+05},
-		{"complete", 50, 64, 2, 0x1.7fe88177e6db5p+05},
-		{"complete", 50, 64, 3, 0x1.77e9016fe7641p+05},
 	} {
 		if got := conductance(t, described(t, c.spec, c.nodes), c.ratio, c.colluders); got.Least != c.want {
 			t.Errorf("%s of %d, ratio %v, %d colluders: %x, want %x", c.spec, c.nodes, c.ratio, c.colluders, got.Least, c.want)
-		}
-	}
-}
-
-func BenchmarkConductance(b *testing.B) {
-	for _, c := range []struct {
-		spec  string
-		nodes int
-	}{{"er:0.3", 31}, {"er:0.3", 100}, {"er:0.3", 1000}, {"ring", 1000}, {"grid:25x40", 1000}, {"regular:4", 1000}, {"er:0.01", 1000}} {
-		g := described(b, c.spec, c.nodes)
-		for colluders := range 4 {
-			for _, ratio := range []float64{1, 4, 16, 64} {
-				b.Run(fmt.Sprintf("%s/n=%d/c=%d/r=%v", c.spec, c.nodes, colluders, ratio), func(b *testing.B) {
-					for range b.N {
-						k := g.weakest(ratio*ratio, colluders)
-						b.ReportMetric(k.Least, "least")
-						b.ReportMetric(map[bool]float64{true: 1}[k.Exact], "exact")
-					}
-				})
-			}
 		}
 	}
 }

@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"math"
-	"os"
 	"sync"
 	"testing"
 
@@ -215,74 +214,6 @@ func TestSpectrumRoutes(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestSpectrumLarge checks that the second-smallest eigenvalue of a large graph lies between two independent bounds.
-func TestSpectrumLarge(t *testing.T) {
-	if os.Getenv("SPADE_LONG") == "" {
-		t.Skip("needs SPADE_LONG=1")
-	}
-	for name, g := range hostile(t, 500+graphs(1000)) {
-		got := g.Lambda2()
-		if len(g.Edges()) == g.N()-1 {
-			if at, above := belowInTree(g, got), belowInTree(g, got*(1+1e-4)); at != 1 || above < 2 {
-				t.Errorf("%s: %d eigenvalues below %v, and %d up to 1e-4 above; want 1, and 2 or more", name, at, got, above)
-			}
-		}
-		if want := wave(g.N() / 2); name == "ladder" && (got > want || got < want*(1-1e-5)) {
-			t.Errorf("ladder: %v, want %v", got, want)
-		}
-		// By Rayleigh's principle, the quotient of any vector with mean zero is an upper bound. A random vector,
-		// multiplied 20 times by the inverse, gives a bound close to the eigenvalue.
-		inverse, _ := g.inverse(1e6, make([]bool, g.N()))
-		x, y := start(g.N()), make([]float64, g.N())
-		for range 20 {
-			clear(y)
-			for i, row := range inverse {
-				axpy(y, x[i], row)
-			}
-			center(y)
-			scale(y, 1/norm(y))
-			x, y = y, x
-		}
-		most := 0.0
-		for _, e := range g.Edges() {
-			most += (x[e[0]] - x[e[1]]) * (x[e[0]] - x[e[1]])
-		}
-		if got > most*(1+1e-11) || got < most*0.9 {
-			t.Errorf("%s: %v, and a vector has %v", name, got, most)
-		}
-		if theta, _ := g.approach(true, tolerance); g.LambdaMax() < theta*(1-1e-13) || g.LambdaMax() > theta*(1+1e-4) {
-			t.Errorf("%s: LambdaMax is %v and not just above %v", name, g.LambdaMax(), theta)
-		}
-	}
-}
-
-// belowInTree returns the number of a tree's eigenvalues that are below x, which is the number of negative pivots when
-// leaves are eliminated until no node remains (Jacobs and Trevisan, "Locating the eigenvalues of trees", Linear Algebra
-// Appl. 434, 2011).
-func belowInTree(g *Graph, x float64) (count int) {
-	parent, order := make([]int, g.N()), []int{0}
-	for k := 0; k < len(order); k++ {
-		for _, j := range g.Neighbors(order[k]) {
-			if i := order[k]; j != parent[i] || i == 0 {
-				parent[j] = i
-				order = append(order, j)
-			}
-		}
-	}
-	pivot := make([]float64, g.N())
-	for k := len(order) - 1; k >= 0; k-- {
-		i := order[k]
-		pivot[i] += float64(len(g.Neighbors(i))) - x
-		if pivot[i] < 0 {
-			count++
-		}
-		if k > 0 {
-			pivot[parent[i]] -= 1 / pivot[i]
-		}
-	}
-	return count
 }
 
 // TestSpectrumFamilies checks that the iteration finds the known spectra of graphs whose nodes are renumbered so that

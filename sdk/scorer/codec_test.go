@@ -29,38 +29,6 @@ func read(c *codec, message []byte) (said, error) {
 	return said{*a.ID, a.Loss.value, a.why()}, nil
 }
 
-func floatBytes(x []float32) (b []byte) {
-	for _, v := range x {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b
-}
-
-// An encoded query has the documented layout, and any CBOR library can read it.
-func TestCBORQuery(t *testing.T) {
-	x := []float32{1, -2.5, float32(math.Pi)}
-	frame := cborFrames.appendQuery(nil, 1<<40+7, 12, x)
-	if n := binary.LittleEndian.Uint32(frame); int(n) != len(frame)-4 {
-		t.Fatalf("a frame of %d bytes, and %d follow", n, len(frame)-4)
-	}
-	frame = frame[4:]
-	if id, sample := binary.BigEndian.Uint64(frame[3:]), binary.BigEndian.Uint64(frame[13:]); id != 1<<40+7 ||
-		sample != 12 {
-		t.Errorf("id %d, sample %d", id, sample)
-	}
-	if n := binary.BigEndian.Uint32(frame[25:]); n != 12 || !bytes.Equal(frame[29:], floatBytes(x)) {
-		t.Errorf("parameters of %d bytes, %x", n, frame[29:])
-	}
-	var m map[uint64]any
-	if err := cbor.Unmarshal(frame, &m); err != nil {
-		t.Fatal(err)
-	}
-	if m[1] != uint64(1<<40+7) || m[2] != uint64(12) || m[3].(cbor.Tag).Number != 85 ||
-		!bytes.Equal(m[3].(cbor.Tag).Content.([]byte), frame[29:]) {
-		t.Errorf("found %v", m)
-	}
-}
-
 // The package sends exactly the query frames documented in examples/scorer/README.md, and understands the documented
 // hellos and answers.
 func TestDocumentedFrames(t *testing.T) {

@@ -225,15 +225,9 @@ func scoring(args []string) {
 		if _, err := os.Stat(path); err == nil {
 			os.Exit(7)
 		}
-	case "wide":
-		d = 1000
 	}
 	p.send(map[string]any{"hello": 1, "dim": d, "samples": m})
 	p.flush()
-	if how == "wide" {
-		p.fast(d)
-		return
-	}
 	for {
 		q, ok := p.receive()
 		if !ok {
@@ -252,52 +246,4 @@ func scoring(args []string) {
 			p.flush()
 		}
 	}
-}
-
-// fast answers queries with the sum of the parameters, as fast as possible.
-func (p *program) fast(d int) {
-	x := make([]float32, d)
-	frame := make([]byte, 4+29+4*d)
-	for {
-		var b []byte
-		var sum float64
-		if p.format != "cbor" {
-			line, err := p.in.ReadSlice('\n')
-			if err != nil {
-				return
-			}
-			id, rest, _ := bytes.Cut(line[len(`{"id":`):], []byte(","))
-			rest = rest[bytes.IndexByte(rest, '[')+1:]
-			for i := 0; i < len(x); i++ {
-				end := bytes.IndexAny(rest[:min(len(rest), 32)], ",]")
-				v, err := strconv.ParseFloat(string(rest[:end]), 32)
-				if err != nil {
-					panic(err)
-				}
-				sum += v
-				rest = rest[end+1:]
-			}
-			b = append(append(p.out.AvailableBuffer(), `{"id":`...), id...)
-			b = append(strconv.AppendFloat(append(b, `,"loss":`...), sum, 'g', -1, 64), "}\n"...)
-		} else {
-			if _, err := io.ReadFull(p.in, frame[:33+4*d]); err != nil {
-				return
-			}
-			sum = total(frame[33:], x)
-			b = append(p.out.AvailableBuffer(), 21, 0, 0, 0, 0xa2)
-			b = append(append(b, frame[5:15]...), 2, 0xfb)
-			b = binary.BigEndian.AppendUint64(b, math.Float64bits(sum))
-		}
-		p.raw(string(b))
-		if p.in.Buffered() == 0 {
-			p.flush()
-		}
-	}
-}
-
-func total(b []byte, x []float32) (sum float64) {
-	for i := range x {
-		sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
-	}
-	return sum
 }

@@ -183,34 +183,3 @@ func TestMissingAtAMember(t *testing.T) {
 		t.Errorf("%d parameters, rows %q, want %q", r.Dim(), rows, want)
 	}
 }
-
-// TestMissingInHospitals checks that a recipe fitted on one of the four hospitals prepares the data of all four
-// hospitals, including missing cells.
-func TestMissingInHospitals(t *testing.T) {
-	dir := realData(t, "heart-four-hospitals")
-	for rule, kept := range map[string][]int{
-		"mean": {303, 294, 123, 200}, "indicator": {303, 294, 123, 200}, "drop": {297, 1, 0, 1},
-	} {
-		s := Spec{Source: "csv:" + filepath.Join(dir, "cleveland.csv"), Label: "num", OneHot: []string{"cp", "restecg", "slope", "thal"},
-			Missing: rule}
-		r, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "Cleveland")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
-			set, err := r.Apply(Spec{Source: "csv:" + filepath.Join(dir, name+".csv"), Seed: 1})
-			if kept[i] <= 1 {
-				if err == nil {
-					t.Errorf("%s, %s: learned from %d rows", rule, name, set.Train.Len())
-				}
-				continue
-			}
-			if err != nil {
-				t.Fatalf("%s, %s: %v", rule, name, err)
-			}
-			if n := set.Train.Len() + set.Test.Len(); n != kept[i] || slices.ContainsFunc(set.Train.X, isNaN) {
-				t.Errorf("%s, %s: %d rows, want %d", rule, name, n, kept[i])
-			}
-		}
-	}
-}

@@ -62,54 +62,6 @@ func TestPerceptronLoss(t *testing.T) {
 	}
 }
 
-// TestPerceptronSlope checks that, with two classes, the measured slope of the loss along a weight of either layer
-// agrees with the chain rule.
-func TestPerceptronSlope(t *testing.T) {
-	const hidden = 3
-	d := random(20, 4, 2, 6)
-	p := perceptron(d, hidden)
-	x := parameters(p.Dim(), 0.3, 5)
-	at := func(j int, by float32, i int) float64 {
-		moved := slices.Clone(x)
-		moved[j] += by
-		loss, err := p.Loss(t.Context(), moved, i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return loss
-	}
-	for i := range d.Y {
-		v := x[hidden*d.Dim:]
-		z := float64(v[hidden])
-		var inner, slope [hidden]float64
-		for h := range inner {
-			slope[h] = 1
-			if inner[h] = vec.Dot(x[h*d.Dim:(h+1)*d.Dim], d.Row(i)); inner[h] < 0 {
-				slope[h] = leak
-			}
-			z += float64(v[h]) * slope[h] * inner[h]
-		}
-		q := vec.Sigmoid(z) - float64(d.Y[i])
-		outer := 2 * q * vec.Sigmoid(z) * (1 - vec.Sigmoid(z)) // derivative of the loss q² by z
-		for j := range x {
-			var want float64
-			switch after := j - hidden*d.Dim; {
-			case after < 0:
-				h := j / d.Dim
-				want = outer * float64(v[h]) * slope[h] * float64(d.Row(i)[j%d.Dim])
-			case after == hidden:
-				want = outer
-			default:
-				want = outer * slope[after] * inner[after]
-			}
-			const step = 1.0 / 256
-			if got := (at(j, step, i) - at(j, -step, i)) / (2 * step); math.Abs(got-want) > 2e-3*max(1, math.Abs(want)) {
-				t.Errorf("sample %d, weight %d: slope %v, want %v", i, j, got, want)
-			}
-		}
-	}
-}
-
 // TestPerceptronInit checks that, at the zero vector, no weight alone changes the loss, and that the vector that Start
 // returns has no zero weight. That vector depends only on sizes and seed, and has the same bits on every processor.
 func TestPerceptronInit(t *testing.T) {
@@ -213,13 +165,5 @@ func TestPerceptronConcurrentWithoutAllocation(t *testing.T) {
 	ctx := context.Background()
 	if n := testing.AllocsPerRun(100, func() { p.Loss(ctx, x, 3) }); n != 0 {
 		t.Errorf("%v allocations a query", n)
-	}
-}
-
-func BenchmarkPerceptronLoss(b *testing.B) {
-	p := perceptron(random(100, 39, 2, 1), 8)
-	x := p.start(1)
-	for i := 0; b.Loop(); i++ {
-		p.Loss(b.Context(), x, i%100)
 	}
 }

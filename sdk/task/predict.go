@@ -1,9 +1,7 @@
 package task
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -139,28 +137,6 @@ func within(file string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("task: %s: %s", file, strings.TrimPrefix(err.Error(), "task: "))
-}
-
-// PredictRow is Predict for one sample. cells maps column names to cells. PredictRow ignores cells of columns that are
-// not in the recipe.
-func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
-	names, row := []string{"(row)"}, []string{"1"} // CSV readers skip a row without content
-	for name, cell := range cells {
-		names, row = append(names, name), append(row, cell)
-	}
-	var text bytes.Buffer
-	if err := csv.NewWriter(&text).WriteAll([][]string{names, row}); err != nil {
-		return nil, err
-	}
-	r, err := readCSV(&text, "the row", byRecord, p.layout(false))
-	if err != nil {
-		return nil, err
-	}
-	all, err := p.predict(r.table())
-	if err != nil {
-		return nil, err
-	}
-	return &all[0], nil
 }
 
 // read reads a source. If labels is false, all rows of a CSV file get the first class, and the label is not read.

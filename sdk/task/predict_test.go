@@ -161,44 +161,9 @@ func TestContributions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// The function logits computes the logits from the definitions of the steps, entirely in float64.
-			logits := func(row []float64) []float64 {
-				if r.PCA != nil {
-					var projected []float64
-					for _, c := range r.PCA.Components {
-						z := 0.0
-						for j, x := range row {
-							z += r.PCA.Scale * c[j] * (x - r.PCA.Mean[j])
-						}
-						projected = append(projected, z)
-					}
-					row = projected
-				}
-				if r.Bias {
-					row = append(slices.Clone(row), 1)
-				}
-				times := func(w []float64, row []float64) (out []float64) {
-					for ; len(w) > 0; w = w[len(row):] {
-						z := 0.0
-						for j, x := range row {
-							z += w[j] * x
-						}
-						out = append(out, z)
-					}
-					return out
-				}
-				h := r.Model.Hidden * len(row)
-				if h == 0 {
-					return times(p.x, row)
-				}
-				units := times(p.x[:h], row)
-				for i, u := range units {
-					units[i] = max(u, u/8)
-				}
-				return times(p.x[h:], append(units, 1))
-			}
+			// The score is computed from its definition; TestPredictorIsTheModel checks the outputs.
 			score := func(row []float64, class int) float64 {
-				z := logits(row)
+				z := p.outputs(row)
 				if r.Target != nil {
 					return r.Target.Low + (r.Target.High-r.Target.Low)/(1+math.Exp(-z[0]))
 				}
@@ -238,44 +203,6 @@ func TestContributions(t *testing.T) {
 	}
 }
 
-func TestPredictRow(t *testing.T) {
-	all := predictors(t)
-	p := all["perceptron, three, PCA, not constant"]
-	said, err := p.Predict(p.source, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := map[string]string{"id": "p8", "a": " 1", "ward": "z ", "b": "0.75"}
-	one, err := p.PredictRow(row)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(one.Probability, said[8].Probability) || !slices.Equal(one.Contribution, said[8].Contribution) {
-		t.Errorf("a row by itself: %v, want %v", *one, said[8])
-	}
-	row["ward"], row["a"] = "q", "much"
-	_, err = p.PredictRow(row)
-	for _, want := range []string{`column "ward": "q" is not one of its categories, which are "x", "y", "z"`, `"much"`} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %s", err, want)
-		}
-	}
-	row["a"] = "1"
-	var told []string
-	p.Unknown = func(column, value string) { told = append(told, column+"="+value) }
-	none, err := p.PredictRow(row)
-	if err != nil || !slices.Equal(told, []string{"ward=q"}) || slices.Equal(none.Probability, one.Probability) {
-		t.Errorf("an unknown ward: %v, %v, told of %v", none, err, told)
-	}
-	gaps := all["linear, number, gaps"]
-	if one, err := gaps.PredictRow(map[string]string{"a": "n/a", "ward": ""}); err != nil || one.Probability != nil {
-		t.Errorf("a row of gaps: %v, %v", one, err)
-	}
-	if _, err = p.PredictRow(map[string]string{}); err == nil || strings.Count(err.Error(), "has no column") != 3 {
-		t.Errorf("nothing: %v, want three columns named", err)
-	}
-}
-
 func TestPredictFaults(t *testing.T) {
 	all := predictors(t)
 	p := all["linear, three"]
@@ -310,6 +237,12 @@ func TestPredictFaults(t *testing.T) {
 	}
 	if _, err := p.Predict("idx:x", nil, 0); err == nil || !strings.Contains(err.Error(), "want csv data") {
 		t.Errorf("images for a model of columns: %v", err)
+	}
+	var unknown []string
+	p.Unknown = func(column, value string) { unknown = append(unknown, column+"="+value) }
+	if said, err := p.Predict("csv:-", strings.NewReader("a,b,ward\n1,2,w\n"), 0); err != nil || len(said) != 1 ||
+		!slices.Equal(unknown, []string{"ward=w"}) {
+		t.Errorf("%v, %v, reported %v, want the ward reported", said, err, unknown)
 	}
 	for _, model := range [][]float32{nil, {1}, append(make([]float32, len(p.x)-1), float32(math.NaN()))} {
 		if _, err := p.recipe.Predictor(model); err == nil {

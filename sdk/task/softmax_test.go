@@ -191,15 +191,3 @@ func TestSoftmaxConcurrentWithoutAllocation(t *testing.T) {
 		t.Errorf("%v allocations a query", n)
 	}
 }
-
-func BenchmarkSoftmaxLoss(b *testing.B) {
-	for name, d := range map[string]*Data{"2x10": random(100, 10, 2, 1), "4x10": random(100, 10, 4, 1)} {
-		b.Run(name, func(b *testing.B) {
-			s := NewSoftmax(d)
-			x := parameters(s.Dim(), 1, 1)
-			for i := 0; b.Loop(); i++ {
-				s.Loss(b.Context(), x, i%100)
-			}
-		})
-	}
-}

@@ -13,7 +13,7 @@ import (
 // Secrets holds a member's key pair and the offers of other members, which contain their public keys. Both members of a
 // pair derive the same noise from the keys and the offers. Store Secrets whenever Changed is set.
 type Secrets struct {
-	Kept    *pair.Kept // nil before a takeover, and once the run is over
+	Kept    *pair.Kept // nil once the run is over
 	Changed bool       // the secrets have changed since they were last stored
 	Relays  bool       // members relay offers: a device's first offer is final, because other members may have used it
 }

@@ -81,7 +81,7 @@ func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport,
 }
 
 // couple returns the names of two members. The names, and thus the keys, are different for each i and each process.
-// This prevents a node from mistaking another process for the peer if that process takes over a port that was briefly
+// This prevents a node from mistaking another process for the peer if that process reuses a port that was briefly
 // free.
 func couple(i int) []string {
 	id := fmt.Sprint(os.Getpid(), "-", i)
