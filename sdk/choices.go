@@ -4,18 +4,11 @@ import (
 	"cmp"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Unit selects what a guarantee protects.
 type Unit = dpmech.Unit
-
-// Consensus selects how members reach agreement in rounds without data.
-type Consensus = settings.Consensus
-
-// Payload selects what members send. It does not affect the models.
-type Payload = settings.Payload
 
 // Values and defaults of settings.
 const (
@@ -26,30 +19,18 @@ const (
 	UnitClient = dpmech.Client // the whole data set of each client
 	UnitRecord = dpmech.Record // each record of each client
 
-	ConsensusADMM      = settings.ADMM      // the method's own steps, without an update from data
-	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease
-
-	PayloadAuto    = settings.Auto    // PayloadRelease if private or with Chebyshev; else PayloadMessage
-	PayloadMessage = settings.Message // m_ij of eq. (message), one per neighbor
-	PayloadRelease = settings.Release // the released state itself, the same for all neighbors
-
 	DefaultMemoryLimit = 64 << 20 // default of Config.MemoryLimit, in bytes
 )
 
-// Wire selects what members send to each other.
+// Wire selects how members encode what they send to each other.
 type Wire struct {
-	Payload  Payload `json:"payload"`
-	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of step sigma/2^W; 0: 4 with PayloadAuto, else no grid
+	GridBits int `json:"grid_bits"` // W, 2 to 8: private releases lie on a grid of step sigma/2^W; 0: 4 if private
 }
 
 func (f *Fleet) wire() Wire {
 	w := f.Wire
-	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {
-		w.Payload, w.GridBits = PayloadRelease, cmp.Or(w.GridBits, 4)
+	if !f.Privacy.NonPrivate {
+		w.GridBits = cmp.Or(w.GridBits, 4)
 	}
-	if w.Payload == PayloadAuto && f.Method.Consensus == ConsensusChebyshev {
-		w.Payload = PayloadRelease
-	}
-	w.Payload = cmp.Or(w.Payload, PayloadMessage)
 	return w
 }

@@ -92,7 +92,6 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"grid":     func(f *sdk.Fleet) {},
-		"messages": func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
 		"centered": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
 		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
 		"tracking": func(f *sdk.Fleet) {

@@ -149,7 +149,7 @@ func (z *fuzzer) make() admm.Message {
 	last := z.fleet.Method.Last()
 	rounds := []int{0, 1, z.round - 1, z.round, z.round + 1, z.round + 2, last, last + 1, math.MaxInt32}
 	m := admm.Message{
-		Kind: pick(z, admm.EdgeMessage, admm.Done, admm.Release, admm.Probe, admm.Conflict, admm.ProbeReply), Round: max(0, pick(z, rounds...)), Held: max(0, pick(z, rounds...)),
+		Kind: pick(z, admm.Done, admm.Release, admm.Probe, admm.Conflict, admm.ProbeReply), Round: max(0, pick(z, rounds...)), Held: max(0, pick(z, rounds...)),
 		Resent: z.chance.IntN(3) == 0, Incarnation: pick(z, z.device, z.device, 0, uint64(z.chance.IntN(1000))),
 	}
 	most := pick[float32](z, 0, 0.1, 3)

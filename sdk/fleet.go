@@ -58,8 +58,7 @@ type Method struct {
 	Directions zoest.Distribution `json:"directions"` // distribution of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
-	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
-	Shrink    float64   `json:"shrink,omitempty"`    // shift to X0 in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
+	Shrink float64 `json:"shrink,omitempty"` // shift to X0 in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
 }
 
 // Last returns the index of the final release, K*(1+Mixing) + C.
@@ -165,11 +164,6 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	f.checkPrivacy(&errs)
 	f.checkRecords(&errs)
-	if f.Method.Consensus == ConsensusChebyshev {
-		const want = "admm, because %s"
-		name := f.Method.Consensus.String()
-		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "wire.payload is not release")
-	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
 	}
@@ -279,7 +273,7 @@ func (f *Fleet) beta(g *graph.Graph) float64 {
 }
 
 func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Config {
-	m, w := f.Method, f.wire()
+	m := f.Method
 	cfg := admm.Config{
 		Estimator: zoest.Config{
 			Dim: f.Dim, Samples: samples, Batch: m.Batch, Directions: m.Directions,
@@ -289,10 +283,9 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		Neighbors: slices.Clone(p.graph.Neighbors(client)), X0: f.X0,
 		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Rho: m.Rho, Beta: p.beta, Eta: m.Eta, Mu: m.Mu,
 		NonPrivate: f.Privacy.NonPrivate, Noise: noise,
-		Releases: w.Payload == PayloadRelease,
-		Members:  len(f.Members),
+		Members: len(f.Members),
 	}
-	if m.Consensus == ConsensusChebyshev && len(cfg.Neighbors) > 0 {
+	if len(cfg.Neighbors) > 0 {
 		cfg.Consensus = p.graph.Chebyshev()
 	}
 	if cfg.Estimator.Batch > samples {
@@ -305,9 +298,7 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 		if f.Privacy.Partners > 0 {
 			cfg.Partners = p.noise.Neighbors(client)
 		}
-		if w.GridBits > 0 {
-			cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -w.GridBits)
-		}
+		cfg.GridStep = math.Ldexp(f.Privacy.Sigma, -f.wire().GridBits)
 	}
 	return cfg
 }

@@ -43,7 +43,6 @@ func TestFleetFaults(t *testing.T) {
 		"method.mu is 0":                                                      func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
 		`method.directions is "7", want rademacher or walsh`:                  func(f *sdk.Fleet) { f.Method.Directions = 7 },
 		`method.estimator is "7", want paper, centered or tracking`:           func(f *sdk.Fleet) { f.Method.Estimator = 7 },
-		`wire.payload is "-1", want message or release`:                       func(f *sdk.Fleet) { f.Wire.Payload = -1 },
 		`privacy.accounting is "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
 			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
 		},
@@ -159,11 +158,11 @@ func TestFleetHashMeaning(t *testing.T) {
 // TestFleetTask pins the hash and the hello of a fleet without a task. It checks that the hash depends on the meaning
 // of a task, but not on how the task is written.
 func TestFleetTask(t *testing.T) {
-	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c0e9df51cd8374eea9986c02c736afba49e2787683396ed6efca328025910fcb" {
+	if h := ring().Hash(); hex.EncodeToString(h[:]) != "66a23d4cee30471a02abce982ad4586f778132a2af285ce3efb6b5c61c0f12ca" {
 		t.Errorf("hash %x", h)
 	}
 	if sum := sha256.Sum256(ring().Hello("a")("b")); hex.EncodeToString(
-		sum[:]) != "16ea052e6fc1ecde99f22e46b8fc2cdc7e03d645587240c4481234d305592039" {
+		sum[:]) != "13f4aa4f0043392feba7dafca732966e47b7dee0f84aedfa5b2cc7434055e28c" {
 		t.Errorf("hello %x", sum)
 	}
 	one, other := ring(), ring()
@@ -220,10 +219,10 @@ func TestHello(t *testing.T) {
 // TestFleetJSONDefaults checks that an empty or missing setting in the JSON of a fleet means the default, and that an
 // unknown setting is refused.
 func TestFleetJSONDefaults(t *testing.T) {
-	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}, "wire": {"payload": %[1]q}}`
+	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}}`
 	var got sdk.Fleet
 	got.Method.Estimator, got.Method.Directions = sdk.EstimatorCentered, zoest.Walsh
-	got.Privacy.Accounting, got.Wire.Payload = dpmech.ZCDP, sdk.PayloadRelease
+	got.Privacy.Accounting = dpmech.ZCDP
 	if err := json.Unmarshal(fmt.Appendf(nil, text, ""), &got); err != nil || !reflect.DeepEqual(got, sdk.Fleet{}) {
 		t.Errorf("read %+v, %v, want all defaults", got, err)
 	}

@@ -29,7 +29,7 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // maps a round to the length of a frame sent in it
 	var sys uint64
 	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, f *admm.Message) {
-		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {
+		if n := lengths[f.Round]; n > 0 && f.Kind == admm.Release {
 			delete(lengths, f.Round)
 			if sys == 0 {
 				_, sys = memory()

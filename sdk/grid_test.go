@@ -30,7 +30,7 @@ func TestReleaseBits(t *testing.T) {
 		f.Edges = append(f.Edges, [2]string{strconv.Itoa(i), strconv.Itoa((i + 1) % nodes)})
 	}
 	for _, bits := range []int{2, 3, 4, 5, 6, 7, 8} {
-		f.Wire = sdk.Wire{Payload: sdk.PayloadRelease, GridBits: bits}
+		f.Wire = sdk.Wire{GridBits: bits}
 		cfgs, err := f.Machines([]int{2, 2, 2, 2, 2, 2}, func(i int) io.Reader {
 			s := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 			return &s

@@ -190,39 +190,33 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		}
 		return b
 	}
-	kind, other := admm.EdgeMessage, admm.Release
-	if private {
-		kind, other = other, kind
-	}
 	release := func(dim, round int, first float32) []byte { // returns a well-formed release
 		if !private {
-			return enc(dim, admm.Message{Kind: kind, Round: round, Vector: append([]float32{first}, make([]float32, dim-1)...)})
+			return enc(dim, admm.Message{Kind: admm.Release, Round: round, Vector: append([]float32{first}, make([]float32, dim-1)...)})
 		}
-		return enc(dim, admm.Message{Kind: kind, Round: round, Grid: append([]int32{int32(first)}, make([]int32, dim-1)...)})
+		return enc(dim, admm.Message{Kind: admm.Release, Round: round, Grid: append([]int32{int32(first)}, make([]int32, dim-1)...)})
 	}
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	zero := make([]float32, 6)
 	good := v.kept[3]
 	repeats := bytes.Repeat([]byte{1, 0}, 150)
 	all := []charge{
-		{"a NaN", handmade(kind, 4, keyVector, floats(0, 0, nan, 0, 0, 0)), "coordinate 2"},
-		{"an infinity", handmade(kind, 4, keyVector, floats(0, inf, 0, 0, 0, 0)), "coordinate 1"},
-		{"five numbers", handmade(kind, 4, keyVector, floats(0, 0, 0, 0, 0)), "vector: "},
+		{"a NaN", handmade(admm.Release, 4, keyVector, floats(0, 0, nan, 0, 0, 0)), "coordinate 2"},
+		{"an infinity", handmade(admm.Release, 4, keyVector, floats(0, inf, 0, 0, 0, 0)), "coordinate 1"},
+		{"five numbers", handmade(admm.Release, 4, keyVector, floats(0, 0, 0, 0, 0)), "vector: "},
 		{"seven numbers", release(7, 4, 1), "wire: frame: "},
-		{"no vector", append([]byte{0xa3}, handmade(kind, 4, 0, nil)[1:7]...), "vector: "},
+		{"no vector", append([]byte{0xa3}, handmade(admm.Release, 4, 0, nil)[1:7]...), "vector: "},
 		{"another of round 3", release(6, 3, 99), "message of round 3 from client 2 contradicts an earlier message"},
 		{"another of round 4, as of another run", release(6, 4, 99),
 			"message of round 4 from client 2 contradicts an earlier message"},
 		{"two rounds early", release(6, 5, 1), "found a message of round 5 from client 2, want a round in 1..4 (the receiving client is in round 3)"},
 		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from client 2"},
-		{"beyond counting", handmade(kind, math.MaxInt32+1, keyVector, floats(zero...)), "round: found 2147483648"},
+		{"beyond counting", handmade(admm.Release, math.MaxInt32+1, keyVector, floats(zero...)), "round: found 2147483648"},
 		{"round 0", release(6, 0, 1), "message of round 0 from client 2"},
 		{"a replay of round 1", v.kept[0], ""},
 		{"a replay of round 2", v.kept[1], ""},
 		{"a repeat of round 3", v.kept[2], ""},
 		{"a repeat of round 4", v.kept[3], ""},
-		{"the other payload", enc(6, admm.Message{Kind: other, Round: 4, Vector: zero}),
-			"admm: found a message of kind " + other.String() + " from client 2, want kind "},
 		{"done in the middle", enc(6, admm.Message{Kind: admm.Done, Round: 12}),
 			"neighbor 2 holds release 12 of client 1, but the state of that client ends with release 3"},
 		{"done after another round", enc(6, admm.Message{Kind: admm.Done, Round: 4}),
@@ -242,36 +236,36 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"half a frame", good[:len(good)/2], "unexpected EOF"},
 		{"two frames", slices.Concat(good, good), "extraneous data"},
 		{"version 2", append([]byte{0xa4, 1, 2}, good[3:]...), "version: found 2, wanted"},
-		{"kind 12", handmade(12, 4, keyVector, floats(zero...)), "kind: found 12"},
-		{"an unknown field", handmade(kind, 4, 22, []byte{0}), "unknown field"},
-		{"a field twice", append([]byte{0xa4, 1, 1, 2, byte(kind), 3, 4}, 3, 4), "duplicate map key 3"},
+		{"admm.Release 12", handmade(12, 4, keyVector, floats(zero...)), "kind: found 12"},
+		{"an unknown field", handmade(admm.Release, 4, 22, []byte{0}), "unknown field"},
+		{"a field twice", append([]byte{0xa4, 1, 1, 2, byte(admm.Release), 3, 4}, 3, 4), "duplicate map key 3"},
 		{"no definite length", append([]byte{0xbf}, append(slices.Clone(good[1:]), 0xff)...), "wire: frame: "},
-		{"a vector of 1 GiB", handmade(kind, 4, keyVector, item(2, 1<<30)), "unexpected EOF"},
-		{"a grid of 1 GiB", handmade(kind, 4, keyGrid, item(2, 1<<30)), "unexpected EOF"},
+		{"a vector of 1 GiB", handmade(admm.Release, 4, keyVector, item(2, 1<<30)), "unexpected EOF"},
+		{"a grid of 1 GiB", handmade(admm.Release, 4, keyGrid, item(2, 1<<30)), "unexpected EOF"},
 		{"a map of 1 GiB", item(5, 1<<30), "wire: frame: "},
-		{"an array of 1 GiB", handmade(kind, 4, keyVector, item(4, 1<<30)), "wire: frame: "},
-		{"nested 300 deep", handmade(kind, 4, keyVector, bytes.Repeat([]byte{0x81}, 300)), "wire: frame: "},
+		{"an array of 1 GiB", handmade(admm.Release, 4, keyVector, item(4, 1<<30)), "wire: frame: "},
+		{"nested 300 deep", handmade(admm.Release, 4, keyVector, bytes.Repeat([]byte{0x81}, 300)), "wire: frame: "},
 		{"a frame of 1 MiB", make([]byte, 1<<20), "found 1048576 bytes, wanted at most"},
-		{"planes of 150 blocks", handmade(kind, 4, keyVector, item(2, 300, repeats...)), "vector: "},
-		{"a bomb of huff0", handmade(kind, 4, keyVector, item(2, 20, append([]byte{2, 255, 255}, make([]byte, 17)...)...)),
+		{"planes of 150 blocks", handmade(admm.Release, 4, keyVector, item(2, 300, repeats...)), "vector: "},
+		{"a bomb of huff0", handmade(admm.Release, 4, keyVector, item(2, 20, append([]byte{2, 255, 255}, make([]byte, 17)...)...)),
 			"vector: "},
 	}
 	if private {
 		all = append(all,
-			charge{"a grid of 150 blocks", handmade(kind, 4, keyGrid, item(2, 300, append([]byte{3}, repeats[:299]...)...)),
+			charge{"a grid of 150 blocks", handmade(admm.Release, 4, keyGrid, item(2, 300, append([]byte{3}, repeats[:299]...)...)),
 				"grid: "},
-			charge{"a grid of ones without end", handmade(kind, 4, keyGrid,
+			charge{"a grid of ones without end", handmade(admm.Release, 4, keyGrid,
 				item(2, 20, append([]byte{3}, bytes.Repeat([]byte{255}, 19)...)...)), "grid: "},
-			charge{"a vector for a grid", handmade(kind, 4, keyVector, floats(zero...)),
+			charge{"a vector for a grid", handmade(admm.Release, 4, keyVector, floats(zero...)),
 				"has 6 numbers and 0 grid steps, want 0 and 6"},
-			charge{"a grid of five", handmade(kind, 4, keyGrid, item(2, 21, append([]byte{32}, make([]byte, 20)...)...)),
+			charge{"a grid of five", handmade(admm.Release, 4, keyGrid, item(2, 21, append([]byte{32}, make([]byte, 20)...)...)),
 				"grid: "},
 		)
 	} else {
 		all = append(all,
-			charge{"a giant", handmade(kind, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)),
+			charge{"a giant", handmade(admm.Release, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)),
 				"coordinate 3 of the message of round 4 from client 2 is 3e+38"},
-			charge{"a grid", handmade(kind, 4, keyGrid, item(2, 20, make([]byte, 20)...)), "found in a frame of kind message, wanted the field absent"},
+			charge{"a grid", handmade(admm.Release, 4, keyGrid, item(2, 20, make([]byte, 20)...)), "wire: frame: grid: "},
 		)
 	}
 	return all
@@ -412,7 +406,6 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 	for _, change := range []func(f *sdk.Fleet){
 		func(*sdk.Fleet) {},
 		func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
-		func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadMessage },
 	} {
 		f := privateRing()
 		f.Members, f.Edges = f.Members[:2], f.Edges[:1]

@@ -22,7 +22,7 @@ type lie func(to string, m admm.Message) []admm.Message
 func jump(release int, by int32) lie {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
-		case m.Round != release || m.Kind != admm.Release && m.Kind != admm.EdgeMessage:
+		case m.Round != release || m.Kind != admm.Release:
 		case len(m.Grid) > 0:
 			m.Grid[0] += by
 		default:
@@ -38,7 +38,7 @@ func contradict(release int) lie {
 	return func(to string, m admm.Message) []admm.Message {
 		first := m
 		first.Vector, first.Grid = slices.Clone(m.Vector), slices.Clone(m.Grid)
-		if m.Round != release || m.Kind != admm.Release && m.Kind != admm.EdgeMessage {
+		if m.Round != release || m.Kind != admm.Release {
 			return []admm.Message{m}
 		}
 		return append([]admm.Message{first}, jumped(to, m)...)

@@ -66,7 +66,7 @@ type Status struct {
 	Last int // the number of the last release
 
 	ConsensusError float64 // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
-	Compared       int     // the release of ConsensusError; 0 before the first round ends, and with PayloadMessage
+	Compared       int     // the release of ConsensusError; 0 before the first round ends
 }
 
 // Neighbor is a node's view of one neighbor.

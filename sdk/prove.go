@@ -23,7 +23,7 @@ func (r *run) check(m *admm.Message) (err error) {
 		return nil
 	}
 	switch m.Kind {
-	case admm.EdgeMessage, admm.Release:
+	case admm.Release:
 		if err = r.claims.Release(peer, m); errors.As(err, new(trust.Fork)) {
 			r.correct(from, peer)
 		}
@@ -182,7 +182,7 @@ func (r *run) probe(to, held int) {
 // neighbor holds; [run.verifyHeld] handles the answer.
 func (r *run) query(m *admm.Message) {
 	peer := r.claims.Peers[m.From]
-	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
+	carries := m.Kind == admm.Release
 	if !r.claims.Signing() || !carries || m.Round <= r.status.Round+1 || !peer.First(trust.AskHeld) {
 		return
 	}

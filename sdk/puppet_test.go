@@ -58,7 +58,7 @@ type puppet struct {
 func newPuppet(t *testing.T, change func(*sdk.Config)) (*puppet, *sdk.Node) {
 	t.Helper()
 	f := ring()
-	f.Members, f.Edges, f.Wire.Payload = []string{"a", "b"}, [][2]string{{"a", "b"}}, sdk.PayloadRelease
+	f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -17,8 +18,8 @@ func two() []sim.Client {
 		clients[i] = sim.Client{
 			Config: admm.Config{
 				Estimator: zoest.Config{Dim: 2, Samples: 20, Batch: 5, Seed: 3, Client: uint32(i)},
-				Neighbors: []int{1 - i},
-				Rounds:    5, Cooldown: 2, Tau: 2,
+				Neighbors: []int{1 - i}, Consensus: graph.Chebyshev{High: 2, Low: 2, Floor: 2},
+				Rounds: 5, Cooldown: 2, Tau: 2,
 				Rho: 1, Beta: 2, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
 				NonPrivate: true,
 			},

@@ -20,7 +20,7 @@ func TestFaultsChangeNoBit(t *testing.T) {
 		"private":  private,
 		"releases on a grid": func(i int, c *admm.Config) {
 			private(i, c)
-			c.Releases, c.GridStep = true, 0.05/16
+			c.GridStep = 0.05 / 16
 		},
 		"witness": func(i int, c *admm.Config) { c.Probe = true },
 	} {

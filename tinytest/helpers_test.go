@@ -10,6 +10,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -41,13 +42,13 @@ func private(i int, c *admm.Config) {
 
 // clientsOf returns one client with a bounded nonconvex loss for each node of a graph. If change is not nil, it adjusts
 // each configuration.
-func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []sim.Client {
-	clients := make([]sim.Client, len(graph))
-	for i, neighbors := range graph {
+func clientsOf(links [][]int, dim int, change func(i int, c *admm.Config)) []sim.Client {
+	clients, schedule := make([]sim.Client, len(links)), scheduleOf(links)
+	for i, neighbors := range links {
 		cfg := admm.Config{
 			Estimator: zoest.Config{Dim: dim, Samples: 4 + i%3, Batch: 3, Seed: 11, Client: uint32(i)},
-			Neighbors: neighbors,
-			Rounds:    6, Cooldown: 2, Tau: 2,
+			Neighbors: neighbors, Consensus: schedule,
+			Rounds: 6, Cooldown: 2, Tau: 2,
 			Rho: 1, Beta: 1.5, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
 			NonPrivate: true,
 		}
@@ -57,6 +58,26 @@ func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []sim
 		clients[i] = sim.Client{Config: cfg, Oracle: tinytest.BoundedNonconvex(5, i, dim, cfg.Estimator.Samples)}
 	}
 	return clients
+}
+
+// scheduleOf returns the steps of mixing and cool-down for a connected graph, or nil for a single client.
+func scheduleOf(links [][]int) admm.Consensus {
+	var edges [][2]int
+	for i, neighbors := range links {
+		for _, j := range neighbors {
+			if i < j {
+				edges = append(edges, [2]int{i, j})
+			}
+		}
+	}
+	if len(edges) == 0 {
+		return nil
+	}
+	g, err := graph.New(len(links), edges)
+	if err != nil {
+		panic(err)
+	}
+	return g.Chebyshev()
 }
 
 func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Config)) *sim.Sim {

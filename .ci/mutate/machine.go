@@ -105,8 +105,6 @@ var onMachine = []mutation{
 			}
 			steps[i], m.grid[i] = at-m.grid[i], at
 `, edge},
-	{"no clamp of messages", "sdk/admm/round.go",
-		"		clamp(out)\n", "", edge},
 	{"worlds: a release that is made before it was charged", "sdk/admm/machine.go",
 		"for m.err == nil && !m.reserve && !m.released {", "for m.err == nil && !m.released {", worlds},
 	{"worlds: the next round before a release was stored", "sdk/admm/machine.go",

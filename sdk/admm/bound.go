@@ -47,10 +47,7 @@ func (c Config) boundOf(release int) box {
 		return b
 	}
 	k, root, s := float64(c.Data(release)), 1+float64(2*math.Sqrt(float64(c.Members))), c.deviation()
-	rounding := float64(float64(release) * c.GridStep)
-	if c.Consensus != nil {
-		rounding = float64(rounding * float64(max(2, c.Members)) / 2)
-	}
+	rounding := float64(float64(release) * c.GridStep * float64(max(2, c.Members)) / 2)
 	b.most = float64(root * (float64(k*c.reach()) + float64(14*float64(s*math.Sqrt(k))) + rounding))
 	b.ulps = float64(root*float64(release)) * 0x1p-22
 	if b.step != 0 {

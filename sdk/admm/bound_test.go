@@ -20,7 +20,7 @@ func TestDrivenToTheEdge(t *testing.T) {
 func drivenToTheEdge(t *testing.T, members int) {
 	const step = 0.2 / 256
 	cfgs := configs(2, everyEdge(2), func(i int, c *Config) {
-		onAGrid(true)(i, c)
+		onAGrid(i, c)
 		c.Rounds, c.Cooldown, c.Members, c.GridStep, c.Beta = 60, 0, members, step, 2
 	})
 	net := newNetwork(t, cfgs)
@@ -117,7 +117,7 @@ func TestAnswerToAPush(t *testing.T) {
 func TestBeyondTheBound(t *testing.T) {
 	const bad, at = 2, 3
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
-		onAGrid(true)(i, c)
+		onAGrid(i, c)
 		c.Members = 5
 	}))
 	for reached := false; !net.allFinished(); {

@@ -46,10 +46,6 @@ type Config struct {
 	// release after a start is private, the client does not make it before Paired returns true.
 	Paired func(release int) bool
 
-	// Releases makes messages carry the sender's released model, the same for all neighbors, instead of m_ij of eq.
-	// (9). Each end of an edge then updates both z_ij and z_ji. The models have the same bits with either kind of
-	// message.
-	Releases bool
 	// GridStep, if not 0, is the step of a grid to which the noised update and the public part of each private release
 	// are rounded. It is between sigma/2^12 and sigma. Cool-down releases are not rounded, because rounding would keep
 	// models that differ by about one step from approaching each other.
@@ -61,7 +57,7 @@ type Config struct {
 	Probe       bool
 	Incarnation uint64    // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
 	Average     bool      // computes the mean of all releases so far
-	Consensus   Consensus // the steps of mixing and cool-down; nil: the method's own; needs Releases
+	Consensus   Consensus // the steps of mixing and cool-down; may be nil if there are none
 	Shrink      float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
@@ -76,6 +72,9 @@ func (c *Config) Learning() int { return c.Rounds * (1 + c.Mixing) }
 
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
+
+// mixes reports whether the run has rounds without data.
+func (c *Config) mixes() bool { return c.Mixing > 0 || c.Cooldown > 0 }
 
 // Data returns how many of the releases numbered 1 to n use data, where n is the argument. In a private run only the
 // releases with data have noise and a cost.
@@ -162,8 +161,8 @@ func (c Config) Validate() error {
 			"GridStep is %v, want at most sigma (%v) and at least 2^-12 times the sigma of the local noise (%v)",
 			c.GridStep, g.Sigma, g.Alone().Sigma)
 	}
-	refuse(c.Consensus != nil && !c.Releases, "Consensus is set, but Releases is false: only releases contain the "+
-		"neighbors' models")
+	refuse(c.Consensus == nil && c.mixes() && len(c.Neighbors) > 0,
+		"Consensus is nil, but Mixing is %d and Cooldown is %d, want a schedule of their steps", c.Mixing, c.Cooldown)
 	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
 	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v, want 0 in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)

@@ -65,10 +65,7 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 		if kind == 3 {
 			mji = sign * limit
 		}
-		value := mji
-		if m.cfg.Releases {
-			value = (float64(m.peerZ[e.index*len(m.x)+c]) - mji) / (2 * rho)
-		}
+		value := (float64(m.peerZ[e.index*len(m.x)+c]) - mji) / (2 * rho)
 		if p.nv > 0 {
 			made.Vector[c] = float32(max(-limit, min(limit, value)))
 			continue

@@ -55,6 +55,7 @@ func marshal(b []byte, s State, head int) []byte {
 		floats(e.Z)
 		floats(e.PeerZ)
 		ints(e.Base)
+		floats(e.Flow)
 	}
 	le.PutUint32(b, uint32(len(b)))
 	return le.AppendUint64(b, crc64.Checksum(b, crcTable))
@@ -106,6 +107,7 @@ func unmarshal(b []byte, s *State, head *int, check bool) bool {
 		floats(&e.Z)
 		floats(&e.PeerZ)
 		ints(&e.Base)
+		floats(&e.Flow)
 	}
 	return ok
 }

@@ -166,7 +166,6 @@ func newWorld(seed uint64, p plant) *world {
 		cfg.Rounds, cfg.Cooldown, cfg.Tau = rounds, cooldown, 1
 		cfg.NonPrivate, cfg.Privacy = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 		cfg.Probe, cfg.Average = true, average
-		cfg.Releases = payload%2 == 1
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
 		}

@@ -19,7 +19,8 @@ import (
 // repeat the attack arbitrarily often for the price of one release.
 
 // victim is a client with one sample, one dimension and one neighbor (client 0). Here tau*eta*mu*beta = rho = 1, so the
-// center of the second release is z.
+// center of the second release is z,
+// which is the neighbor's first release.
 func victim(noise *rng.Stream) Config {
 	return Config{
 		Estimator: zoest.Config{Dim: 1, Samples: 1, Batch: 1, Seed: 7, Client: 1},
@@ -60,9 +61,7 @@ func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 		case r.Reserve == 2:
 			s.charged = true
 		case r.Released == 1:
-			const edge = farOut / 256.0
-			z := m.z[0] - 2*(edge-0.5) // the message turns z into the center
-			if err := m.Receive(Message{Kind: EdgeMessage, From: 0, To: 1, Round: 1, Vector: []float32{z}}); err != nil {
+			if err := m.Receive(Message{Kind: Release, From: 0, To: 1, Round: 1, Grid: []int32{farOut - 128}}); err != nil {
 				t.Fatal(err)
 			}
 		case r.Released == 2:
@@ -215,15 +214,13 @@ func TestNothingReceivedEnds(t *testing.T) {
 		msg    Message
 		want   int // the release that is clipped
 	}{
-		"grid": {func(*Config) {}, Message{Kind: EdgeMessage, Vector: []float32{-2 * (gridLimit/256 + 1)}}, 2},
-		"vector": {func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 },
+		"grid": {func(c *Config) { c.Beta = 8 }, Message{Kind: Release, Grid: []int32{gridLimit - 1}}, 2},
+		"vector": {func(c *Config) { c.GridStep, c.Beta, c.Rho = 0, 6, 1 },
 			Message{Kind: Release, Vector: []float32{1e30}}, 2},
-		"message": {func(c *Config) { c.GridStep, c.Rho, c.Beta = 0, 10, 4 },
-			Message{Kind: EdgeMessage, Vector: []float32{-1e30}}, 0}, // the next message is clipped
 		"no noise": {func(c *Config) {
-			c.GridStep, c.Releases, c.Beta, c.NonPrivate, c.Noise, c.Privacy = 0, true, 6, true, nil, dpmech.Gaussian{}
+			c.GridStep, c.Beta, c.NonPrivate, c.Noise, c.Privacy = 0, 6, true, nil, dpmech.Gaussian{}
 		}, Message{Kind: Release, Vector: []float32{1e24}}, 2},
-		"known bound": {func(c *Config) { c.Members, c.Releases, c.Beta = 2, true, 8 },
+		"known bound": {func(c *Config) { c.Members, c.Beta = 2, 8 },
 			Message{Kind: Release, Grid: []int32{110}}, 2},
 	} {
 		noise := rng.New(3, rng.Address{Purpose: rng.Noise})
@@ -271,8 +268,9 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 		clip := pick(1e-30, 1e-3, 1, 1e20, 1e29, 1e30)
 		cfg.Privacy = dpmech.Gaussian{Clip: clip, Sigma: clip * pick(1.0/(1<<20), 0.5, 1, 1<<20)}
 		cfg.GridStep = cfg.Privacy.Sigma * pick(0, 0, 1.0/256, 1.0/16, 1)
-		cfg.Releases, cfg.Average, cfg.Estimator.Kind = chance.IntN(2) == 0, chance.IntN(2) == 0, zoest.Kind(chance.IntN(3))
+		cfg.Average, cfg.Estimator.Kind = chance.IntN(2) == 0, zoest.Kind(chance.IntN(3))
 		cfg.Rho, cfg.Beta, cfg.Rounds, cfg.Cooldown = pick(1e-9, 1, 1e9), pick(1e-20, 1, 4, 1e20), 4, 2
+		cfg.Consensus = flowing(2, [][2]int{{0, 1}})
 		cfg.X0 = []float32{float32(pick(0, 1, -1e30, 1e30))}
 		m, err := New(cfg)
 		if err != nil {
@@ -306,8 +304,8 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 				if over = r.Released == 6; over && m.Outgrown() > 0 {
 					outgrown++
 				}
-				msg := Message{Kind: m.payloadKind(), From: 0, To: 1, Round: m.round}
-				if cfg.Releases && m.onGrid(m.round) {
+				msg := Message{Kind: Release, From: 0, To: 1, Round: m.round}
+				if m.onGrid(m.round) {
 					msg.Grid = []int32{int32(pick(0, 1, 1<<30, math.MaxInt32, math.MinInt32))}
 				} else {
 					msg.Vector = []float32{float32(pick(0, 1, -1, 1e15, 0.9e30, -1e30, 1e30))}

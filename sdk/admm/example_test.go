@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -11,12 +12,17 @@ import (
 // their losses.
 func Example() {
 	want := []float64{1, 3}
+	pair, err := graph.New(2, [][2]int{{0, 1}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	var machines []*admm.Machine
 	for i := range want {
 		m, err := admm.New(admm.Config{
 			Estimator: zoest.Config{Dim: 1, Samples: 100, Seed: 1, Client: uint32(i)},
-			Neighbors: []int{1 - i},
-			Rounds:    300, Cooldown: 30, Tau: 2,
+			Neighbors: []int{1 - i}, Consensus: pair.Chebyshev(),
+			Rounds: 300, Cooldown: 30, Tau: 2,
 			Rho: 1, Beta: 20, Eta: admm.Schedule{0.05}, Mu: admm.Schedule{0.2},
 			NonPrivate: true,
 		})

@@ -96,27 +96,27 @@ func TestReceiveRules(t *testing.T) {
 		msg  Message
 		want string // part of the expected error; empty if no error is expected
 	}{
-		{"a repeat", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: mine(2)}, ""},
-		{"a straggler", Message{Kind: EdgeMessage, From: 3, Round: 1, Vector: mine(1)}, ""},
-		{"one round early", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: good}, ""},
-		{"the same again", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: good}, ""},
-		{"another of that round", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: []float32{1, 2, 3, 4, 6}},
+		{"a repeat", Message{Kind: Release, From: 3, Round: 2, Vector: mine(2)}, ""},
+		{"a straggler", Message{Kind: Release, From: 3, Round: 1, Vector: mine(1)}, ""},
+		{"one round early", Message{Kind: Release, From: 3, Round: 3, Vector: good}, ""},
+		{"the same again", Message{Kind: Release, From: 3, Round: 3, Vector: good}, ""},
+		{"another of that round", Message{Kind: Release, From: 3, Round: 3, Vector: []float32{1, 2, 3, 4, 6}},
 			"message of round 3 from client 3 contradicts"},
-		{"another of this round", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: good},
+		{"another of this round", Message{Kind: Release, From: 3, Round: 2, Vector: good},
 			"message of round 2 from client 3 contradicts"},
-		{"two rounds early", Message{Kind: EdgeMessage, From: 3, Round: 4, Vector: good},
+		{"two rounds early", Message{Kind: Release, From: 3, Round: 4, Vector: good},
 			"found a message of round 4 from client 3, want a round in 1..3 (the receiving client is in round 2)"},
-		{"round 0", Message{Kind: EdgeMessage, From: 3, Round: 0, Vector: good}, "message of round 0 from client 3"},
-		{"a stranger", Message{Kind: EdgeMessage, From: 7, Round: 2, Vector: good},
+		{"round 0", Message{Kind: Release, From: 3, Round: 0, Vector: good}, "message of round 0 from client 3"},
+		{"a stranger", Message{Kind: Release, From: 7, Round: 2, Vector: good},
 			"the sender is client 7, want one of the neighbors [0 1 3]"},
-		{"itself", Message{Kind: EdgeMessage, From: 2, Round: 2, Vector: good}, "the sender is client 2"},
-		{"too short", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: good[:4]},
+		{"itself", Message{Kind: Release, From: 2, Round: 2, Vector: good}, "the sender is client 2"},
+		{"too short", Message{Kind: Release, From: 0, Round: 3, Vector: good[:4]},
 			"message of round 3 from client 0 has 4 numbers and 0 grid steps, want 5 and 0"},
-		{"a NaN", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}},
+		{"a NaN", Message{Kind: Release, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}},
 			"coordinate 2 of the message of round 3 from client 0 is NaN"},
-		{"a giant", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}},
+		{"a giant", Message{Kind: Release, From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}},
 			"coordinate 3 of the message of round 3 from client 0 is -3e+38, want at most 1e+30 in absolute value"},
-		{"an infinity", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}},
+		{"an infinity", Message{Kind: Release, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}},
 			"coordinate 4 of the message of round 3 from client 0 is -Inf"},
 		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 reports completion after round 2, want round 9"},
 	} {
@@ -184,6 +184,10 @@ func TestBadLossPrivate(t *testing.T) {
 	}
 }
 
+type readerFunc func(b []byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
 // TestNoiseSource checks that noise is drawn for the K releases with data but not for the cool-down, and that the
 // machine stops without a release if the noise source fails.
 func TestNoiseSource(t *testing.T) {
@@ -203,21 +207,20 @@ func TestNoiseSource(t *testing.T) {
 		t.Error("the machine went on after its source of noise had failed")
 	}
 
-	// Clipping removes practically the whole update, so a release moves the model only by its noise and the penalty.
-	// After the last private round only the penalty remains.
 	count := 0
+	var drawn, before [2]int
 	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
-		private(dpmech.Gaussian{Clip: 1e-6, Sigma: 0.1})(i, c)
-		c.Beta = 1e-20
+		private(g)(i, c)
+		c.Noise = readerFunc(func(b []byte) (int, error) {
+			drawn[i] += len(b)
+			return noiseOf(i).Read(b)
+		})
 	}))
-	last := net.models()
 	net.released = func(client, round int) {
-		now := net.machines[client].Model()
-		moved := math.Abs(float64(now[0]-last[client][0])) > 1e-6
-		if want := round <= 6; moved != want {
-			t.Errorf("client %d, release %d: noise %v, want %v", client, round, moved, want)
+		if noisy := drawn[client] > before[client]; noisy != (round <= 6) {
+			t.Errorf("client %d, release %d: noise %v, want %v", client, round, noisy, !noisy)
 		}
-		last[client] = now
+		before[client] = drawn[client]
 		count++
 	}
 	if err := net.run(); err != nil {
@@ -321,7 +324,7 @@ func TestRoundDoesNotAllocate(t *testing.T) {
 			}
 		}
 		for i, m := range net.machines {
-			msg := Message{Kind: EdgeMessage, From: i, To: 1 - i, Round: m.round, Vector: m.Posted(0, m.round).Vector}
+			msg := Message{Kind: Release, From: i, To: 1 - i, Round: m.round, Vector: m.Posted(0, m.round).Vector}
 			if err := net.machines[1-i].Receive(msg); err != nil {
 				t.Fatal(err)
 			}
@@ -344,7 +347,7 @@ func TestLateRepeat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	older := Message{Kind: EdgeMessage, From: 1, To: 0, Round: 2, Vector: net.machines[1].Posted(0, 2).Vector}
+	older := Message{Kind: Release, From: 1, To: 0, Round: 2, Vector: net.machines[1].Posted(0, 2).Vector}
 	if err := net.machines[0].Receive(older); err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,6 @@ type Consensus interface {
 // mostFlow bounds the absolute value of a coordinate of a flow, in grid steps.
 const mostFlow = 1 << 22
 
-// flows reports whether the release in progress, or the next release if none is in progress, is computed from flows.
-func (m *Machine) flows() bool { return m.cfg.Consensus != nil && !m.touchesData() }
-
 func (m *Machine) rate() (carry, weight float64) {
 	if t := m.round - m.cfg.Learning(); t >= 0 {
 		return m.cfg.Consensus.Cooldown(t)

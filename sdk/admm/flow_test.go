@@ -27,9 +27,9 @@ func TestFlows(t *testing.T) {
 		mixing int
 		change func(i int, c *Config)
 	}{
-		"grid":     {4, onAGrid(true)},
-		"odd":      {3, onAGrid(true)},
-		"one":      {1, onAGrid(true)},
+		"grid":     {4, onAGrid},
+		"odd":      {3, onAGrid},
+		"one":      {1, onAGrid},
 		"no grid":  {4, private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
 		"no noise": {5, func(int, *Config) {}},
 	} {
@@ -37,7 +37,7 @@ func TestFlows(t *testing.T) {
 			var cfg Config
 			net := newNetwork(t, configs(4, kite, func(i int, conf *Config) {
 				c.change(i, conf)
-				conf.Releases, conf.Mixing, conf.Cooldown, conf.Consensus = true, c.mixing, 40, flowing(4, kite)
+				conf.Mixing, conf.Cooldown = c.mixing, 40
 				cfg = *conf
 			}))
 			d := cfg.Estimator.Dim
@@ -117,5 +117,39 @@ func TestFlows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMeanStays checks that the mean of all models does not drift where releases are not on a grid: over a long
+// cool-down, each round may move it by at most the rounding of one float32.
+func TestMeanStays(t *testing.T) {
+	const cooldown = 400
+	net := newNetwork(t, configs(4, kite, func(_ int, c *Config) {
+		c.Cooldown, c.X0 = cooldown, []float32{100, -3, 1, 1e-3, 0}
+	}))
+	sum := make([][]float64, net.machines[0].last()+1)
+	largest := 0.0
+	net.released = func(i, round int) {
+		if sum[round] == nil {
+			sum[round] = make([]float64, len(net.machines[i].x))
+		}
+		for c, x := range net.machines[i].x {
+			sum[round][c] += float64(x)
+			largest = max(largest, math.Abs(float64(x)))
+		}
+	}
+	if err := net.run(); err != nil {
+		t.Fatal(err)
+	}
+	first := sum[net.machines[0].cfg.Learning()]
+	for round := net.machines[0].cfg.Learning() + 1; round < len(sum); round++ {
+		for c, v := range sum[round] {
+			if moved := math.Abs(v-sum[round-1][c]) / 4; moved > 0x1p-24*largest {
+				t.Errorf("release %d moves the mean of coordinate %d by %v", round, c, moved)
+			}
+			if moved := math.Abs(v-first[c]) / 4; moved > 0x1p-21*largest {
+				t.Errorf("at release %d the mean of coordinate %d has drifted by %v", round, c, moved)
+			}
+		}
 	}
 }

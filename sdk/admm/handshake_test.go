@@ -231,7 +231,7 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	}
 	// Nor does a machine answer messages that are marked as answers, whatever their round.
 	for round := range 2 {
-		msg := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 4 - round, Vector: net.machines[3].Posted(0, round).Vector, Resent: true}
+		msg := Message{Kind: Release, From: 3, To: 2, Round: 4 - round, Vector: net.machines[3].Posted(0, round).Vector, Resent: true}
 		if err := net.machines[2].Receive(msg); err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func TestDamagedState(t *testing.T) {
 	if _, err := m.Ready(); err != nil {
 		t.Fatal(err)
 	}
-	straggler := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 3, Vector: net.machines[3].Posted(0, 3).Vector}
+	straggler := Message{Kind: Release, From: 3, To: 2, Round: 3, Vector: net.machines[3].Posted(0, 3).Vector}
 	if err := m.Receive(straggler); err != nil {
 		t.Errorf("a straggler: %v", err)
 	}

@@ -60,11 +60,10 @@ func newLiars(t *testing.T, seed uint64) *liars {
 		w.bad[w.chance.IntN(n)] = true
 	}
 	kind, mixing, cooldown, rounds := w.chance.IntN(5), w.chance.IntN(4), w.chance.IntN(8), 4+w.chance.IntN(20)
-	flow, start := w.chance.IntN(2) == 0, w.chance.IntN(2) == 0
+	start := w.chance.IntN(2) == 0
 	for _, c := range configs(n, w.edges, func(i int, c *Config) {
 		c.Estimator.Dim, c.Rounds, c.Mixing, c.Cooldown, c.Members = 3, rounds, mixing, cooldown, n
 		c.Beta = 2.0 / (0.4 * float64(n) * c.Rho) // stable on every graph of n
-		c.Releases = kind > 0
 		if start {
 			c.X0 = []float32{0.3, -1, 1e-3}
 		}
@@ -79,9 +78,6 @@ func newLiars(t *testing.T, seed uint64) *liars {
 			c.PairKey = func(peer, release int) (key [32]byte, ok bool) {
 				return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}, true
 			}
-		}
-		if c.Releases && flow {
-			c.Consensus = flowing(n, w.edges)
 		}
 	}) {
 		m, err := New(c)
@@ -146,9 +142,9 @@ func (w *liars) accused(t *testing.T, by, of int, err error) {
 func (w *liars) lie(msg Message) Message {
 	to := w.machines[msg.To]
 	if w.plan == fuzz && w.chance.IntN(8) == 0 {
-		msg.Kind, msg.Round = []Kind{EdgeMessage, Release}[w.chance.IntN(2)], max(1, to.round+w.chance.IntN(3)-1)
+		msg.Kind, msg.Round = Release, max(1, to.round+w.chance.IntN(3)-1)
 	}
-	if msg.Kind != EdgeMessage && msg.Kind != Release {
+	if msg.Kind != Release {
 		return msg
 	}
 	if w.plan == fuzz && w.chance.IntN(64) == 0 {
@@ -181,8 +177,6 @@ func (w *liars) lie(msg Message) Message {
 		case len(msg.Grid) == len(to.x):
 			from := float64(part(to.base, to.edge(msg.From).index, len(to.x))[c])
 			msg.Grid[c] = int32(max(-1<<31, min(1<<31-1, math.Round(x/b.step)-from)))
-		case len(msg.Vector) == len(to.x) && msg.Kind == EdgeMessage:
-			msg.Vector[c] = float32(max(-limit, min(limit, -2*to.cfg.Rho*x)))
 		case len(msg.Vector) == len(to.x):
 			msg.Vector[c] = float32(max(-limit, min(limit, x)))
 		}
@@ -267,7 +261,7 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 	if from := m.Quarantined(j); from > 0 && !m.Alone() {
 		w.failf(t, "%d is without %d from release %d on", i, j, from)
 	}
-	if !m.cfg.Releases || m.Alone() || other.Alone() || m.round != other.round {
+	if m.Alone() || other.Alone() || m.round != other.round {
 		return
 	}
 	d := len(m.x)
@@ -275,7 +269,7 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 		if z, peer := part(m.z, k, d)[c], part(other.peerZ, back, d)[c]; math.Float32bits(z) != math.Float32bits(peer) {
 			w.failf(t, "z of %d and %d is %v at one end and %v at the other", i, j, z, peer)
 		}
-		if m.cfg.Consensus != nil && part(m.flow, k, d)[c] != -part(other.flow, back, d)[c] {
+		if m.cfg.mixes() && part(m.flow, k, d)[c] != -part(other.flow, back, d)[c] {
 			w.failf(t, "flows between %d and %d: %v and %v", i, j, part(m.flow, k, d)[c], part(other.flow, back, d)[c])
 		}
 		if m.grid != nil && part(m.base, k, d)[c] != other.grid[c] && m.onGrid(m.round) {

@@ -14,8 +14,7 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // Besides the numbers of its estimator (see [zoest.Estimator]), a Machine for a model of d parameters stores 4d
-// numbers, and 5d per neighbor. With Config.Releases it stores 6d numbers instead, and 4d per neighbor. Config.GridStep
-// adds d numbers per neighbor. A private run adds d 64-bit integers.
+// numbers, and 4d per neighbor. Mixing or cool-down adds d numbers per neighbor, and so does Config.GridStep. A private run adds d 64-bit integers.
 type Machine struct {
 	cfg   Config
 	est   *zoest.Estimator
@@ -24,15 +23,15 @@ type Machine struct {
 
 	// The vectors of all edges, concatenated, with d numbers per edge; see part.
 	z     []float32  // z_ij
-	peerZ []float32  // z_ji; only with Releases
-	flow  []float32  // f_ij; only with Consensus
-	base  []int32    // j's grid point to which j's next change on the grid applies; only with Releases on a grid
+	peerZ []float32  // z_ji
+	flow  []float32  // f_ij; only with mixing or cool-down
+	base  []int32    // j's grid point to which j's next change on the grid applies; only on a grid
 	in    [2]Payload // received releases; nil before the first
 
 	round  int           // k: the number of releases made, and the round in progress
 	x      []float32     // x_i,k: the last release
 	grid   []int32       // x_i,k in grid steps
-	out    [2]Payload    // messages of the last two releases, by round mod 2; with Releases one for all edges
+	out    [2]Payload    // what carried the last two releases, by round mod 2; the same for all edges
 	mean   []float32     // of all releases; nil unless Average
 	phi    []float32     // the local iterate phi^t; shares the memory of center
 	pairs  []dpmech.Pair // scratch space of a release
@@ -94,7 +93,7 @@ type Status struct {
 	Last     int   // the number of the last release
 
 	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors, measured after the release with the number
-	// Compared. It is 0 without Config.Releases.
+	// Compared.
 	Compared       int
 	ConsensusError float64
 }
@@ -138,19 +137,15 @@ func New(cfg Config) (*Machine, error) {
 		m.edges[i] = edge{peer: j, index: i}
 	}
 	m.z = make([]float32, len(m.edges)*d)
-	if cfg.Releases {
-		m.base = make([]int32, len(m.edges)*len(m.grid))
-	}
+	m.base = make([]int32, len(m.edges)*len(m.grid))
 	for i := range m.edges {
 		copy(m.z[i*d:], m.x) // z_ij,0 = rho*x_0
 		copy(part(m.base, i, d), m.grid)
 	}
 	vec.Scale(m.z, float32(cfg.Rho))
 	clamp(m.z)
-	if cfg.Releases {
-		m.peerZ = slices.Clone(m.z)
-	}
-	if cfg.Consensus != nil {
+	m.peerZ = slices.Clone(m.z)
+	if cfg.mixes() {
 		m.flow = make([]float32, len(m.z))
 	}
 	m.start()
@@ -261,10 +256,7 @@ func Shrink(x, x0 []float32, shrink float64, rounds int) {
 // Posted, too.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
-	if !m.cfg.Releases {
-		out = Payload{Vector: part(out.Vector, i, len(m.x))}
-	}
-	return Message{Kind: m.payloadKind(), From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector, Grid: out.Grid}
+	return Message{Kind: Release, From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector, Grid: out.Grid}
 }
 
 // Lend gives the machine a new message buffer (room), to use until the next call of Lend, and returns the previous

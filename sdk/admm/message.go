@@ -12,16 +12,15 @@ import (
 type Kind uint8
 
 const (
-	EdgeMessage Kind = 1  // m_ij of eq. (9) for one neighbor, in Vector
-	Done        Kind = 2  // the sender needs nothing more and is about to exit
-	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe       Kind = 4  // the sender just started: its last release, and the receiver's highest release that it held
-	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
-	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
-	Relay       Kind = 11 // signed offers of other members; only for drivers
+	Done       Kind = 2  // the sender needs nothing more and is about to exit
+	Release    Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
+	Probe      Kind = 4  // the sender just started: its last release, and the receiver's highest release that it held
+	Conflict   Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
+	ProbeReply Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
+	Relay      Kind = 11 // signed offers of other members; only for drivers
 )
 
-var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
+var kindNames = map[Kind]string{Done: "done", Release: "release", Probe: "probe",
 	Conflict: "conflict", ProbeReply: "probe reply", Relay: "relay"}
 
 // String returns the name of a kind, or the number of an unknown kind.
@@ -34,10 +33,10 @@ type Message struct {
 
 	Round       int    // the release that the message is about; of Probe, ProbeReply and Done: the sender's last release
 	Held        int    // of Probe, ProbeReply and a notice: the highest release of the receiver that the sender ever held, or 0
-	Resent      bool   // set in an EdgeMessage, Release or Done that is repeated because the receiver lacks it; never answered
+	Resent      bool   // set in a Release or Done that is repeated because the receiver lacks it; never answered
 	Incarnation uint64 // of the sender of a Probe, and in a ProbeReply that of the Probe; see Config
 
-	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid holds the
+	// Vector has length d: the sender's release x_j. In rounds on a grid it is empty, and Grid holds the
 	// number of steps by which each coordinate moved since the sender's last release.
 	Vector []float32
 	Grid   []int32
@@ -59,7 +58,7 @@ type Signed struct {
 // Payload returns the message's vectors without copying them.
 func (m *Message) Payload() Payload { return Payload{m.Vector, m.Grid} }
 
-// Payload is a release or an edge message in one of two forms: Vector or Grid. The field of the other form is empty.
+// Payload is a release in one of two forms: Vector or Grid. The field of the other form is empty.
 type Payload struct {
 	Vector []float32
 	Grid   []int32
@@ -170,17 +169,10 @@ func (m *Machine) Receive(msg Message) error {
 		return m.receiveProbe(e, msg)
 	case Done:
 		return m.receiveDone(e, msg)
-	case m.payloadKind():
+	case Release:
 		return m.receiveRelease(e, &msg)
 	}
-	return fmt.Errorf("admm: found a message of kind %v from client %d, want kind %v", msg.Kind, msg.From, m.payloadKind())
-}
-
-func (m *Machine) payloadKind() Kind {
-	if m.cfg.Releases {
-		return Release
-	}
-	return EdgeMessage
+	return fmt.Errorf("admm: found a message of kind %v from client %d, want kind %v", msg.Kind, msg.From, Release)
 }
 
 func (m *Machine) receiveDone(e *edge, msg Message) error {
@@ -235,7 +227,7 @@ func (m *Machine) checkForm(msg *Message) error {
 	release, p := msg.Round, msg.Payload()
 	what := func() string { return fmt.Sprintf("the message of round %d from client %d", release, msg.From) }
 	vector, grid := len(m.x), 0
-	if m.cfg.Releases && m.onGrid(release) {
+	if m.onGrid(release) {
 		vector, grid = grid, vector
 	}
 	if len(p.Vector) != vector || len(p.Grid) != grid {

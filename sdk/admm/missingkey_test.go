@@ -17,7 +17,7 @@ func firstRelease(t *testing.T, step float64, g dpmech.Gaussian, key func(peer, 
 	m, err := New(Config{
 		Estimator: zoest.Config{Dim: 5, Samples: 1, Batch: 1, Client: 1}, Neighbors: []int{0, 2}, Rounds: 1, Tau: 1,
 		Rho: 1, Beta: 1, Eta: Schedule{0.5}, Mu: Schedule{0.5},
-		Privacy: g, Noise: &noise, Releases: true, GridStep: step, PairKey: key,
+		Privacy: g, Noise: &noise, GridStep: step, PairKey: key,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,9 @@ func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 			}
 		}
 		slices.Sort(cfgs[i].Neighbors)
+		if len(edges) > 0 {
+			cfgs[i].Consensus = flowing(n, edges)
+		}
 		if change != nil {
 			change(i, &cfgs[i])
 		}
@@ -166,7 +169,7 @@ func sameBits(a, b [][]float32) bool {
 	return slices.EqualFunc(a, b, func(x, y []float32) bool { return slices.Equal(x, y) })
 }
 
-func carries(msg Message) bool { return msg.Kind == EdgeMessage || msg.Kind == Release }
+func carries(msg Message) bool { return msg.Kind == Release }
 
 func isProbe(msg Message) bool { return msg.Kind == Probe || msg.Kind == ProbeReply }
 

@@ -7,61 +7,55 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// onAGrid returns a function that makes a configuration private, with releases on a grid of step sigma/16.
-func onAGrid(releases bool) func(i int, c *Config) {
-	return func(i int, c *Config) {
-		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-		c.GridStep, c.Releases = 0.2/16, releases
-		c.X0 = []float32{0.3, -1, 0, 1e-3, 0.0125}
-	}
+// onAGrid makes a configuration private, with releases on a grid of step sigma/16.
+func onAGrid(i int, c *Config) {
+	private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
+	c.GridStep = 0.2 / 16
+	c.X0 = []float32{0.3, -1, 0, 1e-3, 0.0125}
 }
 
-// TestReleasesGiveTheBitsOfMessages checks that the models, the running means and z have the same bits whether members
-// send the paper's messages or their releases.
-func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(releases bool) func(i int, c *Config)
-	}{
-		{"non-private", func(releases bool) func(int, *Config) {
-			return func(_ int, c *Config) { c.Releases = releases }
-		}},
-		{"private", func(releases bool) func(int, *Config) {
-			return func(i int, c *Config) {
-				private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-				c.Releases = releases
-			}
-		}},
-		{"on a grid", onAGrid},
+// TestBothEndsHoldTheMessages checks that a release stands for the paper's messages: after each round with data, both
+// ends of an edge hold the same z_ij and z_ji, to the bit, and they are what eqs. (9) and (10) give for the messages.
+func TestBothEndsHoldTheMessages(t *testing.T) {
+	for name, change := range map[string]func(i int, c *Config){
+		"non-private": func(int, *Config) {},
+		"private":     private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}),
+		"on a grid":   onAGrid,
 	} {
-		run := func(releases bool) *network {
-			net := newNetwork(t, configs(4, kite, func(i int, cfg *Config) {
-				c.change(releases)(i, cfg)
-				cfg.Average = true
-			}))
-			if err := net.run(); err != nil {
+		net := newNetwork(t, configs(4, kite, change))
+		sent := map[[2]int][]float32{} // by sender and receiver: z of the sender after the messages sent so far
+		d := len(net.machines[0].x)
+		for i, m := range net.machines {
+			for e := range m.edges {
+				sent[[2]int{i, m.edges[e].peer}] = slices.Clone(m.zOf(e))
+			}
+		}
+		for round := 1; round <= net.machines[0].cfg.Rounds; round++ {
+			if err := net.round(); err != nil {
 				t.Fatal(err)
 			}
-			return net
-		}
-		messages, releases := run(false), run(true)
-		if !sameBits(messages.models(), releases.models()) {
-			t.Errorf("%s: models differ between the two payloads", c.name)
-		}
-		for i, m := range messages.machines {
-			if got := releases.machines[i].Averaged(); !slices.Equal(got, m.Averaged()) || slices.Equal(got, m.Model()) {
-				t.Errorf("%s: running mean of client %d is %v and %v", c.name, i, got, m.Averaged())
-			}
-			for j, e := range m.edges {
-				if !slices.Equal(m.zOf(j), releases.machines[i].zOf(j)) {
-					t.Errorf("%s: z of edge %d-%d differs", c.name, i, e.peer)
+			messages := map[[2]int][]float32{}
+			for i, m := range net.machines {
+				for e := range m.edges {
+					to := [2]int{i, m.edges[e].peer}
+					if !slices.Equal(m.zOf(e), sent[to]) {
+						t.Fatalf("%s: z of client %d for %d before release %d is %v, want %v", name, i, to[1], round, m.zOf(e), sent[to])
+					}
+					if other := net.machines[to[1]]; !slices.Equal(part(other.peerZ, other.edge(i).index, d), sent[to]) {
+						t.Fatalf("%s: client %d holds another z of client %d before release %d", name, to[1], i, round)
+					}
+					messages[to] = make([]float32, d)
+					m.message(messages[to], sent[to], m.x) // eq. (9)
 				}
 			}
+			for to, z := range sent {
+				halve(z, messages[[2]int{to[1], to[0]}]) // eq. (10)
+			}
 		}
-		for _, msg := range releases.sent {
-			grid := c.name == "on a grid" && msg.Round <= 6 && carries(msg)
+		for _, msg := range net.sent {
+			grid := name == "on a grid" && msg.Round <= 6 && carries(msg)
 			if vector := !grid && carries(msg); (len(msg.Grid) > 0) != grid || (len(msg.Vector) > 0) != vector {
-				t.Fatalf("%s: %+v", c.name, msg)
+				t.Fatalf("%s: %+v", name, msg)
 			}
 		}
 	}
@@ -69,7 +63,7 @@ func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 
 // TestReleasesLieOnTheGrid checks that every private release is a grid point, and that some cool-down releases are not.
 func TestReleasesLieOnTheGrid(t *testing.T) {
-	net := newNetwork(t, configs(4, kite, onAGrid(true)))
+	net := newNetwork(t, configs(4, kite, onAGrid))
 	off := 0
 	net.released = func(client, round int) {
 		for _, x := range net.machines[client].Model() {
@@ -98,13 +92,11 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// TestConsensusError checks that if neighbors send their releases, a client knows in every round how far these releases
-// are from its own. With the paper's messages it does not know this distance.
+// TestConsensusError checks that a client knows in every round how far its neighbors' releases are from its own.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
-		"on a grid": onAGrid(true),
-		"messages":  onAGrid(false),
-		"vectors":   func(_ int, c *Config) { c.Releases = true },
+		"on a grid": onAGrid,
+		"vectors":   func(int, *Config) {},
 	} {
 		net := newNetwork(t, configs(4, kite, change))
 		models := map[int]map[int][]float32{}
@@ -114,9 +106,6 @@ func TestConsensusError(t *testing.T) {
 				st := m.Status()
 				if st.Compared == 0 {
 					continue
-				}
-				if name == "messages" {
-					t.Fatalf("client %d has compared round %d", i, st.Compared)
 				}
 				compared++
 				var sum float64
@@ -143,11 +132,11 @@ func TestConsensusError(t *testing.T) {
 		}
 		check()
 		for i, m := range net.machines {
-			if st := m.Status(); name != "messages" && st.Compared != st.Round {
+			if st := m.Status(); st.Compared != st.Round {
 				t.Errorf("%s: client %d has compared up to round %d of %d", name, i, st.Compared, st.Round)
 			}
 		}
-		if name != "messages" && compared < 20 {
+		if compared < 20 {
 			t.Errorf("%s: %d comparisons", name, compared)
 		}
 	}

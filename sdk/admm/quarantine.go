@@ -87,9 +87,6 @@ func (m *Machine) live() int {
 
 // judge quarantines neighbors whose release of this round is impossible, before the release is used.
 func (m *Machine) judge() {
-	if !m.cfg.Releases {
-		return
-	}
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)

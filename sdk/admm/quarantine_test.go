@@ -8,16 +8,18 @@ import (
 )
 
 // TestQuarantineIsANetworkWithoutTheEdge checks that a network that drops an edge before the first release computes the
-// same bits as a network without the edge. The cases cover edge messages, releases, and noisy releases on
-// a grid.
+// same bits as a network without the edge. The cases cover vectors, and noisy releases on a grid.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
-		"messages": func(int, *Config) {},
-		"releases": func(_ int, c *Config) { c.Releases = true },
-		"grid":     onAGrid(true),
+		"vectors": func(int, *Config) {},
+		"grid":    onAGrid,
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := everyEdge(5)
+			change := func(i int, c *Config) {
+				c.Consensus = flowing(5, all)
+				change(i, c)
+			}
 			without := slices.DeleteFunc(everyEdge(5), func(e [2]int) bool { return e == [2]int{1, 3} })
 			dropped, absent := newNetwork(t, configs(5, all, change)), newNetwork(t, configs(5, without, change))
 			if from := dropped.machines[1].Quarantine(3); from != 2 { // release 1 of client 3 could be in flight
@@ -40,7 +42,7 @@ func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 // what the neighbor sent, and not on how far the client has advanced when it drops the edge.
 func TestQuarantineLooksAtNoClock(t *testing.T) {
 	for _, early := range []bool{true, false} {
-		net := newNetwork(t, configs(3, everyEdge(3), onAGrid(true)))
+		net := newNetwork(t, configs(3, everyEdge(3), onAGrid))
 		for range 3 {
 			if err := net.round(); err != nil {
 				t.Fatal(err)
@@ -72,7 +74,7 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {
-		onAGrid(true)(i, c)
+		onAGrid(i, c)
 		c.Members = 4
 	})
 	net := newNetwork(t, cfgs)

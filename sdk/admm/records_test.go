@@ -18,7 +18,7 @@ func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *
 		private(g)(i, c)
 		c.Estimator.Batch, c.Estimator.Records = 0, true
 		c.Records = Records{Mean: 5, Most: 6}
-		c.Tau, c.Releases, c.GridStep = 3, true, g.Sigma/16
+		c.Tau, c.GridStep = 3, g.Sigma/16
 		if change != nil {
 			change(i, c)
 		}

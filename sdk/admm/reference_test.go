@@ -14,6 +14,7 @@ type reference struct {
 	cfg   Config
 	x     []float64
 	z     map[int][]float64
+	flow  map[int][]float64
 	table [][]float64
 
 	phi, s, p []float64
@@ -23,12 +24,12 @@ type reference struct {
 }
 
 func newReference(t *testing.T, cfg Config) *reference {
-	r := &reference{cfg: cfg, x: make([]float64, cfg.Estimator.Dim), z: map[int][]float64{}, t: t}
+	r := &reference{cfg: cfg, x: make([]float64, cfg.Estimator.Dim), z: map[int][]float64{}, flow: map[int][]float64{}, t: t}
 	for i := range cfg.X0 {
 		r.x[i] = float64(cfg.X0[i])
 	}
 	for _, j := range cfg.Neighbors {
-		r.z[j] = scaled(cfg.Rho, r.x)
+		r.z[j], r.flow[j] = scaled(cfg.Rho, r.x), make([]float64, len(r.x))
 	}
 	r.begin()
 	return r
@@ -119,6 +120,14 @@ func (r *reference) release(k int, nu []float64) map[int][]float64 {
 			r.s = scaled(r.cfg.Privacy.Clip/norm, r.s)
 		}
 	}
+	if k >= r.cfg.Rounds { // the cool-down
+		for _, flow := range r.flow {
+			for i, f := range flow {
+				r.x[i] += f
+			}
+		}
+		return nil
+	}
 	gain := float64(r.cfg.Tau) * r.cfg.Eta.At(k) * r.cfg.Mu.At(k) * r.cfg.Beta
 	for i := range r.x {
 		r.x[i] += -gain*r.p[i] + r.s[i] + nu[i]
@@ -131,6 +140,14 @@ func (r *reference) release(k int, nu []float64) map[int][]float64 {
 		}
 	}
 	return out
+}
+
+// settle updates the flow from one neighbor before round t of the cool-down.
+func (r *reference) settle(j int, xj []float64, t int) {
+	carry, weight := r.cfg.Consensus.Cooldown(t)
+	for i := range xj {
+		r.flow[j][i] = carry*r.flow[j][i] + weight*(xj[i]-r.x[i])
+	}
 }
 
 // receive applies eq. (z-update) for one neighbor.
@@ -193,7 +210,11 @@ func TestMachineAgainstReference(t *testing.T) {
 				}
 				for i, r := range refs {
 					for _, j := range r.cfg.Neighbors {
-						r.receive(j, messages[j][i])
+						if t := round + 1 - r.cfg.Rounds; t >= 0 {
+							r.settle(j, refs[j].x, t)
+						} else {
+							r.receive(j, messages[j][i])
+						}
 					}
 					r.begin()
 					for j, want := range r.x {

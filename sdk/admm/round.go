@@ -11,10 +11,11 @@ import (
 
 // The steps of a round, in the order of Algorithm 1.
 
-// startRound freezes the penalty and begins the local work. Mixing and cool-down rounds have no local work.
+// startRound freezes the penalty and begins the local work. Mixing and cool-down rounds have no local work: the client
+// moves by the sum of its flows.
 func (m *Machine) startRound() {
 	clear(m.s)
-	if m.flows() {
+	if !m.touchesData() {
 		for i := range m.edges { // the sum of the flows, in grid steps if the release is on the grid
 			if !m.gone(i) {
 				vec.Axpy(m.s, 1, part(m.flow, i, len(m.s)))
@@ -24,10 +25,6 @@ func (m *Machine) startRound() {
 		return
 	}
 	m.penalty()
-	if !m.touchesData() {
-		m.due = true
-		return
-	}
 	copy(m.phi, m.x)
 	m.local, m.stage = true, 0
 	m.est.Fill(m.k(), m.x, m.cfg.Mu.At(m.k()))
@@ -80,7 +77,7 @@ func (m *Machine) nextStage() {
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.center, m.x)
-	if !m.flows() {
+	if m.touchesData() {
 		vec.Axpy(m.center, -float32(m.gain()), m.p)
 	}
 	if len(m.edges) == 0 {
@@ -125,7 +122,7 @@ func (m *Machine) commit() {
 		return
 	}
 	// The new messages replace the messages of two rounds ago, which may still be unsent.
-	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
+	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.Kind == Release && msg.Round == m.round-1 })
 	m.writeMessages()
 	m.round++
 	m.released, m.begun, m.due, m.aimed = true, true, false, false
@@ -251,20 +248,10 @@ func resized[T any](s *[]T, n int) []T {
 }
 
 func (m *Machine) writeMessages() {
-	at := (m.round + 1) % 2
-	if m.cfg.Releases {
-		if m.onGrid(m.round + 1) {
-			m.out[at].Vector = m.out[at].Vector[:0]
-		} else {
-			m.out[at].set(Payload{Vector: m.x})
-		}
-		return
-	}
-	all := resized(&m.out[at].Vector, len(m.z))
-	for i := range m.edges {
-		out := part(all, i, len(m.x))
-		m.message(out, part(m.z, i, len(m.x)), m.x)
-		clamp(out)
+	if out := &m.out[(m.round+1)%2]; m.onGrid(m.round + 1) {
+		out.Vector = out.Vector[:0] // the method release wrote the change on the grid
+	} else {
+		out.set(Payload{Vector: m.x})
 	}
 }
 
@@ -274,10 +261,11 @@ func (m *Machine) message(dst, z, x []float32) {
 	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
 }
 
-// updateZ applies the neighbors' messages of the round (eq. (10)): z_ij = (z_ij - m_ji)/2. If messages carry releases,
-// it computes m_ji from z_ji as the neighbor does, and also updates z_ji.
+// updateZ uses the neighbors' releases of the round. Before a round without data it updates the flows. Before a round
+// with data it applies eq. (10), z_ij = (z_ij - m_ji)/2: from the two releases, each end of an edge computes the messages
+// of both ends, with the same arithmetic, and updates z_ij and z_ji.
 func (m *Machine) updateZ() {
-	flows, bound := m.flows(), m.cfg.boundOf(m.round)
+	data, bound := m.touchesData(), m.cfg.boundOf(m.round)
 	mij, mji, kept := m.p, m.phi, m.s // scratch space, unused between two rounds
 	for i := range m.edges {
 		e := &m.edges[i]
@@ -287,13 +275,9 @@ func (m *Machine) updateZ() {
 			continue
 		}
 		in, z := m.held(e, at), part(m.z, i, len(m.x))
-		if !m.cfg.Releases {
-			halve(z, in.Vector)
-			continue
-		}
 		peerZ, base := part(m.peerZ, i, len(m.x)), part(m.base, i, len(m.x))
 		xj := m.taken(in, base, bound, kept)
-		if flows {
+		if !data {
 			if len(in.Grid) == 0 {
 				base = nil
 			}
@@ -325,7 +309,7 @@ func (m *Machine) taken(in Payload, base []int32, bound box, room []float32) []f
 
 // compare measures the consensus error once per round. The run does not depend on it.
 func (m *Machine) compare() {
-	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round || !m.all(func(e *edge) bool { return e.holds(m.round) }) {
+	if m.live() == 0 || m.compared == m.round || !m.all(func(e *edge) bool { return e.holds(m.round) }) {
 		return
 	}
 	var sum float64

@@ -222,7 +222,7 @@ func (s *scene) fleet(words []string) {
 		c.Estimator.Dim, c.Estimator.Samples, c.Estimator.Batch = 1, 1, 1
 		c.Rounds, c.Cooldown, c.Tau, c.Members = number["rounds"], number["cooldown"], 1, n
 		c.Rho, c.Beta, c.Eta = 1, 0.8, Schedule{1.5}
-		c.Releases, c.GridStep, c.Probe = true, 0.05/16, slices.Contains(words, "handshake")
+		c.GridStep, c.Probe = 0.05/16, slices.Contains(words, "handshake")
 	}) {
 		s.members = append(s.members, &player{cfg: cfg, m: reborn(s.t, cfg)})
 		s.say("%s has the neighbors %s, and data that is best described by %d", name(i), names(cfg.Neighbors), i)

@@ -31,7 +31,7 @@ func TestShrink(t *testing.T) {
 	for _, rounds := range []int{6, 2} {
 		plain, x, before := run(0, rounds)
 		toStart := 0
-		const shrink = 0.002
+		const shrink = 0.006
 		got, same, early := run(shrink, rounds)
 		most := float32(shrink * math.Sqrt(float64(rounds)))
 		for i := range plain {

@@ -68,18 +68,18 @@ var siegeShared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2, Shared: dpmech.Shared{S
 func newSiege(seed uint64, fault string) *siege {
 	w := &siege{seed: seed, chance: rand.New(rand.NewPCG(seed, 11)), fault: fault, ends: map[string]int{}}
 	n := w.chance.IntN
-	rounds := 1 + n(4)
-	w.cfg = configs(3, [][2]int{{0, 1}, {1, 2}}[:1+n(2)], func(_ int, c *Config) {
+	rounds, more := 1+n(4), n(2)
+	w.cfg = configs(2+more, [][2]int{{0, 1}, {1, 2}}[:1+more], func(_ int, c *Config) {
 		c.Estimator.Dim, c.Estimator.Samples, c.Estimator.Batch = 1+n(2), 1, 1
 		c.Tau, c.Rounds, c.Mixing, c.Cooldown = 1, rounds, n(2), n(3)
 		c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}, w
-		c.Probe, c.Releases, c.Average = true, n(8) > 0, n(4) == 0
+		c.Probe, c.Average = true, n(4) == 0
 		c.Members = 3 * n(2)
 		if n(2) == 0 {
 			c.GridStep = 0.2 / 16
 		}
-		if c.Releases && n(2) == 0 {
-			c.Mixing, c.Consensus = n(4), flowing(3, [][2]int{{0, 1}, {1, 2}})
+		if n(2) == 0 {
+			c.Mixing = n(4)
 		}
 		if n(4) == 0 {
 			c.Privacy, c.PairKey = siegeShared, w.pairKey

@@ -36,8 +36,6 @@ func (d *device) leave(m Message) {
 	}
 	at := place{m.Round, toAll}
 	switch m.Kind {
-	case EdgeMessage:
-		at.to = m.To
 	case Release:
 	default:
 		return
@@ -119,7 +117,7 @@ func (w *siege) help(d *device) {
 			msg.Kind, msg.Held = ProbeReply, w.chance.IntN(m.round+1)
 		case !m.arrived(e):
 			at := w.payload(d, m.onGrid(m.round))
-			msg.Kind, msg.Vector, msg.Grid = m.payloadKind(), at.Vector, at.Grid
+			msg.Kind, msg.Vector, msg.Grid = Release, at.Vector, at.Grid
 		case m.round == m.last() && !e.done:
 			msg.Kind = Done
 		default:
@@ -133,7 +131,7 @@ func (w *siege) help(d *device) {
 func (w *siege) payload(d *device, grid bool) (p Payload) {
 	far := w.chance.IntN(24)
 	for range w.cfg.Estimator.Dim {
-		if grid && d.m.cfg.Releases {
+		if grid {
 			n := int32(w.chance.IntN(21) - 10)
 			switch far {
 			case 0:
@@ -177,7 +175,7 @@ func (w *siege) echo(d *device) Message {
 
 // kind returns the kind of a message that a machine takes, or of one that it refuses.
 func (w *siege) kind() Kind {
-	return []Kind{EdgeMessage, Done, Release, Probe, ProbeReply, 99}[w.chance.IntN(6)]
+	return []Kind{Done, Release, Probe, ProbeReply, 99}[w.chance.IntN(5)]
 }
 
 func (w *siege) invent(d *device) Message {

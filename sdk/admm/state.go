@@ -25,9 +25,9 @@ type EdgeState struct {
 	Peer       int
 	Heard      int       // the highest release of the neighbor that this client ever held
 	Z          []float32 // z_ij
-	PeerZ      []float32 // z_ji; nil without Config.Releases
-	Flow       []float32 // f_ij; nil without Config.Consensus
-	Base       []int32   // the neighbor's grid point to which its next change applies; nil without Releases on a grid
+	PeerZ      []float32 // z_ji
+	Flow       []float32 // f_ij; nil without mixing and cool-down
+	Base       []int32   // the neighbor's grid point to which its next change applies; nil without a grid
 	Quarantine int       // the first release made without the neighbor; 0 while the edge is in use
 }
 
@@ -36,7 +36,7 @@ type EdgeState struct {
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
 		Failed: m.failed}
-	if m.onGrid(m.round) && m.cfg.Releases {
+	if m.onGrid(m.round) {
 		s.Delta = m.out[m.round%2].Grid
 	}
 	for i := range m.edges {
@@ -101,7 +101,7 @@ func (m *Machine) load(s State) {
 		copy(part(m.flow, i, len(m.x)), from.Flow)
 	}
 	m.round-- // writeMessages belongs to the round that ends with the release
-	if m.cfg.Releases && m.onGrid(s.Round) {
+	if m.onGrid(s.Round) {
 		m.out[s.Round%2].set(Payload{Grid: s.Delta})
 	}
 	m.writeMessages()
@@ -128,7 +128,7 @@ func (m *Machine) check(s State) error {
 	want(len(s.Edges), len(m.edges), len(m.edges), "found %d neighbors, want %d")
 	length("the model", len(s.X), d, true)
 	length("the model on the grid", len(s.Grid), d, grid)
-	length("the change on the grid", len(s.Delta), d, grid && m.cfg.Releases && m.onGrid(s.Round))
+	length("the change on the grid", len(s.Delta), d, grid && m.onGrid(s.Round))
 	length("the running mean", len(s.Mean), d, m.cfg.Average)
 	length("the estimator's memory", len(s.Last), len(m.est.Memory()), true)
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
@@ -137,9 +137,9 @@ func (m *Machine) check(s State) error {
 		want(e.Heard, 0, m.last(), of+"has made release %d, want %d to %d")
 		want(e.Quarantine, 0, max(0, s.Round)+3, of+"is in quarantine from release %d on, want %d to %d")
 		length("z", len(e.Z), d, true)
-		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
-		length("the flow", len(e.Flow), d, m.cfg.Consensus != nil)
-		length("the neighbor's grid point", len(e.Base), d, m.cfg.Releases && grid)
+		length("the neighbor's z", len(e.PeerZ), d, true)
+		length("the flow", len(e.Flow), d, m.cfg.mixes())
+		length("the neighbor's grid point", len(e.Base), d, grid)
 	}
 	if beyond(s.X, limit) >= 0 {
 		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is NaN, or above %v in absolute value",

@@ -78,13 +78,12 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 		}},
 		{"seeded, walsh", func(_ int, c *Config) { c.Estimator.Seeded, c.Estimator.Directions = true, zoest.Walsh }},
 		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
-		{"grid, messages", onAGrid(false)},
-		{"grid, releases", onAGrid(true)},
+		{"grid, releases", onAGrid},
 		{"flows, grid", func(i int, c *Config) {
-			onAGrid(true)(i, c)
-			c.Mixing, c.Consensus = 5, flowing(4, kite)
+			onAGrid(i, c)
+			c.Mixing = 5
 		}},
-		{"flows", func(i int, c *Config) { c.Releases, c.Mixing, c.Consensus = true, 4, flowing(4, kite) }},
+		{"mixing", func(i int, c *Config) { c.Mixing = 4 }},
 	} {
 		cfgs := configs(4, kite, func(i int, cfg *Config) {
 			c.change(i, cfg)
@@ -154,7 +153,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 }
 
 func TestRestoreRefuses(t *testing.T) {
-	net := newNetwork(t, configs(4, kite, onAGrid(true)))
+	net := newNetwork(t, configs(4, kite, onAGrid))
 	var states []State
 	net.released = func(client, round int) {
 		if client == 2 && len(states) < 3 {
@@ -166,7 +165,7 @@ func TestRestoreRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cfg := configs(4, kite, onAGrid(true))[2]
+	cfg := configs(4, kite, onAGrid)[2]
 	if _, err := Restore(cfg, states[2], &states[1]); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +185,6 @@ func TestRestoreRefuses(t *testing.T) {
 		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "found 2 neighbors, want 3"},
 		{"other edges", func(s *State, _ *Config) { s.Edges = slices.Clone(s.Edges); s.Edges[0].Peer = 7 },
 			"neighbor 0 is 7, want 0"},
-		{"messages", func(_ *State, c *Config) { c.Releases = false }, "the neighbor's z has 5 numbers, want 0"},
 	} {
 		s, cfg := states[2], cfg
 		c.change(&s, &cfg)

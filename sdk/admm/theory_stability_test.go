@@ -64,19 +64,22 @@ func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 	return values, vectors
 }
 
-// kicked returns a network of one-dimensional models that all start at zero. In the only round of learning, the losses
+// kicked returns a network of one-dimensional models that all start at zero. In the first round, the losses
 // are chosen to move client i by kick[i]: in one dimension the sign of a query's displacement from the iterate is its
-// direction u, and a loss of u*w makes every estimate equal to w. All later rounds are pure consensus, in which client
-// i has the gain a*tau(i).
-func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i int) int, kick []float64) *network {
+// direction u, and a loss of u*w makes every estimate equal to w. In all later rounds the losses are zero, so that only the
+// penalty moves client i, with the gain a*tau(i).
+func kicked(t *testing.T, g *graph.Graph, a float64, later int, tau func(i int) int, kick []float64) *network {
 	t.Helper()
 	const rho, eta, mu = 2.0, 0.5, 0.25
 	net := newNetwork(t, configs(g.N(), g.Edges(), func(i int, c *Config) {
-		c.Estimator.Dim, c.Rounds, c.Cooldown, c.Tau = 1, 1, cooldown, tau(i)
+		c.Estimator.Dim, c.Rounds, c.Cooldown, c.Tau = 1, 1+later, 0, tau(i)
 		c.Rho, c.Eta, c.Mu, c.Beta = rho, Schedule{eta}, Schedule{mu}, a/(eta*mu)
 	}))
 	net.loss = func(i int, x []float32, _ int) float64 {
 		m := net.machines[i]
+		if m.round > 0 {
+			return 0
+		}
 		return math.Copysign(1, float64(x[0]-m.phi[0])) * -kick[i] / (eta * float64(m.cfg.Tau))
 	}
 	if err := net.round(); err != nil {

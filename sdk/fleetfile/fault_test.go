@@ -262,12 +262,10 @@ func TestFleetFaults(t *testing.T) {
 		one(privacy, `"privacy": {"non_private": false},`,
 			`privacy is {}, want clip, sigma and delta, or non_private`),
 		// Errors in the field wire.
-		one(`"payload": "release"`, `"payload": "gradient"`,
-			`sdk: payload "gradient", want message or release`),
 		one(`"grid_bits": 5`, `"grid_bits": 9`,
-			`wire.grid_bits is 9, want 0 (no grid), or a whole number, 2..8`),
+			`wire.grid_bits is 9, want 0 (4 with noise), or a whole number, 2..8`),
 		one(`"grid_bits": 5`, `"grid_bits": 1`,
-			`wire.grid_bits is 1, want 0 (no grid), or a whole number, 2..8`),
+			`wire.grid_bits is 1, want 0 (4 with noise), or a whole number, 2..8`),
 	} {
 		c.check(t, string(text), func(s string) error {
 			_, err := parse([]byte(s), "", func(_ string, size int64) ([]byte, error) {

@@ -43,7 +43,7 @@ func sample() *File {
 				Estimator: sdk.EstimatorCentered, Directions: zoest.Walsh, Seed: math.MaxUint64,
 			},
 			Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8, Accounting: dpmech.ZCDP},
-			Wire:    sdk.Wire{Payload: sdk.PayloadRelease, GridBits: 5},
+			Wire:    sdk.Wire{GridBits: 5},
 		},
 		Members: []Member{
 			{Name: "a", Keys: []ed25519.PublicKey{pinOf("a")}},
@@ -115,7 +115,7 @@ func TestGoldenFleet(t *testing.T) {
 	if !reflect.DeepEqual(f, sample()) {
 		t.Errorf("read %+v, want %+v", f, sample())
 	}
-	const hash = "eb8fa5b15230611fe91a4d2d6fbaa7154d9fe86a7e435e077049caae77b40c99"
+	const hash = "a868f7bdf06bbba5b87ce414b2f0d2a23c7227e24195fbf1fe1cd2ac490eba2c"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -141,7 +141,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "2a4611983fd4cd2ba5d72432539d585289595b4c325d89cec831e700387ae5c8"
+	const hash = "52bded301d979bfa37e29e6f52274b4a73b3654bc5b992fa9ae8f49b442405df"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -366,7 +366,7 @@ func TestHash(t *testing.T) {
 		"limit":      func(m map[string]any) []byte { delete(sub(m, "privacy"), "epsilon_limit"); return x0 },
 		"accounting": func(m map[string]any) []byte { delete(sub(m, "privacy"), "accounting"); return x0 },
 		"grid":       func(m map[string]any) []byte { sub(m, "wire")["grid_bits"] = 6; return x0 },
-		"payload":    func(m map[string]any) []byte { m["wire"] = map[string]any{"payload": "message"}; return x0 },
+		"grid bits":  func(m map[string]any) []byte { m["wire"] = map[string]any{"grid_bits": 3}; return x0 },
 		"non-private": func(m map[string]any) []byte {
 			m["privacy"] = map[string]any{"non_private": true}
 			m["wire"] = map[string]any{}

@@ -20,20 +20,6 @@ type Schedule struct {
 	Cooldown int
 	Shared   float64 // standard deviation of the noise of a pair of neighbors, in units of a node's local noise
 	Partners *Graph  // graph whose edges share noise; nil for the network itself
-
-	Chebyshev *Chebyshev // steps of mixing and cool-down; nil for the method's own steps
-}
-
-// rate returns the coefficients of round t, counted from 0, of the cool-down or, if cooldown is false, of a block of
-// mixing. Both coefficients are 0 for the method's own step and for t = -1, the round of learning before the block.
-func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
-	switch {
-	case s.Chebyshev == nil || t < 0:
-		return 0, 0
-	case cooldown:
-		return s.Chebyshev.Cooldown(t)
-	}
-	return s.Chebyshev.Mixing(t, s.Mixing)
 }
 
 // Decay describes how far noise moves the models of a network, and how much disagreement remains after a cool-down.
@@ -65,7 +51,7 @@ type noisyNetwork struct {
 }
 
 // round simulates one round and returns the mean square of the models' steps. The models get noise if noisy is set, as
-// in a round of learning. With a positive weight the round is a Chebyshev step.
+// in a round of learning. With a positive weight the round is one of mixing or cool-down.
 func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	clear(n.lap)
 	clear(n.pair)
@@ -105,13 +91,13 @@ func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	return sum / float64(len(n.x))
 }
 
-// Decay simulates a network without data, in which only noise and consensus move the models; a is tau*beta*eta*mu. It
+// Decay simulates a network of two or more nodes without data, in which only noise and consensus move the models; a is tau*beta*eta*mu. It
 // simulates as many rounds of learning as decayWork allows, then the cool-down of the schedule, and then further rounds
 // of cool-down until disagreement stays below the given share.
 //
 // In each round of learning a model gets local noise of variance 1 and pairwise noise: x <- x - a*p + noise with p =
 // rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper).
-// If schedule.Chebyshev is set, it determines the rounds of mixing and cool-down.
+// Mixing and cool-down follow [Graph.Chebyshev].
 func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
 	width := 1 + 2000/g.N() // numbers of a model; about two thousand in all models keep the error at a few percent
 	partners := cmp.Or(schedule.Partners, g)
@@ -119,6 +105,7 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 	n := &noisyNetwork{g: g, partners: partners, width: width, a: a, rho: rho, shared: schedule.Shared,
 		x: numbers(), dual: numbers(), flow: numbers(), lap: numbers(), pair: numbers(),
 		noise: rng.New(seed, rng.Address{Purpose: rng.Noise})}
+	chebyshev := g.Chebyshev()
 	edges := len(g.edges)
 	if schedule.Shared > 0 && schedule.Partners != nil {
 		edges += len(partners.edges)
@@ -129,7 +116,10 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 	logs, last := make([]float64, 1+schedule.Mixing), make([]float64, 1+schedule.Mixing)
 	for k := range learning {
 		for j := range logs {
-			carry, weight := schedule.rate(j-1, false)
+			carry, weight := 0.0, 0.0
+			if j > 0 {
+				carry, weight = chebyshev.Mixing(j-1, schedule.Mixing)
+			}
 			last[j] = math.Log(max(n.round(j == 0, carry, weight), 1e-300)) / 2
 			logs[j] += last[j]
 			if j == 0 && k == learning-1 {
@@ -145,7 +135,7 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 	above := -1
 	for c := 0; c <= most; c++ {
 		if c > 0 {
-			carry, weight := schedule.rate(c-1, true)
+			carry, weight := chebyshev.Cooldown(c - 1)
 			n.round(false, carry, weight)
 		}
 		s.Left = append(s.Left, disagreement(n.x, width)/before)

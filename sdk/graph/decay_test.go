@@ -6,35 +6,57 @@ import (
 )
 
 // covariance is the covariance of one mode of the Laplacian under the noise, in units of the noise's variance, for the
-// state (x, a*dual). It is computed from eq. (modal-dynamics) of the paper, without random numbers. With g =
-// a*rho*lambda, a round multiplies the state by the matrix [[1-g, -1], [g/2, 1]].
-type covariance struct{ xx, xy, yy float64 }
+// state (x, a*dual, flow). It is computed from eq. (modal-dynamics) of the paper, without random numbers.
+type covariance [3][3]float64
 
-func (s covariance) round(g, noise float64) covariance {
-	a, b, c, d := 1-g, -1.0, g/2, 1.0
-	return covariance{
-		a*a*s.xx + 2*a*b*s.xy + b*b*s.yy + noise,
-		a*c*s.xx + (a*d+b*c)*s.xy + b*d*s.yy,
-		c*c*s.xx + 2*c*d*s.xy + d*d*s.yy,
+// transition is the matrix by which a round multiplies the state. With g = a*rho*lambda, a round of learning has
+// [[1-g, -1], [g/2, 1]] for x and a*dual.
+type transition [3][3]float64
+
+// round returns the covariance after a round that adds noise of the given variance to the model.
+func (s covariance) round(by transition, noise float64) (to covariance) {
+	for i := range 3 {
+		for j := range 3 {
+			for k := range 3 {
+				for l := range 3 {
+					to[i][j] += by[i][k] * s[k][l] * by[j][l]
+				}
+			}
+		}
 	}
+	to[0][0] += noise
+	return to
 }
 
 // decayOfModes returns what Decay should measure: steps has Decay.Step and then the numbers of Decay.Mix, and left is
 // Decay.Left. decayOfModes adds up the modes exactly instead of drawing noise.
-func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []float64) {
+func decayOfModes(lambdas []float64, a, rho float64, cheb Chebyshev, s Schedule) (steps, left []float64) {
 	modes, logs := make([]covariance, len(lambdas)), make([]float64, 1+s.Mixing)
 	learning, last := s.Rounds*(1+s.Mixing), 0.0
 	for release := range learning + s.Cooldown + 1 {
-		noise := 0.0
-		if release < learning && release%(1+s.Mixing) == 0 {
+		j, noise := release%(1+s.Mixing), 0.0
+		if release >= learning {
+			j = 1
+		} else if j == 0 {
 			noise = 1
 		}
 		step, sum := noise, 0.0 // the mean of all nodes has only the noise
 		for i, m := range modes {
 			g, own := a*rho*lambdas[i], noise*(1+s.Shared*s.Shared*lambdas[i])
-			step += g*g*m.xx + 2*g*m.xy + m.yy + own
-			modes[i] = m.round(g, own)
-			sum += m.xx
+			by := transition{{1 - g, -1, 0}, {g / 2, 1, 0}, {0, 0, 0}}
+			if j > 0 {
+				carry, weight := cheb.Mixing(j-1, s.Mixing)
+				if release >= learning {
+					carry, weight = cheb.Cooldown(release - learning)
+				}
+				w := weight * lambdas[i]
+				by = transition{{1 - w, 0, carry}, {0, 1, 0}, {-w, 0, carry}}
+			}
+			moved := by
+			moved[0][0]--
+			step += m.round(moved, own)[0][0]
+			modes[i] = m.round(by, own)
+			sum += m[0][0]
 		}
 		if release == (s.Rounds-1)*(1+s.Mixing)+1 {
 			last = math.Sqrt(sum) // after the last noise
@@ -42,7 +64,7 @@ func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []
 		if release >= learning {
 			left = append(left, math.Sqrt(sum)/last)
 		} else {
-			logs[release%(1+s.Mixing)] += math.Log(step/float64(len(modes)+1)) / 2
+			logs[j] += math.Log(step/float64(len(modes)+1)) / 2
 		}
 	}
 	for _, l := range logs {
@@ -67,7 +89,7 @@ func TestDecayAgainstModes(t *testing.T) {
 		g := mustParse(t, spec, 10, 1)
 		const rho = 2
 		a := g.Gain(gain, rho)
-		steps, left := decayOfModes(eigenvalues[spec], a, rho, s)
+		steps, left := decayOfModes(eigenvalues[spec], a, rho, g.Chebyshev(), s)
 		got := g.Decay(a, rho, s, share, 1)
 		for j, step := range append([]float64{got.Step}, got.Mix...) {
 			if math.Abs(step/steps[j]-1) > stepOff {

@@ -87,8 +87,8 @@ type Status struct {
 	RefusedFrames int64 `json:"refused_frames"`   // number of invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's release in round Compared, the latest round that is not followed by mixing rounds. ConsensusError is
-	// unknown if the payload is "message", see [sdk.Status].
+	// node's release in round Compared, the latest round that is not followed by mixing rounds; see
+	// [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 

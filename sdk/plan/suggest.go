@@ -48,7 +48,6 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed DefaultMemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
-//   - Consensus: Chebyshev with noise, else ADMM.
 //   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau
 //     is T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
@@ -76,7 +75,6 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	def(&m.Gain, 0.75)
 	if !p.NonPrivate {
 		def(&p.Delta, 1e-5)
-		choose(k, "method.consensus", &m.Consensus, sdk.ConsensusChebyshev)
 	}
 	if err := k.pairUp(&p); err != nil {
 		return m, p, err
@@ -200,9 +198,8 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. Mixing is the number of
-// steps in which disagreement falls to a tenth, but at most nine, or with Chebyshev consensus a number that depends on
-// the graph; long chooses more.
+// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. Mixing depends on the graph;
+// long chooses more.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {
@@ -211,24 +208,17 @@ func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	// apart is the factor by which disagreement right after a release must shrink to reach a tenth of the noise in the
 	// members' mean.
 	apart := max(1, 10*math.Sqrt(2*float64(len(k.noise.Edges())))*p.PairSigma/p.Sigma)
-	if m.Consensus == sdk.ConsensusChebyshev {
-		c := g.Chebyshev()
-		mixing := 4
-		switch ratio := c.Low / c.High; {
-		case ratio > 0.9:
-			mixing = 1
-		case long:
-			mixing = 6
-		case ratio > 0.12:
-			mixing = 3
-		}
-		choose(k, "method.mixing", &m.Mixing, mixing)
-		choose(k, "method.cooldown", &m.Cooldown, max(30, c.Needed(1/apart)))
-		return
+	c, mixing := g.Chebyshev(), 4
+	switch ratio := c.Low / c.High; {
+	case ratio > 0.9:
+		mixing = 1
+	case long:
+		mixing = 6
+	case ratio > 0.12:
+		mixing = 3
 	}
-	tenfold := graph.MixingTime(g.Contraction(g.Gain(m.Gain, m.Rho), m.Rho))
-	choose(k, "method.mixing", &m.Mixing, min(tenfold, 9))
-	choose(k, "method.cooldown", &m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(apart)))))
+	choose(k, "method.mixing", &m.Mixing, mixing)
+	choose(k, "method.cooldown", &m.Cooldown, max(30, c.Needed(1/apart)))
 }
 
 // round3 rounds to three significant digits, so that people can type a suggestion.

@@ -138,8 +138,6 @@ func TestSuggestShared(t *testing.T) {
 			epsilon: 1, tau: 64, mixing: 1, cooldown: 30, clip: 0.00102},
 		"ring": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
 			epsilon: 8, tau: 2, mixing: 4, cooldown: 30, clip: 0.0248},
-		"ring by the method": {kind: "ring", nodes: 16, dim: 22, samples: 5000,
-			epsilon: 8, fixed: []string{"method.consensus"}, tau: 2, mixing: 9, cooldown: 297, clip: 0.0248},
 		"hidden": {kind: "complete", nodes: 8, dim: 80, samples: 30,
 			epsilon: 1, hidden: true, tau: 64, mixing: 1, cooldown: 30, clip: 0.0449},
 		"fixed, none": {kind: "complete", nodes: 8, dim: 80, samples: 30,

@@ -77,9 +77,6 @@ var all = []Setting{
 		Words: "law of the query directions: walsh, or rademacher (with an estimator other than tracking, unless given)"},
 	{Name: "method.seed", Flag: "seed", Default: "1",
 		Words: "seed of data split, partition, graph, directions and batches; in a simulation also of the noise"},
-	{Name: "method.consensus", Flag: "consensus", Names: consensuses.Names,
-		Words: "steps of mixing and cool-down: admm (the method's) or chebyshev (far fewer rounds) (default chebyshev with noise, " +
-			"unless payload message is given)"},
 	{Name: "method.shrink", Flag: "shrink", Range: setting.Shrink,
 		Words: "move each parameter of the final model back to its start, but not beyond, by this many standard `deviations` of the " +
 			"mean's noise (0.5 for a linear model of a table whose records are protected, unless given)"},
@@ -115,12 +112,8 @@ var all = []Setting{
 	{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
 		Words: "with colluders: limit of epsilon against all other members together (default no limit)"},
 
-	{Name: "wire.payload", Flag: "payload", Names: payloads.Names[1:],
-		Words: "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default " +
-			"release, or message in a run that is not private)"},
-	{Name: "wire.grid_bits", Flag: "grid-bits", Range: setting.Range{Min: 2, Max: 8, Whole: true, Zero: "no grid"},
-		Words: "send releases as short integers, on a grid of noise/2^`W` with W of 2 to 8 (default 4 with noise, unless the " +
-			"payload is given)"},
+	{Name: "wire.grid_bits", Flag: "grid-bits", Range: setting.Range{Min: 2, Max: 8, Whole: true, Zero: "4 with noise"},
+		Words: "with noise: send releases as short integers, on a grid of noise/2^`W` with W of 2 to 8 (default 4)"},
 }
 
 // Check returns a [setting.FieldError] for each value of the setting that is out of range in fleet, joined into one

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -16,7 +17,7 @@ func Example() {
 		clients = append(clients, sim.Client{
 			Config: admm.Config{
 				Estimator: zoest.Config{Dim: 1, Samples: 100, Batch: 100, Client: uint32(i)},
-				Neighbors: []int{1 - i}, Rounds: 200, Cooldown: 20, Tau: 2,
+				Neighbors: []int{1 - i}, Consensus: graph.Chebyshev{High: 2, Low: 2, Floor: 2}, Rounds: 200, Cooldown: 20, Tau: 2,
 				Rho: 1, Beta: 20, Eta: admm.Schedule{0.05}, Mu: admm.Schedule{0.2}, NonPrivate: true,
 			},
 			Oracle: zoest.OracleFunc(func(_ context.Context, x []float32, _ int) (float64, error) {

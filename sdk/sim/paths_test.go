@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -24,7 +25,7 @@ func everybody(n int, change func(c *admm.Config)) []sim.Client {
 			Estimator: zoest.Config{Dim: 3, Samples: 4, Seed: 3, Client: uint32(i)},
 			Rounds:    12, Tau: 2,
 			Rho: 1, Beta: 0.2, Eta: admm.Schedule{0.1}, Mu: admm.Schedule{0.3},
-			NonPrivate: true,
+			NonPrivate: true, Consensus: graph.Chebyshev{High: float64(n), Low: float64(n), Floor: float64(n)},
 		}
 		for j := range n {
 			if j != i {
@@ -47,14 +48,13 @@ func everybody(n int, change func(c *admm.Config)) []sim.Client {
 func private(c *admm.Config) {
 	noise := rng.New(4, rng.Address{Purpose: rng.Noise, Client: c.Estimator.Client})
 	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.1, Sigma: 0.05}, &noise
-	c.Releases, c.GridStep = true, 0.01
+	c.GridStep = 0.01
 }
 
 var kinds = map[string]func(c *admm.Config){
-	"messages":          nil,
-	"releases":          func(c *admm.Config) { c.Releases = true },
+	"vectors":           nil,
 	"grid and cooldown": func(c *admm.Config) { private(c); c.Cooldown = 3 },
-	"noisy messages":    func(c *admm.Config) { private(c); c.Releases, c.GridStep = false, 0 },
+	"noisy vectors":     func(c *admm.Config) { private(c); c.GridStep = 0 },
 	"probes":            func(c *admm.Config) { c.Probe = true },
 }
 

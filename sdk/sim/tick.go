@@ -224,7 +224,7 @@ func (c *member) posts(send []admm.Message, round int) bool {
 	}
 	for i, j := range c.neighbors {
 		m := &send[i]
-		if m.To != j || m.Round != round || m.Resent || m.Kind != admm.Release && m.Kind != admm.EdgeMessage {
+		if m.To != j || m.Round != round || m.Resent || m.Kind != admm.Release {
 			return false
 		}
 	}
@@ -264,7 +264,7 @@ func (w *worker) measure(send []admm.Message) (err error) {
 }
 
 func (s *Sim) send(c *member, msg admm.Message) {
-	if s.Forge != nil && (msg.Kind == admm.Release || msg.Kind == admm.EdgeMessage) {
+	if s.Forge != nil && msg.Kind == admm.Release {
 		msg = s.Forge(msg)
 	}
 	if s.OnSend != nil {

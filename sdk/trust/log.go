@@ -149,7 +149,7 @@ func (l *Log) Attach(m *admm.Message) {
 		return
 	}
 	switch m.Kind {
-	case admm.EdgeMessage, admm.Release:
+	case admm.Release:
 		m.Signed.Own = Encoded(l.Own.Of(m.Round))
 		return
 	case admm.Probe:

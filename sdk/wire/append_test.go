@@ -72,7 +72,7 @@ func TestAppendIsCoreDeterministicCBOR(t *testing.T) {
 			}
 			for _, dim := range []int{1, 5, 6, 10, 63, 64, 1000, 16383, 16384} {
 				for _, f := range []*admm.Message{
-					{Kind: admm.EdgeMessage, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
+					{Kind: admm.Release, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
 					{Kind: admm.Release, Round: round, Resent: resent, Vector: anyFinite(dim, 1)},
 					{Kind: admm.Release, Round: round, Resent: resent, Grid: anyInts(dim, 1)},
 				} {
@@ -119,20 +119,18 @@ func TestAppendRefuses(t *testing.T) {
 			Signed: admm.Signed{Own: make([]byte, 200), Proof: make([]byte, 200), Other: make([]byte, 1768)}},
 			"found 2168 bytes in total, wanted at most 2146"},
 		{"round below", admm.Message{Kind: admm.Done, Round: -1}, "round: found -1, wanted 0..2147483647"},
-		{"short vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
-		{"long vector", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2, 3}},
+		{"short vector", admm.Message{Kind: admm.Release, Vector: []float32{1}}, "vector: found 1 coordinates, wanted 2"},
+		{"long vector", admm.Message{Kind: admm.Release, Vector: []float32{1, 2, 3}},
 			"vector: found 3 coordinates, wanted 2"},
-		{"no vector", admm.Message{Kind: admm.EdgeMessage},
-			"vector: not found, wanted in every frame of kind message"},
+		{"no vector", admm.Message{Kind: admm.Release},
+			"vector: found neither vector nor grid, wanted one of them in a frame of kind release"},
 		{"vector with done", admm.Message{Kind: admm.Done, Vector: []float32{1, 2}},
 			"vector: found in a frame of kind done, wanted the field absent"},
-		{"NaN", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{0, nan}},
+		{"NaN", admm.Message{Kind: admm.Release, Vector: []float32{0, nan}},
 			"vector: found NaN at coordinate 1, wanted a finite number"},
-		{"Inf", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{inf, 0}},
+		{"Inf", admm.Message{Kind: admm.Release, Vector: []float32{inf, 0}},
 			"vector: found +Inf at coordinate 0, wanted a finite number"},
-		{"-Inf", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{-inf, 0}}, "vector: found -Inf at coordinate 0"},
-		{"grid with message", admm.Message{Kind: admm.EdgeMessage, Vector: []float32{1, 2}, Grid: []int32{1, 2}},
-			"grid: found in a frame of kind message, wanted the field absent"},
+		{"-Inf", admm.Message{Kind: admm.Release, Vector: []float32{-inf, 0}}, "vector: found -Inf at coordinate 0"},
 		{"grid with done", admm.Message{Kind: admm.Done, Grid: []int32{1}},
 			"grid: found 1 coordinates, wanted 2"},
 		{"grid with probe", admm.Message{Kind: admm.Probe, Grid: []int32{1}},
@@ -169,7 +167,7 @@ func TestAppendUsesDst(t *testing.T) {
 	for name, v := range map[string][]float32{"plain": anyFinite(500, 1), "planes": normals(500, 1),
 		"zeros": make([]float32, 500)} {
 		c := newCodec(t, len(v))
-		f := &admm.Message{Kind: admm.EdgeMessage, Round: 3, Vector: v}
+		f := &admm.Message{Kind: admm.Release, Round: 3, Vector: v}
 		want := mustAppend(t, c, f)
 		dst := make([]byte, 3, 3+MaxFrame(len(v)))
 		copy(dst, "abc")
@@ -190,7 +188,7 @@ func TestAppendUsesDst(t *testing.T) {
 func TestAppendBesideDecode(t *testing.T) {
 	const dim = 2000
 	c := newCodec(t, dim)
-	f := &admm.Message{Kind: admm.EdgeMessage, Round: 1, Vector: normals(dim, 1)}
+	f := &admm.Message{Kind: admm.Release, Round: 1, Vector: normals(dim, 1)}
 	frame := mustAppend(t, c, f)
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -98,13 +98,12 @@ func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s)
 
 // rules lists, by kind, the required and the optional fields of a frame.
 var rules = [...]struct{ must, may fields }{
-	admm.EdgeMessage: {hasVector, hasResent | hasOwn},
-	admm.Done:        {0, hasResent | hasProof | hasCountersign},
-	admm.Release:     {0, hasPayload | hasResent | hasOwn},
-	admm.Probe:       {hasHeld | hasDevice, hasProbe},
-	admm.Conflict:    {hasProof | hasOther, hasResent | hasHeld | hasOwn},
-	admm.ProbeReply:  {hasHeld | hasDevice, hasProbe},
-	admm.Relay:       {hasKnown, hasRelayed},
+	admm.Done:       {0, hasResent | hasProof | hasCountersign},
+	admm.Release:    {0, hasPayload | hasResent | hasOwn},
+	admm.Probe:      {hasHeld | hasDevice, hasProbe},
+	admm.Conflict:   {hasProof | hasOther, hasResent | hasHeld | hasOwn},
+	admm.ProbeReply: {hasHeld | hasDevice, hasProbe},
+	admm.Relay:      {hasKnown, hasRelayed},
 }
 
 // sent reports whether frames of a kind exist.

@@ -102,14 +102,13 @@ func TestRoundTrip(t *testing.T) {
 			c := newCodec(t, len(v))
 			var got admm.Message
 			for _, f := range []*admm.Message{
-				{Kind: admm.EdgeMessage, Round: 0, Vector: v},
-				{Kind: admm.EdgeMessage, Round: maxRound, Resent: true, Vector: v},
+				{Kind: admm.Release, Round: 0, Vector: v},
+				{Kind: admm.Release, Round: maxRound, Resent: true, Vector: v},
 				{Kind: admm.Done, Round: 5},
 				{Kind: admm.Done, Round: 70000, Resent: true},
-				{Kind: admm.Release, Round: 9, Vector: v},
 				{Kind: admm.Probe, Round: 12, Held: 11},
 				{Kind: admm.ProbeReply, Held: maxRound},
-				{Kind: admm.EdgeMessage, Round: 1, Vector: v},
+				{Kind: admm.Release, Round: 1, Vector: v},
 			} {
 				b := mustAppend(t, c, f)
 				if len(b) > MaxFrame(len(v)) {
@@ -137,7 +136,7 @@ func TestFramesAreIndependent(t *testing.T) {
 	c := newCodec(t, dim)
 	vectors := [][]float32{normals(dim, 1), anyFinite(dim, 2), make([]float32, dim), normals(dim, 3), normals(dim, 1)}
 	for i, v := range vectors {
-		f := &admm.Message{Kind: admm.EdgeMessage, Vector: v}
+		f := &admm.Message{Kind: admm.Release, Vector: v}
 		b := mustAppend(t, c, f)
 		if !bytes.Equal(b, mustAppend(t, newCodec(t, dim), f)) {
 			t.Errorf("vector %d: the encoding depends on what was encoded before", i)
@@ -162,7 +161,7 @@ func TestPlanesSize(t *testing.T) {
 		{"nothing to gain", anyFinite(10_000, 1), 0.999, 1},
 		{"zeros", make([]float32, 10_000), 1000, 1e9},
 	} {
-		b := mustAppend(t, newCodec(t, len(c.v)), &admm.Message{Kind: admm.EdgeMessage, Round: 1, Vector: c.v})
+		b := mustAppend(t, newCodec(t, len(c.v)), &admm.Message{Kind: admm.Release, Round: 1, Vector: c.v})
 		if ratio := float64(4*len(c.v)) / float64(len(b)); ratio < c.min || ratio > c.max {
 			t.Errorf("%s: %.4f times shorter, want %g to %g", c.name, ratio, c.min, c.max)
 		}
@@ -181,7 +180,7 @@ func TestDecodeUsesStorage(t *testing.T) {
 	codec, got := newCodec(t, dim), &admm.Message{Vector: make([]float32, dim), Grid: make([]int32, dim)}
 	vector, grid := &got.Vector[0], &got.Grid[0]
 	for _, f := range []*admm.Message{
-		{Kind: admm.EdgeMessage, Vector: normals(dim, 1)},
+		{Kind: admm.Release, Vector: normals(dim, 1)},
 		{Kind: admm.Probe, Held: 4},
 		{Kind: admm.Release, Grid: gridNormals(dim, 40, 1)},
 		{Kind: admm.Release, Vector: normals(dim, 2)},
@@ -201,8 +200,8 @@ func BenchmarkCodec(b *testing.B) {
 		name string
 		f    admm.Message
 	}{
-		{"plain", admm.Message{Kind: admm.EdgeMessage, Vector: anyFinite(dim, 1)}},
-		{"planes", admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}},
+		{"plain", admm.Message{Kind: admm.Release, Vector: anyFinite(dim, 1)}},
+		{"planes", admm.Message{Kind: admm.Release, Vector: normals(dim, 1)}},
 		{"grid", admm.Message{Kind: admm.Release, Grid: anyInts(dim, 1)}},
 		{"rice", admm.Message{Kind: admm.Release, Grid: gridNormals(dim, 40, 1)}},
 	} {
@@ -232,7 +231,7 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 	c := newCodec(t, 3)
 	var got admm.Message
 	for _, f := range []*admm.Message{
-		{Kind: admm.EdgeMessage, Round: 1, Vector: anyFinite(3, 1), Signed: admm.Signed{Own: b(196, 1)}},
+		{Kind: admm.Release, Round: 1, Vector: anyFinite(3, 1), Signed: admm.Signed{Own: b(196, 1)}},
 		{Kind: admm.Release, Round: 2, Grid: []int32{1 << 30, -1 << 30, 1<<30 + 1}, Signed: admm.Signed{Own: b(23, 1)}},
 		{Kind: admm.Probe, Round: 3, Held: 2, Incarnation: 9,
 			Signed: admm.Signed{Own: b(196, 2), Proof: b(196, 3)}},

@@ -13,7 +13,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	sent := admm.Message{Kind: admm.EdgeMessage, Round: 7, Vector: []float32{1, -2.5, 0}}
+	sent := admm.Message{Kind: admm.Release, Round: 7, Vector: []float32{1, -2.5, 0}}
 	frame, err := codec.Append(nil, &sent)
 	if err != nil {
 		fmt.Println(err)
@@ -30,8 +30,8 @@ func Example() {
 
 	fmt.Println(codec.Decode(frame[:12], &got))
 	// Output:
-	// 21 bytes: a4010102010307054c0100010000802000003fc000
-	// message 7 false [1 -2.5 0]
+	// 21 bytes: a4010102030307054c0100010000802000003fc000
+	// release 7 false [1 -2.5 0]
 	// wire: frame: unexpected EOF
 }
 

@@ -51,11 +51,11 @@ func TestGoldenFrames(t *testing.T) {
 		dim  int
 		f    admm.Message
 	}{
-		{"message", len(specials), admm.Message{Kind: admm.EdgeMessage, Round: 42, Vector: specials}},
-		{"resent", len(specials), admm.Message{Kind: admm.EdgeMessage, Round: 70_000, Resent: true, Vector: specials}},
-		{"normals", 300, admm.Message{Kind: admm.EdgeMessage, Round: 7, Vector: normals(300, 1)}},
-		{"zeros", 10, admm.Message{Kind: admm.EdgeMessage, Round: 0, Vector: make([]float32, 10)}},
-		{"blocks", blockSize + 700, admm.Message{Kind: admm.EdgeMessage, Round: 1, Vector: repeated(-1.5, blockSize+700)}},
+		{"message", len(specials), admm.Message{Kind: admm.Release, Round: 42, Vector: specials}},
+		{"resent", len(specials), admm.Message{Kind: admm.Release, Round: 70_000, Resent: true, Vector: specials}},
+		{"normals", 300, admm.Message{Kind: admm.Release, Round: 7, Vector: normals(300, 1)}},
+		{"zeros", 10, admm.Message{Kind: admm.Release, Round: 0, Vector: make([]float32, 10)}},
+		{"blocks", blockSize + 700, admm.Message{Kind: admm.Release, Round: 1, Vector: repeated(-1.5, blockSize+700)}},
 		{"done", 10, admm.Message{Kind: admm.Done, Round: 60}},
 		{"done-resent", 10, admm.Message{Kind: admm.Done, Round: 60, Resent: true}},
 		{"release", len(specials), admm.Message{Kind: admm.Release, Round: 42, Vector: specials}},

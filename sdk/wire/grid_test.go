@@ -319,7 +319,7 @@ func TestMutations(t *testing.T) {
 	var frames []*admm.Message
 	for _, dim := range []int{7, 40, 1500} {
 		frames = append(frames,
-			&admm.Message{Kind: admm.EdgeMessage, Round: 3, Vector: normals(dim, 1)},
+			&admm.Message{Kind: admm.Release, Round: 3, Vector: normals(dim, 1)},
 			&admm.Message{Kind: admm.Release, Round: 1000, Vector: anyFinite(dim, 1)},
 			&admm.Message{Kind: admm.Release, Round: 70_000, Grid: anyInts(dim, 1)},
 			&admm.Message{Kind: admm.Release, Round: 3, Resent: true, Grid: gridNormals(dim, 1, 1)},

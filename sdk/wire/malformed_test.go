@@ -87,10 +87,10 @@ var malformedFrames = []struct {
 	{"empty map", pairs(), "wanted deterministic CBOR"},
 	{"trailing byte", append(pairs(1, 1, 2, 2, 3, 0), 0), "extraneous data"},
 	{"two frames", append(pairs(1, 1, 2, 2, 3, 0), pairs(1, 1, 2, 2, 3, 0)...), "extraneous data"},
-	{"cut in the vector", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2))[:14], "unexpected EOF"},
+	{"cut in the vector", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, 2))[:14], "unexpected EOF"},
 	{"cut after a key", pairs(1, 1, 2, 2, 3, 0)[:6], "unexpected EOF"},
 	{"indefinite map", []byte{0xbf, 1, 1, 2, 2, 3, 0, 0xff}, "indefinite-length map isn't allowed"},
-	{"indefinite byte string", pairs(1, 1, 2, 1, 3, 0, 5, raw{0x5f, 0x48, 0, 0, 0, 0, 0, 0, 0, 0, 0xff}),
+	{"indefinite byte string", pairs(1, 1, 2, 3, 3, 0, 5, raw{0x5f, 0x48, 0, 0, 0, 0, 0, 0, 0, 0, 0xff}),
 		"indefinite-length byte string isn't allowed"},
 	{"indefinite array", pairs(1, 1, 2, raw{0x9f, 0xff}, 3, 0), "indefinite-length array isn't allowed"},
 	{"reserved head", pairs(1, raw{0x1c}, 2, 2, 3, 0), "cbor: invalid additional information 28 for type positive integer"},
@@ -99,7 +99,7 @@ var malformedFrames = []struct {
 	{"long map", append([]byte{0xb1}, make([]byte, 34)...), "cbor: found unknown field at map element index 0"},
 	{"bignum", pairs(1, raw{0xc2, 0x41, 0x01}, 2, 2, 3, 0), "cbor: CBOR tag isn't allowed"},
 	{"duplicate key", pairs(1, 1, 2, 2, 3, 0, 2, 2), "cbor: found duplicate map key 2 at map element index 3"},
-	{"duplicate vector", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2), 5, vector(1, 2)), "cbor: found duplicate map key 5 at map element index 4"},
+	{"duplicate vector", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, 2), 5, vector(1, 2)), "cbor: found duplicate map key 5 at map element index 4"},
 	{"key 22", pairs(1, 1, 2, 2, 3, 0, 22, 1), "cbor: found unknown field at map element index 3"},
 	{"key 11", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 0), "cbor: found unknown field at map element index 4"},
 	{"offer of a done", pairs(1, 1, 2, 2, 3, 0, 17, make([]byte, signed.Size)), "offer: found in a frame of kind done, wanted the field absent"},
@@ -129,7 +129,7 @@ var malformedFrames = []struct {
 	{"no version", pairs(2, 2, 3, 0), "wanted deterministic CBOR"},
 	{"no kind", pairs(1, 1, 3, 0), "wanted deterministic CBOR"},
 	{"no round", pairs(1, 1, 2, 2), "wanted deterministic CBOR"},
-	{"no vector", pairs(1, 1, 2, 1, 3, 0), "vector: not found, wanted in every frame of kind message"},
+	{"no vector", pairs(1, 1, 2, 3, 3, 0), "vector: found neither vector nor grid, wanted one of them in a frame of kind release"},
 	{"version 0", pairs(1, 0, 2, 2, 3, 0), "version: found 0, wanted 1"},
 	{"version 2", pairs(1, 2, 2, 2, 3, 0), "version: found 2, wanted 1"},
 	{"version null", pairs(1, nil, 2, 2, 3, 0), "wanted deterministic CBOR"},
@@ -168,19 +168,18 @@ var malformedFrames = []struct {
 	{"resent 1", pairs(1, 1, 2, 2, 3, 0, 4, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.4 of type bool"},
 	{"resent null", pairs(1, 1, 2, 2, 3, 0, 4, nil), "wanted deterministic CBOR"},
 	{"vector with done", pairs(1, 1, 2, 2, 3, 0, 5, vector(1, 2)), "vector: found in a frame of kind done, wanted the field absent"},
-	{"vector null", pairs(1, 1, 2, 1, 3, 0, 5, nil), "wanted deterministic CBOR"},
-	{"vector overlong length", pairs(1, 1, 2, 1, 3, 0, 5, raw(append([]byte{0x58, 12}, vector(1, 2)...))),
+	{"vector null", pairs(1, 1, 2, 3, 3, 0, 5, nil), "wanted deterministic CBOR"},
+	{"vector overlong length", pairs(1, 1, 2, 3, 3, 0, 5, raw(append([]byte{0x58, 12}, vector(1, 2)...))),
 		"wanted deterministic CBOR"},
-	{"vector array", pairs(1, 1, 2, 1, 3, 0, 5, []float32{1, 2}), "cbor: cannot unmarshal primitives into Go struct field wire.frame.5 of type uint8"},
-	{"vector short", pairs(1, 1, 2, 1, 3, 0, 5, vector(1)),
+	{"vector array", pairs(1, 1, 2, 3, 3, 0, 5, []float32{1, 2}), "cbor: cannot unmarshal primitives into Go struct field wire.frame.5 of type uint8"},
+	{"vector short", pairs(1, 1, 2, 3, 3, 0, 5, vector(1)),
 		"vector: plane 2, block 0: found 1 bytes in a block of form 0, wanted at least 2"},
-	{"vector long", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, 2, 3)), "vector: plane 3, block 0: found a block of form 128, wanted 0, 1 or 2"},
-	{"vector with NaN", pairs(1, 1, 2, 1, 3, 0, 5, vector(1, nan)),
+	{"vector long", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, 2, 3)), "vector: plane 3, block 0: found a block of form 128, wanted 0, 1 or 2"},
+	{"vector with NaN", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, nan)),
 		"vector: found NaN at coordinate 1, wanted a finite number"},
-	{"vector with Inf", pairs(1, 1, 2, 1, 3, 0, 5, vector(inf, 1)), "vector: found +Inf at coordinate 0"},
-	{"vector with -Inf", pairs(1, 1, 2, 1, 3, 0, 5, vector(-inf, 1)), "vector: found -Inf at coordinate 0"},
-	{"vector empty", pairs(1, 1, 2, 1, 3, 0, 5, []byte{}), "wanted deterministic CBOR"},
-	{"grid with message", pairs(1, 1, 2, 1, 3, 0, 7, grid(1, 2)), "grid: found in a frame of kind message, wanted the field absent"},
+	{"vector with Inf", pairs(1, 1, 2, 3, 3, 0, 5, vector(inf, 1)), "vector: found +Inf at coordinate 0"},
+	{"vector with -Inf", pairs(1, 1, 2, 3, 3, 0, 5, vector(-inf, 1)), "vector: found -Inf at coordinate 0"},
+	{"vector empty", pairs(1, 1, 2, 3, 3, 0, 5, []byte{}), "wanted deterministic CBOR"},
 	{"grid with done", pairs(1, 1, 2, 2, 3, 0, 7, grid(1, 2)), "grid: found in a frame of kind done, wanted the field absent"},
 	{"grid with probe", pairs(1, 1, 2, 4, 3, 0, 7, grid(1, 2), 9, 0, 10, 0), "grid: found in a frame of kind probe, wanted the field absent"},
 	{"vector with probe", pairs(1, 1, 2, 4, 3, 0, 5, vector(1, 2), 9, 0, 10, 0),
@@ -208,7 +207,7 @@ var malformedFrames = []struct {
 	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found in a frame of kind done, wanted the field absent"},
 	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 9200)...),
 		"found 9207 bytes, wanted at most 3974 for dimension 2"},
-	{"vector in a tag", pairs(1, 1, 2, 1, 3, 0, 5, cbor.Tag{Number: 85, Content: vector(1, 2)}), "cbor: CBOR tag isn't allowed"},
+	{"vector in a tag", pairs(1, 1, 2, 3, 3, 0, 5, cbor.Tag{Number: 85, Content: vector(1, 2)}), "cbor: CBOR tag isn't allowed"},
 	{"key 6", pairs(1, 1, 2, 2, 3, 0, 6, 1), "cbor: found unknown field at map element index 3"},
 	{"other order", pairs(1, 1, 3, 0, 2, 2), "wanted deterministic CBOR"},
 	{"a hello", mustHello(), "cbor: cannot unmarshal UTF-8 text string into Go struct field wire.frame.2 of type uint64"},
@@ -222,8 +221,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	// The same codec still decodes a valid frame.
 	var f admm.Message
-	if err := c.Decode(pairs(1, 1, 2, 1, 3, 9, 5, vector(1, 2)), &f); err != nil ||
-		!sameFrame(&f, &admm.Message{Kind: admm.EdgeMessage, Round: 9, Vector: []float32{1, 2}}) {
+	if err := c.Decode(pairs(1, 1, 2, 3, 3, 9, 5, vector(1, 2)), &f); err != nil ||
+		!sameFrame(&f, &admm.Message{Kind: admm.Release, Round: 9, Vector: []float32{1, 2}}) {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
@@ -256,7 +255,6 @@ func TestFieldsOfKinds(t *testing.T) {
 		onWire    int
 		must, may []int
 	}{
-		{admm.EdgeMessage, 1, []int{5}, []int{4, 12}},
 		{admm.Done, 2, nil, []int{4, 13, 16}},
 		{admm.Release, 3, []int{5}, []int{4, 12}},
 		{admm.Release, 3, []int{7}, []int{4, 12}},
@@ -324,8 +322,8 @@ func TestFieldsOfKinds(t *testing.T) {
 
 func TestDecodeRefusesEveryPrefix(t *testing.T) {
 	for _, sent := range []*admm.Message{
-		{Kind: admm.EdgeMessage, Round: 300, Resent: true, Vector: anyFinite(50, 1)},
-		{Kind: admm.EdgeMessage, Round: 300, Resent: true, Vector: normals(500, 1)},
+		{Kind: admm.Release, Round: 300, Resent: true, Vector: anyFinite(50, 1)},
+		{Kind: admm.Release, Round: 300, Resent: true, Vector: normals(500, 1)},
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: anyInts(50, 1)},
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: withOutliers(40)},
 		{Kind: admm.Release, Round: 300, Resent: true, Grid: withOutliers(2000)},
@@ -347,7 +345,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 // TestCodecSurvivesFaults checks that, after a rejected frame, a codec decodes and encodes the next frame correctly.
 func TestCodecSurvivesFaults(t *testing.T) {
 	const dim = 1000
-	c, f := newCodec(t, dim), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}
+	c, f := newCodec(t, dim), &admm.Message{Kind: admm.Release, Vector: normals(dim, 1)}
 	frame := mustAppend(t, c, f)
 	var got admm.Message
 	for at := 0; at < len(frame); at += 5 {
@@ -374,7 +372,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.EdgeMessage, Round: 1000, Resent: true, Vector: v}), len(v))
+		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Release, Round: 1000, Resent: true, Vector: v}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Done, Round: 3}), len(v))
 		f.Add(mustAppend(f, c, &admm.Message{Kind: admm.Release, Round: 3, Vector: v,
 			Signed: admm.Signed{Own: make([]byte, signed.Size)}}), len(v))

@@ -38,10 +38,10 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 		{"Inf", repeat(0, 0, 0x80, 0x7f), "vector: found +Inf at coordinate 0"},
 	} {
 		var f admm.Message
-		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 1, 3, 0, 5, m.planes), &f), m.want)
+		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 3, 3, 0, 5, m.planes), &f), m.want)
 	}
 	var f admm.Message
-	if err := newCodec(t, dim).Decode(pairs(1, 1, 2, 1, 3, 0, 5, repeat(0, 0, 0xc0, 0xbf)), &f); err != nil ||
+	if err := newCodec(t, dim).Decode(pairs(1, 1, 2, 3, 3, 0, 5, repeat(0, 0, 0xc0, 0xbf)), &f); err != nil ||
 		!sameBits(f.Vector, repeated(-1.5, dim)) {
 		t.Errorf("sound planes: %v, %v", f.Vector, err)
 	}
@@ -49,7 +49,7 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 
 // Decode refuses blocks of the wrong length, such as a valid huff0 block for a plane of a smaller or larger vector.
 func TestDecodeRefusesPlanesOfOtherDimension(t *testing.T) {
-	frame := mustAppend(t, newCodec(t, 1000), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(1000, 1)})
+	frame := mustAppend(t, newCodec(t, 1000), &admm.Message{Kind: admm.Release, Vector: normals(1000, 1)})
 	for _, dim := range []int{900, 996, 999, 1001, 1004, 1100} {
 		var f admm.Message
 		checkError(t, "planes of 1000", newCodec(t, dim).Decode(frame, &f), "vector: ")

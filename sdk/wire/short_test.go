@@ -25,7 +25,7 @@ func TestLengthOfRelease(t *testing.T) {
 			"vector": {Kind: admm.Release, Round: 70_000, Vector: normals(dim, 4)},
 			"zeros":  {Kind: admm.Release, Round: 3, Vector: make([]float32, dim), Signed: admm.Signed{Own: make([]byte, 100)}},
 			"grid":   {Kind: admm.Release, Round: 300, Resent: true, Grid: gridNormals(dim, 20, 4)},
-			"edge":   {Kind: admm.EdgeMessage, Round: 1, Vector: repeated(0.5, dim)},
+			"still":  {Kind: admm.Release, Round: 1, Vector: repeated(0.5, dim)},
 		} {
 			want := mustAppend(t, c, &m)
 			for to := range 3 {

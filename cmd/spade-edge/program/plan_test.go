@@ -29,7 +29,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	const hidden = "-model perceptron -hidden 150 "
 	const few, many = "-nodes 16 -graph er:0.3 -rounds 20 -seed 4 ", hidden + "-nodes 8 -rounds 12 -cooldown 12 -tau 1 -eta 1e-9 -mu 0.07 -clip 0.2 -graph "
 	cases := []string{
-		few + "-non-private", few + "-non-private -payload release -cooldown 2", few, few + "-payload message -clip 0.2",
+		few + "-non-private", few + "-non-private -cooldown 2", few, few + "-clip 0.2",
 		few + "-batch 7 -tau 3 -grid-bits 8 -cooldown 0", few + "-sigma 3 -gain 0.4 -rho 2 -eta 0.25",
 		few + "-accounting paper -epsilon 4 -delta 1e-6 -estimator centered -table seeded", few + "-mixing 3",
 		few + "-colluders 1 -mixing 2 -limit-all 1000", few + "-colluders 0 -sigma 1 -pair-sigma 4", few + "-non-private -mixing 2",

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -101,7 +100,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		Nodes: o.Nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
 		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
 		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
-		ShareLeft: 1, Payload: sdk.PayloadMessage, NonPrivate: o.Asked.Privacy.NonPrivate,
+		ShareLeft: 1, NonPrivate: o.Asked.Privacy.NonPrivate,
 	}
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
@@ -124,9 +123,6 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
 	}
 	r.Cooldown, r.Mixing = f.Method.Cooldown, f.Method.Mixing
-	if cfg.Releases {
-		r.Payload = sdk.PayloadRelease
-	}
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
 		// A release differs from the one before not only by noise but also by the clipped update, whose norm is at most
@@ -134,8 +130,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
 	}
-	p.Choose("payload", r.Payload)
-	if !o.Given["payload"] && r.GridBits > 0 {
+	if r.GridBits > 0 {
 		p.Choose("grid-bits", r.GridBits)
 	}
 	if r.Frames, err = setup.NewFrames(f, cfg, calm); err != nil {

@@ -145,10 +145,6 @@ func (p *Problem) widest() (*graph.Graph, error) {
 func (p *Problem) Schedule() (graph.Schedule, error) {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
 	c := graph.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
-	if m.Consensus == sdk.ConsensusChebyshev && p.Graph.N() > 1 {
-		chebyshev := p.Graph.Chebyshev()
-		c.Chebyshev = &chebyshev
-	}
 	var err error
 	if pr.PairSigma > 0 {
 		c.Shared = pr.PairSigma / pr.Sigma

@@ -59,8 +59,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
 	for _, s := range settings.All() {
-		message := o.Asked.Wire.Payload == sdk.PayloadMessage // this payload excludes consensus
-		if o.Given[s.Flag] || message && s.Flag == "consensus" {
+		if o.Given[s.Flag] {
 			k.Fixed = append(k.Fixed, s.Name)
 		}
 	}

@@ -55,12 +55,11 @@ type Report struct {
 	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b), with tracking K*tau*b
 	ScalarsSent   int64 `json:"scalars_sent"`   // 2|E|d times the number of releases
 
-	Payload    sdk.Payload `json:"payload"`
-	GridBits   int         `json:"grid_bits"`
-	Frames     frames      `json:"frame_bytes"`
-	BytesSent  int64       `json:"bytes_sent"`  // by all nodes
-	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a learning round
-	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run; it receives the same number
+	GridBits   int    `json:"grid_bits"`
+	Frames     frames `json:"frame_bytes"`
+	BytesSent  int64  `json:"bytes_sent"`  // by all nodes
+	BytesRound int64  `json:"bytes_round"` // by one node, to all its neighbors, in a learning round
+	BytesNode  int64  `json:"bytes_node"`  // by one node in the whole run; it receives the same number
 	// upper bound on the bytes of key messages on one edge in one direction before the first release; 0 unless members
 	// share noise with members other than neighbors
 	BytesKeys int64 `json:"bytes_keys,omitempty"`
@@ -126,7 +125,7 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	}
 	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch, r.Queries)
 	if r.Nodes > 1 {
-		t.Row("frames", "%s: to each neighbor about %s in a round of learning, %s of mixing, %s of cool-down", r.Payload,
+		t.Row("frames", "to each neighbor about %s in a round of learning, %s of mixing, %s of cool-down",
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
@@ -253,24 +252,12 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err
 	for i := range numbers {
 		numbers[i] = float32(s.Normal())
 	}
-	kind := admm.EdgeMessage
-	if cfg.Releases {
-		kind = admm.Release
-	}
-	if n := len(calm.Mix); n > 0 && cfg.Consensus == nil && cfg.Releases && cfg.GridStep > 0 && calm.Mix[n-1]*f.Privacy.Sigma < cfg.GridStep/2 {
-		// Before the cool-down, mixing by ADMM steps brings the members' models within one grid step of each other. In
-		// the cool-down, the models then stay on the grid, so the sampled numbers are rounded to the grid.
-		spread := calm.Step * f.Privacy.Sigma * math.Sqrt(float64(f.Method.Rounds)) / cfg.GridStep
-		for i, v := range numbers {
-			numbers[i] = float32(math.RoundToEven(float64(v)*spread) * cfg.GridStep)
-		}
-	}
-	out = frames{Cooldown: length(admm.Message{Kind: kind, Vector: numbers}), Done: length(admm.Message{Kind: admm.Done})}
+	out = frames{Cooldown: length(admm.Message{Kind: admm.Release, Vector: numbers}), Done: length(admm.Message{Kind: admm.Done})}
 	out.Learning = out.Cooldown
 	if len(calm.Mix) > 0 {
 		out.Mixing = out.Cooldown
 	}
-	if !cfg.Releases || cfg.GridStep == 0 {
+	if cfg.GridStep == 0 {
 		return out, err
 	}
 	grid := make([]int32, d)
@@ -279,7 +266,7 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err
 		for i := range grid {
 			grid[i] = int32(math.RoundToEven(s.Normal() * steps))
 		}
-		return length(admm.Message{Kind: kind, Grid: grid})
+		return length(admm.Message{Kind: admm.Release, Grid: grid})
 	}
 	out.Learning = gridded(calm.Step)
 	const distinct = 32 // number of mixing rounds to encode; later rounds have frames like the last of these
