@@ -21,7 +21,6 @@ type audited struct {
 	ledger *state.Ledger
 	heads  []signed.Statement // signed releases of b, in order
 	blank  []int              // rounds whose releases have no pairwise noise, although other releases do
-	method sdk.Method         // method with the actual end of the run
 }
 
 const auditedRounds = 5
@@ -44,13 +43,6 @@ func pins(member string) []ed25519.PublicKey {
 // pairwise noise.
 func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
 	t.Helper()
-	return newEnded(t, change, 0, blank...)
-}
-
-// newEnded is like newAudited, but for a run that ended early, after the given round. If last is 0, the run ended as
-// planned.
-func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *audited {
-	t.Helper()
 	f := &sdk.Fleet{
 		Run: "ward-study", Dim: 3, Members: []string{"a", "b", "c", "d"},
 		Edges: [][2]string{{"b", "a"}, {"b", "c"}, {"c", "d"}},
@@ -70,9 +62,9 @@ func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	w := &audited{fleet: f, ledger: l, blank: blank, method: f.Method}
+	w := &audited{fleet: f, ledger: l, blank: blank}
 	w.reserve(t, "earlier", 1, 3)
-	for round := 1; round <= w.method.Last(); round++ {
+	for round := 1; round <= f.Method.Last(); round++ {
 		w.release(t, round)
 	}
 	return w
@@ -98,7 +90,7 @@ func (w *audited) reserve(t testing.TB, run string, from, to int) {
 
 func (w *audited) release(t testing.TB, round int) {
 	t.Helper()
-	if round <= w.method.Rounds {
+	if round <= w.fleet.Method.Rounds {
 		w.reserve(t, w.fleet.Run, round, round)
 	}
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")

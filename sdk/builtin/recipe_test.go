@@ -178,8 +178,6 @@ func TestTaskFaults(t *testing.T) {
 		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,
 			`pixels is 4, want 1 to 268435456 for the source idx, else the field omitted`).and("4 " +
 			"means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
-		one(`{"name": "age"}`, `"age"`,
-			`columns: found string, want an object`),
 		one(`{"name": "age"}`, `{"name": " age"}`,
 			`columns[0].name is " age", want a name without spaces around it`),
 		one(`{"name": "age"}`, `{"name": "outcome"}`,
@@ -187,8 +185,6 @@ func TestTaskFaults(t *testing.T) {
 		one(`{"name": "age"}`, `{"name": "age", "scale": 1}`,
 			`unknown field "scale"`),
 		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000, distinct and without`),
-		one(`"north", "süd"`, `"north", 7`,
-			`columns.categories: found number, want a string`),
 		one(`["", "north", "süd"]`, `[]`,
 			`columns[1].categories has 0 values`).and("4 deviations").and("pca.mean").and("pca.components[0]").and(
 			"pca.components[1]"),
@@ -198,11 +194,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`["no", "yes", "?"]`, `["no", ""]`, `classes has 2 labels, want`),
 		one(`["no", "yes", "?"]`, `["no", " yes"]`,
 			`classes has 2 labels, want 2 to 1000, distinct, not empty and without spaces around them`),
-		one(`"subset": true`, `"subset": 1`,
-			`subset: found number, want true or false`),
 		one(`[0.1, `, `[`, `standardize has 3 means and 4 deviations, want one for each of 4 columns`),
-		one(`[0.1, `, `["0.1", `,
-			`standardize.mean: found string, want a number`),
 		one(`[0, 3.40`, `[-1, 3.40`, `standardize.std[0] is -1, want 0, or a deviation of at least`),
 		one(`[0, 3.40`, `[0, 1e999, 3.40`,
 			`standardize.std: found number 1e999, want a number`),
@@ -213,8 +205,6 @@ func TestTaskFaults(t *testing.T) {
 		one(`[0, 1, 0, 0]`, `7`,
 			`pca.components: found number, want an array`),
 		one(`"scale": 1.4142135623730951`, `"scale": 0`, `pca.scale is 0, want 1.2e-38..3.4e+38`),
-		one(`"bias": true`, `"bias": "yes"`,
-			`bias: found string, want true or false`),
 		one(`"model": "perceptron"`, `"model": "softmax"`,
 			`task: model softmax has 5 hidden units, want none: it is a linear model`),
 		one(`"hidden": 5`, `"hidden": 0`,
@@ -228,8 +218,6 @@ func TestTaskFaults(t *testing.T) {
 	}
 	for _, c := range []change{
 		one(`"low": -0.1`, `"low": 1e9`, "target is {1e+09 142.85714285714286}, want two float32 numbers"),
-		one(`"low": -0.1`, `"low": "x"`,
-			`target.low: found string, want a number`),
 		one(`"target"`, `"classes": ["a", "b"], "target"`, "classes has 2 labels, want none with a target"),
 		one(`"linear"`, `"softmax"`, "model is softmax, want linear or perceptron for a numeric target"),
 		one(`"linear"`, `"linear", "hidden": 2`,

@@ -26,14 +26,6 @@ func Example() {
 	// gain at 40% of the limit: 0.266667
 }
 
-// This example shows the error for a graph in two parts: nodes without a path between them cannot train together.
-func ExampleNew_apart() {
-	_, err := graph.New(4, [][2]int{{0, 1}, {2, 3}})
-	fmt.Println(err)
-	// Output:
-	// graph: not connected: there is no path from node 0 to node 2 (2 of 4 nodes can be reached from node 0)
-}
-
 // The example computes in how many rounds disagreement falls to a tenth. The slowest mode, at one end of the spectrum,
 // determines this number.
 func ExampleContraction() {

@@ -44,15 +44,6 @@ var (
 	threeLabels = idxFile(labelsMagic, []uint32{3}, 7, 6, 7)
 )
 
-func TestReadIDX(t *testing.T) {
-	for _, file := range [][]byte{threeImages, gzipped(threeImages)} {
-		elements, shape, err := readIDX(bytes.NewReader(file), imagesMagic)
-		if err != nil || !slices.Equal(shape, []int{3, 1, 2}) || !slices.Equal(elements, []byte{0, 255, 51, 102, 153, 204}) {
-			t.Errorf("readIDX = %v, %v, %v", elements, shape, err)
-		}
-	}
-}
-
 func TestReadIDXFaults(t *testing.T) {
 	zip := gzipped(threeImages)
 	for name, c := range map[string]struct {

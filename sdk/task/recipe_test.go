@@ -34,11 +34,6 @@ func TestRecipeIsLoad(t *testing.T) {
 			return Spec{Source: csv, Label: "class", Drop: []string{"id", "ward"}, Labels: []string{"yes", "no"},
 				Standardize: &no, Bias: &no}
 		}, 2},
-		"Alzheimer's": {func(t *testing.T) Spec {
-			return Spec{Source: "csv:" + filepath.Join(realData(t, "alzheimers"), "alzheimers_disease_data.csv"),
-				Label: "Diagnosis",
-				Drop:  []string{"PatientID", "DoctorInCharge"}, OneHot: []string{"Ethnicity", "EducationLevel"}, Seed: 5}
-		}, 39},
 		"MNIST": {func(t *testing.T) Spec {
 			return Spec{Source: "idx:" + someDigits(t), Labels: []string{"6", "7"}, PCA: 4, Bias: &yes}
 		}, 5},

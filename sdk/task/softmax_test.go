@@ -1,9 +1,7 @@
 package task
 
 import (
-	"context"
 	"math"
-	"sync"
 	"testing"
 )
 
@@ -76,26 +74,6 @@ func TestSoftmaxLoss(t *testing.T) {
 	}
 }
 
-// For two classes, the model with a single row of weights and a sigmoid equals the softmax model with that row and a
-// row of zeros.
-func TestSoftmaxSigmoidForm(t *testing.T) {
-	d := random(40, 5, 2, 1)
-	three := *d
-	three.Classes = 3 // the third class gets a negligible probability
-	three = *three.WithBias()
-	x := parameters(5, 0.2, 2)
-	w := make([]float32, 18)
-	copy(w[6:], x)
-	w[17] = -1000
-	for i := range d.Y {
-		a, _ := NewSoftmax(d).Loss(t.Context(), x, i)
-		b, _ := NewSoftmax(&three).Loss(t.Context(), w, i)
-		if math.Abs(a-b) > 1e-6 {
-			t.Errorf("sample %d: sigmoid form %v, softmax form %v", i, a, b)
-		}
-	}
-}
-
 func TestSoftmaxExtremes(t *testing.T) {
 	const huge = 1e38
 	nan := float32(math.NaN())
@@ -132,23 +110,6 @@ func TestSoftmaxExtremes(t *testing.T) {
 	}
 }
 
-func TestSoftmaxFaults(t *testing.T) {
-	s := NewSoftmax(random(5, 3, 4, 1))
-	for _, n := range []int{0, 3, 11, 13} {
-		if _, err := s.Loss(t.Context(), make([]float32, n), 0); err == nil {
-			t.Errorf("took %d parameters for 12", n)
-		}
-		if !math.IsNaN(s.Accuracy(make([]float32, n))) || !math.IsNaN(s.MeanLoss(make([]float32, n))) {
-			t.Errorf("Accuracy or MeanLoss took %d parameters for 12", n)
-		}
-	}
-	for _, i := range []int{-1, 5} {
-		if _, err := s.Loss(t.Context(), make([]float32, 12), i); err == nil {
-			t.Errorf("took sample %d of 5", i)
-		}
-	}
-}
-
 func TestSoftmaxAccuracy(t *testing.T) {
 	nan := float32(math.NaN())
 	two := NewSoftmax(&Data{X: []float32{1, -1, 2, -3}, Y: []int{1, 0, 0, 0}, Dim: 1, Classes: 2})
@@ -170,24 +131,5 @@ func TestSoftmaxAccuracy(t *testing.T) {
 		if got := c.model.Accuracy(c.x); got != c.want {
 			t.Errorf("%s: accuracy %v, want %v", name, got, c.want)
 		}
-	}
-}
-
-func TestSoftmaxConcurrentWithoutAllocation(t *testing.T) {
-	s := NewSoftmax(random(20, 8, 5, 1))
-	x := parameters(s.Dim(), 1, 1)
-	want := s.MeanLoss(x)
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			if got := s.MeanLoss(x); got != want {
-				t.Errorf("mean loss %v, want %v", got, want)
-			}
-		})
-	}
-	wg.Wait()
-	ctx := context.Background()
-	if n := testing.AllocsPerRun(100, func() { s.Loss(ctx, x, 3) }); n != 0 {
-		t.Errorf("%v allocations a query", n)
 	}
 }
