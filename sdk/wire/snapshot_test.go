@@ -21,7 +21,7 @@ func sampleSnapshot() *Snapshot {
 		Member: "gateway-a", Build: "spade-edge/1", Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
 		State: admm.State{
 			Round: 42, X: []float32{1, -2.5, 0}, Grid: []int32{16, -40, 0}, Delta: []int32{1, math.MinInt32, math.MaxInt32},
-			Mean: []float32{0.5, -1, float32(math.Copysign(0, -1))}, Last: []float32{0.25, 1, 0.75, 0.5},
+			Last: []float32{0.25, 1, 0.75, 0.5},
 			Edges: []admm.EdgeState{
 				{Z: []float32{1, 2, 3}, PeerZ: []float32{4, 5, 6}, Base: []int32{7, 8, 9}, Heard: 300},
 				{Z: []float32{math.MaxFloat32, math.SmallestNonzeroFloat32, -1}},
@@ -44,7 +44,7 @@ func leastSnapshot() *Snapshot {
 // largeSnapshot returns a snapshot of dim coordinates that has every field.
 func largeSnapshot(dim, edges, samples int) *Snapshot {
 	c := sampleSnapshot()
-	c.State.X, c.State.Mean, c.State.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
+	c.State.X, c.State.Last = normals(dim, 1), normals(samples, 3)
 	c.State.Grid, c.State.Delta = anyInts(dim, 1), gridNormals(dim, 40, 2)
 	c.State.Edges, c.Peers = make([]admm.EdgeState, edges), make([]Peer, edges)
 	for i := range c.State.Edges {
@@ -82,7 +82,7 @@ func TestSnapshotIsCBOR(t *testing.T) {
 		uint64(1): number(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build,
 		uint64(5): number(uint64(c.State.Round)),
 		uint64(6): floatBytes(c.State.X...), uint64(7): ints(c.State.Grid), uint64(8): ints(c.State.Delta),
-		uint64(9): floatBytes(c.State.Mean...), uint64(10): floatBytes(c.State.Last...), uint64(11): []any{edge(0), edge(1)},
+		uint64(10): floatBytes(c.State.Last...), uint64(11): []any{edge(0), edge(1)},
 		uint64(12): number(uint64(c.State.Queries)), uint64(13): number(uint64(c.State.Failed)), uint64(14): c.Filter,
 		uint64(15): c.Ledger, uint64(18): []byte{},
 	}
@@ -191,8 +191,6 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 		{"NaN in x", func(c *Snapshot) { c.State.X[1] = nan }, "x: found NaN at coordinate 1, wanted a finite number"},
 		{"short grid", func(c *Snapshot) { c.State.Grid = c.State.Grid[:2] }, "length of grid: found 2, wanted 3..3"},
 		{"long delta", func(c *Snapshot) { c.State.Delta = make([]int32, 4) }, "length of delta: found 4, wanted 3..3"},
-		{"short mean", func(c *Snapshot) { c.State.Mean = c.State.Mean[:1] }, "length of mean: found 1, wanted 3..3"},
-		{"Inf in mean", func(c *Snapshot) { c.State.Mean[0] = -inf }, "mean: found -Inf at coordinate 0"},
 		{"Inf in last", func(c *Snapshot) { c.State.Last[3] = inf }, "last: found +Inf at coordinate 3"},
 		{"no peer", func(c *Snapshot) { c.Peers[1].Name = "" }, "edge 1: peer: found 0 bytes"},
 		{"no z", func(c *Snapshot) { c.State.Edges[0].Z = nil }, "edge 0: length of z: found 0, wanted 3..3"},
