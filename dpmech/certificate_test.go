@@ -13,7 +13,7 @@ import (
 
 func aboutRun(run string) About {
 	return About{
-		RunID:    RunID{run, hex.EncodeToString(fleetA[:]), "a"},
+		RunID:    RunID{Run: run, Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
 		Cooldown: 10, Averaged: true, ConditionalOn: []string{"standardisation of 5 columns", "partition by clinic"},
 	}
 }
@@ -228,7 +228,7 @@ func TestNewCertificateRefuses(t *testing.T) {
 			t.Errorf("%s: certified", name)
 		}
 	}
-	c, err := NewCertificate(About{RunID: RunID{"r", strings.Repeat("0", 64), "m"}}, 1e-5,
+	c, err := NewCertificate(About{RunID: RunID{Run: "r", Fleet: strings.Repeat("0", 64), Member: "m"}}, 1e-5,
 		mustFilter(t, nil), nil)
 	if err != nil || c.EpsilonGDP != 0 || c.ConditionalOn == nil || c.Spends == nil {
 		t.Errorf("nothing released: %+v, %v", c, err)

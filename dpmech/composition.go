@@ -13,12 +13,23 @@ type RunID struct {
 	Run    string `json:"run"`
 	Fleet  string `json:"fleet"` // SHA-256 of the fleet file, 64 hexadecimal digits
 	Member string `json:"member"`
+	// PairKey is the text of the member's one-time key of pairwise noise, or "" without one. A Composition refuses a key
+	// that an earlier run used.
+	PairKey string `json:"pair_key,omitempty"`
 }
 
 func (id RunID) text() string { return fmt.Sprintf("run %q of member %q", id.Run, id.Member) }
 
 func (id RunID) validate() error {
-	return errors.Join(validName("run", id.Run), validName("member", id.Member), validHex("fleet hash", id.Fleet, sha256.Size))
+	return errors.Join(validName("run", id.Run), validName("member", id.Member), validHex("fleet hash", id.Fleet, sha256.Size),
+		id.validKey())
+}
+
+func (id RunID) validKey() error {
+	if id.PairKey == "" {
+		return nil
+	}
+	return validName("pair key", id.PairKey)
 }
 
 // Composition counts the releases of all runs on one data set. It refuses a release that would exceed the limit for the
@@ -77,7 +88,7 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {
-		if err := id.validate(); err != nil {
+		if err := errors.Join(id.validate(), c.fresh(id)); err != nil {
 			return f, false, err
 		}
 	}
@@ -85,10 +96,26 @@ func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted b
 	return f, counted, within(id.text(), err)
 }
 
+// ErrPairKey reports a one-time key that an earlier run used.
+var ErrPairKey = errors.New("one key serves one run")
+
+// fresh returns an error if another run used the run's one-time key.
+func (c *Composition) fresh(id RunID) error {
+	for _, r := range c.life.Runs {
+		if id.PairKey != "" && r.PairKey == id.PairKey && r.RunID != id {
+			return fmt.Errorf("dpmech: %s: run %q used the one-time key %s already: %w", id.text(), r.Run, id.PairKey, ErrPairKey)
+		}
+	}
+	return nil
+}
+
 // CheckRun returns an error that wraps [ErrBudget] if a whole run of the given number of rounds would exceed the limit.
 func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	whole := Spend{1, rounds, g}
 	if err := whole.validate(); err != nil {
+		return err
+	}
+	if err := c.fresh(id); err != nil {
 		return err
 	}
 	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))

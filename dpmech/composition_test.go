@@ -31,7 +31,7 @@ func newLedger(t testing.TB, limit *Limit) *testLedger {
 }
 
 func (l *testLedger) Reserve(run string, fleet [32]byte, member string, round int, g Gaussian) error {
-	id := RunID{run, hex.EncodeToString(fleet[:]), member}
+	id := RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 	counted, err := l.Check(id, round, g)
 	if err != nil || counted {
 		return err
@@ -97,7 +97,7 @@ func TestCompositionLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	id := RunID{"run 0", hex.EncodeToString(fleetA[:]), "a"}
+	id := RunID{Run: "run 0", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"}
 	if err := l.CheckRun(id, 8, g); err != nil {
 		t.Error(err)
 	}
@@ -131,5 +131,41 @@ func TestNewCompositionRefuses(t *testing.T) {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// TestOneKeyServesOneRun checks that a composition refuses a run whose one-time key an earlier run used, before and
+// after the earlier run's first release, and that the key does not disturb its own run.
+func TestOneKeyServesOneRun(t *testing.T) {
+	c, err := NewComposition("data", "2026-01-01T00:00:00Z", nil, neverUsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := Gaussian{Clip: 1, Sigma: 1}
+	one := RunID{Run: "one", Fleet: hex.EncodeToString(fleetA[:]), Member: "a", PairKey: "x25519:A"}
+	two, fresh := one, one
+	two.Run = "two"
+	fresh.Run, fresh.PairKey = "two", "x25519:B"
+	if err := c.CheckRun(two, 1, g); err != nil {
+		t.Errorf("unused: %v", err)
+	}
+	for round := 1; round <= 2; round++ {
+		if err := c.Add(one, round, g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `run "one" used the one-time key x25519:A already`
+	_, check := c.Check(two, 1, g)
+	for _, err := range []error{check, c.Add(two, 1, g), c.CheckRun(two, 1, g)} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the key again: %v, want %q", err, want)
+		}
+	}
+	if err := errors.Join(c.CheckRun(one, 3, g), c.CheckRun(fresh, 3, g), c.Add(fresh, 1, g)); err != nil {
+		t.Error(err)
+	}
+	fresh.PairKey = "a\nb"
+	if fresh.Run = "three"; c.Add(fresh, 1, g) == nil {
+		t.Error("a key with a line break")
 	}
 }

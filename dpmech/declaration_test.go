@@ -23,7 +23,7 @@ func certificateOf(t *testing.T, head Head, declared Declaration) *Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, g, id := Filter{}, Gaussian{Clip: 1, Sigma: 20, Unit: Record}, RunID{"run", strings.Repeat("ab", 32), "a"}
+	f, g, id := Filter{}, Gaussian{Clip: 1, Sigma: 20, Unit: Record}, RunID{Run: "run", Fleet: strings.Repeat("ab", 32), Member: "a"}
 	for round := 1; round <= head.Seq; round++ {
 		if err := errors.Join(c.Add(id, round, g), f.Reserve(round, g)); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestDeclarationIsCopied(t *testing.T) {
 }
 
 func mostRounds(c *Composition, g Gaussian) (n int) {
-	id := RunID{"next", strings.Repeat("ab", 32), "a"}
+	id := RunID{Run: "next", Fleet: strings.Repeat("ab", 32), Member: "a"}
 	for c.CheckRun(id, n+1, g) == nil {
 		n++
 	}

@@ -22,7 +22,7 @@ func TestAbsentIsPlannedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	suggested := func(colluders, absent int) sdk.Privacy {
-		_, p, err := plan.Suggest(plan.Known{Dim: 6, Samples: []int{9}, Graph: g,
+		_, p, err := plan.Suggest(plan.Known{Dim: 6, Samples: []int{9}, Graph: g, Fixed: []string{"privacy.partners"},
 			Privacy: sdk.Privacy{EpsilonLimit: 8, Colluders: colluders, Absent: absent}})
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package sdk
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -28,6 +29,9 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 		return nil, nil
 	}
 	a := &account{ledger: ledger, run: dpmech.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
+	if i := slices.Index(f.Members, member); i >= 0 && i < len(f.PairKeys) {
+		a.run.PairKey = f.PairKeys[i].String()
+	}
 	a.reserved, a.marked = a.inLedger()
 	var err error
 	a.filter, err = dpmech.NewFilter(f.Privacy.Limit())

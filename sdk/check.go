@@ -14,6 +14,7 @@ type Check struct {
 	State   error           // the stored state is unreadable, or belongs to another run, member or program
 	Privacy error           // the rounds cost more than EpsilonLimit or LimitAll of Privacy; wraps [dpmech.ErrBudget]
 	Ledger  error           // the ledger is rolled back, has releases that the state lacks, or has no room for the rest of the run
+	Pair    error           // the one-time key of pairwise noise is missing, or another run used it
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
 }
 
@@ -36,10 +37,23 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 			r.Kept = kept
 		}
 	}
+	if r.Config == nil && c.agrees() && c.PairKeys != nil {
+		r.Pair = r.checkPair(&c, hash)
+	}
 	if c.Ledger != nil && !c.Fleet.Privacy.NonPrivate {
 		r.Ledger = r.checkLedger(&c, hash, read)
 	}
 	return r
+}
+
+// checkPair checks the one-time key if the rest of the run needs it.
+func (r *Check) checkPair(c *Config, hash [32]byte) error {
+	release := cmp.Or(r.Kept, new(state.Snapshot)).Round
+	if m := c.Fleet.Method; m.Data(release) >= m.Rounds {
+		return nil
+	}
+	_, err := c.findPair(hash, release)
+	return err
 }
 
 // checkLedger checks the ledger against the stored state and the cost of the rest of the run.

@@ -44,10 +44,14 @@ type Config struct {
 	Key  ed25519.PrivateKey                      // signs every release
 	Keys func(member string) []ed25519.PublicKey // a member's public keys: present, next and retired; may change
 
+	// PairKeys has the private halves of this member's one-time keys, if Fleet.PairKeys is set. A node whose Store and
+	// Ledger are lost must not begin the run again.
+	PairKeys pair.Keys
+
 	// Neighbors. By default the node waits for all neighbors indefinitely.
 
 	// Without lists neighbors to quarantine from the start of Run, whatever they send. At least one neighbor must
-	// remain. With [Privacy].Partners, the list may include partners; the node then does not wait for their keys.
+	// remain.
 	Without []string
 	// Patience, if not 0, is how long a neighbor may be silent before the node gives up on it, as if Without named it.
 	// The minimum is 2 minutes. Every node sends heartbeats, even if its oracle is slow. The node never gives up on its
@@ -72,7 +76,7 @@ type Config struct {
 	// For simulations and tests only: predictable noise protects nobody.
 
 	Noise  io.Reader                         // source of the release noise; nil means crypto/rand
-	Secret func(neighbor string) pair.Secret // replaces the secrets that neighbors agree on
+	Secret func(neighbor string) pair.Secret // replaces the secrets that follow from PairKeys
 }
 
 // ErrWithout reports that [Config].Without is invalid.
@@ -116,16 +120,11 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			left, wrong := len(all), false
 			for i, name := range c.Without {
 				j := slices.Index(f.Members, name)
-				near := slices.Contains(all, j)
-				if near {
-					left--
-				}
-				wrong = wrong || slices.Contains(c.Without[:i], name) || !near && !slices.Contains(p.noise.Neighbors(self), j)
+				left--
+				wrong = wrong || slices.Contains(c.Without[:i], name) || !slices.Contains(all, j)
 			}
-			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors or noise "+
-				"partners of %q, but not all of its neighbors", ErrWithout, c.Without, c.Name)
-			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, want a key, because the fleet has noise partners: members relay offers, and could replace unsigned ones")
+			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors of %q, but not all "+
+				"of them", ErrWithout, c.Without, c.Name)
 			if c.Samples > 0 {
 				errs = append(errs, f.checkSamples(self, c.Samples))
 			}
@@ -138,7 +137,12 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
 			"use estimator %q", EstimatorTracking, limit, EstimatorCentered)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set, but the fleet is not private")
-		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set, but the fleet's members share no noise")
+		shares := f.Privacy.PairSigma > 0
+		refuse(!shares && c.Secret != nil, "Secret is set, but the fleet's members share no noise")
+		refuse(shares && c.Secret == nil && f.PairKeys == nil, "Fleet.PairKeys is nil, want a one-time key of each member, "+
+			"because members share noise")
+		refuse(complete && shares && c.Secret == nil && c.PairKeys == nil, "PairKeys is nil, want the private halves of the "+
+			"one-time keys of %q, because members share noise", c.Name)
 		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
 			"Ledger is set, but the fleet is not private: the privacy cost of a run without noise is unbounded")
 	}

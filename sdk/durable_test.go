@@ -56,6 +56,9 @@ func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) stat
 		t.Fatal(err)
 	}
 	cfg.Store, cfg.Ledger = wrap(store), ledger
+	if cfg.PairKeys == nil {
+		pairUp(&cfg)
+	}
 	random := &resumed{client: slices.Index(cfg.Fleet.Members, cfg.Name), made: cfg.Fleet.Method.Data}
 	cfg.Noise = random
 	release = func() {

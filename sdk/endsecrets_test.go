@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 
@@ -15,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// TestEndedForGoodForgetsSecrets checks that a node that can never continue removes the secrets of its run. A node that
-// may continue, even if only after a retired key is removed from the fleet file, keeps its secrets.
+// TestEndedForGoodForgetsSecrets checks that a node that can never continue deletes the private half of its one-time key.
+// A node that may continue, even if only after a retired key is removed from the fleet file, keeps it.
 func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	const retired = "the key before"
 	proof := func(key string, r signed.Statement) func(p *puppet) *admm.Message {
@@ -55,6 +53,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 						t.Fatal(err)
 					}
 					c.Store = store
+					pairUp(c)
 					c.Keys = func(member string) []ed25519.PublicKey {
 						if member == "a" {
 							return append(memberKeys("a"), memberKeys(retired)...)
@@ -65,11 +64,14 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 				})
 				defer cfg.Store.Close()
 				kept := func() bool {
-					_, err := os.Stat(filepath.Join(dir, state.SecretsName))
-					return err == nil
+					key, err := cfg.PairKeys.Find(cfg.Fleet.PairKeys[0], cfg.Fleet.Hash())
+					if err != nil {
+						t.Fatal(err)
+					}
+					return key != nil
 				}
 				if !kept() {
-					t.Fatal("a new run has no secrets")
+					t.Fatal("a new run has no private half")
 				}
 				ctx, stop := context.WithCancel(t.Context())
 				over := make(chan error, 1)

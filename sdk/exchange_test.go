@@ -39,7 +39,6 @@ type fuzzer struct {
 	forge  bool     // it signs releases of rounds and devices that it invents, which ends its own node
 	wild   bool     // it uses extreme numbers
 	shown  [][]byte // what "a" signed
-	offers [][]byte // the offers of "a" and "b", with pairwise noise
 	frame  []byte   // the last frame to "a"
 	round  int      // the latest round that "a" mentioned
 	device uint64   // the incarnation of "a"
@@ -57,7 +56,6 @@ func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
 		if m.Kind == admm.Probe {
 			z.device = m.Incarnation
 		}
-		z.keepOffer(&m)
 		if len(m.Signed.Own) > 0 {
 			z.shown = append(z.shown[max(0, len(z.shown)-20):], slices.Clone(m.Signed.Own))
 		}
@@ -65,12 +63,6 @@ func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
 		if m.Kind != admm.Conflict {
 			return from, frame, nil
 		}
-	}
-}
-
-func (z *fuzzer) keepOffer(m *admm.Message) {
-	if len(m.Signed.Offer) > 0 {
-		z.offers = append(z.offers[max(0, len(z.offers)-5):], slices.Clone(m.Signed.Offer))
 	}
 }
 
@@ -97,7 +89,7 @@ func (z *fuzzer) alter(frame []byte) []byte {
 	if z.codec.Decode(frame, &m) != nil {
 		return nil
 	}
-	if z.keepOffer(&m); z.chance.IntN(3) > 0 {
+	if z.chance.IntN(3) > 0 {
 		return nil
 	}
 	other := z.make()
@@ -122,8 +114,6 @@ func (z *fuzzer) alter(frame []byte) []byte {
 		m.Vector, m.Grid = nil, nil
 	case 9:
 		m.Signed = other.Signed
-	case 10:
-		m.Signed.Offer = other.Signed.Offer
 	}
 	return z.encode(&m)
 }
@@ -172,9 +162,6 @@ func (z *fuzzer) make() admm.Message {
 	}
 	proofs := append([][]byte{nil, release.Append(nil), make([]byte, 40)}, z.shown...)
 	m.Signed.Proof = pick(z, proofs...)
-	if len(z.offers) > 0 {
-		m.Signed.Offer = z.offer()
-	}
 	switch m.Kind {
 	case admm.ProbeReply, admm.Conflict:
 		m.Signed.Other = pick(z, proofs...)
@@ -182,18 +169,6 @@ func (z *fuzzer) make() admm.Message {
 		m.Signed.Countersign = pick(z, nil, make([]byte, 64), release.Countersign(memberKey("b"), signed.Scope{}))
 	}
 	return m
-}
-
-func (z *fuzzer) offer() []byte {
-	o := signed.Statement{Kind: signed.Offer, Round: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
-	for i := range o.Value {
-		o.Value[i] = byte(z.chance.IntN(256))
-	}
-	if z.chance.IntN(3) == 0 { // a public key of low order
-		o.Value = [32]byte{byte(z.chance.IntN(2))}
-	}
-	o.Sign(memberKey("b"), signed.NewScope("test", z.hash, pick(z, "a", "b")))
-	return pick(z, append([][]byte{nil, o.Append(nil), make([]byte, signed.Size)}, z.offers...)...)
 }
 
 func (z *fuzzer) chatter(ctx context.Context) {
@@ -326,8 +301,12 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 		if len(saved) > 0 {
 			kept = saved[0].Round
 		}
+		id := runID(f.Run, f.Hash(), "a")
+		if f.PairKeys != nil {
+			id.PairKey = f.PairKeys[0].String()
+		}
 		// A device that has lost its state is charged for the releases that a neighbor proves.
-		if charged := l.Last(runID(f.Run, f.Hash(), "a")); charged > f.Method.Data(max(kept, made))+1 {
+		if charged := l.Last(id); charged > f.Method.Data(max(kept, made))+1 {
 			t.Errorf("seed %d: %d releases are charged, and %d kept", seed, charged, kept)
 		}
 		return kept, ended

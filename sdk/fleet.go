@@ -35,7 +35,10 @@ type Fleet struct {
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
-	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
+	// PairKeys has one public key of each member, used in this run only, from which members derive the secrets of
+	// pairwise noise; see [Config].PairKeys. It may be nil in simulations, and if all nodes have Config.Secret.
+	PairKeys []pair.Public   `json:"pair_keys,omitempty"`
+	Task     json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
 }
 
 const maxTask = 8 << 20 // bytes
@@ -144,6 +147,11 @@ type listOf int
 
 func (n listOf) String() string { return fmt.Sprintf("a list of %d numbers", int(n)) }
 
+// keysOf is the number of keys, for [fieldError].
+type keysOf int
+
+func (n keysOf) String() string { return fmt.Sprintf("a list of %d keys", int(n)) }
+
 func (f *faults) add(err error) {
 	if err != nil {
 		*f = append(*f, err)
@@ -164,6 +172,7 @@ func (f *Fleet) plan() (*plan, error) {
 	}
 	f.checkPrivacy(&errs)
 	f.checkRecords(&errs)
+	f.checkPairKeys(&errs)
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
 	}
@@ -185,7 +194,7 @@ func (f *Fleet) plan() (*plan, error) {
 		if err := f.checkShared(p.noise); err != nil {
 			return nil, err
 		}
-		cfg.PairKey = func(int, int) (key [32]byte, ok bool) { return key, true }
+		cfg.PairKey = func(int, int) (key [32]byte) { return key }
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("sdk: fleet: %w", err)
@@ -346,8 +355,8 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 		}
 		cfgs[i] = f.machine(p, i, samples[i], random)
 		if f.Privacy.PairSigma > 0 {
-			cfgs[i].PairKey = func(peer, release int) (key [32]byte, ok bool) {
-				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release), true
+			cfgs[i].PairKey = func(peer, release int) [32]byte {
+				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release)
 			}
 		}
 	}

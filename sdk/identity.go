@@ -15,8 +15,8 @@ import (
 )
 
 // sections lists the keys of the canonical form. A hello uses them to show where two fleets differ. The order of the
-// list must never change. The last three keys are optional.
-var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records"}
+// list must never change. The last four keys are optional.
+var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "pair_keys"}
 
 // Hash returns the SHA-256 hash of the canonical form, JSON with sorted keys.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }

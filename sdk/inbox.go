@@ -61,7 +61,6 @@ func (r *run) rest() (over bool, err error) {
 	if ticked, err := r.wait(r.tick.C); err != nil || !ticked {
 		return false, err // a frame alone is no progress: it may be a repeat
 	}
-	r.relayAgain(!r.moved)
 	if !r.moved {
 		r.machine.Tick()
 		r.showAgain()

@@ -90,11 +90,11 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	})
 }
 
-// convict deletes the node's secrets if the evidence is signed with the node's current key, because the node can then
+// convict deletes the private half of the node's one-time key if the evidence is signed with the node's current key, because the node can then
 // never continue. If the evidence is signed only with a retired key, the node may continue once the key is removed from
 // the fleet file.
 func (n *Node) convict(e signed.Evidence) {
 	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
-		n.dropSecrets()
+		n.dropPair()
 	}
 }

@@ -1,6 +1,14 @@
 package sdk_test
 
-import "sync"
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
+)
 
 // keyBook records the keys used to generate noise on all devices of a fleet.
 type keyBook struct {
@@ -30,4 +38,55 @@ func (b *keyBook) note(member, neighbor string, _ uint64, release int, key [32]b
 	}
 	b.of[at] = release
 	b.last[keyUse{member: member, neighbor: neighbor, release: release}] = key
+}
+
+// models returns the models of a simulation with the recorded keys.
+func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
+	t.Helper()
+	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients []sim.Client
+	for i, c := range cfgs {
+		c.PairKey = func(peer, release int) [32]byte {
+			key, ok := b.last[keyUse{member: f.Members[i], neighbor: f.Members[peer], release: release}]
+			if back := b.last[keyUse{member: f.Members[peer], neighbor: f.Members[i], release: release}]; back != key || !ok {
+				t.Errorf("%d and %d do not agree on release %d", i, peer, release)
+			}
+			return key
+		}
+		clients = append(clients, sim.Client{Config: c, Oracle: oracle(i)})
+	}
+	network, err := sim.New(clients)
+	if err == nil {
+		err = network.Run(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return network.Models()
+}
+
+// agree checks that, in every release with noise, the two ends of each edge of the partner graph use the same key, and
+// that no other members share noise.
+func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for use := range b.last {
+		if e := [2]int{slices.Index(f.Members, use.member), slices.Index(f.Members, use.neighbor)}; !slices.Contains(noise.Neighbors(e[0]), e[1]) {
+			t.Errorf("%q shares noise with %q, which is no partner", use.member, use.neighbor)
+		}
+	}
+	for release := 1; release <= f.Method.Learning(); release += 1 + f.Method.Mixing {
+		for _, e := range noise.Edges() {
+			one, other := f.Members[e[0]], f.Members[e[1]]
+			key, ok := b.last[keyUse{member: one, neighbor: other, release: release}]
+			back, both := b.last[keyUse{member: other, neighbor: one, release: release}]
+			if !ok || !both || key != back {
+				t.Errorf("release %d: %q and %q do not share noise: %v %x, %v %x", release, one, other, ok, key[:4], both, back[:4])
+			}
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 )
 
 func memberKey(name string) ed25519.PrivateKey {
@@ -24,5 +25,24 @@ func memberKeys(name string) []ed25519.PublicKey {
 	return []ed25519.PublicKey{memberKey(name).Public().(ed25519.PublicKey)}
 }
 
-// sign configures a node with keys, so that it signs its releases.
-func sign(c *sdk.Config) { c.Key, c.Keys = memberKey(c.Name), memberKeys }
+// sign configures a node with keys, so that it signs its releases, and with one-time keys.
+func sign(c *sdk.Config) {
+	c.Key, c.Keys = memberKey(c.Name), memberKeys
+	pairUp(c)
+}
+
+// oneTime has the private halves of the one-time keys of all members in all tests.
+var oneTime pair.Memory
+
+// pairUp configures a node with one-time keys. If members share noise, it also lists the public halves in the fleet,
+// unless the fleet has them.
+func pairUp(c *sdk.Config) {
+	c.PairKeys = &oneTime
+	for f := c.Fleet; f.Privacy.PairSigma > 0 && len(f.PairKeys) < len(f.Members); {
+		key, err := oneTime.Add()
+		if err != nil {
+			panic(err)
+		}
+		f.PairKeys = append(f.PairKeys, key)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -35,8 +36,8 @@ type Node struct {
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
-	secrets   *trust.Secrets            // nil unless members use pairwise noise and agree on its keys themselves
-	relays    *relays                   // nil unless secrets is set and partners need not be neighbors
+	shared    map[int]pair.Secret       // secrets of pairwise noise by member; nil without [Config].PairKeys, and once not needed
+	bound     bool                      // this process has bound the one-time key to the run
 	log       *slog.Logger
 
 	running sync.Mutex // held by Run, and guards failed
@@ -53,7 +54,7 @@ type Node struct {
 // Status describes a node's progress.
 type Status struct {
 	Round         int                 // releases made so far, 0 to Last
-	Waiting       []string            // members whose messages or keys the round waits for
+	Waiting       []string            // members whose messages the round waits for
 	Queries       int64               // losses requested
 	FailedQueries int64               // requests that failed; nobody outside the device learns this number
 	BytesSent     int64               // encoded frames passed to the transport, including repeats
@@ -113,20 +114,13 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Incarnation = n.claims.Incarnation
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
-		if cfg.Secret == nil {
-			n.secrets = new(trust.Secrets)
-			if mcfg.Partners != nil {
-				n.secrets.Relays, n.relays = true, newRelays(len(cfg.Fleet.Members), mcfg.Partners, mcfg.Neighbors)
-				mcfg.Paired = func(release int) bool { return len(n.missing(release)) == 0 }
-			}
-		}
 	}
 	n.log = transport.Limited(cmp.Or(cfg.Logger, slog.Default())).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{
-		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadSecrets, n.checkpoint,
+		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadPair, n.checkpoint,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -201,10 +195,5 @@ func (n *Node) publish() {
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
-	}
-	for _, name := range n.missing(st.Round + 1) {
-		if !slices.Contains(n.status.Waiting, name) {
-			n.status.Waiting = append(n.status.Waiting, name)
-		}
 	}
 }

@@ -9,23 +9,19 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-const (
-	room  = 4       // maximum number of queued frames: two messages of a round, and answers; put may exceed it by one
-	words = 1 << 14 // maximum number of queued words (see outbox)
-)
+// room is the maximum number of queued frames: two messages of a round, and answers. [outbox.put] may exceed it by one.
+const room = 4
 
 // outbox queues frames for one neighbor.
 type outbox struct {
 	mu     sync.Mutex
-	change sync.Cond       // signals changes of the fields below
-	frames [][]byte        // oldest first
-	words  []string        // answers to offers, oldest first; sent before frames
-	said   map[string]bool // the set of words
+	change sync.Cond // signals changes of the fields below
+	frames [][]byte  // oldest first
 	closed bool
 }
 
 func newOutbox() *outbox {
-	b := &outbox{said: map[string]bool{}}
+	b := new(outbox)
 	b.change.L = &b.mu
 	return b
 }
@@ -45,16 +41,6 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// say queues an answer to offers, unless it is already queued or the queue is full.
-func (b *outbox) say(frame []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if word := string(frame); len(b.words) < words && !b.said[word] {
-		b.words, b.said[word] = append(b.words, word), true
-		b.change.Signal()
-	}
-}
-
 func (b *outbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,14 +53,8 @@ func (b *outbox) close() {
 func (b *outbox) next() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.frames)+len(b.words) == 0 && !b.closed {
+	for len(b.frames) == 0 && !b.closed {
 		b.change.Wait()
-	}
-	if len(b.words) > 0 {
-		word := b.words[0]
-		b.words = b.words[1:]
-		delete(b.said, word)
-		return []byte(word)
 	}
 	if len(b.frames) == 0 {
 		return nil
@@ -91,7 +71,7 @@ func (r *run) send(msgs []admm.Message) error {
 		m, before := &msgs[i], &msgs[max(0, i-1)]
 		if same := m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent; i == 0 || !same ||
 			m.Kind != admm.Release {
-			r.attach(m)
+			r.claims.Attach(m)
 			var err error
 			if frame, err = r.codec.Append(nil, m); err != nil {
 				return err
@@ -110,12 +90,7 @@ func (r *run) post(to int, m *admm.Message) error {
 		return nil
 	}
 	frame, err := r.codec.Append(nil, m)
-	switch {
-	case err != nil:
-	case m.Kind == admm.Relay && len(m.Signed.Relayed) == 0:
-		// The frame is an answer to offers. Without an answer to its offers, the neighbor would send all of them again.
-		box.say(frame)
-	default:
+	if err == nil {
 		box.put(frame, false)
 	}
 	return err

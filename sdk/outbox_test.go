@@ -47,24 +47,3 @@ func TestOutbox(t *testing.T) {
 		})
 	}
 }
-
-// TestWordsGoFirst checks that answers to offers have a bounded queue of their own, are sent before releases, and are
-// each sent only once.
-func TestWordsGoFirst(t *testing.T) {
-	box := newOutbox()
-	for _, f := range []string{"a", "b", "c", "d"} {
-		box.put([]byte(f), false)
-	}
-	for i := range 2 * words {
-		box.say(fmt.Append(nil, i))
-		box.say(fmt.Append(nil, i))
-	}
-	box.close()
-	var sent []string
-	for f := box.next(); f != nil; f = box.next() {
-		sent = append(sent, string(f))
-	}
-	if n := len(sent); n != words+4 || sent[0] != "0" || sent[1] != "1" || fmt.Sprint(sent[n-4:]) != "[a b c d]" {
-		t.Errorf("%d are sent, the first %v and the last %v", n, sent[:2], sent[n-4:])
-	}
-}

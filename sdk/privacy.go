@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/settings"
 )
 
@@ -37,9 +38,9 @@ type Privacy struct {
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
-	// Partners, if not 0, is the number of members with which each member shares pairwise noise, neighbors or not.
-	// Neighbors relay the keys. The pairs form a regular graph derived from Method.Seed. Noise shared with a partner
-	// stays in the mean if the partner vanishes. Absent then counts partners that may be missing from the start.
+	// Partners, if not 0, is the number of members with which each member shares pairwise noise, neighbors or not. The
+	// pairs form a regular graph derived from Method.Seed. Noise shared with a partner stays in the mean if the partner
+	// vanishes, so privacy stays as well, and Absent must be 0.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
@@ -133,8 +134,29 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 		errs.refuse(pr.Partners != 0, "privacy.partners", pr.Partners, want)
 		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
 	}
+	errs.refuse(pr.Partners != 0 && pr.Absent != 0, "privacy.absent", pr.Absent,
+		"0, because members share noise with partners, which stays in their releases even if the partners vanish")
 	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
 		"0: a fleet that is not private has no noise that would hide the rounding")
+}
+
+// checkPairKeys checks the one-time keys of pairwise noise.
+func (f *Fleet) checkPairKeys(errs *faults) {
+	if f.PairKeys == nil {
+		return
+	}
+	errs.refuse(f.Privacy.PairSigma == 0, "members.pair_key", keysOf(len(f.PairKeys)), "none, because pair_sigma is 0 and members share no noise")
+	errs.refuse(len(f.PairKeys) != len(f.Members), "members.pair_key", keysOf(len(f.PairKeys)), "one key of each of the %d members", len(f.Members))
+	owner := map[pair.Public]int{}
+	for i, key := range f.PairKeys {
+		field := fmt.Sprintf("members[%d].pair_key", i)
+		if err := key.Check(); err != nil {
+			errs.refuse(true, field, key.String(), "a public key of X25519, but this one %v", err)
+		}
+		first, taken := owner[key]
+		errs.refuse(taken, field, key.String(), "a key of its own, but that of members[%d] is the same", first)
+		owner[key] = i
+	}
 }
 
 // checkShared returns an error if the graph of pairwise noise does not yield the configured effective sigma.

@@ -173,7 +173,7 @@ func (r *run) correct(to int, peer *trust.Peer) {
 // asks which of this node's releases the neighbor holds.
 func (r *run) probe(to, held int) {
 	m := r.machine.Probe(to, held)
-	r.attach(&m)
+	r.claims.Attach(&m)
 	_ = r.post(to, &m) // always within limits
 }
 

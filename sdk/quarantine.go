@@ -172,7 +172,7 @@ func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err
 	}
-	r.dropSecrets()
+	r.dropPair()
 	first := r.cases[r.neighbors[0]]
 	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, first.Neighbor, first.Why))
 }

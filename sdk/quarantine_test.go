@@ -116,6 +116,7 @@ func onGrid() *sdk.Fleet {
 func sharing() *sdk.Fleet {
 	f := five(sharedRing())
 	f.Method.Mixing, f.Method.Cooldown = 0, 12
+	pairUp(&sdk.Config{Fleet: f})
 	return f
 }
 

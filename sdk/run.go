@@ -72,7 +72,6 @@ func (r *run) loop() error {
 		}
 		switch {
 		case duties.Finished:
-			r.dropSecrets()
 			if again && len(r.cases) > 0 { // a neighbor may not know of its quarantine
 				return r.serveOutsiders(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 			}
@@ -102,13 +101,13 @@ func (r *run) loop() error {
 func (r *run) perform(duties admm.Ready) error {
 	var err error
 	if duties.Reserve > 0 {
-		if err = r.keepSecrets(); err == nil {
+		if err = r.bindPair(); err == nil {
 			err = r.account.reserve(duties.Reserve)
 		}
 	}
 	if err == nil && duties.Released > 0 {
-		if err = r.record(); err == nil {
-			err = r.retireSecrets(duties.Released)
+		if err = r.record(); err == nil && r.shared != nil && r.quiet(duties.Released) {
+			err = r.deletePair()
 		}
 	}
 	if err != nil {
@@ -146,23 +145,10 @@ func (r *run) deliver(in received) error {
 		return r.outside(m)
 	case trust.IsNotice(m):
 		return r.takeNotice(m, in.frame)
-	case m.Kind == admm.Relay:
-		return r.takeRelay(m)
 	}
 	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
 		return err
 	}
 	r.query(m)
-	offer, err := r.offered(m)
-	if err == nil {
-		err = r.machine.Receive(*m)
-	}
-	if err == nil && offer != nil {
-		r.secrets.Kept.Add(in.from, *offer)
-		r.secrets.Changed = true
-	}
-	if err == nil && r.relays != nil {
-		r.relayTo(m, offer != nil)
-	}
-	return err
+	return r.machine.Receive(*m)
 }

@@ -34,17 +34,12 @@ type Config struct {
 	Records    Records         // the public numbers of records, if Privacy protects each record; otherwise zero
 	Noise      io.Reader       // uniform random bytes for the release noise; nil if and only if NonPrivate
 	// PairKey returns the key of the noise that this client shares with a neighbor in a release; see [dpmech.Pair]. Of
-	// the two clients, the one with the lower number adds the noise, and the other subtracts it. If any key is missing,
-	// the release has only local noise: [dpmech.Gaussian.Alone]. PairKey is nil if and only if Privacy has no pairwise
-	// noise.
-	PairKey func(peer, release int) (key [32]byte, ok bool)
+	// the two clients, the one with the lower number adds the noise, and the other subtracts it. PairKey is nil if and
+	// only if Privacy has no pairwise noise.
+	PairKey func(peer, release int) [32]byte
 	// Partners, if not nil, lists the clients with which this client shares noise, in ascending order. They replace the
-	// neighbors for this purpose: a partner need not be a neighbor, and a dropped edge does not end the sharing. If the
-	// keys of more than [dpmech.Shared].Absent partners are missing, the release has only local noise.
+	// neighbors for this purpose: a partner need not be a neighbor, and a dropped edge does not end the sharing.
 	Partners []int
-	// Paired, if not nil, reports whether this client and its peers have agreed on the keys of a release. If the first
-	// release after a start is private, the client does not make it before Paired returns true.
-	Paired func(release int) bool
 
 	// GridStep, if not 0, is the step of a grid to which the noised update and the public part of each private release
 	// are rounded. It is between sigma/2^12 and sigma. Cool-down releases are not rounded, because rounding would keep

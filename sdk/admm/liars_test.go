@@ -75,8 +75,8 @@ func newLiars(t *testing.T, seed uint64) *liars {
 		}
 		if kind == 4 {
 			c.Privacy = shared
-			c.PairKey = func(peer, release int) (key [32]byte, ok bool) {
-				return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}, true
+			c.PairKey = func(peer, release int) [32]byte {
+				return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}
 			}
 		}
 	}) {

@@ -321,7 +321,7 @@ func (m *Machine) advance() error {
 				return nil
 			}
 		case m.due:
-			if !m.begun && !(m.all(func(e *edge) bool { return e.probed }) && m.paired()) {
+			if !m.begun && !m.all(func(e *edge) bool { return e.probed }) {
 				return nil
 			}
 			if !m.aimed {
@@ -356,11 +356,6 @@ func (m *Machine) all(fulfilled func(*edge) bool) bool {
 		}
 	}
 	return true
-}
-
-// paired reports whether the release in progress has all the keys that it waits for.
-func (m *Machine) paired() bool {
-	return m.cfg.Paired == nil || !m.private() || m.cfg.Paired(m.round+1)
 }
 
 // private reports whether the release in progress has noise and a privacy cost.

@@ -12,16 +12,15 @@ import (
 type Kind uint8
 
 const (
-	Done       Kind = 2  // the sender needs nothing more and is about to exit
-	Release    Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe      Kind = 4  // the sender just started: its last release, and the receiver's highest release that it held
-	Conflict   Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
-	ProbeReply Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
-	Relay      Kind = 11 // signed offers of other members; only for drivers
+	Done       Kind = 2 // the sender needs nothing more and is about to exit
+	Release    Kind = 3 // the release of a round, the same for all neighbors, in Vector or Grid
+	Probe      Kind = 4 // the sender just started: its last release, and the receiver's highest release that it held
+	Conflict   Kind = 7 // evidence of equivocation, or a notice of quarantine; only for drivers
+	ProbeReply Kind = 8 // the answer to a Probe; encoded as a Probe marked as resent
 )
 
 var kindNames = map[Kind]string{Done: "done", Release: "release", Probe: "probe",
-	Conflict: "conflict", ProbeReply: "probe reply", Relay: "relay"}
+	Conflict: "conflict", ProbeReply: "probe reply"}
 
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
@@ -50,9 +49,6 @@ type Signed struct {
 	Proof       []byte // proves a claim: a signed release of the receiver
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
-	Offer       []byte // in a Probe and a ProbeReply: the sender's signed offer, in a run with pairwise noise
-	Relayed     []byte // in a Relay: the offers
-	Known       []byte // in a Relay, two bits per member: the latest device, from 1, whose offer the sender holds
 }
 
 // Payload returns the message's vectors without copying them.

@@ -70,7 +70,7 @@ func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
 		random := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		c.Noise = &random
 		if g.shared {
-			c.PairKey = func(peer, release int) ([32]byte, bool) { return auditKey(seed, i, peer, release), true }
+			c.PairKey = func(peer, release int) [32]byte { return auditKey(seed, i, peer, release) }
 		}
 		for j := range g.members {
 			if g.overlay && j != i {

@@ -184,41 +184,29 @@ func (m *Machine) release() error {
 }
 
 // noise returns the clip and the noise of the release in progress, and the keys of pairwise noise, which the caller
-// must clear. The release has only local noise if a neighbor's key is missing or more than [dpmech.Shared].Absent
-// neighbors are dropped. With Config.Partners, it has only local noise if the keys of more than Absent partners are
-// missing.
+// must clear. Without Config.Partners, the release has only local noise if more than [dpmech.Shared].Absent neighbors
+// are dropped.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if g = m.cfg.Privacy; m.cfg.PairKey == nil {
 		return g, nil
 	}
 	m.pairs = m.pairs[:0]
-	missing := 0
 	share := func(peer int) {
-		key, ok := m.cfg.PairKey(peer, m.round+1)
-		if !ok {
-			missing++
-			return
-		}
-		m.pairs = append(m.pairs, dpmech.Pair{Key: key, Subtract: m.client() > peer})
+		m.pairs = append(m.pairs, dpmech.Pair{Key: m.cfg.PairKey(peer, m.round+1), Subtract: m.client() > peer})
 	}
 	switch {
 	case m.cfg.Partners != nil:
-		missing = -g.Shared.Absent
 		for _, peer := range m.cfg.Partners {
 			share(peer)
 		}
 	case len(m.edges)-m.live() > g.Shared.Absent:
-		missing = 1
+		return g.Alone(), nil
 	default:
 		for i := range m.edges {
 			if !m.gone(i) {
 				share(m.edges[i].peer)
 			}
 		}
-	}
-	if missing > 0 {
-		clear(m.pairs)
-		return g.Alone(), nil
 	}
 	return g, m.pairs
 }

@@ -19,9 +19,9 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		change(i, c)
 		c.Privacy = shared
-		c.PairKey = func(peer, release int) ([32]byte, bool) {
+		c.PairKey = func(peer, release int) [32]byte {
 			a[[3]int{i, peer, release}]++
-			return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}, true
+			return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}
 		}
 	}
 }
@@ -101,32 +101,6 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 		}
 		if err := net.round(); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// TestMissingKeyMakesAReleaseAlone checks that if one neighbor's key is missing, the whole release has only local
-// noise, which is then larger, and uses none of the keys.
-func TestMissingKeyMakesAReleaseAlone(t *testing.T) {
-	for _, missing := range []int{0, 3} {
-		cfg := configs(4, kite, asked{}.sharing(gridded))[2]
-		whole := cfg.PairKey
-		cfg.PairKey = func(peer, release int) (key [32]byte, ok bool) {
-			key, _ = whole(peer, release)
-			return key, peer != missing
-		}
-		m, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, pairs := m.noise()
-		if g != shared.Alone() || len(pairs) > 0 {
-			t.Errorf("without the key of %d: %v and %d keys", missing, g, len(pairs))
-		}
-		for _, p := range m.pairs {
-			if p != (dpmech.Pair{}) {
-				t.Errorf("without the key of %d: a key is in memory", missing)
-			}
 		}
 	}
 }

@@ -35,7 +35,6 @@ type siege struct {
 	device *device
 	budget int // releases with data that may be charged
 	risk   int // a process dies at one in this many duties; 0: never
-	keys   int // how many of 8 keys are missing
 
 	sent []Message           // the messages that left the member, or a sample if there are many
 	data [siegeReleases]bool // which releases with data have left
@@ -85,7 +84,7 @@ func newSiege(seed uint64, fault string) *siege {
 			c.Privacy, c.PairKey = siegeShared, w.pairKey
 		}
 	})[1]
-	w.budget, w.risk, w.keys = rounds, n(3)*(4+n(30)), n(3)
+	w.budget, w.risk = rounds, n(3)*(4+n(30))
 	if n(4) == 0 {
 		w.budget = n(rounds + 1)
 	}
@@ -108,10 +107,7 @@ func (w *siege) Read(p []byte) (int, error) {
 
 // pairKey returns a key that only the two ends of an edge have, or none: an offer may be missing at first and arrive
 // later.
-func (w *siege) pairKey(peer, release int) (key [32]byte, ok bool) {
-	key[0], key[1] = byte(peer), byte(release)
-	return key, w.chance.IntN(8) >= w.keys
-}
+func (w *siege) pairKey(peer, release int) [32]byte { return [32]byte{byte(peer), byte(release)} }
 
 func (w *siege) run() {
 	d := w.device

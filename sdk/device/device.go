@@ -175,7 +175,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	for _, remark := range d.store.Remarks() {
 		d.say("state: %s", remark)
 	}
-	cfg.Store = d.store
+	cfg.Store, cfg.PairKeys = d.store, state.PairKeys(d.File.PairKeys)
 	if d.File.Ledger != "" {
 		if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
 			kept, _ := d.store.Load()

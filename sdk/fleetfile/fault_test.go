@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -279,6 +280,8 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
+func pairKey(name string) string { return `, "pair_key": "` + pairKeyOf(name).String() + `"` }
+
 // TestSharingFaults checks that every error in the settings of pairwise noise and mixing rounds is reported once, with
 // its location and the expected value.
 func TestSharingFaults(t *testing.T) {
@@ -305,7 +308,14 @@ func TestSharingFaults(t *testing.T) {
 		one(shared, "",
 			`privacy.effective_sigma is 1, want 0, because pair_sigma is 0 and members share no noise`).
 			and(`privacy.colluders is 1, want 0, because pair_sigma is 0 and members share no noise`).
-			and(`privacy.epsilon_limit_all is 40, want 0, because pair_sigma is 0 and members share no noise`),
+			and(`privacy.epsilon_limit_all is 40, want 0, because pair_sigma is 0 and members share no noise`).
+			and(`members.pair_key is a list of 3 keys, want none, because pair_sigma is 0 and members share no noise`),
+		one(pairKey("a"), ``, `members: ["a"] have no pair_key, want one of each, because members share noise: one-time keys are made on`),
+		one(pairKey("a"), pairKey("b"), `members[1].pair_key is `+pairKeyOf("b").String()+`, which is members[0].pair_key already`),
+		one(pairKey("a"), pairKey("b's last"), `members[0].pair_key is `+pairKeyOf("b's last").String()+`, which is members[1].pair_keys[1] already`),
+		one(pairKeyOf("a").String(), pair.Public{1}.String(), `members[0].pair_key: pair: public key `).
+			mend(`is a point of low order: everybody could compute the secrets`),
+		one(pairKeyOf("b's next").String(), "x25519:no", `members[1].pair_keys[0]: pair: public key "x25519:no"`),
 		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want at least sigma (0.75), and at most 1.006"),
 		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want at least sigma (0.75), and at "+
 			"most 1.006"),
@@ -401,12 +411,15 @@ func TestRangesAgree(t *testing.T) {
 		"grid":          func(f *File) { f.Fleet.Wire.GridBits = 2 },
 		"mixing":        func(f *File) { f.Fleet.Method.Mixing = 1 << 16 },
 		"most shared": func(f *File) {
+			withPairKeys(f)
 			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = 1024*f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
 		},
 		"least shared": func(f *File) {
+			withPairKeys(f)
 			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = f.Fleet.Privacy.Sigma/16, f.Fleet.Privacy.Sigma
 		},
 		"limit against all": func(f *File) {
+			withPairKeys(f)
 			f.Fleet.Privacy.PairSigma, f.Fleet.Privacy.EffectiveSigma = f.Fleet.Privacy.Sigma, f.Fleet.Privacy.Sigma
 			f.Fleet.Privacy.LimitAll = 1e6
 		},

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
@@ -33,12 +34,13 @@ type Member struct {
 	Name      string
 	Keys      []ed25519.PublicKey // the current key and, during a key change, the next key
 	Retired   []ed25519.PublicKey // at most [MaxRetired] keys that connections refuse, but whose past signatures count
+	PairKeys  []pair.Public       // one-time keys that no run has used; Fleet.PairKeys has those of this run
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
 
-// fleetForm is the JSON form of a fleet file. When a file is read, the type parameters are [sdk.Privacy], [sdk.Wire]
-// and memberForm.
-type fleetForm[Privacy, Wire, Member any] struct {
+// fleetForm is the JSON form of a fleet file. When a file is read, the type parameters are [sdk.Privacy] and
+// [sdk.Wire].
+type fleetForm[Privacy, Wire any] struct {
 	Version int       `json:"version"`
 	Run     string    `json:"run"`
 	Dim     int       `json:"dim"`
@@ -46,7 +48,7 @@ type fleetForm[Privacy, Wire, Member any] struct {
 	Graph   struct {
 		Edges [][]string `json:"edges"`
 	} `json:"graph"`
-	Members []Member        `json:"members"`
+	Members []memberForm    `json:"members"`
 	Records []int           `json:"records,omitempty"`
 	Method  sdk.Method      `json:"method"`
 	Privacy Privacy         `json:"privacy"`
@@ -75,7 +77,7 @@ func Read(path string) (*File, error) {
 func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
 
 func parse(data []byte, name string, load loader) (*File, error) {
-	var form fleetForm[sdk.Privacy, sdk.Wire, memberForm]
+	var form fleetForm[sdk.Privacy, sdk.Wire]
 	if err := decodeOwn(data, &form); err != nil {
 		return nil, In(name, err)
 	}
@@ -93,6 +95,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		f.Members = append(f.Members, member)
 		errs = append(errs, Each(err)...)
 	}
+	errs.pairKeys(fleet, form.Members, owner)
 	for i, e := range form.Graph.Edges {
 		errs.when(len(e) != 2, "graph.edges[%d] has %d names, want the names of two members", i, len(e))
 		if len(e) == 2 {
@@ -163,8 +166,14 @@ func (f *File) Marshal() ([]byte, error) {
 		return nil, In("", err)
 	}
 	fleet := f.Fleet
-	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
-		Method: fleet.Method, X0: startForm{Zeros: true}, Members: f.Members, Task: fleet.Task, Records: fleet.Records}
+	form := fleetForm[json.RawMessage, json.RawMessage]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
+		Method: fleet.Method, X0: startForm{Zeros: true}, Task: fleet.Task, Records: fleet.Records}
+	for i, m := range f.Members {
+		form.Members = append(form.Members, m.form())
+		if fleet.PairKeys != nil {
+			form.Members[i].PairKey = fleet.PairKeys[i].String()
+		}
+	}
 	if f.X0File != "" {
 		form.X0 = startForm{File: f.X0File, SHA256: hexSum(f.start())}
 	}

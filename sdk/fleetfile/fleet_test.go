@@ -2,6 +2,7 @@ package fleetfile
 
 import (
 	"bytes"
+	"crypto/ecdh"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -62,10 +64,28 @@ func sharing() *File {
 	f := sample()
 	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})
 	f.Fleet.Method.Mixing = 3
+	withPairKeys(f)
+	f.Members[1].PairKeys = []pair.Public{pairKeyOf("b's next"), pairKeyOf("b's last")}
 	f.Fleet.Privacy = sdk.Privacy{
 		Clip: 0.1, Sigma: 0.75, Delta: 1e-5, EpsilonLimit: 8, PairSigma: 1.5, EffectiveSigma: 1, Colluders: 1, LimitAll: 40,
 	}
 	return f
+}
+
+func pairKeyOf(name string) pair.Public {
+	seed := sha256.Sum256([]byte(name))
+	key, err := ecdh.X25519().NewPrivateKey(seed[:])
+	if err != nil {
+		panic(err)
+	}
+	return pair.PublicOf(key)
+}
+
+// withPairKeys gives each member a one-time key.
+func withPairKeys(f *File) {
+	for _, m := range f.Members {
+		f.Fleet.PairKeys = append(f.Fleet.PairKeys, pairKeyOf(m.Name))
+	}
 }
 
 func plain() *File {
@@ -141,7 +161,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "52bded301d979bfa37e29e6f52274b4a73b3654bc5b992fa9ae8f49b442405df"
+	const hash = "3a03b0d08606ea09993a7e507d605dcce480a8b9830df13b1030b0d59f1f9a7b"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -16,21 +18,34 @@ type memberForm struct {
 	Name      string   `json:"name"`
 	Keys      []string `json:"keys"`
 	Retired   []string `json:"retired,omitempty"`
+	PairKey   string   `json:"pair_key,omitempty"`
+	PairKeys  []string `json:"pair_keys,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// ParseMember reads a member in the form of a fleet file, as [Member.MarshalJSON] writes it.
+// ParseMember reads a member in the form of a fleet file but without the key of a run, as [Member.MarshalJSON] writes it.
 func ParseMember(text []byte) (Member, error) {
 	var form memberForm
 	if err := dpmech.ReadJSON(text, &form); err != nil {
 		return Member{}, err
+	}
+	if form.PairKey != "" {
+		return Member{}, fmt.Errorf("member.pair_key is %q, want none: init and fleet take keys from pair_keys", form.PairKey)
 	}
 	return form.member("member", map[string]string{})
 }
 
 // MarshalJSON returns the member in the form of a fleet file.
 func (m Member) MarshalJSON() ([]byte, error) {
-	return Encode(memberForm{m.Name, formatKeys(m.Keys), formatKeys(m.Retired), m.Addresses}) // Encode does not escape <
+	return Encode(m.form()) // Encode does not escape <
+}
+
+func (m Member) form() memberForm {
+	form := memberForm{Name: m.Name, Keys: formatKeys(m.Keys), Retired: formatKeys(m.Retired), Addresses: m.Addresses}
+	for _, k := range m.PairKeys {
+		form.PairKeys = append(form.PairKeys, k.String())
+	}
+	return form
 }
 
 func formatKeys(keys []ed25519.PublicKey) []string {
@@ -62,6 +77,10 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 		return keys
 	}
 	out := Member{Name: m.Name, Keys: keys(place+".keys", m.Keys), Retired: keys(place+".retired", m.Retired)}
+	errs.when(len(m.PairKeys) > maxPairKeys, "%s.pair_keys has %d keys, want at most %d", place, len(m.PairKeys), maxPairKeys)
+	for i, text := range m.PairKeys {
+		out.PairKeys = append(out.PairKeys, errs.pairKey(fmt.Sprintf("%s.pair_keys[%d]", place, i), text, owner))
+	}
 	for i, a := range m.Addresses {
 		_, _, err := transport.ParseAddress(a)
 		errs.at(fmt.Sprintf("%s.addresses[%d]", place, i), err)
@@ -69,6 +88,42 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	}
 	return out, errors.Join(errs...)
 }
+
+// maxPairKeys is the maximum number of unused one-time keys of a member in a fleet file.
+const maxPairKeys = 1000
+
+// pairKey parses a one-time key. owner maps each key seen so far to its location.
+func (f *faults) pairKey(place, text string, owner map[string]string) (key pair.Public) {
+	err := key.UnmarshalText([]byte(text))
+	f.at(place, err)
+	first, taken := owner[text]
+	f.when(err == nil && taken, "%s is %s, which is %s already; want every key once", place, text, first)
+	owner[text] = place
+	return key
+}
+
+// pairKeys parses the members' one-time keys of this run. Each member has one if members share noise.
+func (f *faults) pairKeys(fleet *sdk.Fleet, members []memberForm, owner map[string]string) {
+	var missing []string
+	before := len(*f)
+	for i, m := range members {
+		if m.PairKey == "" {
+			missing = append(missing, m.Name)
+			continue
+		}
+		fleet.PairKeys = append(fleet.PairKeys, f.pairKey(fmt.Sprintf("members[%d].pair_key", i), m.PairKey, owner))
+	}
+	f.when(missing != nil && fleet.Privacy.PairSigma > 0, "members: %q have no pair_key, want one of each, because members share "+
+		"noise: %w", missing, ErrNoPairKey)
+	f.when(missing != nil && fleet.PairKeys != nil && fleet.Privacy.PairSigma == 0, "members: all but %q have a pair_key, want none, "+
+		"because members share no noise", missing)
+	if len(*f) > before { // Validate would report the same again
+		fleet.PairKeys = nil
+	}
+}
+
+// ErrNoPairKey reports members without a one-time key.
+var ErrNoPairKey = errors.New("one-time keys are made on the member's device, and serve one run each")
 
 // checkAddresses checks that at least one of each pair of neighbors has an address. The fleet must be valid. If no
 // member has an address, the fleet connects through a broker, and there is nothing to check.

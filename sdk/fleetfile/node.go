@@ -1,6 +1,7 @@
 package fleetfile
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -25,10 +26,13 @@ type Node struct {
 	Fleet  string `json:"fleet"`  // path of the fleet file
 	Key    string `json:"key"`    // path of the secret key
 	Listen string `json:"listen"` // host:port; empty if this node only dials out
-	State  string `json:"state"`  // path of the node's state folder
-	Ledger string `json:"ledger"` // path of the lifetime ledger of the data set; empty in a run that is not private
-	Oracle Oracle `json:"-"`      // an oracle of a registered kind, see [RegisterOracle]
-	HTTP   string `json:"http"`   // host:port on loopback of the node's page; empty for no page
+	// PairKeys is the path of the file with this device's one-time keys of pairwise noise; by default pairs.key in the
+	// folder of Key. The node writes to the file.
+	PairKeys string `json:"pair_keys"`
+	State    string `json:"state"`  // path of the node's state folder
+	Ledger   string `json:"ledger"` // path of the lifetime ledger of the data set; empty in a run that is not private
+	Oracle   Oracle `json:"-"`      // an oracle of a registered kind, see [RegisterOracle]
+	HTTP     string `json:"http"`   // host:port on loopback of the node's page; empty for no page
 	// Metrics configures metrics for a collector on another machine; nil for none.
 	Metrics   *Metrics `json:"metrics"`
 	Transport any      `json:"-"` // a transport of a registered kind, see [RegisterTransport]; nil for websockets
@@ -49,6 +53,9 @@ type Node struct {
 	ResendAfter time.Duration `json:"-"`       // value of "resend_seconds", see [sdk.Config]; 0 if unset
 	Patience    time.Duration `json:"-"`       // value of "patience", such as "15m", see [sdk.Config]; 0 if unset
 }
+
+// PairKeysName is the default name of the file with one-time keys.
+const PairKeysName = "pairs.key"
 
 // nodeForm is the JSON form of a node file. It replaces the fields of [Node] that have a different type in the file.
 type nodeForm struct {
@@ -87,7 +94,8 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		errs.when(path.path == "", "%s is missing, want a path", path.field)
 		errs.when(strings.ContainsRune(path.path, 0), "%s is %q, want a path", path.field, path.path)
 	}
-	for _, path := range []*string{&n.Fleet, &n.Key, &n.State, &n.Ledger, &n.ProxyCredentials} {
+	n.PairKeys = cmp.Or(n.PairKeys, filepath.Join(filepath.Dir(n.Key), PairKeysName))
+	for _, path := range []*string{&n.Fleet, &n.Key, &n.PairKeys, &n.State, &n.Ledger, &n.ProxyCredentials} {
 		*path = Resolve(dir, *path)
 	}
 	var err error

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"crypto/ecdh"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"testing"
-
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 // private returns a private key that depends only on the seed.
@@ -20,8 +19,6 @@ func private(t testing.TB, seed byte) *ecdh.PrivateKey {
 	return k
 }
 
-func public(k *ecdh.PrivateKey) [32]byte { return [32]byte(k.PublicKey().Bytes()) }
-
 // TestBothEndsAgree checks that both ends of an edge derive the same secret, and that the secret changes with the
 // fleet, with either name and with either key pair. The expected secret is fixed in the test, because the ends may run
 // different builds.
@@ -29,7 +26,7 @@ func TestBothEndsAgree(t *testing.T) {
 	a, b, other := private(t, 1), private(t, 2), private(t, 3)
 	fleet := [32]byte{7}
 	agree := func(own *ecdh.PrivateKey, name string, theirs *ecdh.PrivateKey, neighbor string, fleet [32]byte) Secret {
-		s, err := Agree(own, name, public(theirs), neighbor, fleet)
+		s, err := Agree(own, name, PublicOf(theirs), neighbor, fleet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +65,8 @@ func TestBothEndsAgree(t *testing.T) {
 	}
 }
 
-// TestLowOrderIsRefused checks that Agree refuses a public key of low order, because it would yield a secret that
-// everybody knows.
+// TestLowOrderIsRefused checks that Agree, and whoever reads a key, refuses a public key of low order, because it would
+// yield a secret that everybody knows.
 func TestLowOrderIsRefused(t *testing.T) {
 	for _, text := range []string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
@@ -88,108 +85,92 @@ func TestLowOrderIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), `"b"`) || s != (Secret{}) {
 			t.Errorf("%s: %x, %v", text, s, err)
 		}
-	}
-}
-
-// TestOfferThatCounts checks that both sides use the same offer for a release: the latest of the offers that start at
-// or before the release.
-func TestOfferThatCounts(t *testing.T) {
-	k := &Kept{Member: "a", Own: signed.Statement{Round: 4}, Private: private(t, 1)}
-	first, second, third := private(t, 2), private(t, 3), private(t, 4)
-	offer := func(from int, of *ecdh.PrivateKey) {
-		k.Add("b", signed.Statement{Kind: signed.Offer, Round: from, Value: public(of), Signature: [64]byte{1}})
-	}
-	is := func(release int, want *ecdh.PrivateKey) {
-		t.Helper()
-		s, ok := k.Secret("b", release)
-		if want == nil {
-			if ok {
-				t.Errorf("release %d: a secret counts", release)
-			}
-			return
-		}
-		if expect, err := Agree(want, "b", public(k.Private), "a", k.Fleet); err != nil || !ok || s != expect {
-			t.Errorf("release %d: %v %x, want %x", release, ok, s, expect)
-		}
-	}
-	is(9, nil)
-	offer(1, first)
-	is(3, nil) // the device's own key does not apply yet
-	is(4, first)
-	offer(8, second)
-	is(7, first)
-	is(8, second)
-	offer(8, third)
-	is(7, first)
-	is(8, third)
-	offer(12, second)
-	is(7, nil) // at most two offers are kept
-	is(8, third)
-	is(12, second)
-	if k.Peers["b"][0].Signature != [64]byte{1} {
-		t.Error("a signature is lost, and with it what others could be shown")
-	}
-}
-
-// sample returns an example of the secrets that a device stores.
-func sample(t testing.TB) *Kept {
-	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Own: signed.Statement{Kind: signed.Offer, Round: 9, Value: [32]byte{2}},
-		Private: private(t, 1)}
-	k.Add("c", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{3}})
-	k.Add("b", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{4}})
-	k.Add("b", signed.Statement{Kind: signed.Offer, Round: 7, Value: [32]byte{5}})
-	return k
-}
-
-// TestKept checks that ParseKept is the inverse of Encode and accepts nothing else.
-func TestKept(t *testing.T) {
-	first := signed.Statement{Kind: signed.Offer, Round: 1}
-	for _, k := range []*Kept{sample(t), {Member: "a", Own: first, Private: private(t, 9)}, {Member: "a", Own: first}} {
-		text, err := k.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := ParseKept(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := got.Encode()
-		if err != nil || !bytes.Equal(again, text) || got.Member != k.Member || (got.Private == nil) != (k.Private == nil) || k.Private != nil && !got.Private.Equal(k.Private) ||
-			got.Own != k.Own || len(got.Peers) != len(k.Peers) {
-			t.Errorf("%s comes back as %s, %v", text, again, err)
-		}
-		for i := range text {
-			damaged := bytes.Clone(text)
-			damaged[i] ^= 1
-			if _, err := ParseKept(damaged); err == nil {
-				t.Errorf("byte %d may be changed: %s", i, damaged)
-			}
-			if _, err := ParseKept(text[:i]); err == nil {
-				t.Errorf("%d bytes are enough", i)
-			}
-		}
-		for _, more := range []string{"\n", " ", "{}", "x"} {
-			if _, err := ParseKept(append(bytes.Clone(text), more...)); err == nil {
-				t.Errorf("%q may follow", more)
-			}
+		if err := Public(b).Check(); err == nil {
+			t.Errorf("%s passes the check", text)
 		}
 	}
 }
 
-func FuzzParseKept(f *testing.F) {
-	text, err := sample(f).Encode()
+// TestOneTextForAKey checks that a key has one encoding and one text. X25519 accepts 19 numbers that are not reduced and
+// ignores the highest bit, so that a key in another encoding would seem to be another key.
+func TestOneTextForAKey(t *testing.T) {
+	key := PublicOf(private(t, 1))
+	var back Public
+	if err := back.UnmarshalText([]byte(key.String())); err != nil || back != key {
+		t.Fatalf("%v comes back as %v, %v", key, back, err)
+	}
+	p := Public{0xed}
+	for i := 1; i < 31; i++ {
+		p[i] = 0xff
+	}
+	p[31] = 0x7f
+	for n := range 19 {
+		high := p
+		high[0] += byte(n)
+		if err := high.Check(); err == nil || !strings.Contains(err.Error(), "not reduced") {
+			t.Errorf("2^255 - 19 + %d: %v", n, err)
+		}
+	}
+	below := p
+	if below[0] -= 2; below.Check() != nil {
+		t.Error("2^255 - 21 is refused")
+	}
+	bit := key
+	bit[31] |= 0x80
+	zero := Public{}
+	text := key.String()
+	for _, bad := range []string{bit.String(), p.String(), zero.String(), "", "x25519:", text[:len(text)-1], text + "A", text + "=", text + "\n",
+		strings.ToUpper(text), text[len("x25519:"):], "ed25519:" + text[len("x25519:"):], text[:20] + "\n" + text[20:]} {
+		if err := back.UnmarshalText([]byte(bad)); err == nil || back != key {
+			t.Errorf("%q is read as %v, %v", bad, back, err)
+		}
+	}
+	last := []byte(text) // the last digit has two bits that belong to no byte
+	for c := byte('A'); c <= 'Z'; c++ {
+		if last[len(last)-1] = c; string(last) != text && back.UnmarshalText(last) == nil && back == key {
+			t.Errorf("%s is another text of the key", last)
+		}
+	}
+}
+
+// TestMemory checks that a key serves one run, also after its private half is deleted.
+func TestMemory(t *testing.T) {
+	var m Memory
+	public, err := m.Add()
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
-	f.Add(text)
-	f.Add([]byte(`{"fleet":"","member":"","own":{"epoch":0,"from":1,"key":""},"offered":null,"sha256":""}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		k, err := ParseKept(b)
-		if err != nil {
-			return
+	one, two := [32]byte{1}, [32]byte{2}
+	if k, err := m.Find(public, two); err != nil || PublicOf(k) != public {
+		t.Errorf("unused: %v", err)
+	}
+	if err := m.Bind(public, one); err != nil {
+		t.Fatal(err)
+	}
+	for _, over := range []bool{false, true} {
+		if k, err := m.Find(public, one); err != nil || (k == nil) != over {
+			t.Errorf("over %v: %v, %v", over, k, err)
 		}
-		if again, err := k.Encode(); err != nil || !bytes.Equal(again, b) {
-			t.Errorf("%s was read and is written as %s, %v", b, again, err)
+		_, err := m.Find(public, two)
+		if !errors.Is(err, ErrUsed) || !errors.Is(m.Bind(public, two), ErrUsed) || !errors.Is(m.Delete(public, two), ErrUsed) {
+			t.Errorf("over %v, another run: %v", over, err)
+		}
+		if err := m.Delete(public, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := m.Find(Public{9}, one); !errors.Is(err, ErrMissing) {
+		t.Errorf("unknown: %v", err)
+	}
+}
+
+func FuzzPublic(f *testing.F) {
+	f.Add("x25519:pOCSkrZR8SPxVqYsZ9Z7bWmQJZbBqTOB3eRUmuoJVwk")
+	f.Add("x25519:")
+	f.Fuzz(func(t *testing.T, text string) {
+		var p Public
+		if p.UnmarshalText([]byte(text)) == nil && (p.String() != text || p.Check() != nil) {
+			t.Errorf("%q is read as %v", text, p)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/ecdh"
 	"crypto/hkdf"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -39,18 +38,11 @@ func Simulated(seed uint64, i, j int) Secret {
 	return sha256.Sum256(b)
 }
 
-// NewPrivate returns a fresh private key.
-func NewPrivate() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
-
 // Agree returns the secret of two members, the same at both ends. own is the private key of the member called name, and
 // public is the public key of the other member, called neighbor. The secret is bound to both names, to both public keys
 // and to the fleet's hash, which covers the run. A public key of low order is an error.
-func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, fleet [32]byte) (s Secret, err error) {
-	theirs, err := ecdh.X25519().NewPublicKey(public[:])
-	if err != nil {
-		return s, fmt.Errorf("pair: the public key of %q: %w", neighbor, err)
-	}
-	shared, err := own.ECDH(theirs)
+func Agree(own *ecdh.PrivateKey, name string, public Public, neighbor string, fleet [32]byte) (s Secret, err error) {
+	shared, err := exchange(own, public)
 	if err != nil {
 		return s, fmt.Errorf("pair: the public key of %q yields no shared secret: %w", neighbor, err)
 	}

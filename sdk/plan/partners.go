@@ -38,6 +38,7 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 		}
 		if with < worthwhile*near {
 			*p = far
+			p.Absent = 0 // the noise of partners stays in their releases, whoever vanishes
 		}
 	}
 	k.noise, err = p.NoiseGraph(k.Graph, k.Method.Seed)

@@ -105,10 +105,10 @@ var all = []Setting{
 			"mean's noise (default no noise is shared)"},
 	{Name: "privacy.absent", Flag: "absent", Range: setting.Range{Max: math.MaxInt32, Whole: true},
 		Words: "with colluders: how many members may `vanish` while the others still share noise that cancels (0 = a member that " +
-			"loses a neighbor shares no more noise)"},
+			"loses a neighbor shares no more noise; 0 with partners)"},
 	{Name: "privacy.partners", Flag: "partners", Range: setting.Range{Min: 2, Max: MaxPartnered - 1, Whole: true, Zero: "neighbors share"},
-		Words: "with colluders: how many `members` each member shares noise with; neighbors relay the keys but cannot use them " +
-			"(0 = only with its neighbors) (default chosen)"},
+		Words: "with colluders: how many `members` each member shares noise with, neighbors or not (0 = only " +
+			"with its neighbors) (default chosen)"},
 	{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
 		Words: "with colluders: limit of epsilon against all other members together (default no limit)"},
 

@@ -2,10 +2,8 @@ package signed
 
 import (
 	"crypto/ed25519"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 )
 
 // Earlier is a release or a checkpoint, possibly of an earlier run, to show to the member that signed it.
@@ -55,32 +53,4 @@ func (e *Earlier) LedgerID() string {
 		return ""
 	}
 	return hex.EncodeToString(e.Ledger.ID[:])
-}
-
-// Relayed is a statement that members pass on, together with the member that signed it.
-type Relayed struct {
-	Member int // index among the fleet's members
-	Statement
-}
-
-// RelayedSize is the length in bytes of a relayed statement that [Relayed.Append] writes.
-const RelayedSize = 4 + Size
-
-// Append appends the member, as four big-endian bytes, and the statement to dst.
-func (r *Relayed) Append(dst []byte) []byte {
-	return r.Statement.Append(binary.BigEndian.AppendUint32(dst, uint32(r.Member)))
-}
-
-// ParseRelayed parses the output of [Relayed.Append] for a statement of the given kind. It does not check
-// the signature.
-func ParseRelayed(b []byte, kind Kind) (Relayed, error) {
-	if len(b) != RelayedSize {
-		return Relayed{}, fmt.Errorf("signed: relayed %v: found %d bytes, want %d", kind, len(b), RelayedSize)
-	}
-	member := binary.BigEndian.Uint32(b)
-	if member > math.MaxInt32 {
-		return Relayed{}, fmt.Errorf("signed: relayed %v: found member %d, want 0..%d", kind, member, math.MaxInt32)
-	}
-	s, err := Parse(b[4:], kind)
-	return Relayed{int(member), s}, err
 }

@@ -1,5 +1,5 @@
-// Package signed defines the statements that members of a fleet sign with their keys. A [Statement] is a release, an
-// offer of a public key, a notice of quarantine, or a checkpoint of the lifetime ledger; all
+// Package signed defines the statements that members of a fleet sign with their keys. A [Statement] is a release, a
+// notice of quarantine, or a checkpoint of the lifetime ledger; all
 // kinds have the same layout. At the end of a run a neighbor countersigns a member's last release to confirm that it
 // holds this release.
 //

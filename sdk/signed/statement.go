@@ -40,12 +40,11 @@ const (
 	// Release: Value is its [Digest], and Prev is the [Statement.ID] of the previous release, or zero if there is no
 	// earlier signed release.
 	Release    Kind = 1 + iota
-	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Notice          // for the neighbor with the [Scope] Value: the member drops this neighbor from release Round on
 	Checkpoint      // the state of the member's ledger, without a release; Round is 0
 )
 
-var kindNames = map[Kind]string{Release: "release", Offer: "offer", Notice: "notice", Checkpoint: "checkpoint"}
+var kindNames = map[Kind]string{Release: "release", Notice: "notice", Checkpoint: "checkpoint"}
 
 // String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
@@ -64,9 +63,6 @@ type Statement struct {
 const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 1 + 4 + 32 + 32 + 16 + 8 + 32
-
-// MaxOffers is the maximum number of offers in one message.
-const MaxOffers = 8
 
 // MaxIncarnation is the largest number that [NewIncarnation] returns.
 const MaxIncarnation = 1<<48 - 1
@@ -96,7 +92,7 @@ func (r Statement) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, 
 // UnmarshalText parses the output of MarshalText, for any kind.
 func (r *Statement) UnmarshalText(text []byte) (err error) {
 	*r, err = fromHex(text, func(b []byte) (Statement, error) {
-		return Parse(b, Release, Offer, Notice, Checkpoint)
+		return Parse(b, Release, Notice, Checkpoint)
 	})
 	return err
 }

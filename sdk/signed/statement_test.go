@@ -51,7 +51,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	for i := range b {
 		bad := bytes.Clone(b)
 		bad[i] ^= 1
-		changed, err := Parse(bad, Release, Offer, Notice, Checkpoint)
+		changed, err := Parse(bad, Release, Notice, Checkpoint)
 		if err == nil {
 			err = changed.Verify(s, public(key))
 		}
@@ -150,7 +150,7 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 func TestKinds(t *testing.T) {
 	key := testKey(1)
 	_, scope := example()
-	all := []Kind{Release, Offer, Notice, Checkpoint}
+	all := []Kind{Release, Notice, Checkpoint}
 	for i, kind := range all {
 		s := Statement{Kind: kind, Round: 5}
 		s.Sign(key, scope)
@@ -180,34 +180,6 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestRelayed checks that a relayed statement names its member and cannot be passed off as a statement of another
-// member.
-func TestRelayed(t *testing.T) {
-	key := testKey(1)
-	scope := NewScope("run", [32]byte{1}, "a")
-	r := Relayed{Member: math.MaxInt32, Statement: Statement{Kind: Offer, Round: 40}}
-	r.Sign(key, scope)
-	b := r.Append([]byte("x"))[1:]
-	back, err := ParseRelayed(b, Offer)
-	if err != nil || back != r || len(b) != RelayedSize || back.Verify(scope, public(key)) != nil {
-		t.Fatalf("%+v, %v", back, err)
-	}
-	if err := back.Verify(NewScope("run", [32]byte{1}, "b"), public(key)); !errors.Is(err, ErrSignature) {
-		t.Errorf("in another member's scope: %v", err)
-	}
-	high := bytes.Clone(b)
-	high[0] = 0xff
-	for _, bad := range [][]byte{nil, b[1:], append(bytes.Clone(b), 0), high} {
-		if s, err := ParseRelayed(bad, Offer); err == nil {
-			t.Errorf("%x: %+v", bad, s)
-		}
-	}
-	r.Kind = Notice
-	if _, err := ParseRelayed(r.Append(nil), Offer); err == nil {
-		t.Error("a notice was read as an offer")
-	}
-}
-
 // TestContradicts checks that two releases of one round contradict each other if any signed field differs,
 // and that no other statements contradict each other.
 func TestContradicts(t *testing.T) {
@@ -228,9 +200,9 @@ func TestContradicts(t *testing.T) {
 	start.Round = 0
 	zero := a
 	zero.Round = 0
-	offer, another := a, b
-	offer.Kind, another.Kind = Offer, Offer
-	if offer.Contradicts(&another) || a.Contradicts(&another) {
+	notice, another := a, b
+	notice.Kind, another.Kind = Notice, Notice
+	if notice.Contradicts(&another) || a.Contradicts(&another) {
 		t.Error("statements contradict each other that are no releases")
 	}
 	if a.Contradicts(&later) || zero.Contradicts(&start) {
@@ -279,7 +251,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(r.Append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := Parse(b, Release, Offer, Notice, Checkpoint)
+		r, err := Parse(b, Release, Notice, Checkpoint)
 		if err != nil {
 			return
 		}

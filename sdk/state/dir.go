@@ -17,7 +17,7 @@ import (
 //	releases.log     a line of JSON for every save; the file only grows
 //	lock             locked while the store is open, so that no second process can open it
 //
-// Keep adds journal.jsonl and secrets.json. Reserve detects a full disk early; later saves overwrite the allocated
+// Keep adds journal.jsonl. Reserve detects a full disk early; later saves overwrite the allocated
 // blocks in place (except on copy-on-write file systems such as btrfs and ZFS).
 type Dir struct {
 	dir    string

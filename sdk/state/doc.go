@@ -1,7 +1,7 @@
 // Package state stores what must survive a crash and a power cut. A [Dir] holds the state behind a node's last two
-// releases, the log of its releases, the evidence it found and the secrets of its run. A [Ledger] is the lifetime
-// account of a data set. [Heads] holds what neighbors signed about their ledgers, and [WriteCertificate] stores the
-// certificate.
+// releases, the log of its releases, and the evidence it found. A [Ledger] is the lifetime account of a data set.
+// [PairKeys] holds the device's one-time keys of pairwise noise, [Heads] what neighbors signed about their ledgers, and
+// [WriteCertificate] stores the certificate.
 //
 // A node makes a release in this order: reserve its line in the ledger, draw its noise, save its state, mark it in the
 // ledger, send it. Each step is durable before the next begins. [dpmech.CheckResume] decides what a node may do after a

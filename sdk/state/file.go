@@ -213,5 +213,5 @@ func checkMode(path string, loose, want fs.FileMode) error {
 // checkStore checks the modes of a store's files and rejects a world-writable directory.
 func checkStore(dir string) error {
 	return errors.Join(checkMode(dir, 0o002, 0o700), checkModes(filepath.Join(dir, slotName(0)), filepath.Join(dir, slotName(1)),
-		filepath.Join(dir, logName), filepath.Join(dir, lockName), filepath.Join(dir, JournalName), filepath.Join(dir, SecretsName)))
+		filepath.Join(dir, logName), filepath.Join(dir, lockName), filepath.Join(dir, JournalName)))
 }

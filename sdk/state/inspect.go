@@ -38,7 +38,6 @@ func Inspect(dir string) (Report, error) {
 	j, err := ReadJournal(dir)
 	if err == nil {
 		r.Journal = *j
-		_, err = readSecrets(dir)
 	}
 	if r.Refused == nil {
 		r.Refused = err

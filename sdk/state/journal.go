@@ -4,23 +4,15 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Names for [Store].Keep. A node uses them for data that does not belong to a single release. In a [Dir], each name is
-// the name of a file.
-const (
-	JournalName = "journal.jsonl" // a [Journal]
-	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
-)
+// JournalName is the name under which a node keeps its [Journal]; see [Store].Keep. In a [Dir], it is the name of a file.
+const JournalName = "journal.jsonl"
 
 // Journal holds what a node stores about the other members of a run. Its text form has one JSON object per line: the
 // first line identifies the owner, and each further line holds one element of Evidence, Quarantine or Ledgers.
@@ -160,53 +152,15 @@ func NewFrame(b []byte) Frame {
 // Kept implements [Store].
 func (d *Dir) Kept(name string) ([]byte, error) { return readIfThere(filepath.Join(d.dir, name)) }
 
-// Keep implements [Store]: it replaces the file with the given name. If data is nil, it removes the file and any
-// temporary file that an interrupted Keep left.
+// Keep implements [Store]: it replaces the file with the given name.
 func (d *Dir) Keep(name string, data []byte) error {
 	switch {
 	case d.err != nil:
 		return d.err
-	case name != JournalName && name != SecretsName:
-		return fmt.Errorf("state: found data named %q, want %q or %q", name, JournalName, SecretsName)
-	case data == nil:
-		return removeKept(d.dir, name)
+	case name != JournalName:
+		return fmt.Errorf("state: found data named %q, want %q", name, JournalName)
 	}
 	return named(replaceFile(filepath.Join(d.dir, name), data))
-}
-
-func removeKept(dir, name string) error {
-	var errs []error
-	for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+".tmp")} {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return named(errors.Join(append(errs, syncDir(dir))...))
-}
-
-// ForgetSecrets durably removes any secrets of a fleet from the directory of a [Dir]. The argument fleet is the SHA-256
-// of the fleet file. Call ForgetSecrets after the run is over. No process may have the store open.
-func ForgetSecrets(dir string, fleet [32]byte) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if k, err := readSecrets(dir); err == nil && k != nil && k.Fleet != fleet {
-		return nil
-	}
-	return removeKept(dir, SecretsName)
-}
-
-func readSecrets(dir string) (*pair.Kept, error) {
-	path := filepath.Join(dir, SecretsName)
-	text, err := readIfThere(path)
-	if err != nil || text == nil {
-		return nil, err
-	}
-	k, err := pair.ParseKept(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return k, nil
 }
 
 // maxLines is the maximum number of lines that [parseLines] accepts. It is far above the number of members of any

@@ -27,8 +27,7 @@ type Store interface {
 	Kept(name string) ([]byte, error)
 
 	// Keep durably stores a few kilobytes under a name and replaces earlier data: after a crash or an error, either the
-	// old or the new data is stored. If data is nil, Keep removes the earlier data. After an error the store remains
-	// usable.
+	// old or the new data is stored. After an error the store remains usable.
 	Keep(name string, data []byte) error
 
 	// Close closes the store. Further calls of Close do nothing and return nil.

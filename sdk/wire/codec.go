@@ -30,7 +30,7 @@ const maxRound = math.MaxInt32
 // MaxDim is the highest dimension of a [Codec]. A frame of this dimension takes up to 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField is the largest length, in bytes, of each of the fields Own, Proof, Countersign and Known of [admm.Signed].
+// maxField is the largest length, in bytes, of each of the fields Own, Proof and Countersign of [admm.Signed].
 // maxSigned is the largest total length of Own, Proof, Other and Countersign in one frame.
 const (
 	maxField  = 256
@@ -39,10 +39,10 @@ const (
 )
 
 // frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
-const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxOffers*signed.RelayedSize
+const frameRoom = 79 + maxSigned
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
-// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 3962 for everything else.
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 2225 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -63,9 +63,6 @@ type statements struct {
 	Proof       []byte `cbor:"13,keyasint,omitempty"`
 	Other       []byte `cbor:"14,keyasint,omitempty"`
 	Countersign []byte `cbor:"16,keyasint,omitempty"`
-	Offer       []byte `cbor:"17,keyasint,omitempty"`
-	Relayed     []byte `cbor:"20,keyasint,omitempty"`
-	Known       []byte `cbor:"21,keyasint,omitempty"`
 }
 
 // fields is a set of the optional fields of a frame.
@@ -81,17 +78,13 @@ const (
 	hasProof
 	hasOther
 	hasCountersign
-	hasOffer
-	hasRelayed
-	hasKnown
 
 	hasPayload = hasVector | hasGrid
-	hasProbe   = hasOwn | hasProof | hasOther | hasOffer
+	hasProbe   = hasOwn | hasProof | hasOther
 )
 
 // fieldNames names the fields in errors, in the order of their bits.
-var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
-	"offer", "relayed", "known"}
+var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign"}
 
 // name returns the name of the lowest field in the set.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
@@ -103,7 +96,6 @@ var rules = [...]struct{ must, may fields }{
 	admm.Probe:      {hasHeld | hasDevice, hasProbe},
 	admm.Conflict:   {hasProof | hasOther, hasResent | hasHeld | hasOwn},
 	admm.ProbeReply: {hasHeld | hasDevice, hasProbe},
-	admm.Relay:      {hasKnown, hasRelayed},
 }
 
 // sent reports whether frames of a kind exist.
@@ -140,8 +132,7 @@ func (f *frame) check(kind admm.Kind) error {
 
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
-		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
-		len(f.Relayed) > 0, len(f.Known) > 0} {
+		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0} {
 		if there {
 			set |= 1 << i
 		}
@@ -156,9 +147,7 @@ func (f *frame) checkSigned() error {
 		n, most, part int // length, greatest length, and length of a part, in bytes
 	}{
 		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), maxOther, 1},
-		{"countersign", len(f.Countersign), maxField, 1}, {"offer", len(f.Offer), signed.Size, signed.Size},
-		{"known", len(f.Known), maxField, 1},
-		{"relayed", len(f.Relayed), signed.MaxOffers * signed.RelayedSize, signed.RelayedSize},
+		{"countersign", len(f.Countersign), maxField, 1},
 	} {
 		if l.n > l.most || l.n%l.part != 0 {
 			return fmt.Errorf("%s: found %d bytes, wanted at most %d in parts of %d", l.name, l.n, l.most, l.part)

@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 func newCodec(t testing.TB, dim int) *Codec {
@@ -237,14 +236,12 @@ func TestSignedFieldsRoundTrip(t *testing.T) {
 			Signed: admm.Signed{Own: b(196, 2), Proof: b(196, 3)}},
 		{Kind: admm.ProbeReply, Round: 3, Held: 2, Incarnation: 9, Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
 		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Incarnation: 1<<48 - 1,
-			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(signed.Size, 5)}},
+			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
 		{Kind: admm.Done, Round: 4, Signed: admm.Signed{Proof: b(24, 5), Countersign: b(64, 6)}},
 		{Kind: admm.Conflict, Round: 4, Held: 7, Signed: admm.Signed{Own: b(189, 1), Proof: b(196, 8), Other: b(196, 9)}},
 		{Kind: admm.Done, Round: 5, Signed: admm.Signed{Proof: b(196, 1), Countersign: b(64, 2)}},
 		{Kind: admm.ProbeReply, Round: maxRound, Held: maxRound, Incarnation: 1<<48 - 1,
-			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4), Offer: b(signed.Size, 5)}},
-		{Kind: admm.Relay, Signed: admm.Signed{Known: b(1, 2)}},
-		{Kind: admm.Relay, Signed: admm.Signed{Relayed: b(8*signed.RelayedSize, 6), Known: b(256, 7)}},
+			Signed: admm.Signed{Proof: b(192, 3), Other: b(256, 4)}},
 		{Kind: admm.Done, Round: 4},
 	} {
 		frame := mustAppend(t, c, f)

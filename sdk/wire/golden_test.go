@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 var update = flag.Bool("update", false, "write testdata/v1-*.hex from what the code gives now")
@@ -68,8 +67,6 @@ func TestGoldenFrames(t *testing.T) {
 		{"release-still", blockSize + 40, admm.Message{Kind: admm.Release, Round: 47, Grid: make([]int32, blockSize+40)}},
 		{"hail", 10, admm.Message{Kind: admm.Probe, Round: 17, Held: 16, Incarnation: 0xba9876543210}},
 		{"hail-resent", 10, admm.Message{Kind: admm.ProbeReply, Round: 0, Held: 300, Incarnation: 1}},
-		{"hail-offer", 10, admm.Message{Kind: admm.ProbeReply, Round: 17, Held: 16, Incarnation: 1,
-			Signed: admm.Signed{Proof: []byte{1, 2}, Offer: bytes.Repeat([]byte{3}, signed.Size)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			codec := newCodec(t, c.dim)

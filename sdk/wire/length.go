@@ -23,7 +23,7 @@ func (f *frame) length() int {
 			n += 1 + headLength(*x)
 		}
 	}
-	for _, b := range [...][]byte{f.Vector, f.Grid, f.Own, f.Proof, f.Other, f.Countersign, f.Offer, f.Relayed, f.Known} {
+	for _, b := range [...][]byte{f.Vector, f.Grid, f.Own, f.Proof, f.Other, f.Countersign} {
 		if len(b) > 0 {
 			n += 1 + headLength(uint64(len(b))) + len(b)
 		}

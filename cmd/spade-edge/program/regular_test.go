@@ -36,7 +36,7 @@ func TestEveryFileIsRegular(t *testing.T) {
 	for path, args := range map[string][]string{
 		node: run, tr.path("fleet.json"): run, tr.path("a.key"): run, ledger: run, ledger + ".mark": run, ledger + ".neighbors": run,
 		filepath.Join(state, "slot-0"): run, filepath.Join(state, "releases.log"): run, filepath.Join(state, "lock"): run,
-		filepath.Join(state, "journal.jsonl"): run, filepath.Join(state, "secrets.json"): {"status", node},
+		filepath.Join(state, "journal.jsonl"): run, tr.path("pairs.key"): {"keygen", "-name", "a", "-from", tr.path("a.key")},
 		data: fit, tr.path("edges"): {"plan", "-nodes", "2", "-dim", "2", "-graph", "file:" + tr.path("edges")},
 		tr.path("certificate.json"): {"privacy", "-verify", tr.path("certificate.json")},
 	} {

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"crypto/ecdh"
 	"encoding/json"
 	"io"
 	"os"
@@ -80,37 +79,17 @@ func sharing(f *sdk.Fleet) {
 	f.Method.Mixing = 1
 }
 
-// readSecrets records the key pairs that the members' devices store during a run with pairwise noise.
-func (tr *trial) readSecrets() {
-	if tr.file.Fleet.Privacy.PairSigma == 0 {
-		return
-	}
-	for _, m := range tr.file.Members {
-		text, err := os.ReadFile(filepath.Join(tr.path(m.Name+".state"), state.SecretsName))
-		if k, errKept := pair.ParseKept(text); err == nil && errKept == nil && k.Private != nil {
-			if tr.secrets == nil {
-				tr.secrets = map[string]*ecdh.PrivateKey{}
-			}
-			tr.secrets[m.Name] = k.Private
-		}
-	}
-}
-
-// share configures the machines of a simulation with the pairwise secrets on which the members of the trial agreed.
+// share configures the machines of a simulation with the secrets that the members of the trial share.
 func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
 	t.Helper()
 	f := tr.file.Fleet
 	for i := range cfgs {
-		cfgs[i].PairKey = func(peer, release int) ([32]byte, bool) {
-			own, theirs := tr.secrets[f.Members[i]], tr.secrets[f.Members[peer]]
-			if own == nil || theirs == nil {
-				t.Fatalf("the secrets of %s and %s have not been seen", f.Members[i], f.Members[peer])
-			}
-			s, err := pair.Agree(own, f.Members[i], [32]byte(theirs.PublicKey().Bytes()), f.Members[peer], f.Hash())
+		cfgs[i].PairKey = func(peer, release int) [32]byte {
+			s, err := pair.Agree(tr.secrets[f.Members[i]], f.Members[i], f.PairKeys[peer], f.Members[peer], f.Hash())
 			if err != nil {
 				t.Fatal(err)
 			}
-			return s.Key(f.Hash(), release), true
+			return s.Key(f.Hash(), release)
 		}
 	}
 }
@@ -251,7 +230,6 @@ func (w *supervisor) checkLog(t *testing.T, i int) {
 // nodes that have ended, because a neighbor may still need frames from them.
 func (w *supervisor) look(t *testing.T) {
 	t.Helper()
-	w.readSecrets()
 	over := 0
 	for i, p := range w.nodes {
 		if p.ended() {

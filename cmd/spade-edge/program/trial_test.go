@@ -41,7 +41,7 @@ type trial struct {
 	dir  string
 	file *fleetfile.File
 
-	secrets map[string]*ecdh.PrivateKey // private keys that the members made, as far as readSecrets found them
+	secrets map[string]*ecdh.PrivateKey // private halves of the one-time keys, by member, if members share noise
 }
 
 // newTrial writes the files of a fleet. edges lists the edges as pairs of members, such as "ab bc". Each member has a
@@ -78,6 +78,9 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		tr.file.Members = append(tr.file.Members, fleetfile.Member{
 			Name: name, Keys: []ed25519.PublicKey{public}, Addresses: []string{"wss://" + port + "/"},
 		})
+		if fleet.Privacy.PairSigma > 0 {
+			tr.makePairKey(t, name)
+		}
 		ledger := ""
 		if !fleet.Privacy.NonPrivate {
 			ledger = `"ledger": "` + name + `.ledger", `
@@ -97,6 +100,25 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		t.Fatal(err)
 	}
 	return tr
+}
+
+// makePairKey makes a member's one-time key in the file that all members of the trial use.
+func (tr *trial) makePairKey(t *testing.T, member string) {
+	t.Helper()
+	file, f := state.PairKeys(tr.path(fleetfile.PairKeysName)), tr.file.Fleet
+	public, err := file.Add(member, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.PairKeys = append(f.PairKeys, public...)
+	private, err := file.Find(public[0], [32]byte{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.secrets == nil {
+		tr.secrets = map[string]*ecdh.PrivateKey{}
+	}
+	tr.secrets[member] = private
 }
 
 func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }

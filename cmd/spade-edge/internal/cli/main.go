@@ -24,6 +24,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -58,10 +59,20 @@ var endings = []struct {
 		"the model on any of their devices; spade-edge fleet next brings the member back with a new key (spade-edge help recovery)"},
 	{sdk.ErrClone, ExitMismatch, ""},
 	{sdk.ErrQuarantine, ExitMismatch, ""},
+	{fleetfile.ErrNoPairKey, ExitUsage, morePairs},
+	{pair.ErrMissing, ExitMismatch, otherPair},
+	{pair.ErrUsed, ExitMismatch, otherPair},
+	{dpmech.ErrPairKey, ExitMismatch, otherPair},
 	{fleetfile.ErrNoLedger, ExitFailed, newLedger},
 	{state.ErrNoLedger, ExitFailed, newLedger},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }
+
+const (
+	morePairs = "; spade-edge keygen -name NAME -from node.key -pairs 8 makes more there, and its line goes into the -members file of " +
+		"init, or into the fleet with fleet add DIR -line FILE"
+	otherPair = "; begin another run, in which fleet next gives every member another key"
+)
 
 const newLedger = "; spade-edge privacy -new-ledger FILE -dataset NAME makes one, with -never-used, -spent or -spent-epsilon"
 

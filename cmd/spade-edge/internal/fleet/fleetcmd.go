@@ -46,7 +46,7 @@ type fleetEdit struct {
 	hash      [32]byte
 	ran       string // run id before the change
 	nodes     []*nodeText
-	ended     []string // old state folders of the nodes that get a new state folder
+	ended     []*fleetfile.Node // of the nodes that leave the run before the change
 
 	r FleetResult
 }
@@ -144,6 +144,15 @@ func (e *fleetEdit) register() {
 
 func (e *fleetEdit) finish() error {
 	f := e.file.Fleet
+	if f.Hash() != e.hash && e.r.Action != "take" {
+		last, err := takePairKeys(e.file)
+		if err != nil {
+			return err
+		}
+		if last != nil {
+			e.note("%s", runOut(last))
+		}
+	}
 	text, err := e.file.Marshal()
 	if err != nil {
 		return cli.AsUsageError(err)
@@ -225,6 +234,15 @@ func (e *fleetEdit) reload(name string) {
 		"kill -HUP or systemctl reload", filepath.Base(e.path), name, cmp.Or(strings.Join(all, ", "), "none"))
 }
 
+// brief returns the beginning of a line of a file: the line of a member with many one-time keys is long.
+func brief(line string) string {
+	const most = 240
+	if line = cli.OneLine(line); len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "..."
+	}
+	return line
+}
+
 func (e *fleetEdit) print(t cli.Table) {
 	r := &e.r
 	for _, f := range r.Files {
@@ -234,10 +252,10 @@ func (e *fleetEdit) print(t cli.Table) {
 		}
 		t.Row(word, "%s, %s", f.File, cli.BytesText(int64(f.Bytes)))
 		for _, line := range f.Gone {
-			fmt.Fprintf(t, "  - %s\n", cli.OneLine(line))
+			fmt.Fprintf(t, "  - %s\n", brief(line))
 		}
 		for _, line := range f.Lines {
-			fmt.Fprintf(t, "  + %s\n", cli.OneLine(line))
+			fmt.Fprintf(t, "  + %s\n", brief(line))
 		}
 	}
 	if len(r.Files) == 0 {

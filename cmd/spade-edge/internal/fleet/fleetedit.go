@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -180,9 +181,10 @@ func (e *fleetEdit) reshare() error {
 	return setup.AsUsage(err)
 }
 
-// graphOf returns the graph of a fleet. It ignores the fields for privacy and records, which need not be valid yet.
+// graphOf returns the graph of a fleet. It ignores the fields for privacy, records and one-time keys, which need not be valid
+// yet.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
-	f.Privacy, f.Wire, f.Records = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil
+	f.Privacy, f.Wire, f.Records, f.PairKeys = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil, nil
 	g, err := f.Graph()
 	return g, cli.AsUsageError(err)
 }
@@ -213,12 +215,12 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
-	e.note("the files of %q stay, except the secrets of the run: keep its ledger as long as anyone uses its data", e.name)
+	e.note("the files of %q stay, except the private half of its one-time key of this run: keep its ledger as long as anyone uses its data", e.name)
 	return e.reshare()
 }
 
-// replace gives the member at index i the keys and addresses of its new line. A line without addresses keeps the old
-// ones. Old keys are retired: they connect no more, and their signatures still count.
+// replace gives the member at index i the keys, the unused one-time keys and the addresses of its new line. A line without
+// addresses keeps the old ones. Old keys are retired: they connect no more, and their signatures still count.
 func (e *fleetEdit) replace(i int, fresh fleetfile.Member) error {
 	var wrong cli.Faults
 	for _, name := range []string{"edges", "run", "end", "as", "records"} {
@@ -235,6 +237,9 @@ func (e *fleetEdit) replace(i int, fresh fleetfile.Member) error {
 		return err
 	}
 	m.Keys, m.Retired = fresh.Keys, slices.Concat(m.Retired, gone)
+	if f := e.file.Fleet; f.Privacy.PairSigma > 0 {
+		m.PairKeys = slices.DeleteFunc(fresh.PairKeys, func(k pair.Public) bool { return slices.Contains(f.PairKeys, k) })
+	}
 	if old := m.Addresses; len(fresh.Addresses) > 0 {
 		m.Addresses = fresh.Addresses
 		if n := e.node(m.Name); n != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -170,13 +171,12 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	return true, nil
 }
 
-// moveState gives a node a new state folder, unless its current folder is empty. It keeps the current folder but
-// removes the secrets from it.
+// moveState gives a node a new state folder, unless its current folder is empty. It keeps the current folder.
 func (e *fleetEdit) moveState(n *nodeText) error {
 	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		return nil
 	}
-	e.ended = append(e.ended, n.node.State)
+	e.ended = append(e.ended, n.node)
 	var form struct{ State string } // as it is in the file: node.State is joined to the folder
 	if err := json.Unmarshal(n.text, &form); err != nil {
 		return err
@@ -225,13 +225,29 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// write removes the secrets of a run that ends, then durably writes the files in order. The fleet file is written last:
-// until then, repeating the command completes the change.
-func (e *fleetEdit) write() error {
-	for _, dir := range e.ended {
-		if err := state.ForgetSecrets(dir, e.hash); err != nil {
+// forget deletes the private halves of the one-time keys of a run that ends, as far as they are on this machine.
+func (e *fleetEdit) forget() error {
+	if e.old == nil || e.old.Fleet.PairKeys == nil {
+		return nil
+	}
+	for _, n := range e.ended {
+		i := slices.Index(e.old.Fleet.Members, n.Name)
+		if i < 0 { // a member that returns
+			continue
+		}
+		public := e.old.Fleet.PairKeys[i]
+		if err := state.PairKeys(n.PairKeys).Delete(public, e.hash); err != nil && !errors.Is(err, pair.ErrMissing) {
 			return err
 		}
+	}
+	return nil
+}
+
+// write ends the old run for good on this machine, then durably writes the files in order. The fleet file is written
+// last: until then, repeating the command completes the change.
+func (e *fleetEdit) write() error {
+	if err := e.forget(); err != nil {
+		return err
 	}
 	for _, f := range e.r.Files {
 		if step := e.Program.FleetStep; step != nil {

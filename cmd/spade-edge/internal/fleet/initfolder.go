@@ -32,7 +32,8 @@ type InitResult struct {
 	Chosen    map[string]any `json:"chosen"`
 	Forecast  *plan.Outlook  `json:"forecast"` // null without noise
 
-	fleet *sdk.Fleet
+	fleet  *sdk.Fleet
+	runOut []string // members without a one-time key for another run
 }
 
 type initNode struct {
@@ -58,16 +59,20 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	}
 	known := p.NewResult(false)
 	r = &InitResult{
-		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, FleetHash: fmt.Sprintf("%x", p.Fleet.Hash()), Dim: p.Fleet.Dim,
+		Dir: o.dir, Fleet: filepath.Join(o.dir, "fleet.json"), Run: p.Fleet.Run, Dim: p.Fleet.Dim,
 		Start: o.start, Privacy: known.Privacy, Chosen: known.Chosen, Forecast: known.Forecast, fleet: p.Fleet,
 	}
 	for i, m := range o.members {
-		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m); err != nil {
+		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m, p.Fleet.Privacy.PairSigma > 0); err != nil {
 			return nil, err
 		}
 		file.Members = append(file.Members, m)
 		r.Nodes = append(r.Nodes, initNode{m.Name, filepath.Join(o.dir, m.Name, "node.json"), m.Addresses})
 	}
+	if r.runOut, err = takePairKeys(file); err != nil {
+		return nil, err
+	}
+	r.FleetHash = fmt.Sprintf("%x", p.Fleet.Hash())
 	if err := file.Write(filepath.Join(stage, "fleet.json")); err != nil {
 		return nil, cli.AsUsageError(err)
 	}
@@ -87,8 +92,9 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	return r, os.Rename(stage, dir)
 }
 
-// makeNode creates a node's folder. In a trial, it also creates the node's key and adds the public key to m.
-func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
+// makeNode creates a node's folder. In a trial, it also creates the node's key and, if members share noise, one-time keys,
+// and adds the public keys to m.
+func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, shares bool) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -98,6 +104,9 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
 		if err == nil && !o.Asked.Privacy.NonPrivate {
 			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, nil, state.NeverUsed)
+		}
+		if err == nil && shares {
+			m.PairKeys, err = pairKeys(dir, m.Name, trialPairs)
 		}
 		if err != nil {
 			return err
@@ -208,6 +217,9 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
+	}
+	if r.runOut != nil {
+		t.Row("keys", "%s", runOut(r.runOut))
 	}
 	program, file := "spade-edge", r.Nodes[0].File
 	first := "spade-edge check " + file + ", then "

@@ -1,11 +1,13 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -22,6 +26,7 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	file := c.String("out", "node.key", "the new key `file`")
 	addresses := c.String("address", "", "where neighbors reach the node: host:port or wss://host:port/path, several separated by commas")
 	from := c.String("from", "", "print the line for this key `file`, and make no key")
+	pairs := c.Int("pairs", 8, "how many one-time keys to make for noise that members share, one for each `run`; with -from, none by default")
 	c.JSON = true
 	c.JSONFlag(", which keygen always does")
 	if err := c.ParseArgs(); err != nil {
@@ -32,6 +37,12 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	}
 	if c.Given["from"] && c.Given["out"] {
 		return cli.Usage("-from and -out cannot be combined: with -from, keygen creates no key")
+	}
+	if *from != "" && !c.Given["pairs"] {
+		*pairs = 0
+	}
+	if *pairs < 0 || *pairs > mostPairs {
+		return cli.Usage("-pairs is %d, want 0..%d", *pairs, mostPairs)
 	}
 	where, err := memberAddresses("-address", *addresses)
 	if err != nil {
@@ -50,9 +61,60 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 		}
 		fmt.Fprintf(c.Log, "the secret key is in %s; the line below goes into the fleet file\n", *file)
 	}
+	unused, err := pairKeys(filepath.Dir(cmp.Or(*from, *file)), *name, *pairs)
+	if err != nil {
+		return err
+	}
 	enc := json.NewEncoder(c.Out)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(fleetfile.Member{Name: *name, Keys: []ed25519.PublicKey{public}, Addresses: where})
+	return enc.Encode(fleetfile.Member{Name: *name, Keys: []ed25519.PublicKey{public}, PairKeys: unused, Addresses: where})
+}
+
+const (
+	mostPairs  = 100 // the most one-time keys that one command makes
+	trialPairs = 8   // one-time keys of each node of a trial
+)
+
+// pairKeys makes one-time keys in the file for them in a folder, and returns all keys of the member that no run has used.
+func pairKeys(dir, member string, n int) ([]pair.Public, error) {
+	file := state.PairKeys(filepath.Join(dir, fleetfile.PairKeysName))
+	if n > 0 {
+		if _, err := file.Add(member, n); err != nil {
+			return nil, err
+		}
+	}
+	return file.Unused(member)
+}
+
+// takePairKeys gives each member its next unused one-time key for the run of a changed fleet, if members share noise.
+// It returns the members that have none left for a later run.
+func takePairKeys(f *fleetfile.File) (last []string, err error) {
+	var none []string
+	f.Fleet.PairKeys = nil
+	for i := range f.Members {
+		m := &f.Members[i]
+		switch {
+		case f.Fleet.Privacy.PairSigma == 0:
+			m.PairKeys = nil
+			continue
+		case len(m.PairKeys) == 0:
+			none = append(none, m.Name)
+			continue
+		case len(m.PairKeys) == 1:
+			last = append(last, m.Name)
+		}
+		f.Fleet.PairKeys, m.PairKeys = append(f.Fleet.PairKeys, m.PairKeys[0]), m.PairKeys[1:]
+	}
+	if none != nil {
+		return nil, cli.Usage("%q have no unused one-time key, want one of each member, because members share noise: %w", none, fleetfile.ErrNoPairKey)
+	}
+	return last, nil
+}
+
+// runOut is a note for the members that takePairKeys returns.
+func runOut(last []string) string {
+	return fmt.Sprintf("%q have no one-time key left for another run: on the device of each, spade-edge keygen -name NAME -from node.key "+
+		"-pairs 8 makes more, and fleet add DIR -line FILE adds them", last)
 }
 
 // readMembers reads lines printed by keygen. It ignores empty lines and comments (#), and reports all errors at once.

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
@@ -91,6 +92,7 @@ type demo struct {
 	began    time.Time
 	trs      []*ws.Transport
 	keys     []ed25519.PrivateKey
+	pairs    pair.Memory // one-time keys, if members share noise
 	file     *fleetfile.File
 	monitors []*monitor.Monitor
 	group    *monitor.Group
@@ -119,7 +121,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: d.Fleet, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
 			Window: sdk.Window(d.Fleet.Dim),
-			Key:    d.keys[i], Keys: d.file.SigningKeys, SeededTable: d.Opt.Table == "seeded", Average: d.Opt.Average,
+			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs, SeededTable: d.Opt.Table == "seeded", Average: d.Opt.Average,
 			Observer: d.monitors[i].Observer(sdk.Observer{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
 			}),
@@ -211,6 +213,13 @@ func (d *demo) listen() error {
 		}
 		d.keys = append(d.keys, key)
 		d.file.Members = append(d.file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
+		if d.Fleet.Privacy.PairSigma > 0 {
+			own, err := d.pairs.Add()
+			if err != nil {
+				return err
+			}
+			d.Fleet.PairKeys = append(d.Fleet.PairKeys, own)
+		}
 	}
 	for i, name := range d.Fleet.Members {
 		tr, err := ws.New(ws.ConfigOf(d.file, name, d.keys[i], "127.0.0.1:0"))

@@ -147,9 +147,6 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if !o.Asked.Privacy.NonPrivate {
 		r.Privacy = p.Privacy([]string{"every parameter of this plan"})
 		r.Forecast = p.Forecast()
-		if r.Privacy.Partners > 0 {
-			r.BytesKeys = setup.KeyBytes(o.Nodes)
-		}
 	}
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -162,7 +164,8 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	cfg := sdk.Config{Fleet: f, Name: node.Name, SeededTable: node.SeededTable, MemoryLimit: node.MemoryLimit}
+	cfg := sdk.Config{Fleet: f, Name: node.Name, SeededTable: node.SeededTable, MemoryLimit: node.MemoryLimit,
+		PairKeys: state.PairKeys(node.PairKeys)}
 	began := time.Now()
 	var own *fleetfile.Source
 	errOracle = setup.ErrGap
@@ -208,6 +211,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		c.fail("settings", cli.ExitUsage, r.Config)
 	}
 	c.state(node, f, r, used, folder.Remarks, errState)
+	c.pairKeys(node, f, r.Pair)
 	c.privacy(f, cfg.Ledger, device.LostLedger(cmp.Or(errLedger, r.Ledger), node, r.Kept != nil), r)
 	c.listen(node, used)
 	switch {
@@ -251,6 +255,21 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 	for _, remark := range remarks {
 		c.warn(item, "%s", remark)
 	}
+}
+
+// pairKeys reports whether this device has its one-time key of the run, and how many it has left.
+func (c *Checkup) pairKeys(node *fleetfile.Node, f *sdk.Fleet, err error) {
+	const item = "one-time keys"
+	if f.PairKeys == nil {
+		return
+	}
+	left, read := state.PairKeys(node.PairKeys).Unused(node.Name)
+	if err = cmp.Or(err, read); err != nil {
+		c.fail(item, codeOf(err), err)
+		return
+	}
+	left = slices.DeleteFunc(left, func(k pair.Public) bool { return slices.Contains(f.PairKeys, k) })
+	c.ok(item, "this run has one, and %d are left for later runs", len(left))
 }
 
 // privacy reports the cost and the forecast of the run, and whether the cost fits the run's limit and the ledger's

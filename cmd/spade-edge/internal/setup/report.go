@@ -60,9 +60,6 @@ type Report struct {
 	BytesSent  int64  `json:"bytes_sent"`  // by all nodes
 	BytesRound int64  `json:"bytes_round"` // by one node, to all its neighbors, in a learning round
 	BytesNode  int64  `json:"bytes_node"`  // by one node in the whole run; it receives the same number
-	// upper bound on the bytes of key messages on one edge in one direction before the first release; 0 unless members
-	// share noise with members other than neighbors
-	BytesKeys int64 `json:"bytes_keys,omitempty"`
 
 	// BytesBroker is the number of bytes that one node sends to a broker in a learning round and the mixing rounds
 	// after it, including TCP and IP headers. The node receives the same number of bytes.
@@ -72,14 +69,6 @@ type Report struct {
 	NonPrivate bool           `json:"non_private"`
 	Privacy    *Privacy       `json:"privacy"`
 	Forecast   *plan.Outlook  `json:"forecast"` // null without noise
-}
-
-// KeyBytes returns an upper bound on the bytes sent over an edge in one direction until both ends have the key offers
-// of all members, if no frame is lost. For each offer, at most one frame carries the offer and at most one frame
-// answers it. Every frame also lists which offers its sender has, in about members/4 bytes.
-func KeyBytes(members int) int64 {
-	const head = 24
-	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
 // Multiply computes the fields of r that are products of other fields. queries is for one client and round.
@@ -129,10 +118,6 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
-		if r.BytesKeys > 0 {
-			t.Row("keys", "of all members, so that each can share noise with %d others: at most %s over each edge and direction", r.Privacy.Partners,
-				cli.BytesText(r.BytesKeys))
-		}
 		t.Row("broker", "over a broker, a node sends %s in a round and receives as much, headers included: %.3g s of airtime each way at 10 kbit/s",
 			cli.BytesText(r.BytesBroker), float64(8*r.BytesBroker)/10e3)
 	}

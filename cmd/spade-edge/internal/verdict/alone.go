@@ -24,6 +24,7 @@ func trainAlone(ctx context.Context, own *task.Model, x0 []float32, hidden, unev
 func Learn(ctx context.Context, oracle *task.Model, of *sdk.Fleet, known plan.Known) (model []float32, err error) {
 	single := *of
 	single.Dim, single.Members, single.Edges, single.Records = oracle.Dim(), single.Members[:1], nil, nil
+	single.PairKeys = nil
 	known.Dim, known.Samples, known.Privacy = oracle.Dim(), []int{oracle.Len()}, sdk.Privacy{NonPrivate: true}
 	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
 		return nil, err

@@ -1,0 +1,429 @@
+package sdk_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/tinytest"
+)
+
+// sharedRing returns a private fleet with pairwise noise between neighbors.
+func sharedRing() *sdk.Fleet {
+	f := privateRing()
+	p := &f.Privacy
+	p.PairSigma, p.EffectiveSigma, p.Colluders = 4*p.Sigma, 1.1*p.Sigma, 1
+	f.Method.Mixing = 1
+	return f
+}
+
+// simulatedSecret returns the Config.Secret with which node i uses the same secrets as machine i of a simulation, or
+// nil if the fleet has no pairwise noise.
+func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
+	if f.Privacy.PairSigma == 0 {
+		return nil
+	}
+	return func(neighbor string) pair.Secret {
+		return pair.Simulated(f.Method.Seed, i, slices.Index(f.Members, neighbor))
+	}
+}
+
+// TestSharedNoiseOverTransports runs nodes with the secrets of a simulation, in memory and over websockets. Their
+// models must equal those of the simulation, bit for bit.
+func TestSharedNoiseOverTransports(t *testing.T) {
+	f := sharedRing()
+	pairUp(&sdk.Config{Fleet: f}) // first, because a simulation's noise depends on the fleet's hash
+	want := simulated(t, f)
+	secret := func(i int, c *sdk.Config) { c.Secret = simulatedSecret(f, i) }
+	over := nodes(t, f, overTLS(t, []*sdk.Fleet{f, f, f, f, f}, nil), secret)
+	mustRun(t, over)
+	sameModels(t, over, want)
+	memory := nodes(t, f, inMemory(t, f), secret)
+	mustRun(t, memory)
+	sameModels(t, memory, want)
+}
+
+// filed gives each member of a fleet a file with one-time keys in a folder, and lists the next key of each in the fleet.
+func filed(t *testing.T, dir string, f *sdk.Fleet) (files []state.PairKeys) {
+	t.Helper()
+	f.PairKeys = nil
+	for _, name := range f.Members {
+		file := state.PairKeys(filepath.Join(dir, name+".pairs"))
+		keys, err := file.Add(name, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, f.PairKeys = append(files, file), append(f.PairKeys, keys[0])
+	}
+	return files
+}
+
+// TestNodesShareSecretsWithoutAWord checks that fleets of two and of five devices share the secrets that follow from the
+// fleet, with and without signing keys, and end with the models of a simulation that uses the same secrets. After the
+// run no private half is on a disk, and a restarted device still gets answers. No later run gets a key of the first one,
+// not even from a disk on which an old copy of the private halves was restored.
+func TestNodesShareSecretsWithoutAWord(t *testing.T) {
+	for name, c := range map[string]struct {
+		members int
+		signed  bool
+		tls     bool
+	}{"two": {2, true, false}, "five": {5, true, false}, "five without keys": {5, false, false},
+		"five over websockets": {5, true, true}} {
+		t.Run(name, func(t *testing.T) {
+			f := sharedRing()
+			if c.members == 2 {
+				f.Members, f.Edges = f.Members[:2], f.Edges[:1]
+				f.Privacy.Colluders = 0 // with one colluder among two members, no noise would be shared
+			}
+			dir := newLedgers(t, f)
+			files := filed(t, dir, f)
+			old, err := os.ReadFile(string(files[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			trs := inMemory(t, f)
+			if c.tls {
+				trs = overTLS(t, []*sdk.Fleet{f, f, f, f, f}, nil)
+			}
+			config := func(i int, f *sdk.Fleet) sdk.Config {
+				cfg := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+					ResendAfter: 50 * time.Millisecond, Linger: 10 * time.Second}
+				if c.signed {
+					sign(&cfg)
+				}
+				cfg.PairKeys = files[i]
+				return cfg
+			}
+			book := newKeyBook()
+			sdk.OnKey(book.note)
+			defer sdk.OnKey(nil)
+			run := func() []*sdk.Node {
+				var all []*sdk.Node
+				for i := range f.Members {
+					n, release, err := kept(t, dir, config(i, f))
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer release()
+					all = append(all, n)
+				}
+				mustRun(t, all)
+				return all
+			}
+			all := run()
+			sameModels(t, all, book.models(t, f))
+			for i, file := range files {
+				if key, err := file.Find(f.PairKeys[i], f.Hash()); key != nil || err != nil {
+					t.Errorf("a private half of %s is left: %v", f.Members[i], err)
+				}
+			}
+			uses := len(book.of)
+			sameModels(t, run(), book.models(t, f))
+			if len(book.of) != uses {
+				t.Error("a finished run has used more keys")
+			}
+			again := *f
+			again.Run = "another"
+			if _, err := sdk.New(config(0, &again)); !errors.Is(err, pair.ErrUsed) {
+				t.Errorf("the same key in another run: %v", err)
+			}
+			if err := os.WriteFile(string(files[0]), old, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "a")); err != nil { // the state folder of another run is another one
+				t.Fatal(err)
+			}
+			_, _, err = kept(t, dir, config(0, &again))
+			if !errors.Is(err, dpmech.ErrPairKey) || !strings.Contains(err.Error(), `run "test" used the one-time key`) {
+				t.Errorf("the same key from an old copy of the file: %v", err)
+			}
+		})
+	}
+}
+
+// TestSharedNoiseSurvivesRestarts restarts all nodes at every release and replaces their signing keys. The models must
+// equal those of an uninterrupted run, bit for bit, and no key may be used for two releases.
+func TestSharedNoiseSurvivesRestarts(t *testing.T) {
+	for name, f := range map[string]*sdk.Fleet{"neighbors": sharedRing(), "partners": partnered(t, 6, 5, 2)} {
+		t.Run(name, func(t *testing.T) { survivesRestarts(t, f) })
+	}
+}
+
+func survivesRestarts(t *testing.T, f *sdk.Fleet) {
+	book := newKeyBook()
+	dir, trs := newLedgers(t, f), inMemory(t, f)
+	var mu sync.Mutex
+	used := map[[32]byte]map[string]int{} // by key and member: the release
+	sdk.OnKey(func(member, neighbor string, process uint64, release int, key [32]byte) {
+		book.note(member, neighbor, process, release, key)
+		mu.Lock()
+		defer mu.Unlock()
+		if used[key] == nil {
+			used[key] = map[string]int{}
+		}
+		if before, ok := used[key][member]; ok && before != release {
+			t.Errorf("%s uses the key with %s of release %d in release %d", member, neighbor, before, release)
+		}
+		used[key][member] = release
+	})
+	defer sdk.OnKey(nil)
+	models := make([][]float32, len(f.Members))
+	most := len(f.Members)*f.Method.Last() + 20 // a restart is sure of one release of one member; 20 may add none
+	for incarnation, left := 0, len(f.Members); left > 0; incarnation++ {
+		if incarnation > most {
+			t.Fatal("no end")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var all []*sdk.Node
+		var releases []func()
+		for i, name := range f.Members {
+			cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+				ResendAfter: 5 * time.Millisecond,
+				Observer: sdk.Observer{Released: func(int, []float32) {
+					if i == incarnation%len(trs) { // before the node sends its next release
+						stop()
+					}
+				}},
+				Keys: func(name string) []ed25519.PublicKey { return append(memberKeys(name), memberKeys("new "+name)...) }}
+			if cfg.Key = memberKey(name); incarnation > i+3 { // members replace their keys one after the other
+				cfg.Key = memberKey("new " + name)
+			}
+			n, release, err := kept(t, dir, cfg)
+			if err != nil {
+				t.Fatalf("incarnation %d, %s: %v", incarnation, name, err)
+			}
+			all, releases = append(all, n), append(releases, release)
+		}
+		for i, err := range runAll(ctx, all) {
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatalf("incarnation %d, node %d: %v", incarnation, i, err)
+			}
+			if all[i].Status().Done && models[i] == nil {
+				models[i] = all[i].Model()
+				left--
+			}
+			releases[i]()
+		}
+		stop()
+	}
+	want := book.models(t, f)
+	for i, m := range models {
+		if !slices.Equal(m, want[i]) {
+			t.Errorf("node %d has another model than in the quiet run", i)
+		}
+	}
+	for key, by := range used {
+		if len(by) != 2 {
+			t.Errorf("key %x is used by %v, want by the two ends of an edge", key[:4], by)
+		}
+	}
+}
+
+// TestSecretsStaySecret checks that the logs of a whole run contain no secret, and that a secret is refused in a fleet
+// without pairwise noise.
+func TestSecretsStaySecret(t *testing.T) {
+	f := sharedRing()
+	book, log := newKeyBook(), new(journal)
+	sdk.OnKey(book.note)
+	defer sdk.OnKey(nil)
+	mustRun(t, nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}))
+	for key := range book.of {
+		if text := log.String(); strings.Contains(text, string(key.key[:8])) || strings.Contains(text, fmt.Sprintf("%x", key.key[:4])) {
+			t.Errorf("a key is in the log:\n%s", text)
+		}
+	}
+	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
+	sign(&cfg)
+	cfg.Fleet, cfg.Secret = privateRing(), simulatedSecret(f, 0) // secrets of the other fleet
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "Secret is set, but the fleet's members share") {
+		t.Error(err)
+	}
+}
+
+// failing is a pair.Keys of a process that crashes before or after the nth change of its keys.
+type failing struct {
+	pair.Keys
+	changes *int // counted across processes
+	nth     int
+	before  bool
+}
+
+func (k failing) change(change func() error) error {
+	*k.changes++
+	if *k.changes == k.nth && k.before {
+		return tinytest.ErrCrashed
+	}
+	err := change()
+	if *k.changes == k.nth && err == nil {
+		err = tinytest.ErrCrashed
+	}
+	return err
+}
+
+func (k failing) Bind(p pair.Public, fleet [32]byte) error {
+	return k.change(func() error { return k.Keys.Bind(p, fleet) })
+}
+
+func (k failing) Delete(p pair.Public, fleet [32]byte) error {
+	return k.change(func() error { return k.Keys.Delete(p, fleet) })
+}
+
+// TestPairKeysSurviveCrashes simulates crashes of one of three devices before and after it binds its one-time key,
+// deletes the private half, and saves each state. After each crash the device continues from its store. The models must
+// equal, bit for bit, the models of an undisturbed run with the same secrets, no key may be used twice, and no private
+// half may be left.
+func TestPairKeysSurviveCrashes(t *testing.T) {
+	type fault struct {
+		name   string
+		nth    int
+		before bool
+	}
+	var faults []fault
+	for nth := 1; nth <= 8; nth++ {
+		faults = append(faults, fault{"save", nth, true}, fault{"save", nth, false}, fault{"keys", nth, true}, fault{"keys", nth, false})
+	}
+	happened := map[string]int{}
+	for _, what := range faults {
+		f := sharedRing()
+		f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"b", "c"}}
+		f.Privacy.Colluders = 0
+		f.Method.Rounds, f.Method.Cooldown = 3, 1
+		book, open, changes := newKeyBook(), tinytest.MemStore(), 0
+		sdk.OnKey(book.note)
+		if what.name == "save" && what.before {
+			open = tinytest.TornWrite(open, what.nth)
+		} else if what.name == "save" {
+			open = tinytest.CrashAt(open, what.nth)
+		}
+		trs := inMemory(t, f)
+		models := crashing(t, f, func(i int) (*sdk.Node, error) {
+			cfg := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
+				ResendAfter: 3 * time.Millisecond}
+			sign(&cfg)
+			random := &resumed{client: i, made: f.Method.Data}
+			cfg.Noise = random
+			if i == 1 {
+				store, err := open()
+				if err != nil {
+					return nil, err
+				}
+				if cfg.Store = store; what.name == "keys" {
+					cfg.PairKeys = failing{cfg.PairKeys, &changes, what.nth, what.before}
+				}
+			}
+			n, err := sdk.New(cfg)
+			random.node = n
+			return n, err
+		}, func() { happened[what.name]++ })
+		sdk.OnKey(nil)
+		for i, want := range book.models(t, f) {
+			if !slices.Equal(models[i], want) {
+				t.Errorf("%+v: node %d has another model than in the quiet run", what, i)
+			}
+			if key, err := oneTime.Find(f.PairKeys[i], f.Hash()); key != nil || err != nil {
+				t.Errorf("%+v: the private half of node %d is left: %v", what, i, err)
+			}
+		}
+		if len(book.twice) > 0 {
+			t.Errorf("%+v: %q have used a key twice", what, book.twice)
+		}
+	}
+	if happened["save"] < 8 || happened["keys"] < 4 {
+		t.Errorf("%v crashes: nothing was tested", happened)
+	}
+}
+
+// crashing runs a fleet whose second member crashes and starts again, and returns the models.
+func crashing(t *testing.T, f *sdk.Fleet, start func(i int) (*sdk.Node, error), crashed func()) [][]float32 {
+	t.Helper()
+	models, errs := make([][]float32, len(f.Members)), make([]error, len(f.Members))
+	var made []*sdk.Node // by one goroutine, because the first node of a fleet completes the fleet
+	for i := range f.Members {
+		n, err := start(i)
+		if err != nil && i != 1 {
+			t.Fatal(err)
+		}
+		made = append(made, n)
+	}
+	var wg sync.WaitGroup
+	for i, n := range made {
+		wg.Go(func() {
+			var err error
+			if n == nil {
+				err = tinytest.ErrCrashed
+			} else if err = n.Run(t.Context()); err == nil {
+				models[i] = n.Model()
+			}
+			for i == 1 && errors.Is(err, tinytest.ErrCrashed) {
+				crashed()
+				if n, err = start(i); err == nil {
+					err = n.Run(t.Context())
+					models[i] = n.Model()
+				}
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return models
+}
+
+// TestRunNeedsItsPairKeys checks that a run with pairwise noise does not begin without a usable one-time key of each
+// member, and that each error says what to do.
+func TestRunNeedsItsPairKeys(t *testing.T) {
+	config := func(change func(f *sdk.Fleet, c *sdk.Config)) error {
+		f := sharedRing()
+		cfg := sdk.Config{Fleet: f, Name: "a", Samples: samples[0], Oracle: oracle(0), Transport: inMemory(t, f)[0]}
+		sign(&cfg)
+		change(f, &cfg)
+		_, err := sdk.New(cfg)
+		return err
+	}
+	if err := config(func(*sdk.Fleet, *sdk.Config) {}); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(f *sdk.Fleet, c *sdk.Config){
+		`Fleet.PairKeys is nil, want a one-time key of each member`:  func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys = nil },
+		`PairKeys is nil, want the private halves`:                   func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = nil },
+		`members.pair_key is a list of 4 keys, want one key of each`: func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys = f.PairKeys[:4] },
+		`members[3].pair_key is "x25519:`:                            func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[3] = f.PairKeys[1] },
+		`but that of members[1] is the same`:                         func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[3] = f.PairKeys[1] },
+		`is a point of low order`:                                    func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2] = pair.Public{1} },
+		`is not reduced`:                                             func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2][31] |= 0x80 },
+		`does not have this one-time key`:                            func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = new(pair.Memory) },
+		`was deleted, as after the last release with noise`: func(f *sdk.Fleet, _ *sdk.Config) {
+			if err := oneTime.Delete(f.PairKeys[0], f.Hash()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		`none, because pair_sigma is 0`: func(f *sdk.Fleet, _ *sdk.Config) {
+			f.Privacy.PairSigma, f.Privacy.EffectiveSigma, f.Privacy.Colluders = 0, 0, 0
+		},
+	} {
+		if err := config(change); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	own := config(func(f *sdk.Fleet, c *sdk.Config) { f.PairKeys, c.PairKeys, c.Secret = nil, nil, simulatedSecret(f, 0) })
+	if own != nil {
+		t.Errorf("with secrets of one's own: %v", own)
+	}
+}
