@@ -143,7 +143,7 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 		return Spent{}, err
 	}
 	method := fleet.Method
-	var averages Mean
+	var averages Averages
 	err = network.Run(ctx, func(release int) error {
 		models := network.Models()
 		averages.Add(models)

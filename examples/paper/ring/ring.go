@@ -138,7 +138,7 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	}
 	test := newScorer(set.Test)
 	var curves []figure.Curve
-	var averages method.Mean
+	var averages method.Averages
 	err = network.Run(ctx, func(round int) error {
 		models := network.Models()
 		averages.Add(models)

@@ -2,14 +2,14 @@ package method
 
 import "slices"
 
-// Mean is the running mean of each client's releases, in float32. The zero value is the mean of no release.
-type Mean struct {
+// Averages is the running mean of each client's releases, in float32. The zero value is the mean of no release.
+type Averages struct {
 	releases int
 	models   [][]float32
 }
 
 // Add takes the next release of every client into the mean.
-func (m *Mean) Add(models [][]float32) {
+func (m *Averages) Add(models [][]float32) {
 	m.releases++
 	for i, x := range models {
 		if m.releases == 1 {
@@ -22,7 +22,7 @@ func (m *Mean) Add(models [][]float32) {
 }
 
 // Models returns a copy of each client's mean.
-func (m *Mean) Models() [][]float32 {
+func (m *Averages) Models() [][]float32 {
 	all := make([][]float32, len(m.models))
 	for i, x := range m.models {
 		all[i] = slices.Clone(x)
