@@ -125,7 +125,7 @@ func TestNetworkLyingDisk(t *testing.T) {
 	}
 	_, _, err = net.Run(t.Context(), trs)
 	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `member "n00"`) ||
-		!strings.Contains(err.Error(), "but the node's own state ends with release 2") {
+		!strings.Contains(err.Error(), "but the stored state ends with release 2") {
 		t.Errorf("error %v, want a rollback of n00 to release 2", err)
 	}
 }

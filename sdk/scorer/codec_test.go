@@ -138,6 +138,30 @@ func TestCBORAnswers(t *testing.T) {
 	}
 }
 
+// TestCBORFaults checks the errors for answers without a usable loss and for items that are no answers.
+func TestCBORFaults(t *testing.T) {
+	for want, m := range map[string]map[int]any{
+		"has no loss: the program answered +Inf, want a number between": {1: 1, 2: math.Inf(1)},
+		"has no loss: the program answered 1e+31, want":                 {1: 1, 2: 1e31},
+		"cannot decode the loss: found the CBOR bytes 63302e35, want":   {1: 1, 2: "0.5"},
+		"the answer has both loss and error, or neither":                {1: 1},
+		"the answer has no id":                                          {2: 1},
+		"key 1: found negative integer":                                 {1: -1, 2: 1},
+	} {
+		frame, err := cbor.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := read(&cborFrames, frame)
+		if err == nil {
+			err = a.why
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %s", m, err, want)
+		}
+	}
+}
+
 func TestJSONAnswers(t *testing.T) {
 	for line, want := range map[string]said{
 		`{"id":1,"loss":0.5}`:                      {id: 1, loss: 0.5},
@@ -175,6 +199,9 @@ func TestJSONAnswers(t *testing.T) {
 		`{"id":1,"loss":2}}`:         "invalid character '}'",
 		`{"id`:                       "unexpected end of JSON input",
 		`{"id":1.0,"loss":2}`:        "id: found number 1.0, want a whole number",
+		`{"id":-1,"loss":2}`:         "id: found number -1, want a whole number",
+		`{"id":1}`:                   "the answer has both loss and error, or neither",
+		`{"id":1,"loss":0.5} # done`: "invalid character '#' after top-level value",
 		`{"id":1,"loss":0x10}`:       "invalid character 'x'",
 		`{"id":1,"loss":1_0}`:        "invalid character '_'",
 		`{"id":1,"loss":--1}`:        "invalid character '-'",

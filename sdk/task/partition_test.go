@@ -51,21 +51,6 @@ func TestParsePartition(t *testing.T) {
 	}
 }
 
-func FuzzParsePartition(f *testing.F) {
-	for _, text := range allPartitions {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ParsePartition(text)
-		if err != nil {
-			return
-		}
-		if again, err := ParsePartition(p.String()); err != nil || again != p {
-			t.Errorf("%q is %+v, its String %q is %+v, %v", text, p, p.String(), again, err)
-		}
-	})
-}
-
 // TestAssign checks that every rule uses each sample once, leaves no client empty, and depends on the seed.
 func TestAssign(t *testing.T) {
 	for _, text := range allPartitions {
