@@ -45,11 +45,10 @@ type About struct {
 	// Simulated means that the noise was generated from a seed and protects nobody. The stated costs are those of a
 	// real run with the same parameters.
 	Simulated bool `json:"simulated"`
-	// Mixing is the number of mixing rounds after each release, Cooldown is the number of cool-down rounds, and
-	// Averaged reports whether the model is an average of releases. None of these uses data or has a privacy cost.
-	Mixing   int  `json:"mixing_rounds,omitempty"`
-	Cooldown int  `json:"cooldown_rounds"`
-	Averaged bool `json:"averaged_model"`
+	// Mixing is the number of mixing rounds after each release, and Cooldown is the number of cool-down rounds. Neither
+	// uses data or has a privacy cost.
+	Mixing   int `json:"mixing_rounds,omitempty"`
+	Cooldown int `json:"cooldown_rounds"`
 	// ConditionalOn names public inputs that the data may have influenced, such as preprocessing, partition and
 	// settings.
 	ConditionalOn []string `json:"conditional_on"`

@@ -14,7 +14,7 @@ import (
 func aboutRun(run string) About {
 	return About{
 		RunID:    RunID{Run: run, Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
-		Cooldown: 10, Averaged: true, ConditionalOn: []string{"standardisation of 5 columns", "partition by clinic"},
+		Cooldown: 10, ConditionalOn: []string{"standardisation of 5 columns", "partition by clinic"},
 	}
 }
 
@@ -242,7 +242,7 @@ func TestCertificateText(t *testing.T) {
 	for _, want := range []string{
 		"final", "one client's whole data set", "rounds 1 to 5: R 1, sigma 8", "rounds 6 to 9: R 0.5, sigma 3",
 		"patients <2025>",
-		"run tuning, member a: 4 releases", "10 rounds of cool-down", "averaged model", "partition by clinic", "timing",
+		"run tuning, member a: 4 releases", "10 rounds of cool-down", "partition by clinic", "timing",
 		c.Fleet, c.Lifetime.Ledger.Hash,
 		"epsilon " + epsilonText(c.EpsilonGDP), "epsilon " + epsilonText(c.Lifetime.EpsilonGDP),
 		"zero-out adjacency", "signed NO", "epsilon 12 at delta 1e-05",

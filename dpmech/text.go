@@ -96,9 +96,6 @@ func (c *Certificate) freeText() string {
 	if c.Cooldown > 0 {
 		free = append(free, fmt.Sprintf("%d rounds of cool-down, which use no data", c.Cooldown))
 	}
-	if c.Averaged {
-		free = append(free, "the averaged model, which is computed from releases")
-	}
 	if len(free) == 0 {
 		return "nothing else was sent"
 	}

@@ -26,7 +26,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	about := dpmech.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
-		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown, Averaged: n.cfg.Average,
+		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown,
 		ConditionalOn: conditions,
 	}
 	n.account.mu.Lock()

@@ -68,7 +68,6 @@ type Config struct {
 
 	// Reporting.
 
-	Average       bool         // keeps the mean of all releases, for [Node.Averaged]
 	ConditionalOn []string     // for [Node.Certificate]: facts taken as public although data may have shaped them
 	Observer      Observer     // receives events
 	Logger        *slog.Logger // nil means slog.Default(); slog.DiscardHandler logs nothing

@@ -43,12 +43,11 @@ type Node struct {
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // why the machine must not be called again
 
-	mu       sync.Mutex // guards the fields below
-	journal  state.Journal
-	unkept   bool // the journal has entries that are not stored
-	model    []float32
-	averaged []float32
-	status   Status
+	mu      sync.Mutex // guards the fields below
+	journal state.Journal
+	unkept  bool // the journal has entries that are not stored
+	model   []float32
+	status  Status
 }
 
 // Status describes a node's progress.
@@ -107,7 +106,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
-	mcfg.Probe, mcfg.Average = true, cfg.Average
+	mcfg.Probe = true
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
 	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name], mcfg.Neighbors)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
@@ -152,13 +151,6 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of all releases; see [Config].Average.
-func (n *Node) Averaged() []float32 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.averaged)
-}
-
 // Spend returns the zCDP cost of this run's releases so far.
 func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
@@ -177,7 +169,7 @@ func (n *Node) publish() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.model == nil || st.Round != n.status.Round || st.Complete != n.status.Done {
-		n.model, n.averaged = n.machine.Model(), n.machine.Averaged()
+		n.model = n.machine.Model()
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Last = st.Last

@@ -34,7 +34,6 @@ func TestGoldenNetwork(t *testing.T) {
 		"paper": {},
 		"centered-walsh-seeded": {change: func(i int, c *admm.Config) {
 			c.Estimator.Kind, c.Estimator.Directions, c.Estimator.Seeded = zoest.Centered, zoest.Walsh, true
-			c.Average = true
 		}},
 		"walsh-batch": {change: func(i int, c *admm.Config) {
 			c.Estimator.Directions, c.Estimator.Batch = zoest.Walsh, 0
@@ -42,7 +41,7 @@ func TestGoldenNetwork(t *testing.T) {
 		"private": {change: private},
 		"private-grid": {change: func(i int, c *admm.Config) {
 			private(i, c)
-			c.Estimator.Kind, c.Average, c.GridStep = zoest.Centered, true, 0.05/16
+			c.Estimator.Kind, c.GridStep = zoest.Centered, 0.05/16
 			c.X0 = make([]float32, 70)
 			for k := range c.X0 {
 				c.X0[k] = float32(k%9-4) / 8
@@ -97,7 +96,7 @@ func TestGoldenNetwork(t *testing.T) {
 // appears: in that client's next release.
 func TestTraceNamesTheFirstDifference(t *testing.T) {
 	trace := func(flip bool) string {
-		clients := clientsOf(kite, 5, func(i int, c *admm.Config) { c.Average = true })
+		clients := clientsOf(kite, 5, nil)
 		inner, asked := clients[2].Oracle, 0
 		clients[2].Oracle = oracleFunc(func(x []float32, h int) float64 {
 			v, err := inner.Loss(t.Context(), x, h)
@@ -146,11 +145,11 @@ func TestTraceNamesTheFirstDifference(t *testing.T) {
 }
 
 // traceHeader names the columns of a trace, in the order in which a round computes them.
-const traceHeader = "round client z baselines model mean"
+const traceHeader = "round client z memory model"
 
 // traceOf runs a new simulation to its end and returns its intermediate values as text: one line per release, in order
-// of round, then client, with 32-bit hashes of the client's edge variables z, its estimator's baselines, the released
-// model, and the mean of its releases ("-" if the run does not compute this mean). The last line has the transcript.
+// of round, then client, with 32-bit hashes of the client's edge variables z, its estimator's memory ("-" if it
+// has none), and the released model. The last line has the transcript.
 func traceOf(ctx context.Context, s *sim.Sim) (string, error) {
 	if s.Ticks() > 0 {
 		return "", fmt.Errorf("trace of a simulation that began %d ticks ago", s.Ticks())
@@ -209,8 +208,6 @@ func stateHashes(s admm.State) string {
 	floats(s.X)
 	steps(s.Grid)
 	end(true)
-	floats(s.Mean)
-	end(s.Mean != nil)
 	return string(line)
 }
 

@@ -13,7 +13,7 @@ import (
 // gridded is a private fleet with releases on a grid.
 func gridded(i int, c *Config) {
 	private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-	c.Probe, c.Average, c.GridStep, c.Rounds, c.Members = true, true, 0.2/16, 9, 4
+	c.Probe, c.GridStep, c.Rounds, c.Members = true, 0.2/16, 9, 4
 }
 
 // TestAbsentNeighborsAreLeftOut checks that a member shares noise with its remaining neighbors if at most

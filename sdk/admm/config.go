@@ -51,7 +51,6 @@ type Config struct {
 	// with a [RollbackError]. Simulations do not need Probe.
 	Probe       bool
 	Incarnation uint64    // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
-	Average     bool      // computes the mean of all releases so far
 	Consensus   Consensus // the steps of mixing and cool-down; may be nil if there are none
 	Shrink      float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 

@@ -19,7 +19,7 @@ func (s State) finite() bool {
 	bad := func(x []float32) bool {
 		return slices.ContainsFunc(x, func(x float32) bool { return math.IsInf(float64(x), 0) || x != x })
 	}
-	return !bad(s.X) && !bad(s.Mean) && !bad(s.Last) &&
+	return !bad(s.X) && !bad(s.Last) &&
 		!slices.ContainsFunc(s.Edges, func(e EdgeState) bool { return bad(e.Z) || bad(e.PeerZ) })
 }
 
@@ -46,7 +46,6 @@ func marshal(b []byte, s State, head int) []byte {
 	floats(s.X)
 	ints(s.Grid)
 	ints(s.Delta)
-	floats(s.Mean)
 	floats(s.Last)
 	b = le.AppendUint64(b, uint64(s.Queries))
 	b = append(b, byte(len(s.Edges)))
@@ -98,7 +97,6 @@ func unmarshal(b []byte, s *State, head *int, check bool) bool {
 	floats(&s.X)
 	ints(&s.Grid)
 	ints(&s.Delta)
-	floats(&s.Mean)
 	floats(&s.Last)
 	s.Queries = int64(le.Uint64(take(8)))
 	for i := range resized(&s.Edges, int(take(1)[0])) {

@@ -151,7 +151,7 @@ func newWorld(seed uint64, p plant) *world {
 		}
 	}
 	rounds, cooldown := 2+c.IntN(3), c.IntN(3)
-	payload, average, centered, seeded, x0 := c.IntN(4), flip(), flip(), flip(), flip()
+	payload, centered, seeded, x0 := c.IntN(4), flip(), flip(), flip()
 	w.cfgs = configs(n, edges, func(i int, cfg *Config) {
 		cfg.Estimator.Dim, cfg.Estimator.Samples = d, 1+c.IntN(2)
 		cfg.Estimator.Batch = 1 + c.IntN(cfg.Estimator.Samples)
@@ -165,7 +165,7 @@ func newWorld(seed uint64, p plant) *world {
 		}
 		cfg.Rounds, cfg.Cooldown, cfg.Tau = rounds, cooldown, 1
 		cfg.NonPrivate, cfg.Privacy = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
-		cfg.Probe, cfg.Average = true, average
+		cfg.Probe = true
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
 		}

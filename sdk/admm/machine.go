@@ -32,7 +32,6 @@ type Machine struct {
 	x      []float32     // x_i,k: the last release
 	grid   []int32       // x_i,k in grid steps
 	out    [2]Payload    // what carried the last two releases, by round mod 2; the same for all edges
-	mean   []float32     // of all releases; nil unless Average
 	phi    []float32     // the local iterate phi^t; shares the memory of center
 	pairs  []dpmech.Pair // scratch space of a release
 	s      []float32     // sum of the estimates so far, then the update s_i,k
@@ -128,9 +127,6 @@ func New(cfg Config) (*Machine, error) {
 		for i, x := range m.x {
 			m.grid[i] = int32(m.quantize(x))
 		}
-	}
-	if cfg.Average {
-		m.mean = make([]float32, d)
 	}
 	m.edges = make([]edge, len(cfg.Neighbors))
 	for i, j := range cfg.Neighbors {
@@ -269,9 +265,6 @@ func (m *Machine) Lend(room []Message) []Message {
 	m.send = append(room[:0], before...)
 	return before[:0]
 }
-
-// Averaged returns a copy of the mean of all releases so far, or nil without Config.Average.
-func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 
 // Status returns the machine's progress.
 func (m *Machine) Status() Status {

@@ -214,7 +214,7 @@ func TestRecordsConfig(t *testing.T) {
 // copied returns a copy of a state whose slices the machine no longer owns.
 func copied(s State) State {
 	s.X, s.Grid, s.Delta = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta)
-	s.Mean, s.Last, s.Edges = slices.Clone(s.Mean), slices.Clone(s.Last), slices.Clone(s.Edges)
+	s.Last, s.Edges = slices.Clone(s.Last), slices.Clone(s.Edges)
 	for i := range s.Edges {
 		e := &s.Edges[i]
 		e.Z, e.PeerZ, e.Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)

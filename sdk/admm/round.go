@@ -126,11 +126,6 @@ func (m *Machine) commit() {
 	m.writeMessages()
 	m.round++
 	m.released, m.begun, m.due, m.aimed = true, true, false, false
-	if m.mean != nil {
-		for i, x := range m.x {
-			m.mean[i] += (x - m.mean[i]) / float32(m.round)
-		}
-	}
 	for i := range m.edges {
 		m.post(&m.edges[i], m.round, false)
 	}

@@ -72,7 +72,7 @@ func newSiege(seed uint64, fault string) *siege {
 		c.Estimator.Dim, c.Estimator.Samples, c.Estimator.Batch = 1+n(2), 1, 1
 		c.Tau, c.Rounds, c.Mixing, c.Cooldown = 1, rounds, n(2), n(3)
 		c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}, w
-		c.Probe, c.Average = true, n(4) == 0
+		c.Probe = true
 		c.Members = 3 * n(2)
 		if n(2) == 0 {
 			c.GridStep = 0.2 / 16

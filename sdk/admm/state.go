@@ -13,7 +13,6 @@ type State struct {
 	X     []float32 // x_i, length d
 	Grid  []int32   // x_i in grid steps; nil without Config.GridStep
 	Delta []int32   // the release's change in steps, as sent; nil without Config.GridStep and after a cool-down round
-	Mean  []float32 // nil without Config.Average
 	Last  []float32 // the estimator's memory, see [zoest.Estimator.Memory]; nil for the paper's estimator
 	Edges []EdgeState
 
@@ -34,7 +33,7 @@ type EdgeState struct {
 // State returns the state of the release that Ready just reported. The slices of the state are valid until the next
 // call of one of the machine's methods.
 func (m *Machine) State() State {
-	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
+	s := State{Round: m.round, X: m.x, Grid: m.grid, Last: m.est.Memory(), Queries: m.queries,
 		Failed: m.failed}
 	if m.onGrid(m.round) {
 		s.Delta = m.out[m.round%2].Grid
@@ -84,7 +83,6 @@ func (m *Machine) load(s State) {
 	m.round = s.Round
 	copy(m.x, s.X)
 	copy(m.grid, s.Grid)
-	copy(m.mean, s.Mean)
 	copy(m.est.Memory(), s.Last)
 	m.queries, m.failed = s.Queries, s.Failed
 	clear(m.cut)
@@ -129,7 +127,6 @@ func (m *Machine) check(s State) error {
 	length("the model", len(s.X), d, true)
 	length("the model on the grid", len(s.Grid), d, grid)
 	length("the change on the grid", len(s.Delta), d, grid && m.onGrid(s.Round))
-	length("the running mean", len(s.Mean), d, m.cfg.Average)
 	length("the estimator's memory", len(s.Last), len(m.est.Memory()), true)
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
 		of := fmt.Sprintf("neighbor %d ", e.Peer)

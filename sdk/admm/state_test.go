@@ -12,8 +12,7 @@ import (
 
 // copied returns a deep copy of the state. The copy does not change when the machine of the state continues.
 func (s State) copied() State {
-	s.X, s.Grid, s.Delta, s.Mean, s.Last = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta),
-		slices.Clone(s.Mean), slices.Clone(s.Last)
+	s.X, s.Grid, s.Delta, s.Last = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta), slices.Clone(s.Last)
 	s.Edges = slices.Clone(s.Edges)
 	for i, e := range s.Edges {
 		s.Edges[i].Z, s.Edges[i].PeerZ, s.Edges[i].Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)
@@ -87,7 +86,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 	} {
 		cfgs := configs(4, kite, func(i int, cfg *Config) {
 			c.change(i, cfg)
-			cfg.Average, cfg.Probe = true, true
+			cfg.Probe = true
 		})
 		build := func() *network {
 			net := &network{loss: lossFunc, finished: make([]bool, len(cfgs))}
@@ -142,9 +141,6 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 			t.Errorf("%s: models differ from the quiet run", c.name)
 		}
 		for i, m := range net.machines {
-			if !slices.Equal(m.Averaged(), quiet.machines[i].Averaged()) {
-				t.Errorf("%s: running mean of client %d differs", c.name, i)
-			}
 			if got, want := m.Status().Queries, quiet.machines[i].Status().Queries; got != want {
 				t.Errorf("%s: client %d counts %d queries, want %d", c.name, i, got, want)
 			}
@@ -179,7 +175,6 @@ func TestRestoreRefuses(t *testing.T) {
 		{"short model", func(s *State, _ *Config) { s.X = s.X[:4] }, "the model has 4 numbers, want 5"},
 		{"no grid", func(s *State, _ *Config) { s.Grid = nil }, "the model on the grid has 0 numbers, want 5"},
 		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "the change on the grid has 0 numbers, want 5"},
-		{"a mean", func(s *State, _ *Config) { s.Mean = s.X }, "the running mean has 5 numbers, want 0"},
 		{"centered", func(_ *State, c *Config) { c.Estimator.Kind = zoest.Centered },
 			"the estimator's memory has 0 numbers, want 6"},
 		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "found 2 neighbors, want 3"},

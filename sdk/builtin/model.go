@@ -33,7 +33,6 @@ type Model struct {
 
 	Round      int  `json:"round"`       // number of the release that the model comes from, cool-down included
 	Rounds     int  `json:"rounds"`      // at least 1
-	Averaged   bool `json:"averaged"`    // the model is the mean of all releases so far; else the last release
 	NonPrivate bool `json:"non_private"` // true if the run had no privacy
 
 	// Task describes the preparation of data and the kind of model. If it is nil, NoTask gives the reason.

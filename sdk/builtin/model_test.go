@@ -18,7 +18,7 @@ func models() []*Model {
 		{Run: "<heart> & \"soul\"", Fleet: [32]byte{1, 0xab}, Member: "süd", Round: 3, Rounds: 3, Task: recipes()[0],
 			Certificate: json.RawMessage(`{"unit":"<all>","limit":null}`), Weights: weights,
 			Threshold: &Threshold{Value: 1.0 / 3, Rule: "sensitivity:0.9", Samples: 7}, Alone: true},
-		{Run: "r", Member: "a", Round: 1, Rounds: 9, Averaged: true, NonPrivate: true, NoTask: Program,
+		{Run: "r", Member: "a", Round: 1, Rounds: 9, NonPrivate: true, NoTask: Program,
 			Weights: []float32{math.MaxFloat32}},
 		{Run: "r", Member: "a", Round: 2, Rounds: 9, NoTask: OwnFit, Weights: weights},
 	}
@@ -68,17 +68,16 @@ func TestModelFaults(t *testing.T) {
 		"[]":   {"found array, want an object"},
 		"{}":   {"version is missing"},
 		bare(): {"no_task is \"\", want own fit or program", "model has 0 numbers, want at least one"},
-		edit(`"round": 3`, `"round": 4`, `"averaged": false`, `"averaged": true`, `"done": true`, `"done": false`): {
+		edit(`"round": 3`, `"round": 4`, `"done": true`, `"done": false`): {
 			"rounds is 3, want at least 4"},
-		edit(`"averaged": false`, `"averaged": 0`):                                  {"averaged: found number, want true or false"},
-		edit(`"done": true`, `"done": true, "extra": 1`):                            {`unknown field "extra"`},
-		edit(`"done": true`, `"done": false`):                                       {"done is false, want true exactly if round equals rounds"},
-		edit("[0.33333334", "[1e39"):                                                {"model: found number 1e39, want a number"},
-		edit("[0.33333334", `["0.33333334"`):                                        {"model: found string, want a number"},
-		edit("[0.33333334", "[0.5"):                                                 {"model_sha256 is", "the SHA-256 of the numbers in model"},
-		edit("[0.33333334, ", "["):                                                  {"model has 2 numbers, want 3, as in the task"},
-		edit("01ab", "01AB"):                                                        {"fleet is", "lower case"},
-		edit("01ab", "1ab"):                                                         {"fleet is"},
+		edit(`"done": true`, `"done": true, "extra": 1`): {`unknown field "extra"`},
+		edit(`"done": true`, `"done": false`):            {"done is false, want true exactly if round equals rounds"},
+		edit("[0.33333334", "[1e39"):                     {"model: found number 1e39, want a number"},
+		edit("[0.33333334", `["0.33333334"`):             {"model: found string, want a number"},
+		edit("[0.33333334", "[0.5"):                      {"model_sha256 is", "the SHA-256 of the numbers in model"},
+		edit("[0.33333334, ", "["):                       {"model has 2 numbers, want 3, as in the task"},
+		edit("01ab", "01AB"):                             {"fleet is", "lower case"},
+		edit("01ab", "1ab"):                              {"fleet is"},
 		edit(`"certificate": {"unit": "<all>", "limit": null}`, `"certificate": 7`): {"certificate is 7, want an object"},
 		edit(`"task": {`, `"no_task": "program", "task": {`):                        {"no_task is \"program\", want the field omitted: there is a task"},
 		edit(`"value": 0.3333333333333333`, `"value": 1.5`):                         {"threshold.value is 1.5, want more than 0 and at most 1"},
@@ -117,7 +116,7 @@ func TestModelFaults(t *testing.T) {
 
 func bare() string {
 	return `{"version": 1, "run": "r", "fleet": "` + strings.Repeat("0", 64) + `", "name": "a", "round": 1, "rounds": 2,
-		"done": false, "averaged": false, "non_private": true, "model_sha256": "", "model": []}`
+		"done": false, "non_private": true, "model_sha256": "", "model": []}`
 }
 
 // FuzzModel checks that parsing arbitrary bytes as a model file yields an error or a model that survives a round trip

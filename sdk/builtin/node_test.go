@@ -30,7 +30,6 @@ const nodeText = `{
   "http": "127.0.0.1:0",
   "table": "seeded",
   "memory_limit": 700,
-  "average": true,
   "linger_seconds": 1.5,
   "resend_seconds": 2
 }`
@@ -46,7 +45,7 @@ func TestNode(t *testing.T) {
 	}
 	if n.Name != "a" || n.Fleet != filepath.Join("dir", "fleet.json") || n.Key != key || n.Listen != "0.0.0.0:7443" ||
 		n.State != filepath.Join("dir", "state") || n.Ledger != "ledger.json" || n.HTTP != "127.0.0.1:0" ||
-		!n.SeededTable || n.MemoryLimit != 700 || !n.Average || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
+		!n.SeededTable || n.MemoryLimit != 700 || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
 		t.Errorf("node %+v", n)
 	}
 	b := Of(n)

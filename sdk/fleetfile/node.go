@@ -46,12 +46,11 @@ type Node struct {
 	// vector. A program that already has this text can set FleetText, which is not a field of node files.
 	FleetText []byte `json:"-"`
 
-	SeededTable bool          `json:"-"`       // true for "table": "seeded", see [sdk.Config]
-	MemoryLimit int64         `json:"-"`       // value of "memory_limit", in bytes, see [sdk.Config]; 0 if unset
-	Average     bool          `json:"average"` // true: keep the running mean of the released models
-	Linger      time.Duration `json:"-"`       // value of "linger_seconds", see [sdk.Config]; 0 if unset
-	ResendAfter time.Duration `json:"-"`       // value of "resend_seconds", see [sdk.Config]; 0 if unset
-	Patience    time.Duration `json:"-"`       // value of "patience", such as "15m", see [sdk.Config]; 0 if unset
+	SeededTable bool          `json:"-"` // true for "table": "seeded", see [sdk.Config]
+	MemoryLimit int64         `json:"-"` // value of "memory_limit", in bytes, see [sdk.Config]; 0 if unset
+	Linger      time.Duration `json:"-"` // value of "linger_seconds", see [sdk.Config]; 0 if unset
+	ResendAfter time.Duration `json:"-"` // value of "resend_seconds", see [sdk.Config]; 0 if unset
+	Patience    time.Duration `json:"-"` // value of "patience", such as "15m", see [sdk.Config]; 0 if unset
 }
 
 // PairKeysName is the default name of the file with one-time keys.

@@ -166,14 +166,6 @@ func (s *Sim) Models() [][]float32 {
 	return x
 }
 
-// Averages returns, for each client, a copy of the mean of all its releases, or nil if Config.Average is not set.
-func (s *Sim) Averages() (x [][]float32) {
-	for _, c := range s.members {
-		x = append(x, c.machine.Averaged())
-	}
-	return x
-}
-
 // Queries returns the number of losses that all clients together requested, and the number of these requests that
 // failed.
 func (s *Sim) Queries() (asked, failed int64) {

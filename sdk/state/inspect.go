@@ -224,14 +224,13 @@ func (s *scan) validate() (contents, error) {
 
 // Snapshot is the last state that a node saved in a [Dir].
 type Snapshot struct {
-	Member   string
-	Fleet    [32]byte  // SHA-256 of the fleet file
-	Build    string    // names the arithmetic that computed the state
-	Round    int       // releases made, including cool-down rounds
-	Model    []float32 // last release, which is the model that the node holds
-	Averaged []float32 // mean of the releases; nil if the node does not keep this mean
-	Ledger   string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
-	Note     string    // note of the save, see [Record]
+	Member string
+	Fleet  [32]byte  // SHA-256 of the fleet file
+	Build  string    // names the arithmetic that computed the state
+	Round  int       // releases made, including cool-down rounds
+	Model  []float32 // last release, which is the model that the node holds
+	Ledger string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
+	Note   string    // note of the save, see [Record]
 }
 
 // ReadSnapshot reads a node's last state from the directory of its store. It does not take the lock and changes
@@ -286,6 +285,6 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	last := &snap.State
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
-		Averaged: last.Mean, Ledger: snap.Ledger, Note: s.Note,
+		Ledger: snap.Ledger, Note: s.Note,
 	}, nil
 }

@@ -53,7 +53,6 @@ type snapshot struct {
 	X       floats     `cbor:"6,keyasint"`
 	Grid    integers   `cbor:"7,keyasint"`
 	Delta   integers   `cbor:"8,keyasint"`
-	Mean    floats     `cbor:"9,keyasint"`
 	Last    floats     `cbor:"10,keyasint"`
 	Edges   []neighbor `cbor:"11,keyasint"`
 	Queries wide       `cbor:"12,keyasint"`
@@ -82,7 +81,7 @@ const (
 	signedBytes = 1 + 3 + maxField                                             // key, head and signed bytes
 	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
-		5*arrayBytes + (1 + 5) + 4*10 + // vectors, head of the edges, numbers
+		4*arrayBytes + (1 + 5) + 4*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -90,7 +89,7 @@ const (
 // edges, and a vector Last for the given number of samples. dim and samples must be in 0..MaxDim. MaxSnapshot returns
 // the largest int if the bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
-	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
+	vectors := 3*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+16*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
@@ -104,7 +103,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 		return dst, fmt.Errorf("wire: snapshot: peers: found %d, wanted %d", len(s.Peers), len(st.Edges))
 	}
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
-		X: st.X, Grid: st.Grid, Delta: st.Delta, Mean: st.Mean, Last: st.Last, Queries: wide(st.Queries),
+		X: st.X, Grid: st.Grid, Delta: st.Delta, Last: st.Last, Queries: wide(st.Queries),
 		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
@@ -163,8 +162,7 @@ func (e *snapshot) check() error {
 		{"length of ledger", int64(len(e.Ledger)), 0, maxLedger},
 		{"length of signed", int64(len(e.Signed)), 0, maxField},
 		absentOr("length of grid", len(e.Grid), dim), absentOr("length of delta", len(e.Delta), dim),
-		absentOr("length of mean", len(e.Mean), dim),
-	}), ledger, checkFinite("x", e.X), checkFinite("mean", e.Mean), checkFinite("last", e.Last), edges)
+	}), ledger, checkFinite("x", e.X), checkFinite("last", e.Last), edges)
 }
 
 func (n *neighbor) check(dim int) error {
@@ -198,7 +196,7 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build,
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
-			X: e.X, Grid: e.Grid, Delta: e.Delta, Mean: e.Mean, Last: e.Last, Queries: int64(e.Queries),
+			X: e.X, Grid: e.Grid, Delta: e.Delta, Last: e.Last, Queries: int64(e.Queries),
 			Failed: int64(e.Failed)}}
 	for _, n := range e.Edges {
 		s.Peers = append(s.Peers, Peer{Name: n.Peer, Signed: present(n.Signed)})

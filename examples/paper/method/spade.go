@@ -134,7 +134,6 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 		return Spent{}, err
 	}
 	network, err := w.network(fleet, samples, func(i int, c *admm.Config) {
-		c.Average = true
 		c.Estimator.Window = 8
 		if batch, free := s["batch"]; free {
 			c.Estimator.Batch = max(1, int(math.Round(batch*float64(samples[i]))))
@@ -144,7 +143,10 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 		return Spent{}, err
 	}
 	method := fleet.Method
+	var averages Averages
 	err = network.Run(ctx, func(release int) error {
+		models := network.Models()
+		averages.Add(models)
 		round := release
 		switch {
 		case !m.shares(w):
@@ -155,7 +157,7 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 		default:
 			round = release / (1 + method.Mixing)
 		}
-		return each(round, network.Models(), network.Averages())
+		return each(round, models, averages.Models())
 	})
 	if err != nil {
 		return Spent{}, err

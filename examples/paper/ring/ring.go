@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
@@ -128,7 +129,6 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	}
 	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
-		c.Average = true
 		c.Estimator.Window = 8
 		clients[i] = sim.Client{Config: c, Oracle: oracles[i]}
 	}
@@ -138,15 +138,17 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	}
 	test := newScorer(set.Test)
 	var curves []figure.Curve
+	var averages method.Averages
 	err = network.Run(ctx, func(round int) error {
+		models := network.Models()
+		averages.Add(models)
 		if !scored(round, z.rounds) {
 			return nil
 		}
-		models := network.Models()
 		for _, m := range []struct {
 			name   string
 			models [][]float32
-		}{{Held, models}, {Averaged, network.Averages()}, {Network, [][]float32{mean(models)}}} {
+		}{{Held, models}, {Averaged, averages.Models()}, {Network, [][]float32{mean(models)}}} {
 			right := 0
 			for _, x := range m.models {
 				right += test.right(x)

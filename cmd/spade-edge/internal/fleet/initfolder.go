@@ -113,7 +113,7 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, shar
 		}
 		m.Keys = append(m.Keys, key)
 	}
-	form := nodeForm{Fleet: fleet, Oracle: o.oracle(number), Average: o.Average}
+	form := nodeForm{Fleet: fleet, Oracle: o.oracle(number)}
 	if o.broker != "" {
 		form.Transport = map[string]string{o.broker: o.brokerAt}
 	}
@@ -138,7 +138,6 @@ type nodeForm struct {
 	Ledger    string `json:"ledger,omitempty"`
 	Oracle    any    `json:"oracle"`
 	Table     string `json:"table,omitempty"`
-	Average   bool   `json:"average,omitempty"`
 }
 
 func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {

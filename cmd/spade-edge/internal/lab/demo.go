@@ -56,11 +56,11 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer d.page.Wait()
 	defer leave()
-	r, models, means, err := d.run(ctx, *addr)
+	r, models, err := d.run(ctx, *addr)
 	if err != nil {
 		return err
 	}
-	each, err := r.Score(p, models, means)
+	each, err := r.Score(p, models)
 	if err != nil {
 		return err
 	}
@@ -99,9 +99,8 @@ type demo struct {
 	page     sync.WaitGroup // the server of the page
 }
 
-// run trains the fleet over websockets. It returns the result, each node's final model and, with -average, the mean of
-// each node's releases. If addr is not empty, run serves the page at addr until ctx ends.
-func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
+// run trains the fleet over websockets. It returns the result and each node's final model. If addr is not empty, run serves the page at addr until ctx ends.
+func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models [][]float32, err error) {
 	defer func() {
 		var wg sync.WaitGroup // close in parallel: closing a node gives its peers time to confirm
 		for _, tr := range d.trs {
@@ -113,7 +112,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 		err = d.monitor(ctx, addr)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	releases := sim.NewTranscript(len(d.trs), d.round)
 	start, nodes := time.Now(), make([]*sdk.Node, len(d.trs))
@@ -121,13 +120,13 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: d.Fleet, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
 			Window: sdk.Window(d.Fleet.Dim),
-			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs, SeededTable: d.Opt.Table == "seeded", Average: d.Opt.Average,
+			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs, SeededTable: d.Opt.Table == "seeded",
 			Observer: d.monitors[i].Observer(sdk.Observer{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
 			}),
 		})
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -145,17 +144,17 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	r = d.NewResult(false)
 	for _, n := range nodes {
-		models, means = append(models, n.Model()), append(means, n.Averaged())
+		models = append(models, n.Model())
 		st := n.Status()
 		r.Queries += st.Queries
 		r.BytesSent += st.BytesSent
 	}
 	r.Transcript, r.Seconds = releases.Sum(), time.Since(start).Seconds()
-	return r, models, means, nil
+	return r, models, nil
 }
 
 // monitor creates a monitor for each node. If addr is not empty, it serves the page of all nodes there until ctx ends.

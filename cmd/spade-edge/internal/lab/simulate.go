@@ -138,7 +138,7 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	r.Queries, _ = network.Queries()
 	r.Transcript = network.Transcript()
 	models := network.Models()
-	if _, err = r.Score(p, models, network.Averages()); err == nil {
+	if _, err = r.Score(p, models); err == nil {
 		r.Files, err = p.JudgeFiles(models)
 	}
 	return r, models, err

@@ -28,7 +28,6 @@ type Exported struct {
 	Round       int    `json:"round"`
 	Rounds      int    `json:"rounds"` // of the whole run, with cool-down
 	Done        bool   `json:"done"`
-	Averaged    bool   `json:"averaged"`
 	Dim         int    `json:"dim"`
 	Format      string `json:"format"`
 	File        string `json:"file"`
@@ -51,7 +50,6 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	ownFit := c.Bool("own-fit", false, "with .json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
 		"deviations, categories); the privacy guarantee does not cover it")
 	accepted := c.Bool("accepted", false, "the model that the verdict accepts here; if that is the site's own, it must stay on this device")
-	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
 	force := c.Bool("force", false, "overwrite an existing file")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
@@ -83,15 +81,9 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 				"must not leave this machine")
 		}
 	}
-	if *averaged {
-		if model = kept.Averaged; model == nil {
-			return cli.Usage("-averaged: this node does not store the mean of its releases; " +
-				`to store it, set "average": true in the node file`)
-		}
-	}
 	last := f.Method.Last()
 	r := &Exported{
-		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last, Averaged: *averaged,
+		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last,
 		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
 		Alone: alone, Verdict: v,
 	}
@@ -105,7 +97,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		r.Certificate = copied
 	}
 	whole := &builtin.Model{
-		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last, Averaged: *averaged,
+		Run: f.Run, Fleet: f.Hash(), Member: node.Name, Round: kept.Round, Rounds: last,
 		NonPrivate: f.Privacy.NonPrivate, Alone: alone, Certificate: cert, Weights: model,
 	}
 	if err := recipeOf(whole, node, file, *ownFit); err != nil {
@@ -167,11 +159,7 @@ func checkExport(to, format string, ownFit bool) error {
 
 // write prints the result. If there is no certificate, the parameter why is the reason.
 func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
-	what := "model"
-	if r.Averaged {
-		what = "averaged"
-	}
-	t.Row(what, "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
+	t.Row("model", "%s: %d numbers, %s, sha256 %s", r.File, r.Dim, r.Format, r.SHA256)
 	if r.Alone {
 		t.Row("alone", "the site's own model, trained without noise on its records: it may reveal them, and must stay on this device")
 	}

@@ -26,7 +26,6 @@ type Options struct {
 	Steps              int       // local steps of one client in all rounds, to set the rounds; 0 if not given
 	Queries            int64     // queries of one client in all rounds, to set the rounds; 0 if not given
 	Table              string
-	Average            bool
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
 	// These fields describe the data and the model.
 	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
@@ -239,7 +238,6 @@ func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
 	o.SettingFlags(c)
 	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes per sample, same results)")
-	c.BoolVar(&o.Average, "average", o.Average, "also score each client's running mean of its released models")
 	c.JSONFlag("")
 }
 

@@ -49,11 +49,10 @@ type Result struct {
 type Accuracies struct {
 	Mean     float64  `json:"accuracy_mean"`
 	Worst    float64  `json:"accuracy_min"`
-	Network  float64  `json:"accuracy_network_mean"`       // of the average model, which no client has
-	Averaged *float64 `json:"accuracy_averaged,omitempty"` // with each client's running mean of its releases
-	Alone    *float64 `json:"accuracy_alone,omitempty"`    // of models that each client trained alone
-	Pooled   *float64 `json:"accuracy_pooled,omitempty"`   // of one client with all data
-	Constant float64  `json:"accuracy_majority"`           // of always predicting the most frequent class
+	Network  float64  `json:"accuracy_network_mean"`     // of the average model, which no client has
+	Alone    *float64 `json:"accuracy_alone,omitempty"`  // of models that each client trained alone
+	Pooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with all data
+	Constant float64  `json:"accuracy_majority"`         // of always predicting the most frequent class
 }
 
 // regression has the same scores as [Accuracies] for a numeric target, as RMSE in the unit of the target.
@@ -61,7 +60,6 @@ type regression struct {
 	Mean     float64  `json:"rmse_mean"`
 	Worst    float64  `json:"rmse_max"`
 	Network  float64  `json:"rmse_network_mean"`
-	Averaged *float64 `json:"rmse_averaged,omitempty"`
 	Alone    *float64 `json:"rmse_alone,omitempty"`
 	Pooled   *float64 `json:"rmse_pooled,omitempty"`
 	Constant float64  `json:"rmse_of_mean"` // of predicting the mean of the test data
@@ -128,18 +126,13 @@ func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privac
 		spent:         spent}
 }
 
-// Score scores the final models and, with -average, the running means of each client's releases. It returns the score
-// of each final model.
-func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error) {
+// Score scores the final models and returns the score of each.
+func (r *Result) Score(p *Problem, models [][]float32) ([]float64, error) {
 	xbar := Mean(models)
 	r.ConsensusError = ConsensusError(xbar, models)
 	each := p.Scores(models...)
 	s := &Accuracies{Network: p.Scores(xbar)[0]}
 	s.Mean, s.Worst = Average(each)
-	if p.Opt.Average {
-		mean, _ := Average(p.Scores(means...))
-		s.Averaged = &mean
-	}
 	if p.Train.Target == nil {
 		s.Constant, r.Accuracies = 100*p.Test.Majority(), s
 		if math.IsNaN(s.Network) {
@@ -206,9 +199,6 @@ func (r *Result) WriteWorth(t cli.Table) {
 	score, worst, constant := r.Words()
 	t.Row(score, "%s on average over %d clients, %s at the %s, %s for the network's average model, %s by always saying %s",
 		say(s.Mean), r.Nodes, say(s.Worst), worst, say(s.Network), say(s.Constant), constant)
-	if s.Averaged != nil {
-		t.Row("averaged", "%s with each client's running mean of its releases", say(*s.Averaged))
-	}
 	for _, c := range r.Files {
 		worth := say(*cmp.Or(c.RMSE, c.Accuracy))
 		if c.Majority != nil {
