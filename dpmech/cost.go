@@ -87,12 +87,6 @@ func (c Cost) verifyFigure(figure Figure) error {
 	return errors.Join(wrong...)
 }
 
-// notBelow compares a stated number (have) with the recomputed number (want). It reports whether the stated number is
-// neither below the recomputed number nor far above it, within the tolerance of [Certificate.Verify].
-func notBelow(have, want float64) bool {
-	return have >= want-float64(1e-11*want)-1e-12 && have <= want+float64(1e-6*want)+1e-12
-}
-
 func (c Cost) withinLimit(l *Limit) error {
 	if l == nil {
 		return nil

@@ -10,12 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -49,27 +47,6 @@ func tree(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return strings.Join(all, " ")
-}
-
-func runFleet(t *testing.T, made fleet.InitResult) []node.RunResult {
-	t.Helper()
-	results := make([]node.RunResult, len(made.Nodes))
-	codes, logs := make([]int, len(made.Nodes)), make([]string, len(made.Nodes))
-	var wg sync.WaitGroup
-	for i, n := range made.Nodes {
-		wg.Go(func() {
-			var out string
-			codes[i], out, logs[i] = call("run", n.File, "-json")
-			_ = json.Unmarshal([]byte(out), &results[i]) // the checks below report an empty result
-		})
-	}
-	wg.Wait()
-	for i := range codes {
-		if codes[i] != cli.ExitDone || !results[i].Done {
-			t.Fatalf("exit code %d:\n%s", codes[i], logs[i])
-		}
-	}
-	return results
 }
 
 func readFile(t *testing.T, path string) string {
