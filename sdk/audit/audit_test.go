@@ -60,7 +60,7 @@ func TestCertificate(t *testing.T) {
 
 // TestCertificateOfSharedNoise checks that, for a run with pairwise noise, the certificate must have the fleet's
 // parameters and the effective noise that follows from the fleet's graph. Two of the releases have no pairwise noise,
-// like the first releases of a replacement device.
+// like those of a node that has given up a neighbor.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	share := func(f *sdk.Fleet) {
 		f.Edges = append(f.Edges, [2]string{"d", "a"})

@@ -65,11 +65,11 @@ type Record struct {
 // MaxNote is the maximum length in bytes of the note of a [Record].
 const MaxNote = 4096
 
-// ErrRollback is wrapped by the errors for three cases: the state on disk is older than a release that was made, the
-// ledger is older than a line that was signed, or another device has replaced this device. Continuing would repeat a
-// release with different noise, and the two releases together reveal more than the privacy cost covers.
+// ErrRollback is wrapped by the errors for two cases: the state on disk is older than a release that was made, or the
+// ledger is older than a line that was signed. Continuing would repeat a release with different noise, and the two
+// releases together reveal more than the privacy cost covers.
 var ErrRollback = errors.New("the state was rolled back")
 
 // ErrLost is an [ErrRollback] for a state that is missing or old although the ledger or a neighbor has a record of
-// later releases. A replacement device, or this device after its state is removed, can take over.
+// later releases. The device is out of this run unless its newest state is restored.
 var ErrLost = fmt.Errorf("%w", ErrRollback)

@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 }
 
 // TestIsSimulate checks that the row of SPADE-DFL equals the result of "spade-edge simulate" with the same flags: an
-// accuracy of 73.50 % from 120,000 losses.
+// accuracy of 71.00 % from 120,000 losses.
 func TestIsSimulate(t *testing.T) {
 	o, err := parse(append(patients, "-nodes", "20", "-seeds", "1"), io.Discard)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestIsSimulate(t *testing.T) {
 	}
 	c := contenders(true, 0)[2]
 	r, err := c.run(context.Background(), &all[0], nil, 0)
-	if err != nil || c.name != own || math.Abs(r.accuracy-73.5) > 1e-9 || r.spent.Queries != 120_000 || r.losses != 3 {
+	if err != nil || c.name != own || math.Abs(r.accuracy-71) > 1e-9 || r.spent.Queries != 120_000 || r.losses != 3 {
 		t.Errorf("%s: %+v, %v", c.name, r, err)
 	}
 	for _, s := range all[1:] {
