@@ -67,3 +67,30 @@ func TestQuick(t *testing.T) {
 		t.Errorf("it prints %q, %v", said.String(), err)
 	}
 }
+
+// TestOrigins checks that README.md has the commit at which each page of results was measured.
+func TestOrigins(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("results/*/*.md")
+	if err != nil || len(pages) < 8 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, commit, found := strings.Cut(string(text), "\n- commit: `")
+		if !found || len(commit) < 8 {
+			t.Errorf("%s has no commit", page)
+			continue
+		}
+		name := strings.TrimPrefix(filepath.ToSlash(page), "results/")
+		if want := "| " + name + " | " + commit[:8] + " |"; !strings.Contains(string(readme), want) {
+			t.Errorf("README.md has no row %q", want)
+		}
+	}
+}

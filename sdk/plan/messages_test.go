@@ -11,7 +11,7 @@ import (
 
 // TestRoundsOfMessages checks that a private run with default settings needs few message rounds for 50 learning rounds.
 // With -v it prints two numbers of message rounds for the table in sdk/DEFAULTS.md: one with default settings, and one
-// with ADMM consensus but no partners.
+// without partners.
 func TestRoundsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		graph         string
@@ -29,8 +29,8 @@ func TestRoundsOfMessages(t *testing.T) {
 			}
 			return m.Last()
 		}
-		own, found := rounds("method.consensus", "privacy.partners"), rounds()
-		t.Logf("%s, N = %d: %d rounds by the method's own steps, %d by default", c.graph, c.members, own, found)
+		alone, found := rounds("privacy.partners"), rounds()
+		t.Logf("%s, N = %d: %d rounds without partners, %d by default", c.graph, c.members, alone, found)
 		if found > c.most {
 			t.Errorf("%s, N = %d: %d rounds of messages, want at most %d", c.graph, c.members, found, c.most)
 		}

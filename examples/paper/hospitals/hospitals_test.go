@@ -51,8 +51,10 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestCommittedResults repeats some runs of the complete computation and compares the results with testdata, digit by
-// digit.
+// TestCommittedResults repeats some runs and compares the results with testdata, digit by digit. Those that protect each
+// patient are runs of the committed records.md. Of the others, those without noise are runs of the committed README.md;
+// those with noise were made after it, with today's sampler (see README.md of the module, "Where each result was
+// measured").
 func TestCommittedResults(t *testing.T) {
 	c := clinics(t)
 	runs, err := openRuns("testdata")

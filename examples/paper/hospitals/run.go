@@ -195,13 +195,10 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 		known.Graph, known.Privacy.Colluders = g, n
 	}
 	// Some defaults of the program have changed since the committed results were computed. Keep the old settings: no
-	// partners; for record-level privacy, plan.RecordRounds rounds; for client-level privacy, consensus by ADMM steps;
-	// and, further below, shorter steps in runs without noise.
+	// partners; for record-level privacy, plan.RecordRounds rounds; and, further below, shorter steps in runs without noise.
 	known.Fixed = []string{"privacy.partners"}
 	if c.each() {
 		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
-	} else {
-		known.Fixed = append(known.Fixed, "method.consensus")
 	}
 	var err error
 	if c.name == hospitalled && c.epsilon > 0 {

@@ -222,7 +222,6 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	if m.Shared {
 		f.Method.Gain, f.Method.Cooldown, f.Method.Mixing = sharedGain, 0, m.Mixing
 		method, privacy, err := plan.Suggest(plan.Known{Dim: w.Dim, Samples: samples, Graph: w.Graph, Method: f.Method,
-			Fixed:   []string{"method.consensus"}, // as in all results of the tables
 			Privacy: sdk.Privacy{Clip: clip, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon, Colluders: 1}})
 		f.Method, f.Privacy = method, privacy
 		return f, samples, err

@@ -18,7 +18,7 @@ func together(clients int, epsilon float64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	known := plan.Known{Dim: 1, Samples: slices.Repeat([]int{1}, clients), Graph: g, Method: sdk.Method{Rounds: 50}, Fixed: []string{"method.consensus"},
+	known := plan.Known{Dim: 1, Samples: slices.Repeat([]int{1}, clients), Graph: g, Method: sdk.Method{Rounds: 50},
 		Privacy: sdk.Privacy{Clip: 1, EpsilonLimit: epsilon, Delta: experiment.Delta, Colluders: 1}}
 	f := sdk.Fleet{}
 	if f.Method, f.Privacy, err = plan.Suggest(known); err != nil {

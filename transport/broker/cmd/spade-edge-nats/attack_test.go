@@ -169,7 +169,7 @@ func TestAttackMemory(t *testing.T) {
 		}
 		for i, n := range nodes {
 			n.ends(t, exitMismatch,
-				"the ledger has release 8 of this run, but the stored state ends with release 0: the state was rolled back")
+				"the ledger has release 8 of this run, but this device has lost its state of the run: the state was rolled back")
 			if lines := f.ledger(t, f.file.Fleet.Members[i]); lines != 8 || n.out.Len() > 0 {
 				t.Errorf("%d lines in the ledger, output %q", lines, &n.out)
 			}
