@@ -13,7 +13,6 @@ type Unit = dpmech.Unit
 // Values and defaults of settings.
 const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
-	EstimatorCentered = zoest.Centered // subtracts from each loss the previous loss of the same sample
 	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss across rounds
 
 	UnitClient = dpmech.Client // the whole data set of each client

@@ -63,7 +63,6 @@ type Config struct {
 	// Oracle queries.
 
 	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
-	SeededTable bool  // keeps 8 bytes per sample, not 4*Dim: same models, more time; not with EstimatorTracking
 	MemoryLimit int64 // bytes that EstimatorTracking may add to a Store, 4*Samples*(Dim+1); 0 means DefaultMemoryLimit
 
 	// Reporting.
@@ -129,12 +128,10 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			}
 		}
 		tracking := f.Method.Estimator == EstimatorTracking
-		refuse(tracking && c.SeededTable, "SeededTable is set, but the table of the fleet's estimator %q cannot be "+
-			"computed from a seed", EstimatorTracking)
 		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+1)
 		refuse(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+1) "+
 			"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
-			"use estimator %q", EstimatorTracking, limit, EstimatorCentered)
+			"use estimator %q", EstimatorTracking, limit, EstimatorPaper)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set, but the fleet is not private")
 		shares := f.Privacy.PairSigma > 0
 		refuse(!shares && c.Secret != nil, "Secret is set, but the fleet's members share no noise")

@@ -94,9 +94,8 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 func TestNodesGoOnFromTheirStores(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
-		"grid":     func(f *sdk.Fleet) {},
-		"centered": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
-		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
+		"grid":   func(f *sdk.Fleet) {},
+		"shared": func(f *sdk.Fleet) { *f = *sharedRing() },
 		"tracking": func(f *sdk.Fleet) {
 			f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
 		},

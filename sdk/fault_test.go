@@ -337,16 +337,14 @@ func (b *batched) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// TestBatchOracle checks that batches, a window, a seeded table and retries do not change the result.
+// TestBatchOracle checks that batches, a window and retries do not change the result.
 func TestBatchOracle(t *testing.T) {
 	f := privateRing()
-	f.Method.Estimator = sdk.EstimatorCentered
 	oracles := make([]*batched, len(f.Members))
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		oracles[i] = &batched{OracleFunc: oracle(i)}
 		c.Oracle = oracles[i]
 		c.Window = i // 0 means 16
-		c.SeededTable = i%2 == 0
 	})
 	mustRun(t, all)
 	sameModels(t, all, simulated(t, f))

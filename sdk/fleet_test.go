@@ -42,7 +42,7 @@ func TestFleetFaults(t *testing.T) {
 		"method.eta is a list of 0 values":                                    func(f *sdk.Fleet) { f.Method.Eta = nil },
 		"method.mu is 0":                                                      func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
 		`method.directions is "7", want rademacher or walsh`:                  func(f *sdk.Fleet) { f.Method.Directions = 7 },
-		`method.estimator is "7", want paper, centered or tracking`:           func(f *sdk.Fleet) { f.Method.Estimator = 7 },
+		`method.estimator is "7", want paper or tracking`:                     func(f *sdk.Fleet) { f.Method.Estimator = 7 },
 		`privacy.accounting is "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
 			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
 		},
@@ -119,7 +119,7 @@ func TestFleetHash(t *testing.T) {
 		"edges":     func(f *sdk.Fleet) { f.Edges = f.Edges[:5] },
 		"rounds":    func(f *sdk.Fleet) { f.Method.Rounds++ },
 		"eta":       func(f *sdk.Fleet) { f.Method.Eta = []float64{math.Nextafter(0.5, 1)} },
-		"estimator": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
+		"estimator": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking },
 		"seed":      func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 1 },
 		"seed+1":    func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 2 },
 		"privacy":   func(f *sdk.Fleet) { f.Privacy = privateRing().Privacy },
@@ -221,7 +221,7 @@ func TestHello(t *testing.T) {
 func TestFleetJSONDefaults(t *testing.T) {
 	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}}`
 	var got sdk.Fleet
-	got.Method.Estimator, got.Method.Directions = sdk.EstimatorCentered, zoest.Walsh
+	got.Method.Estimator, got.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
 	got.Privacy.Accounting = dpmech.ZCDP
 	if err := json.Unmarshal(fmt.Appendf(nil, text, ""), &got); err != nil || !reflect.DeepEqual(got, sdk.Fleet{}) {
 		t.Errorf("read %+v, %v, want all defaults", got, err)

@@ -405,7 +405,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 	const fallback = 0
 	for _, change := range []func(f *sdk.Fleet){
 		func(*sdk.Fleet) {},
-		func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorCentered },
+		func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking },
 	} {
 		f := privateRing()
 		f.Members, f.Edges = f.Members[:2], f.Edges[:1]

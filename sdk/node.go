@@ -104,7 +104,6 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Store != nil {
 		cfg.Store = state.Serial(cfg.Store) // Stop may write while Run saves
 	}
-	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe = true
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}

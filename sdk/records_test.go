@@ -137,11 +137,7 @@ func TestRecordFleetFaults(t *testing.T) {
 	if _, err := f.Machines([]int{7, 5, 2, 9, 5}, noise); err == nil || !strings.Contains(err.Error(), `the records of "e"`) {
 		t.Errorf("another number of records in a simulation: %v", err)
 	}
-	cfg.Samples, cfg.SeededTable = 5, true
-	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), "SeededTable") {
-		t.Errorf("a seeded table: %v", err)
-	}
-	cfg.SeededTable = false
+	cfg.Samples = 5
 	var err error
 	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed); err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ func TestGoldenNetwork(t *testing.T) {
 		set    func(*sim.Sim)
 	}{
 		"paper": {},
-		"centered-walsh-seeded": {change: func(i int, c *admm.Config) {
-			c.Estimator.Kind, c.Estimator.Directions, c.Estimator.Seeded = zoest.Centered, zoest.Walsh, true
+		"tracking-walsh": {change: func(i int, c *admm.Config) {
+			c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh
 		}},
 		"walsh-batch": {change: func(i int, c *admm.Config) {
 			c.Estimator.Directions, c.Estimator.Batch = zoest.Walsh, 0
@@ -41,7 +41,7 @@ func TestGoldenNetwork(t *testing.T) {
 		"private": {change: private},
 		"private-grid": {change: func(i int, c *admm.Config) {
 			private(i, c)
-			c.Estimator.Kind, c.GridStep = zoest.Centered, 0.05/16
+			c.Estimator.Kind, c.GridStep = zoest.Tracking, 0.05/16
 			c.X0 = make([]float32, 70)
 			for k := range c.X0 {
 				c.X0[k] = float32(k%9-4) / 8
@@ -52,8 +52,8 @@ func TestGoldenNetwork(t *testing.T) {
 			c.Eta = admm.Schedule{0.3, 0.25, 0.2, 0.15, 0.1, 0.05}
 			c.Mu = admm.Schedule{0.3, 0.3, 0.2, 0.2, 0.1, 0.1}
 		}},
-		"centered-faults": {
-			func(i int, c *admm.Config) { c.Estimator.Kind = zoest.Centered },
+		"tracking-faults": {
+			func(i int, c *admm.Config) { c.Estimator.Kind = zoest.Tracking },
 			func(s *sim.Sim) { s.Seed, s.Faults, s.Asleep = 1, awful(1), tinytest.Markov(1, 0.1, 0.3) },
 		},
 	} {

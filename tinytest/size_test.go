@@ -23,7 +23,7 @@ func TestManyClients(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		start := time.Now()
 		clients := clientsOf(ringOf(c.clients), 10, func(i int, cfg *admm.Config) {
-			cfg.Estimator.Samples, cfg.Estimator.Batch, cfg.Estimator.Kind = 20, 5, zoest.Centered
+			cfg.Estimator.Samples, cfg.Estimator.Batch, cfg.Estimator.Kind = 20, 5, zoest.Paper
 			cfg.Rounds, cfg.Cooldown, cfg.Tau, cfg.Beta = c.rounds, 0, c.tau, 0.5
 		})
 		for i := range clients {

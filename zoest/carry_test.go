@@ -11,7 +11,7 @@ import (
 // restart.
 func TestCarryAgainstSum(t *testing.T) {
 	const b = 0.8
-	for _, kind := range []Kind{Paper, Centered, Tracking} {
+	for _, kind := range []Kind{Paper, Tracking} {
 		cfg := Config{Dim: 6, Samples: 5, Seed: 3, Kind: kind, Directions: Walsh, Momentum: b}
 		e, s := newTest(t, cfg), rng.New(4, rng.Address{Purpose: rng.Generate})
 		if len(e.Memory()) != cfg.Memory() {
@@ -47,7 +47,7 @@ func TestCarryAgainstSum(t *testing.T) {
 // momentum.
 func TestCarryLeavesEstimates(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
-		for _, cfg.Kind = range []Kind{Paper, Centered, Tracking} {
+		for _, cfg.Kind = range []Kind{Paper, Tracking} {
 			cfg.Momentum = 0
 			want := estimates(t, cfg, wild)
 			e, s := newTest(t, cfg), []float32{3}

@@ -16,14 +16,9 @@ type Config struct {
 	Directions Distribution
 	Kind       Kind // what the estimator remembers of each component
 
-	// Seeded selects a table that stores only 8 bytes per row (12 with Walsh directions) instead of 4d bytes, and
-	// recomputes each row from them. The results are bit-identical, but each query draws one more direction. Seeded
-	// cannot be combined with Tracking, whose rows are sums over all queries.
-	Seeded bool
-
 	// Records makes every result for one record independent of all other records, as record-level privacy requires. The
 	// driver must pass the released model to every Step of a round, and use [Estimator.Rows] instead of Estimate.
-	// Records cannot be combined with Seeded or Momentum, and Batch must be 0 or Samples.
+	// Records cannot be combined with Momentum, and Batch must be 0 or Samples.
 	Records bool
 
 	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
@@ -56,13 +51,11 @@ func (c Config) Validate() error {
 	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
 	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher or Walsh", c.Directions)
 	want(c.Directions != Walsh || c.Dim <= 1<<30, "Dim is %d, want at most 2^30 with Walsh directions", c.Dim)
-	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper, Centered or Tracking", c.Kind)
-	want(c.Kind != Tracking || !c.Seeded, "Tracking with a seeded table, want a dense one: its rows cannot be recomputed")
-	want(!c.Records || !c.Seeded, "Records with a seeded table, want a dense one: a seeded row has only one query")
+	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper or Tracking", c.Kind)
 	want(!c.Records || c.Momentum == 0, "Records with Momentum %v, want 0: a sum of unreleased updates would count a record "+
 		"in many releases", c.Momentum)
 	want(!c.Records || c.Batch == 0 || c.Batch == c.Samples, "Records with Batch %d, want 0: each step queries every record", c.Batch)
-	want(c.Dim < 1 || c.Samples < 1 || c.Seeded || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
-		"a table of %d samples by %d numbers does not fit into memory; a seeded table does", c.Samples, c.Dim)
+	want(c.Dim < 1 || c.Samples < 1 || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
+		"a table of %d samples by %d numbers does not fit into memory", c.Samples, c.Dim)
 	return errors.Join(errs...)
 }

@@ -14,7 +14,7 @@
 // v, eq. (5), which has the same conditional mean, and a second moment of at most 9 Q^2 (Lemma 1). v estimates mu times
 // the gradient; the step size must account for mu.
 //
-// Two other kinds of memory, [Centered] and [Tracking], also satisfy Lemma 1, and thus the theorem of the paper, and
-// need fewer queries for the same error. With Tracking, the error of v decreases from round to round, below that of
+// Another kind of memory, [Tracking], also satisfies Lemma 1, and thus the theorem of the paper, and needs fewer queries
+// for the same error. With Tracking, the error of v decreases from round to round, below that of
 // two-point estimates with the same number of queries (see TestErrorAtEqualQueries).
 package zoest

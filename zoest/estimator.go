@@ -11,7 +11,7 @@ import (
 // several local steps, each of which begins with [Estimator.Step]. Each of these calls begins a stage: the driver takes
 // queries from [Estimator.Next] and passes their losses to [Estimator.Answer] until Next returns none.
 //
-// An Estimator holds m*d + 4d numbers, or 2m + 5d with a seeded table. The kinds Centered and Tracking add m numbers,
+// An Estimator holds m*d + 4d numbers. The kind Tracking adds m numbers,
 // Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator]. An
 // Estimator is not safe for concurrent use.
 //
@@ -19,12 +19,11 @@ import (
 // each Fill, and at the start of a step if at least max(8m, 16384) rows have been replaced since.
 type Estimator struct {
 	cfg     Config
-	table   table
+	table   []float32 // m rows of d numbers; with tracking those of the model
 	model   model     // tracking: a linear model of each component's loss
 	walsh   *walsh    // Walsh directions only
-	last    []float32 // centered: the last loss of each component
 	carry   []float32 // with momentum: the last result of Carry
-	whole   []float32 // all persistent memory: last or model.memory, then carry
+	whole   []float32 // all persistent memory: model.memory, then carry
 	batch   batch
 	open    []Query     // queries without an answer; their points are permanent parts of room
 	room    []float32   // the points of the open queries, adjacent
@@ -61,9 +60,6 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		cfg.Batch = cfg.Samples
 	}
 	window, work := min(max(1, cfg.Window), cfg.Samples), min(cfg.Dim, piece)
-	if cfg.Seeded {
-		work = cfg.Dim // a seeded row is computed as a whole
-	}
 	collect := min(max(window, 8), cfg.Samples)
 	e := &Estimator{
 		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), renew: max(8*cfg.Samples, 1<<14),
@@ -99,12 +95,9 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		e.newRecords()
 		return e, nil
 	}
-	switch cfg.Kind {
-	case Centered:
-		e.last = e.whole[:own]
-	case Tracking:
+	if cfg.Kind == Tracking {
 		e.model, e.bends = newModel(cfg, e.whole[:own]), make([]float32, collect)
-		e.table.flat = e.model.slopes
+		e.table = e.model.slopes
 	}
 	return e, nil
 }
@@ -239,8 +232,6 @@ func (e *Estimator) Answer(losses ...float64) error {
 		switch {
 		case e.records != nil:
 			c = e.records.take(e, h, e.dirs[len(e.held)], c)
-		case e.cfg.Kind == Centered:
-			e.last[h], c = c, c-e.last[h]
 		case e.cfg.Kind == Tracking:
 			c, e.bends[len(e.held)] = e.model.take(h, e.row(h), e.dirs[len(e.held)], e.mu, c)
 		}
@@ -280,11 +271,11 @@ func (e *Estimator) apply() {
 	if !e.filling {
 		e.stale += len(rows)
 	}
-	if e.table.flat != nil && e.cfg.Kind != Tracking && e.piece == e.cfg.Dim {
+	if e.cfg.Kind != Tracking && e.piece == e.cfg.Dim {
 		if signs := e.signsOf(0, len(rows)); e.filling {
-			vec.SignFillRows(e.table.flat, rows, e.abar, e.held, signs)
+			vec.SignFillRows(e.table, rows, e.abar, e.held, signs)
 		} else {
-			vec.SignReplaceRows(e.table.flat, rows, e.v, e.abar, e.held, signs, byB, byM)
+			vec.SignReplaceRows(e.table, rows, e.v, e.abar, e.held, signs, byB, byM)
 		}
 		e.held = e.held[:0]
 		return
@@ -301,19 +292,9 @@ func (e *Estimator) apply() {
 				u.add(e.row(rows[i])[from:to], from, e.bends[i])
 			case e.filling:
 				u.add(abar, from, c)
-				if e.table.seeds == nil {
-					vec.SignScale(e.row(rows[i])[from:to], c, u[from/64:])
-				}
+				vec.SignScale(e.row(rows[i])[from:to], c, u[from/64:])
 			default:
 				vec.SignReplace(e.row(rows[i])[from:to], v, abar, c, u[from/64:], byB, byM)
-			}
-		}
-	}
-	if e.table.seeds != nil {
-		for i, h := range rows {
-			e.table.seeds[h] = seededRow{e.stage(), e.held[i]}
-			if e.walsh != nil {
-				e.table.rows[h] = e.rows[i]
 			}
 		}
 	}
@@ -342,8 +323,8 @@ func (e *Estimator) Carry(s []float32) {
 	}
 }
 
-// Memory returns the numbers that persist across rounds: the last loss (Centered) or the linear model (Tracking) of
-// each component, then the last result of [Estimator.Carry]. All of them are finite, and their count is
+// Memory returns the numbers that persist across rounds: the linear model (Tracking) of each component, then the last
+// result of [Estimator.Carry]. All of them are finite, and their count is
 // [Config.Memory]. The estimator owns the slice. To survive a restart, save a copy between two rounds and copy it into
 // the Memory of a new estimator.
 func (e *Estimator) Memory() []float32 { return e.whole }

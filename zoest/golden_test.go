@@ -22,8 +22,6 @@ func TestGoldenTranscript(t *testing.T) {
 	}{
 		{Paper, Rademacher, "4d5ba88cd1d80a95d31b36e4f2d932d1f94abb67ffdcaafe1e8c95702fedd170"},
 		{Paper, Walsh, "41f25531fe9e9038a0ceff75a2d75e1ddf9b77454fc6a3559c7276b36b0c900e"},
-		{Centered, Rademacher, "04f1954bc46ee6cfd9cbb304a2bd36e048fefb4aa4afab5b7d9b39fca5a80172"},
-		{Centered, Walsh, "d2a422032abf1dc560081758b77d45f47f289e461f615869fc05c3c6345eb057"},
 		{Tracking, Rademacher, "b3e746c839e50ccd181df849727eef011eac46651340e12f05c67b9ce46fee17"},
 		{Tracking, Walsh, "b3694dc04854535750cb2b18790206bc615a735794f889b99665facf6734b2d7"},
 	} {

@@ -13,7 +13,7 @@ import (
 // in the order of the stage.
 func TestWindowChangesNothing(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
-		cfg.Kind = Centered
+		cfg.Kind = Tracking
 		want := estimates(t, cfg, wild)
 		for _, cfg.Window = range []int{1, 2, 5, 7, 100} {
 			e := newTest(t, cfg)

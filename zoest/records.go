@@ -10,19 +10,17 @@ import (
 // All queries of a round are made at the released model x. For query t = 1..tau of the round, the rows are:
 //
 //	paper      row = sum_t u_t f(x + mu u_t)
-//	centered   row = sum_t u_t (f(x + mu u_t) - b_t)
 //	tracking   row = g; with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu) and c += omega e
 //
-// The sums restart in each round. Three values persist across rounds: b_t, the record's previous loss (0 before the
-// first), g, and the record's level c.
+// The sum restarts in each round. Two values persist across rounds: g, and the record's level c.
 //
-// A row times the factor that [Estimator.Rows] returns, 1/tau or mu, is an estimate of mu*grad f_h(x). For the first
-// two kinds, its mean is mu*grad f_h(x) up to O(mu^2), because the sign of each query is drawn independently. The third
-// kind lags behind while the model moves; with each query, its error decreases toward the error of a linear fit. Unlike
-// [Tracking] without Records, the third kind has no range for the level and no trust for the slope, because both would
+// A row times the factor that [Estimator.Rows] returns, 1/tau or mu, is an estimate of mu*grad f_h(x). For the paper's
+// kind, its mean is mu*grad f_h(x) up to O(mu^2), because the sign of each query is drawn independently. Tracking
+// lags behind while the model moves; with each query, its error decreases toward the error of a linear fit. Unlike
+// [Tracking] without Records, it has no range for the level and no trust for the slope, because both would
 // depend on all records.
 type records struct {
-	levels []float32 // the previous loss (centered), or c (tracking); 0 before the first
+	levels []float32 // tracking: c; 0 before the first query
 	grown  []float32 // tracking: the sum of all changes for each record, which bounds its numbers; see mostGrown
 	flips  []uint64  // Walsh directions: the sign of each record's direction in this stage
 	asked  int       // queries of each record in this round
@@ -36,11 +34,8 @@ const recordKappa, recordOmega = 0.5, 0.25
 func (e *Estimator) newRecords() {
 	m, d := e.cfg.Samples, e.cfg.Dim
 	e.records = new(records)
-	switch e.cfg.Kind {
-	case Centered:
-		e.records.levels = e.whole
-	case Tracking:
-		e.table.flat = e.whole[: m*d : m*d]
+	if e.cfg.Kind == Tracking {
+		e.table = e.whole[: m*d : m*d]
 		e.records.levels, e.records.grown = e.whole[m*d:m*d+m:m*d+m], e.whole[m*d+m:]
 	}
 	if e.walsh != nil {
@@ -54,7 +49,7 @@ func (e *Estimator) newRecords() {
 func (r *records) fill(e *Estimator) {
 	r.asked = 0
 	if e.cfg.Kind != Tracking {
-		clear(e.table.flat)
+		clear(e.table)
 		return
 	}
 	for h, grown := range r.grown {
@@ -85,12 +80,8 @@ func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 // take processes the loss of record h at x + mu*u. It updates the level and returns the multiple of u to add to the
 // row.
 func (r *records) take(e *Estimator, h int, u direction, loss float32) (move float32) {
-	switch e.cfg.Kind {
-	case Paper:
+	if e.cfg.Kind == Paper {
 		return loss
-	case Centered:
-		move, r.levels[h] = loss-r.levels[h], loss
-		return move
 	}
 	level := r.levels[h]
 	if level != 0 { // otherwise this is the record's first query
@@ -121,7 +112,7 @@ func (r *records) apply(e *Estimator, todo []int) {
 // which must not be changed and is valid until the next call of Fill or Step.
 func (e *Estimator) Rows() (rows []float32, factor float64) {
 	if e.cfg.Kind == Tracking {
-		return e.table.flat, float64(e.mu)
+		return e.table, float64(e.mu)
 	}
-	return e.table.flat, 1 / float64(max(1, e.records.asked))
+	return e.table, 1 / float64(max(1, e.records.asked))
 }

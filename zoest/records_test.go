@@ -108,9 +108,7 @@ func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
 	}
 	for i := range a {
 		h := i / cfg.Dim
-		if rows := cfg.Samples * cfg.Dim; cfg.Kind == Centered {
-			h = i
-		} else if i >= rows {
+		if rows := cfg.Samples * cfg.Dim; i >= rows {
 			h = (i - rows) % cfg.Samples
 		}
 		if h != replaced && a[i] != b[i] {
@@ -122,7 +120,7 @@ func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
 	}
 }
 
-// TestRecordRowsEstimate checks that, for linear losses, the paper's rows and the centered rows have the mean mu*slope,
+// TestRecordRowsEstimate checks that, for linear losses, the paper's rows have the mean mu*slope,
 // and that the tracking rows converge to mu*slope.
 func TestRecordRowsEstimate(t *testing.T) {
 	const d, m, mu, rounds = 5, 3, 0.2, 4000
@@ -194,9 +192,8 @@ func TestRecordDirectionsCover(t *testing.T) {
 
 func TestRecordsRefuse(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"Records with a seeded table, want a dense one": func(c *Config) { c.Seeded = true },
-		"Records with Momentum 0.5":                     func(c *Config) { c.Momentum = 0.5 },
-		"Records with Batch 2, want 0":                  func(c *Config) { c.Batch = 2 },
+		"Records with Momentum 0.5":    func(c *Config) { c.Momentum = 0.5 },
+		"Records with Batch 2, want 0": func(c *Config) { c.Batch = 2 },
 	} {
 		cfg := Config{Dim: 2, Samples: 3, Records: true}
 		change(&cfg)
@@ -287,7 +284,6 @@ func TestRecordsGolden(t *testing.T) {
 
 var recordsGolden = map[string]string{
 	"paper rademacher": "bff7b2b44dd213a4", "paper walsh": "626a54fd1c3f9d6f",
-	"centered rademacher": "63ee32dcdb8330ee", "centered walsh": "b9c7b7cf281e407d",
 	"tracking rademacher": "13acffc1a27bf72f", "tracking walsh": "6353dce4e9571118",
 }
 

@@ -15,19 +15,14 @@ const (
 	// Paper is the kind in the paper: the estimator remembers the latest row of each component and refills all rows in
 	// each round.
 	Paper Kind = iota
-	// Centered subtracts from each loss the previous loss of the same component, or 0 if there is none. The previous
-	// loss is known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance
-	// disappears. With M_2 = B^2, the second moment stays below 9 Q^2 for losses in [0, B], and below 36 Q^2 for losses
-	// in [-B, B].
-	Centered
 	// Tracking maintains a linear model of each component's loss across rounds and does not fill a table. The equations
 	// are in the comment of the type model.
 	Tracking
 )
 
-var kinds = setting.Choice{Of: "zoest: estimator", Names: []string{"paper", "centered", "tracking"}}
+var kinds = setting.Choice{Of: "zoest: estimator", Names: []string{"paper", "tracking"}}
 
-// String returns the name that files use for k: paper, centered or tracking.
+// String returns the name that files use for k: paper or tracking.
 func (k Kind) String() string { return kinds.Name(int(k)) }
 
 // MarshalText returns the name of k. It fails if k is not a valid kind.
@@ -40,8 +35,6 @@ func (k *Kind) UnmarshalText(name []byte) error { return kinds.Parse((*int)(k), 
 func (c Config) Memory() int {
 	n := 0
 	switch {
-	case c.Kind == Centered:
-		n = c.Samples
 	case c.Kind == Tracking && c.Records:
 		n = c.Samples * (c.Dim + 2)
 	case c.Kind == Tracking:

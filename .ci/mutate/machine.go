@@ -75,8 +75,8 @@ var onMachine = []mutation{
 	{"division by mu", "zoest/estimator.go",
 		"c := e.open[i].Sample, float32(loss)", "c := e.open[i].Sample, float32(loss)/e.mu", oracle},
 	{"table never refreshed", "zoest/estimator.go",
-		"vec.SignReplaceRows(e.table.flat, rows,",
-		"vec.SignReplaceRows(append([]float32(nil), e.table.flat...), rows,", oracle},
+		"vec.SignReplaceRows(e.table, rows,",
+		"vec.SignReplaceRows(append([]float32(nil), e.table...), rows,", oracle},
 	{"table of long rows never refreshed", "zoest/estimator.go",
 		"vec.SignReplace(e.row(rows[i])[from:to], v,",
 		"vec.SignReplace(append([]float32(nil), e.row(rows[i])[from:to]...), v,", oracle},
@@ -89,8 +89,6 @@ var onMachine = []mutation{
 	}
 	return out
 `, oracle},
-	{"baseline from the same query", "zoest/estimator.go",
-		"e.last[h], c = c, c-e.last[h]", "e.last[h] = c\n			c -= e.last[h]", oracle},
 	{"trust from the stage's own losses", "zoest/tracking.go",
 		"m.trust*along)", "min(1, max(0, m.both/m.self))*along)", oracle},
 	{"slope of the table forgotten in the estimate", "zoest/estimator.go",

@@ -151,17 +151,14 @@ func newWorld(seed uint64, p plant) *world {
 		}
 	}
 	rounds, cooldown := 2+c.IntN(3), c.IntN(3)
-	payload, centered, seeded, x0 := c.IntN(4), flip(), flip(), flip()
+	payload, tracking, x0 := c.IntN(4), flip(), flip()
 	w.cfgs = configs(n, edges, func(i int, cfg *Config) {
 		cfg.Estimator.Dim, cfg.Estimator.Samples = d, 1+c.IntN(2)
 		cfg.Estimator.Batch = 1 + c.IntN(cfg.Estimator.Samples)
 		cfg.Estimator.Window = c.IntN(3)
-		cfg.Estimator.Seeded, cfg.Estimator.Directions = seeded, zoest.Distribution(seed%2)
-		switch {
-		case centered && !seeded && seed%4 < 2:
+		cfg.Estimator.Directions = zoest.Distribution(seed % 2)
+		if tracking {
 			cfg.Estimator.Kind = zoest.Tracking
-		case centered:
-			cfg.Estimator.Kind = zoest.Centered
 		}
 		cfg.Rounds, cfg.Cooldown, cfg.Tau = rounds, cooldown, 1
 		cfg.NonPrivate, cfg.Privacy = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}

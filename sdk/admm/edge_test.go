@@ -268,7 +268,7 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 		clip := pick(1e-30, 1e-3, 1, 1e20, 1e29, 1e30)
 		cfg.Privacy = dpmech.Gaussian{Clip: clip, Sigma: clip * pick(1.0/(1<<20), 0.5, 1, 1<<20)}
 		cfg.GridStep = cfg.Privacy.Sigma * pick(0, 0, 1.0/256, 1.0/16, 1)
-		cfg.Estimator.Kind = zoest.Kind(chance.IntN(3))
+		cfg.Estimator.Kind = zoest.Kind(chance.IntN(2))
 		cfg.Rho, cfg.Beta, cfg.Rounds, cfg.Cooldown = pick(1e-9, 1, 1e9), pick(1e-20, 1, 4, 1e20), 4, 2
 		cfg.Consensus = flowing(2, [][2]int{{0, 1}})
 		cfg.X0 = []float32{float32(pick(0, 1, -1e30, 1e30))}

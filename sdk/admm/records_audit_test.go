@@ -225,7 +225,6 @@ func TestRecordAudit(t *testing.T) {
 		"tracking d=1":            {recordGame{members: 3, dim: 1, form: tracking, loss: steep, crash: true}, true},
 		"tracking d=3 N=5":        {recordGame{members: 5, dim: 3, form: tracking, loss: steep, crash: true}, true},
 		"tracking d=2 hostile":    {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
-		"centered d=2":            {recordGame{members: 3, dim: 2, form: func(c *Config) { c.Estimator.Kind = zoest.Centered }, loss: steep, crash: true}, false},
 		"paper d=1 off grid":      {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
 		"persons":                 {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
 		"pairwise noise d=1":      {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},

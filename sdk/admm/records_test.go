@@ -194,7 +194,6 @@ func TestRecordsConfig(t *testing.T) {
 		"Records.Places is -1":                 func(c *Config) { c.Records.Places = -1 },
 		"want the zero value":                  func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
 		"want at most 2^61 grid steps":         func(c *Config) { c.Privacy.Clip, c.Privacy.Sigma, c.Records.Most = 1000, 0.002, math.MaxInt32 },
-		"Records with a seeded table":          func(c *Config) { c.Estimator.Seeded = true },
 		"Records with Momentum":                func(c *Config) { c.Estimator.Momentum = 0.5 },
 		"Records with Batch 2":                 func(c *Config) { c.Estimator.Batch = 2 },
 	} {

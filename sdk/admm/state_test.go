@@ -64,7 +64,6 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 		change func(i int, c *Config)
 	}{
 		{"non-private", func(_ int, c *Config) {}},
-		{"centered", func(_ int, c *Config) { c.Estimator.Kind = zoest.Centered }},
 		{"tracking", func(_ int, c *Config) { c.Estimator.Kind = zoest.Tracking }},
 		{"tracking, private", func(i int, c *Config) {
 			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
@@ -75,7 +74,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
 			c.Estimator.Kind, c.Estimator.Momentum, c.Mixing = zoest.Tracking, 0.8, 1
 		}},
-		{"seeded, walsh", func(_ int, c *Config) { c.Estimator.Seeded, c.Estimator.Directions = true, zoest.Walsh }},
+		{"walsh", func(_ int, c *Config) { c.Estimator.Directions = zoest.Walsh }},
 		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
 		{"grid, releases", onAGrid},
 		{"flows, grid", func(i int, c *Config) {
@@ -175,8 +174,8 @@ func TestRestoreRefuses(t *testing.T) {
 		{"short model", func(s *State, _ *Config) { s.X = s.X[:4] }, "the model has 4 numbers, want 5"},
 		{"no grid", func(s *State, _ *Config) { s.Grid = nil }, "the model on the grid has 0 numbers, want 5"},
 		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "the change on the grid has 0 numbers, want 5"},
-		{"centered", func(_ *State, c *Config) { c.Estimator.Kind = zoest.Centered },
-			"the estimator's memory has 0 numbers, want 6"},
+		{"momentum", func(_ *State, c *Config) { c.Estimator.Momentum = 0.5 },
+			"the estimator's memory has 0 numbers, want 5"},
 		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "found 2 neighbors, want 3"},
 		{"other edges", func(s *State, _ *Config) { s.Edges = slices.Clone(s.Edges); s.Edges[0].Peer = 7 },
 			"neighbor 0 is 7, want 0"},

@@ -12,7 +12,7 @@ import (
 // This example shows that all errors in a file are reported at once.
 func Example() {
 	_, err := fleetfile.ParseNode([]byte(`{
-		"version": 1, "name": "a", "fleet": "fleet.json", "key": "node.key", "http": "0.0.0.0:80", "table": "round",
+		"version": 1, "name": "a", "fleet": "fleet.json", "key": "node.key", "http": "0.0.0.0:80",
 		"oracle": {"builtin": {"fit": "own", "model": "softmax", "data": "csv:patients.csv", "label": "outcome", "pca": -1}}
 	}`), ".")
 	fmt.Println(err)
@@ -20,7 +20,6 @@ func Example() {
 	// fleetfile: state is missing, want a path
 	// fleetfile: oracle.builtin: task: pca -1, want a number of components, or 0 for none
 	// fleetfile: http is "0.0.0.0:80", want host:port on loopback, such as 127.0.0.1:0: it serves without authentication
-	// fleetfile: table is "round", want dense or seeded
 }
 
 // A trained model predicts the probability of an event for a patient and reports how much each column contributes.

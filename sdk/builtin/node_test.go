@@ -28,7 +28,6 @@ const nodeText = `{
     "labels": ["no", "yes"], "pca": 4, "standardize": false, "bias": true, "test_fraction": 0.25, "seed": 3,
     "share": {"partition": "dirichlet:0.1", "of": 8, "number": 3}}},
   "http": "127.0.0.1:0",
-  "table": "seeded",
   "memory_limit": 700,
   "linger_seconds": 1.5,
   "resend_seconds": 2
@@ -45,7 +44,7 @@ func TestNode(t *testing.T) {
 	}
 	if n.Name != "a" || n.Fleet != filepath.Join("dir", "fleet.json") || n.Key != key || n.Listen != "0.0.0.0:7443" ||
 		n.State != filepath.Join("dir", "state") || n.Ledger != "ledger.json" || n.HTTP != "127.0.0.1:0" ||
-		!n.SeededTable || n.MemoryLimit != 700 || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
+		n.MemoryLimit != 700 || n.Linger != 1500*time.Millisecond || n.ResendAfter != 2*time.Second {
 		t.Errorf("node %+v", n)
 	}
 	b := Of(n)
@@ -132,7 +131,6 @@ func TestNodeFaults(t *testing.T) {
 		one(`"http": "127.0.0.1:0"`, `"http": "0.0.0.0:80"`, `http is "0.0.0.0:80", want host:port on loopback`),
 		one(`"http": "127.0.0.1:0"`, `"http": ":80"`, "want host:port on loopback"),
 		one(`"http": "127.0.0.1:0"`, `"http": "10.0.0.1:80"`, "want host:port on loopback"),
-		one(`"table": "seeded"`, `"table": "round"`, `table is "round", want dense or seeded`),
 		one(`"resend_seconds": 2`, `"patience": 900`, "patience: found number, want a string"),
 		one(`"resend_seconds": 2`, `"patience": "1m59s"`, `patience is "1m59s", want a duration of at least 2m0s`),
 		one(`"memory_limit": 700`, `"memory_limit": 0`, "memory_limit is 0, want 1 byte or more"),

@@ -160,7 +160,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	}
 	cfg := sdk.Config{
 		Fleet: d.fleet, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
-		SeededTable: d.File.SeededTable, MemoryLimit: d.File.MemoryLimit,
+		MemoryLimit:   d.File.MemoryLimit,
 		ConditionalOn: d.source.ConditionalOn,
 		Linger:        d.File.Linger, ResendAfter: d.File.ResendAfter, Patience: d.File.Patience, Logger: logger, Without: d.Without, Key: d.Key,
 		Keys: func(member string) []ed25519.PublicKey { return d.current.Load().SigningKeys(member) },

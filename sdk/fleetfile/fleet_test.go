@@ -42,7 +42,7 @@ func sample() *File {
 			Method: sdk.Method{
 				Rounds: 4, Cooldown: 2, Tau: 2, Batch: 8, Rho: 1.5, Gain: 0.75,
 				Eta: []float64{0.4, 0.3, 0.2, 0.1}, Mu: []float64{0.5},
-				Estimator: sdk.EstimatorCentered, Directions: zoest.Walsh, Seed: math.MaxUint64,
+				Estimator: sdk.EstimatorTracking, Directions: zoest.Walsh, Seed: math.MaxUint64,
 			},
 			Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8, Accounting: dpmech.ZCDP},
 			Wire:    sdk.Wire{GridBits: 5},
@@ -135,7 +135,7 @@ func TestGoldenFleet(t *testing.T) {
 	if !reflect.DeepEqual(f, sample()) {
 		t.Errorf("read %+v, want %+v", f, sample())
 	}
-	const hash = "a868f7bdf06bbba5b87ce414b2f0d2a23c7227e24195fbf1fe1cd2ac490eba2c"
+	const hash = "b4e3912216e540a0771086328d9d1547951c969ccda1ec75d907b36af49f57cb"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -161,7 +161,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "3a03b0d08606ea09993a7e507d605dcce480a8b9830df13b1030b0d59f1f9a7b"
+	const hash = "2252cb4b8d50abcedaefca9362e7f7ac7a61a47af9dd4e979a497121b5b978a6"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}

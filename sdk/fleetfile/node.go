@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +45,6 @@ type Node struct {
 	// vector. A program that already has this text can set FleetText, which is not a field of node files.
 	FleetText []byte `json:"-"`
 
-	SeededTable bool          `json:"-"` // true for "table": "seeded", see [sdk.Config]
 	MemoryLimit int64         `json:"-"` // value of "memory_limit", in bytes, see [sdk.Config]; 0 if unset
 	Linger      time.Duration `json:"-"` // value of "linger_seconds", see [sdk.Config]; 0 if unset
 	ResendAfter time.Duration `json:"-"` // value of "resend_seconds", see [sdk.Config]; 0 if unset
@@ -62,7 +60,6 @@ type nodeForm struct {
 	Node
 	Oracle      json.RawMessage `json:"oracle"`
 	Transport   json.RawMessage `json:"transport"`
-	Table       string          `json:"table"`
 	MemoryLimit *int64          `json:"memory_limit"`
 	Linger      *float64        `json:"linger_seconds"`
 	ResendAfter *float64        `json:"resend_seconds"`
@@ -120,8 +117,6 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	}
 	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want the field omitted: there is "+
 		"no proxy", n.ProxyCredentials)
-	errs.when(!slices.Contains([]string{"", "dense", "seeded"}, form.Table), "table is %q, want dense or seeded", form.Table)
-	n.SeededTable = form.Table == "seeded"
 	if limit := form.MemoryLimit; limit != nil {
 		errs.when(*limit < 1, "memory_limit is %d, want 1 byte or more", *limit)
 		n.MemoryLimit = *limit

@@ -17,9 +17,6 @@ import (
 // suggestRecords chooses the remaining settings for record-level privacy after [Suggest] has chosen the estimator, Rho,
 // Gain and Delta.
 func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
-	if k.Open && m.Estimator == sdk.EstimatorPaper { // tracking needs too much memory, and the paper's slopes are too noisy
-		m.Estimator = sdk.EstimatorCentered
-	}
 	def(&m.Tau, RecordTau(k.Dim))
 	switch {
 	case k.Steps > 0:

@@ -70,9 +70,8 @@ var all = []Setting{
 		Words: "smoothing radius: the distance of queries from the model"},
 	{Name: "method.momentum", Flag: "momentum", Range: setting.Momentum,
 		Words: "`share` of earlier rounds in an update, before clipping, " + setting.Momentum.String() + "; 0.8 or 0.9 for few queries"},
-	{Name: "method.estimator", Flag: "estimator", Names: []string{"paper", "centered", "tracking"}, Default: "tracking",
-		Words: "paper; centered (subtracts each sample's last loss); or tracking (subtracts a linear model of each loss, which the " +
-			"state keeps, up to 64 MiB unless given)"},
+	{Name: "method.estimator", Flag: "estimator", Names: []string{"paper", "tracking"}, Default: "tracking",
+		Words: "paper, or tracking (subtracts a linear model of each loss, which the state keeps, up to 64 MiB unless given)"},
 	{Name: "method.directions", Flag: "directions", Names: []string{"rademacher", "walsh"}, Default: "walsh",
 		Words: "law of the query directions: walsh, or rademacher (with an estimator other than tracking, unless given)"},
 	{Name: "method.seed", Flag: "seed", Default: "1",

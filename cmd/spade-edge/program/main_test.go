@@ -72,7 +72,7 @@ func TestSimulateCounts(t *testing.T) {
 		t.Errorf("%d bytes for %d numbers of four and %d of signatures", r.BytesSent, r.ScalarsSent, signs)
 	}
 	seen := map[string]string{r.Transcript: "the first run"}
-	for _, flags := range []string{"-seed 2", "-estimator centered", "-directions walsh -estimator paper", "", "-batch 7", "-gain 0.3", "-mu 0.5",
+	for _, flags := range []string{"-seed 2", "-directions walsh -estimator paper", "", "-batch 7", "-gain 0.3", "-mu 0.5",
 		"-graph ring", "-epsilon 8"} {
 		args := with(with(small, "-batch", "8", "-tau", "3"), strings.Fields(flags)...)
 		if flags != "-epsilon 8" {
@@ -86,18 +86,6 @@ func TestSimulateCounts(t *testing.T) {
 			t.Errorf("%q has the transcript of %q", flags, other)
 		}
 		seen[first.Transcript] = flags
-	}
-}
-
-// TestSeededTable checks that simulations with a dense table and with "-table seeded" have the same transcript, for
-// both estimators and both distributions of directions.
-func TestSeededTable(t *testing.T) {
-	t.Parallel()
-	for _, flags := range []string{"paper -directions rademacher", "centered -directions rademacher", "paper -directions walsh", "centered -directions walsh"} {
-		args := with(small, strings.Fields("-batch 8 -estimator "+flags)...)
-		if dense, seeded := outcome(t, args...), outcome(t, with(args, "-table", "seeded")...); dense.Transcript != seeded.Transcript {
-			t.Errorf("%s: transcripts %s (dense) and %s (seeded)", flags, dense.Transcript, seeded.Transcript)
-		}
 	}
 }
 

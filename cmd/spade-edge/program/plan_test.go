@@ -31,7 +31,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	cases := []string{
 		few + "-non-private", few + "-non-private -cooldown 2", few, few + "-clip 0.2",
 		few + "-batch 7 -tau 3 -grid-bits 8 -cooldown 0", few + "-sigma 3 -gain 0.4 -rho 2 -eta 0.25",
-		few + "-accounting paper -epsilon 4 -delta 1e-6 -estimator centered -table seeded", few + "-mixing 3",
+		few + "-accounting paper -epsilon 4 -delta 1e-6 -estimator paper", few + "-mixing 3",
 		few + "-colluders 1 -mixing 2 -limit-all 1000", few + "-colluders 0 -sigma 1 -pair-sigma 4", few + "-non-private -mixing 2",
 		many + "er:0.5 -colluders 1 -mixing 5", many + "ring -colluders 1 -sigma 0.3 -pair-sigma 1.2 -cooldown 0 -mixing 0",
 	}
@@ -121,7 +121,7 @@ func TestPlanCooldown(t *testing.T) {
 // TestPlanBytesOfBusiestNode compares the predicted bytes of the busiest node with a manual calculation. Mantissas are
 // incompressible, so a number takes between three and four bytes.
 func TestPlanBytesOfBusiestNode(t *testing.T) {
-	p := planned(t, strings.Fields("-nodes 6 -graph star -dim 1000000 -non-private -rounds 10 -table seeded")...)
+	p := planned(t, strings.Fields("-nodes 6 -graph star -dim 1000000 -non-private -rounds 10")...)
 	if share := float64(p.Frames.Learning) / 4e6; share < 0.75 || share > 1.001 || p.DegreeMax != 5 || p.BytesRound != 5*p.Frames.Learning ||
 		p.BytesNode != 10*p.BytesRound+5*p.Frames.Done {
 		t.Errorf("%+v", p)

@@ -53,7 +53,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		Run: "trial", Dim: 6, X0: []float32{0, 0.5, 0, -0.25, 0, 0.125},
 		Method: sdk.Method{Rounds: 6, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75,
 			Eta: []float64{1.5, 1.25, 1, 1, 0.75, 0.5}, Mu: []float64{0.6},
-			Estimator: sdk.EstimatorCentered, Seed: 5},
+			Estimator: sdk.EstimatorPaper, Seed: 5},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	for _, e := range strings.Fields(edges) {

@@ -43,8 +43,8 @@ type cell struct {
 	queries   int // number of queries of each digit in a round
 }
 
-// fleet returns the fleet for the runs of a cell. With the paper's estimator or the centered estimator, a round has one
-// fewer local step, because filling the loss table takes one query per digit.
+// fleet returns the fleet for the runs of a cell. With the paper's estimator, a round has one fewer local
+// step, because filling the loss table takes one query per digit.
 func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Privacy: sdk.Privacy{NonPrivate: true}, Method: sdk.Method{Rounds: s.total / c.queries, Tau: c.queries,
 		Cooldown: 5, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
@@ -87,7 +87,7 @@ func fewRecords(data string, s study, out, log io.Writer) error {
 	fmt.Fprintf(out, " defaults |\n|--:|--:|---|%s--:|\n", strings.Repeat("--:|", len(s.queries)))
 	for _, dim := range s.dims {
 		for _, each := range s.each {
-			for _, estimator := range []zoest.Kind{sdk.EstimatorPaper, sdk.EstimatorCentered, sdk.EstimatorTracking} {
+			for _, estimator := range []zoest.Kind{sdk.EstimatorPaper, sdk.EstimatorTracking} {
 				row, err := b.row(dim, each, estimator)
 				if err != nil {
 					return err

@@ -31,7 +31,7 @@ import (
 // If queries are limited, tau is the number of steps on all samples that the limit allows. Otherwise, the search also
 // varies tau and batch, the share of its samples that a client uses in a step.
 type Spade struct {
-	Centered bool // the centered estimator: each loss minus the previous loss of the same sample
+	Centered bool // each loss minus the previous loss of the same sample, see [Centered]
 	Tracking bool // the tracking estimator: no table to fill, so one more local step
 	Walsh    bool // Walsh directions, a set of which covers all axes
 	Momentum bool // before clipping, an update is 0.8 times the previous update plus 0.2 times the new one
@@ -108,8 +108,8 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting,
 }
 
 // network returns a simulated fleet whose members are the world's clients. The noise is derived from the world's seed.
-// The function change may alter the configuration of each client.
-func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *admm.Config)) (*sim.Sim, error) {
+// The function change may alter each client.
+func (w *World) network(f *sdk.Fleet, samples []int, change func(i int, c *sim.Client)) (*sim.Sim, error) {
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {
 		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 		return &noise
@@ -119,8 +119,8 @@ func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *
 	}
 	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
-		change(i, &c)
 		clients[i] = sim.Client{Config: c, Oracle: w.Clients[i].Oracle}
+		change(i, &clients[i])
 	}
 	return sim.New(clients)
 }
@@ -133,10 +133,13 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	if err != nil {
 		return Spent{}, err
 	}
-	network, err := w.network(fleet, samples, func(i int, c *admm.Config) {
-		c.Estimator.Window = 8
+	network, err := w.network(fleet, samples, func(i int, c *sim.Client) {
+		if m.Centered {
+			c.Oracle = Centered(c.Oracle, samples[i])
+		}
+		c.Config.Estimator.Window = 8
 		if batch, free := s["batch"]; free {
-			c.Estimator.Batch = max(1, int(math.Round(batch*float64(samples[i]))))
+			c.Config.Estimator.Batch = max(1, int(math.Round(batch*float64(samples[i]))))
 		}
 	})
 	if err != nil {
@@ -199,9 +202,6 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	}
 	if m.Momentum {
 		f.Method.Momentum = 0.8
-	}
-	if m.Centered {
-		f.Method.Estimator = sdk.EstimatorCentered
 	}
 	if m.Tracking {
 		f.Method.Estimator = sdk.EstimatorTracking

@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
 // Suggested is SPADE-DFL with the settings that [plan.Suggest] derives from public numbers. Its runs equal the runs of
@@ -74,7 +74,7 @@ func (m Suggested) Run(ctx context.Context, w *World, s Setting,
 	for i, c := range w.Clients {
 		samples[i] = c.Samples
 	}
-	network, err := w.network(&f, samples, func(int, *admm.Config) {})
+	network, err := w.network(&f, samples, func(int, *sim.Client) {})
 	if err != nil {
 		return Spent{}, err
 	}

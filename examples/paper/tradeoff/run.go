@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
+	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
@@ -18,7 +19,7 @@ type Setting struct {
 	Mu0      float64 // mu = Mu0 * T^(-1/6)
 	Gain     float64 // the round gain a_0 = tau*beta*eta*mu, as a share of the stability limit; fixes beta
 	Batch    int     // b, the number of queries in a local step
-	Centered bool    // the centered estimator: each loss minus the previous loss of the same sample
+	Centered bool    // each loss minus the previous loss of the same sample
 }
 
 // Budget holds the number of local steps that a client makes in total, and the number of local steps between two
@@ -52,9 +53,6 @@ func fleet(p *Instance, b Budget, s Setting, seed uint64) *sdk.Fleet {
 			Eta: admm.Schedule{s.Eta0 / math.Sqrt(t)}, Mu: admm.Schedule{s.Mu0 / sixthRoot(t)}, Seed: seed,
 		},
 		Privacy: sdk.Privacy{NonPrivate: true},
-	}
-	if s.Centered {
-		f.Method.Estimator = sdk.EstimatorCentered
 	}
 	for i := range Clients {
 		f.Members = append(f.Members, strconv.Itoa(i))
@@ -101,6 +99,9 @@ func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost
 		watches[i].begin(p.X0)
 		c.Estimator.Window = 8
 		clients[i] = sim.Client{Config: c, Oracle: watches[i]}
+		if s.Centered {
+			clients[i].Oracle = method.Centered(watches[i], Samples)
+		}
 	}
 	network, err := sim.New(clients)
 	if err != nil {

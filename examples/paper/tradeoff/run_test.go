@@ -86,13 +86,9 @@ func reference(t *testing.T, b Budget, s Setting, seed uint64) (gradient, disagr
 	var x [Clients][]float64
 	z := map[[2]int][]float64{}
 	neighbors := func(i int) []int { return []int{(i + 1) % Clients, (i + Clients - 1) % Clients} }
-	kind := zoest.Paper
-	if s.Centered {
-		kind = zoest.Centered
-	}
 	for i := range est {
 		var err error
-		est[i], err = zoest.NewEstimator(zoest.Config{Dim: Dim, Samples: Samples, Batch: s.Batch, Kind: kind,
+		est[i], err = zoest.NewEstimator(zoest.Config{Dim: Dim, Samples: Samples, Batch: s.Batch,
 			Seed: seed, Client: uint32(i)})
 		if err != nil {
 			t.Fatal(err)
@@ -112,10 +108,15 @@ func reference(t *testing.T, b Budget, s Setting, seed uint64) (gradient, disagr
 		}
 		return out
 	}
+	var last [Clients][Samples]float32
 	answer := func(i int) {
 		for q := est[i].Next(); len(q) > 0; q = est[i].Next() {
 			queries++
-			if err := est[i].Answer(p.Loss(i, q[0].Sample, q[0].Point)); err != nil {
+			loss := p.Loss(i, q[0].Sample, q[0].Point)
+			if before := &last[i][q[0].Sample]; s.Centered {
+				loss, *before = float64(float32(loss)-*before), float32(loss)
+			}
+			if err := est[i].Answer(loss); err != nil {
 				t.Fatal(err)
 			}
 		}

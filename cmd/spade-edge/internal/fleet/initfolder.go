@@ -117,9 +117,6 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, shar
 	if o.broker != "" {
 		form.Transport = map[string]string{o.broker: o.brokerAt}
 	}
-	if o.Given["table"] {
-		form.Table = o.Table
-	}
 	text, err := form.text(*m, !o.Asked.Privacy.NonPrivate)
 	if err != nil {
 		return err
@@ -137,7 +134,6 @@ type nodeForm struct {
 	State     string `json:"state"`
 	Ledger    string `json:"ledger,omitempty"`
 	Oracle    any    `json:"oracle"`
-	Table     string `json:"table,omitempty"`
 }
 
 func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {

@@ -120,7 +120,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: d.Fleet, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
 			Window: sdk.Window(d.Fleet.Dim),
-			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs, SeededTable: d.Opt.Table == "seeded",
+			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs,
 			Observer: d.monitors[i].Observer(sdk.Observer{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
 			}),

@@ -80,7 +80,7 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 	}
 	samples := o.samples - o.samples%max(1, o.Asked.Privacy.Places)
 	p := &setup.Problem{Opt: o.Options, Graph: g, Samples: slices.Repeat([]int{samples}, o.Nodes)}
-	p.Choose("nodes", o.Nodes, "graph", o.Graph, "dim", o.dim, "samples", o.samples, "batch", o.Asked.Method.Batch, "table", o.Table)
+	p.Choose("nodes", o.Nodes, "graph", o.Graph, "dim", o.dim, "samples", o.samples, "batch", o.Asked.Method.Batch)
 	return p, p.MakeFleet("plan", o.dim)
 }
 

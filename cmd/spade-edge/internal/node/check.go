@@ -164,7 +164,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	cfg := sdk.Config{Fleet: f, Name: node.Name, SeededTable: node.SeededTable, MemoryLimit: node.MemoryLimit,
+	cfg := sdk.Config{Fleet: f, Name: node.Name, MemoryLimit: node.MemoryLimit,
 		PairKeys: state.PairKeys(node.PairKeys)}
 	began := time.Now()
 	var own *fleetfile.Source

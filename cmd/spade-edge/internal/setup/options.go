@@ -21,11 +21,10 @@ import (
 // Options has the values of the flags that commands share.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int       // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
-	Asked              sdk.Fleet // requested method, privacy and wire; zero values are unset
-	Steps              int       // local steps of one client in all rounds, to set the rounds; 0 if not given
-	Queries            int64     // queries of one client in all rounds, to set the rounds; 0 if not given
-	Table              string
+	Collude, colludeOf int        // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
+	Asked              sdk.Fleet  // requested method, privacy and wire; zero values are unset
+	Steps              int        // local steps of one client in all rounds, to set the rounds; 0 if not given
+	Queries            int64      // queries of one client in all rounds, to set the rounds; 0 if not given
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
 	// These fields describe the data and the model.
 	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
@@ -41,7 +40,7 @@ type Options struct {
 
 // NewOptions returns options for c with the default seed, epsilon limit and delta. Every other setting is unset.
 func NewOptions(c *cli.Cmdline) Options {
-	o := Options{Cmdline: c, Table: "dense", Spec: task.Spec{TestFraction: 0.2}}
+	o := Options{Cmdline: c, Spec: task.Spec{TestFraction: 0.2}}
 	o.Asked.Method.Seed = 1
 	_, p, _ := plan.Suggest(plan.Known{Dim: 1, Samples: []int{1}}) // cannot fail
 	o.Asked.Privacy.EpsilonLimit, o.Asked.Privacy.Delta = p.EpsilonLimit, p.Delta
@@ -55,7 +54,7 @@ func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronMod
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
-		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
+		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"],
 	}
 	for _, s := range settings.All() {
 		if o.Given[s.Flag] {
@@ -237,7 +236,6 @@ func (o *Options) RegisterModel(c *cli.Cmdline) {
 func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
 	o.SettingFlags(c)
-	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes per sample, same results)")
 	c.JSONFlag("")
 }
 
@@ -308,8 +306,6 @@ func (o *Options) Conflicts(f *cli.Faults) {
 		f.When(protects && !each && o.Given[name], "-%s needs -unit record: with -unit client, each client's whole data set is protected, "+
 			"no matter which persons its rows belong to", name)
 	}
-	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record; use -table "+
-		"dense: a seeded table holds one query per row, but each record has many queries")
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)
@@ -318,7 +314,6 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	} else if err := o.ModelSpec().Fits(o.Spec.Target != ""); err != nil && o.Lookup("target") != nil && o.Spec.Source != "" {
 		f.Add("-model %s, -target %q: %w", o.Model.Name, o.Spec.Target, err)
 	}
-	f.When(o.Table != "dense" && o.Table != "seeded", "-table is %q, want dense or seeded", o.Table)
 	f.When(o.Nodes < 1, "-nodes is %d, want at least 1", o.Nodes)
 }
 

@@ -206,7 +206,6 @@ func flagOf(field string) string {
 func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim, error) {
 	clients := make([]sim.Client, len(cfgs))
 	for i, c := range cfgs {
-		c.Estimator.Seeded = p.Opt.Table == "seeded"
 		clients[i] = sim.Client{Config: c, Oracle: oracles[i]}
 	}
 	return sim.New(clients)

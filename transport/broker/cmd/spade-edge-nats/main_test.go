@@ -77,7 +77,7 @@ func newFleet(t *testing.T) *fleet {
 	f := &fleet{dir: t.TempDir(), file: &fleetfile.File{Fleet: &sdk.Fleet{
 		Run: "trial", Dim: 6, Members: []string{"a", "b", "c"}, Edges: [][2]string{{"a", "b"}, {"b", "c"}},
 		Method: sdk.Method{Rounds: 8, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1},
-			Mu: []float64{0.6}, Estimator: sdk.EstimatorCentered, Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
+			Mu: []float64{0.6}, Estimator: sdk.EstimatorPaper, Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
 	}}}
 	for i, name := range f.file.Fleet.Members {
 		public, err := fleetfile.CreateKey(filepath.Join(f.dir, name+".key"))
