@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 as in dial.go
+
 package mqtt
 
 import (
@@ -15,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"nhooyr.io/websocket" //lint:ignore SA1019 see dial.go
+	"nhooyr.io/websocket"
 
 	"github.com/spade-dfl/spade-edge/transport/broker/internal/brokertest"
 	"github.com/spade-dfl/spade-edge/transport/broker/internal/sealed"
