@@ -157,7 +157,7 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {
-		attempts = 3000
+		attempts = 5000
 	}
 	const mu, alpha = 2 * 0.5 / 1.0, 0.01
 	last := int32(farOut)
