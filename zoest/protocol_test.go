@@ -43,6 +43,9 @@ func TestValidateReportsEveryFault(t *testing.T) {
 			fmt.Sprintf("zoest: a table of 2 samples by %d numbers does not fit into memory", math.MaxInt/4),
 		}},
 	} {
+		if c.name == "walsh" && math.MaxInt == math.MaxInt32 {
+			continue // with so many numbers, no table fits into 32 bits
+		}
 		err := c.cfg.Validate()
 		var lines []string
 		if err != nil {
