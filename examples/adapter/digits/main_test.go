@@ -80,10 +80,10 @@ func TestFewRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	if len(lines) != 2+2*2*3+3 {
-		t.Errorf("%d lines, want a header, 12 rows and a note:\n%s", len(lines), &out)
+	if len(lines) != 2+2*2*2+3 {
+		t.Errorf("%d lines, want a header, 8 rows and a note:\n%s", len(lines), &out)
 	}
-	for _, line := range lines[:2+2*2*3] {
+	for _, line := range lines[:2+2*2*2] {
 		if strings.Count(line, "|") != 7 {
 			t.Errorf("%q has not six columns", line)
 		}
