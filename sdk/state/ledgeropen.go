@@ -115,7 +115,7 @@ func ReadLedger(path string) (*Ledger, error) {
 var ErrNoLedger = errors.New("create a new ledger, and declare what earlier runs on this data have spent")
 
 // Restore is the advice in each error about a ledger that lost reservations or its mark.
-const Restore = "restore the newest copy of ledger and mark together, or, if there is none, create a new ledger and " +
+const Restore = "restore the newest copy of ledger and mark together; without a copy, create a new ledger and " +
 	"declare all that the data set may have spent"
 
 func headsPath(ledger string) string { return ledger + ".neighbors" }

@@ -21,7 +21,7 @@ type Log struct {
 	Ledger *state.Ledger // may be nil
 	Heads  *state.Heads  // nil: nothing is kept for later runs
 
-	Checkpoint []byte // state of the node's ledger, for probes; nil if there is none
+	Checkpoint []byte // state of the node's ledger, for probes; nil without a ledger
 
 	Incarnation uint64
 	Own         signed.Chain

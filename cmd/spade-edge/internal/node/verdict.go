@@ -26,8 +26,8 @@ func verdictRows(t cli.Table, v *verdict.Verdict, nonPrivate bool) {
 	}
 }
 
-// readVerdict returns the verdict in a node's state folder, or nil if there is none. It reports on log why a verdict
-// cannot be read.
+// readVerdict returns the verdict in a node's state folder, or nil if the folder has no verdict. It reports on log why a
+// verdict cannot be read.
 func readVerdict(log io.Writer, node *fleetfile.Node, fleet *fleetfile.File) *verdict.Verdict {
 	v, err := verdict.At(node, fleet).Read()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -64,7 +64,7 @@ func (s *Site) keep(v *Verdict) error {
 	return nil
 }
 
-// Read returns the verdict in the state folder. The error wraps [fs.ErrNotExist] if there is none.
+// Read returns the verdict in the state folder. The error wraps [fs.ErrNotExist] if the folder has no verdict.
 func (s *Site) Read() (*Verdict, error) {
 	text, err := regular.Read(s.path(verdictName), mostVerdict)
 	if err != nil {
