@@ -285,6 +285,9 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 		c := config(0, tr, open)
 		c.Ledger, c.Logger = l, slog.New(slog.NewTextHandler(said, nil))
 		n, err := sdk.New(c)
+		if errors.Is(err, state.ErrRollback) && ledger == ledgers[1] && f.Method.Data(made) >= f.Method.Rounds {
+			return 0, nil // the device lost its state after the last noise, when the one-time key was deleted
+		}
 		if err != nil {
 			t.Errorf("seed %d: what is kept does not start again: %v", seed, err)
 			return 0, nil
