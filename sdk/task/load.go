@@ -14,8 +14,8 @@ type Spec struct {
 	// Source is "idx:DIR", "csv:FILE" or "synthetic:clinical".
 	//
 	// DIR holds train-images-idx3-ubyte and train-labels-idx1-ubyte, and the test set with t10k- or test- in place of
-	// train-; or only images-idx3-ubyte and labels-idx1-ubyte. These files may be gzipped, with or without .gz at the
-	// end of the name. Pixels are scaled to [0, 1].
+	// train-; or only images-idx3-ubyte and labels-idx1-ubyte. These files may have a dot before idx, and may be
+	// gzipped, with or without .gz at the end of the name. Pixels are scaled to [0, 1].
 	//
 	// FILE has a header line. Its columns are public, and so are its categories, which come from the whole file.
 	Source string `json:"data"`
