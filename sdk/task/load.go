@@ -209,9 +209,10 @@ type Set struct {
 	// Fitted describes what was taken from the data. The privacy guarantee of a run does not cover it.
 	Fitted []string
 
-	// Unread has an error for each of the first ten lines that could not be read with Spec.Records, and an error with
-	// the number of further such lines. Only the owner of the data may see these errors.
-	Unread []error
+	// With Spec.Records, Rows is the number of rows of the source, Lost the number of them that could not be read, and
+	// Unread has up to ten different reasons, each with its first line. Only the owner of the data may see them.
+	Rows, Lost int
+	Unread     []error
 
 	recipe Recipe // the steps that were applied; FittedOn and Model are empty
 }
@@ -224,7 +225,7 @@ func Load(s Spec) (*Set, error) {
 	}
 	rule := byRecord
 	if s.Records {
-		rule = oneLine
+		rule = eachLine
 	}
 	train, test, err := s.read(rule, s.columns)
 	if err != nil {
