@@ -125,8 +125,8 @@ func (p *peer) sendNow(frame []byte) bool {
 	if credit := s.credit.Load(); credit < 2 || credit > window || s.long > s.sent+credit-window {
 		return false
 	}
-	s.c.tcp.hasty.Store(int64(s.t.cfg.timing.linger))
-	defer s.c.tcp.hasty.Store(0)
+	s.c.tcp.brief.Store(int64(s.t.cfg.timing.linger))
+	defer s.c.tcp.brief.Store(0)
 	if err := s.writeFrame(frame); err != nil {
 		s.end(err)
 	}

@@ -18,7 +18,7 @@ type traffic struct{ sent, received atomic.Int64 }
 type tcpConn struct {
 	net.Conn
 	idle    atomic.Int64 // idle timeout, a time.Duration; 0 before keepAlive is called
-	hasty   atomic.Int64 // timeout of a whole write, a time.Duration; 0 if there is none
+	brief   atomic.Int64 // timeout of a whole write, a time.Duration; 0 if only idle limits it
 	traffic *traffic
 	unknown bool   // the other end dialed and has not proved a pinned key yet
 	meter   *meter // the peer's meter; nil until TLS has proved the peer's key
@@ -65,12 +65,12 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 }
 
 // Write extends its deadline whenever some bytes have been written, because a slow link may need more than one idle
-// timeout. A hasty write has only one timeout.
+// timeout. A brief write has only one timeout.
 func (c *tcpConn) Write(p []byte) (int, error) {
 	for total := 0; ; {
-		d, hasty := c.idle.Load(), c.hasty.Load()
-		if hasty > 0 {
-			d = hasty
+		d, brief := c.idle.Load(), c.brief.Load()
+		if brief > 0 {
+			d = brief
 		}
 		if d > 0 {
 			c.SetWriteDeadline(time.Now().Add(time.Duration(d)))
@@ -78,7 +78,7 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 		n, err := c.Conn.Write(p[total:])
 		c.traffic.sent.Add(int64(n))
 		total += n
-		if err == nil || d == 0 || hasty > 0 || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err == nil || d == 0 || brief > 0 || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return total, err
 		}
 	}
