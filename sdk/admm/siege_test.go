@@ -105,8 +105,7 @@ func (w *siege) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pairKey returns a key that only the two ends of an edge have, or none: an offer may be missing at first and arrive
-// later.
+// pairKey returns a key that only the two ends of an edge have.
 func (w *siege) pairKey(peer, release int) [32]byte { return [32]byte{byte(peer), byte(release)} }
 
 func (w *siege) run() {
