@@ -274,8 +274,8 @@ func TestSuggestOpen(t *testing.T) {
 		"open":    {plan.Known{Dim: 6, Samples: []int{64, 3}, Open: true, Privacy: np}, sdk.EstimatorTracking, zoest.Walsh, 3},
 		"private": {plan.Known{Dim: 6, Samples: []int{64}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
 		"tau":     {plan.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, sdk.EstimatorTracking, zoest.Walsh, 7},
-		"largest": {plan.Known{Dim: 1<<14 - 1, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"beyond":  {plan.Known{Dim: 1 << 14, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorPaper, zoest.Rademacher, 2},
+		"largest": {plan.Known{Dim: 1<<14 - 3, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
+		"beyond":  {plan.Known{Dim: 1<<14 - 2, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorPaper, zoest.Rademacher, 2},
 		"closed": {plan.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Walsh}}, sdk.EstimatorPaper,
 			zoest.Walsh, 2},
 	} {
