@@ -113,7 +113,7 @@ func (c *Composition) fresh(id RunID) error {
 
 // suits returns an error unless the composition counts releases that protect the given unit.
 func (c *Composition) suits(id RunID, unit Unit) error {
-	if c.life.Unit.counts(unit) {
+	if c.life.Unit.Counts(unit) {
 		return nil
 	}
 	cure := fmt.Sprintf("create another ledger with the unit %q, and declare an estimate of what the runs in this one have cost %s",
@@ -252,7 +252,7 @@ func (life *Lifetime) verify(c *Certificate) error {
 			continue
 		}
 		unit, rho := unitOf(r.Spends), r.Total().Rho
-		f.want(life.Unit.counts(unit), "%s: the releases protect each %v, want %v or client", where, unit, life.Unit)
+		f.want(life.Unit.Counts(unit), "%s: the releases protect each %v, want %v or client", where, unit, life.Unit)
 		f.want(r.Rho == rho, "%s: rho is stated as %v, want %v", where, r.Rho, rho)
 		if r.RunID == c.RunID {
 			unmade, err := unmadeOf(c.Spends, r.Spends)

@@ -114,7 +114,7 @@ func (d *Declaration) Total() (sum Total) {
 // suits returns an error if the cost of a declared ledger does not count in a ledger for the unit u.
 func (d *Declaration) suits(u Unit) error {
 	for _, e := range d.Ledgers {
-		if !u.counts(e.Unit) {
+		if !u.Counts(e.Unit) {
 			return fmt.Errorf("dpmech: declaration: ledger %s has the unit %q, but the new ledger has the unit %q: %w; declare an "+
 				"estimate of what the runs in it have cost %s", e.Ledger.ID, e.Unit, u, ErrUnit, u.Each())
 		}

@@ -96,11 +96,11 @@ func (u Unit) kind() string {
 	return "person"
 }
 
-// counts reports whether a cost for each unit of the kind spent bounds the cost for each u. A cost for each client does,
+// Counts reports whether a cost for each unit of the kind spent bounds the cost for each u. A cost for each client does,
 // because it bounds the cost for each part of the client's data. Any other cost bounds only the cost for its own unit:
 // a run that protects records counts all rows of a person, however many, and a run that protects persons does not say
 // what a row loses that moves to another person.
-func (u Unit) counts(spent Unit) bool { return spent == u || spent == Client }
+func (u Unit) Counts(spent Unit) bool { return spent == u || spent == Client }
 
 // protected returns the text for the protected unit in a certificate.
 func (u Unit) protected() string {

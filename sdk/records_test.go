@@ -53,8 +53,8 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d",
-			&dpmech.Limit{Epsilon: 8, Delta: 1e-5, Unit: dpmech.Record}, state.NeverUsed)
+		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Record,
+			&dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestNodesProtectRecords(t *testing.T) {
 	if err := cert.Verify(); err != nil || !strings.Contains(cert.Text(), "for each record") || cert.Unit != "one record of one client" {
 		t.Errorf("certificate of %q: %v", cert.Unit, err)
 	}
-	if cert.Lifetime == nil || cert.Lifetime.Unit() != dpmech.Record {
+	if cert.Lifetime == nil || cert.Lifetime.Unit != dpmech.Record {
 		t.Error("the ledger does not name the unit")
 	}
 }
@@ -139,12 +139,12 @@ func TestRecordFleetFaults(t *testing.T) {
 	}
 	cfg.Samples = 5
 	var err error
-	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed); err != nil {
+	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Client, &dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = cfg.Ledger.Close() }()
-	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrUnit) || !errors.Is(err, dpmech.ErrBudget) {
-		t.Errorf("a ledger with a limit for each client: %v", err)
+	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrUnit) || !strings.Contains(err.Error(), `delete it and create it again with the unit "record"`) {
+		t.Errorf("a ledger for each client: %v", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited 
 	if err := f.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", nil, state.NeverUsed)
+	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
