@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestNodesProtectRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cert.Verify(); err != nil || !strings.Contains(cert.Text(), "for each record") || cert.Unit != "one record of one client" {
+	if err := cert.Verify(); err != nil || !strings.Contains(cert.Text(), "several records") || cert.Unit != "one record of one client" {
 		t.Errorf("certificate of %q: %v", cert.Unit, err)
 	}
 	if cert.Lifetime == nil || cert.Lifetime.Unit != dpmech.Record {
@@ -89,7 +90,10 @@ func TestNodesProtectRecords(t *testing.T) {
 // place.
 func TestPersonsFleet(t *testing.T) {
 	f := recordRing()
-	f.Privacy.Places = 2
+	f.Privacy.Places, f.Privacy.Person = 2, "pid"
+	if got := f.Privacy.Gaussian().Unit; got != dpmech.Person(2, "pid") {
+		t.Errorf("a release protects each %v", got)
+	}
 	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: inMemory(t, f)[1]}
 	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `want 10, 2 places for each of the 5 persons of "b"`) {
 		t.Errorf("too few samples: %v", err)
@@ -102,7 +106,13 @@ func TestPersonsFleet(t *testing.T) {
 	if err != nil || cfgs[1].Estimator.Samples != 10 || cfgs[1].Records.Places != 2 || cfgs[1].Records.Mean != 5.4 {
 		t.Errorf("%+v: %v", cfgs, err)
 	}
-	f.Privacy.Unit, f.Records = sdk.UnitClient, nil
+	for person, want := range map[string]string{"": "the column that names", "a\nb": "at most 100 printable bytes"} {
+		f.Privacy.Person = person
+		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.person is "+strconv.Quote(person)+", want "+want) {
+			t.Errorf("%q: %v", person, err)
+		}
+	}
+	f.Privacy.Unit, f.Privacy.Person, f.Records = sdk.UnitClient, "pid", nil
 	if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
 		t.Errorf("places without record-level privacy: %v", err)
 	}
