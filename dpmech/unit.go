@@ -49,7 +49,8 @@ func (u Unit) Validate() error {
 	}
 	rows, column := u.person()
 	if rows < 2 || rows > maxPersonRows || u != Person(rows, column) {
-		return fmt.Errorf("dpmech: unit is %q, want client, record, or a person (up to 2..%d rows of a column)", string(u), maxPersonRows)
+		return fmt.Errorf("dpmech: unit is %q, want client or record, or a person such as %q, with 2..%d rows", string(u), Person(4, "pid"),
+			maxPersonRows)
 	}
 	return validText("column of the unit", column, maxColumn)
 }

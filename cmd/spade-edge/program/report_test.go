@@ -15,7 +15,7 @@ import (
 // TestReportFigures checks that every number in a report follows from mu and delta, and that no number is rounded down.
 func TestReportFigures(t *testing.T) {
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 } // the standard normal distribution function
-	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {
+	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record, dpmech.Person(4, "pid")} {
 		n := newNotary(t, unit)
 		cert, page := n.certify(t, nil, "c"), n.path("report.html")
 		code, out, log := call("privacy", "-verify", cert, "-fleet", n.path("fleet.json"), "-ledger", n.path("ledger.json"), "-report", page)
@@ -42,6 +42,9 @@ func TestReportFigures(t *testing.T) {
 		}
 		if bar := fmt.Sprintf(`width: %.0f%%"></div></div><b>%.0f in 100,`, 2*math.Ceil(right)-100, math.Ceil(right)); !strings.Contains(text, bar) {
 			t.Errorf("no bar %q", bar)
+		}
+		if unit == dpmech.Person(4, "pid") && (strings.Contains(text+out, "record") || strings.Count(text+out, unit.String()) < 4) {
+			t.Errorf("a report for each person names records\n%s%s", out, text)
 		}
 		several := unit == dpmech.Record
 		if strings.Contains(text, fmt.Sprintf("with 2 records %.0f times", math.Ceil(100*phi(mu)))) != several {
