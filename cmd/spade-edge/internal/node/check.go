@@ -311,7 +311,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		if life.Limit != nil {
 			covered = "the rest of this run is covered by its limit, " + life.Limit.String()
 		}
-		c.ok("ledger", "%q has spent %s in %d releases of all runs; %s", life.Dataset,
+		c.ok("ledger", "%q has spent %s, in %d releases of all runs; %s", life.Dataset,
 			cli.CostText(life.Total(), pr.Delta, dpmech.GDP, life.Unit), life.Ledger.Seq, covered)
 	}
 }

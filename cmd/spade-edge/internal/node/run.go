@@ -154,7 +154,11 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.PairSigma > 0 {
 		with = " against " + bar.Who
 	}
-	return fmt.Sprintf("epsilon %s%s at delta %v%s", cli.EpsilonText(bar.Epsilon), with, p.Delta, cli.EachText(p.Protects()))
+	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(bar.Epsilon), with, p.Delta)
+	if unit := p.Protects(); unit != dpmech.Client {
+		text += " " + unit.Each()
+	}
+	return text
 }
 
 // RunResult is the result of a node's run, printed as text or, with -json, as JSON.
