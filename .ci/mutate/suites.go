@@ -8,10 +8,9 @@ const transcripts = "./cmd/spade-edge/transcripts"
 
 var (
 	method = suite{"./sdk/admm",
-		"Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps|" +
-			"Momentum"}
+		"Reference|PenaltyRecursions|DecayRate|SingleClient|Momentum|BothEnds"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
-	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce"}
+	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs    = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	layman    = suite{"./dpmech", "Guess|Bars"}

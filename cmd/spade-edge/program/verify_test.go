@@ -166,6 +166,19 @@ func TestVerifyWithoutFleet(t *testing.T) {
 	}
 }
 
+// TestVerifyNamesPersons checks that the certificate and the report of a run that protects persons name them, and never
+// records.
+func TestVerifyNamesPersons(t *testing.T) {
+	unit := dpmech.Person(4, "pid")
+	n := newNotary(t, unit)
+	cert, page := n.certify(t, nil, "c"), n.path("report.html")
+	code, out, log := call("privacy", "-verify", cert, "-fleet", n.path("fleet.json"), "-ledger", n.path("ledger.json"), "-report", page)
+	text := strings.Join(strings.Fields(out), " ") + readFile(t, page)
+	if code != cli.ExitDone || strings.Contains(text, "record") || strings.Count(text, unit.String()) < 7 {
+		t.Errorf("exit code %d, %d times %v, %d records\n%s", code, strings.Count(text, unit.String()), unit, strings.Count(text, "record"), log)
+	}
+}
+
 // TestVerifyRefusesForgeries checks that a forged certificate is refused with an error that describes the forgery.
 func TestVerifyRefusesForgeries(t *testing.T) {
 	t.Parallel()
