@@ -99,9 +99,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 }
 
 // simulateNetwork trains the models of the problem's fleet on all processors. It returns the result and the final
-// models. After each round k, it calls each(k, models) with the models of this round, while round k+1 is already
-// running.
-func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
+// models. After each round k, it calls each(k, models); models returns the models of this round, only during the call.
+func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models func() [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
@@ -122,14 +121,10 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 		return nil, nil, err
 	}
 	start := time.Now()
-	var shown sync.WaitGroup
 	err = network.Run(ctx, func(k int) error {
-		models := network.Models()
-		shown.Wait()
-		shown.Go(func() { each(k, models) })
+		each(k, network.Models)
 		return nil
 	})
-	shown.Wait()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,9 +191,9 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 			}
 		}
 		last := p.Fleet.Method.Last()
-		r, models, err := simulateNetwork(p, ctx, func(k int, models [][]float32) {
+		r, models, err := simulateNetwork(p, ctx, func(k int, models func() [][]float32) {
 			if len(runs) == 1 {
-				show.Round(k, func() string { return "average model " + p.Worth(setup.Mean(models), 2) })
+				show.Round(k, func() string { return "average model " + p.Worth(setup.Mean(models()), 2) })
 				return
 			}
 			mu.Lock()
