@@ -208,7 +208,11 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		}
 		return kept, err
 	})
+	restarts, restart := 0, error(nil)
 	if own != nil {
+		if own.Restarts != nil {
+			restarts, restart = own.Restarts()
+		}
 		r.Oracle = cmp.Or(r.Oracle, own.Close())
 	}
 	if r.Config != nil {
@@ -228,6 +232,15 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	default:
 		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
 			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
+		if own.Asked != nil && r.Losses != nil {
+			for _, remark := range r.Losses.Remarks {
+				c.warn("oracle", "%s", remark)
+			}
+		}
+	}
+	if restarts > 0 && r.Losses != nil {
+		c.warn("oracle", "%d queries took %d starts of the program, and each takes time. It ended last because: %v", r.Losses.Queries,
+			1+restarts, restart)
 	}
 	c.data(within, node, f)
 	if r.Saddle > 0 {
