@@ -20,7 +20,7 @@ type Losses struct {
 	Remarks   []string      // what the owner should know, although a model can be learned from such losses
 }
 
-// The questions: samples spread over the data, each at four points.
+// The questions: samples drawn from the data, each at four points.
 const (
 	examined = 4 // most samples
 	atStart  = 0 // the start vector
@@ -97,13 +97,13 @@ func Examine(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, samples, firs
 }
 
 func newExam(f *sdk.Fleet, samples, first int) *exam {
-	e := &exam{f: f}
-	for i := range examined {
-		if h := first + (samples-1-first)*i/(examined-1); !slices.Contains(e.samples, h) {
+	e := &exam{f: f, samples: []int{first}}
+	random, mu := rand.New(rand.NewPCG(1, 2)), float32(f.Method.Mu[0])
+	for range 4 * examined {
+		if h := first + random.IntN(samples-first); len(e.samples) < examined && !slices.Contains(e.samples, h) {
 			e.samples = append(e.samples, h)
 		}
 	}
-	random, mu := rand.New(rand.NewPCG(1, 2)), float32(f.Method.Mu[0])
 	for p := range e.points {
 		e.points[p] = make([]float32, f.Dim)
 		copy(e.points[p], f.X0)
