@@ -16,8 +16,10 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -122,7 +124,7 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	}
 	start := time.Now()
 	err = network.Run(ctx, func(k int) error {
-		each(k, network.Models)
+		each(k, func() [][]float32 { return modelsOf(p.Fleet, network) })
 		return nil
 	})
 	if err != nil {
@@ -132,11 +134,20 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	r.Seconds = time.Since(start).Seconds()
 	r.Queries, _ = network.Queries()
 	r.Transcript = network.Transcript()
-	models := network.Models()
+	models := modelsOf(p.Fleet, network)
 	if _, err = r.Score(p, models); err == nil {
 		r.Files, err = p.JudgeFiles(models)
 	}
 	return r, models, err
+}
+
+// modelsOf returns the models of the latest releases.
+func modelsOf(f *sdk.Fleet, network *sim.Sim) [][]float32 {
+	models := network.Models()
+	for i, x := range models {
+		models[i] = f.Model(x, network.Round())
+	}
+	return models
 }
 
 const maxRuns = 10_000
