@@ -19,6 +19,10 @@ type State struct {
 	Queries, Failed int64 // for Status
 }
 
+// Forget replaces what the estimator remembers by what it remembers at the start of a run: nothing. Call it, before
+// [Restore], if the losses to come are those of other data, perhaps of another number of samples.
+func (s *State) Forget(c Config) { s.Last = make([]float32, c.Estimator.Memory()) }
+
 // EdgeState is what a client stores about a neighbor.
 type EdgeState struct {
 	Peer       int

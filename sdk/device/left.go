@@ -96,6 +96,9 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		case st.Round > 0:
 			st.Phase = monitor.Stopped
 		}
+		if kept, err := state.ReadSnapshot(file.State); err == nil {
+			st.DataChanged = kept.Data.String()
+		}
 		if own := evidenceLeft(&st, &dir, fleet); own != nil && dir.Refused == nil {
 			st.Phase, st.Fault = monitor.Damaged, own.Error()
 		}

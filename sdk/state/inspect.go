@@ -231,6 +231,7 @@ type Snapshot struct {
 	Model  []float32 // last release, which is the model that the node holds
 	Ledger string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
 	Note   string    // note of the save, see [Record]
+	Data   wire.Data // identifies the data on which the node learned
 }
 
 // ReadSnapshot reads a node's last state from the directory of its store. It does not take the lock and changes
@@ -285,6 +286,6 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	last := &snap.State
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
-		Ledger: snap.Ledger, Note: s.Note,
+		Ledger: snap.Ledger, Note: s.Note, Data: snap.Data,
 	}, nil
 }

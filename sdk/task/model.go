@@ -3,6 +3,8 @@ package task
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -173,6 +175,26 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 		return 0, nil
 	}
 	return m.loss(x, sample), nil
+}
+
+// Digest returns a SHA-256 of all that losses depend on: the kind of model, and the numbers, classes and targets of the
+// samples in their order or, after [Model.InPlaces], at their places. Models with equal digests have the same losses.
+func (m *Model) Digest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%v, %d columns, %d classes, %d samples, places %v, targets %v\n", m.spec, m.data.Dim, m.data.Classes, m.data.Len(),
+		m.place, m.goal != nil)
+	b := make([]byte, 0, 8*m.data.Dim+16)
+	for i, y := range m.data.Y {
+		b = binary.LittleEndian.AppendUint64(b[:0], uint64(y))
+		if m.goal != nil {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.goal[i]))
+		}
+		for _, x := range m.data.Row(i) {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+		h.Write(b)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // at returns the sample at a place (see [Model.InPlaces]), or -1 if the place has no sample.
