@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer small.Close()
-	build := "spade-edge arithmetic 1"
+	build := "spade-edge arithmetic 2"
 	nothing := func() (*state.Snapshot, error) { return nil, fmt.Errorf("no state: %w", fs.ErrNotExist) }
 	kept := func(k state.Snapshot) func() (*state.Snapshot, error) {
 		return func() (*state.Snapshot, error) { return &k, nil }

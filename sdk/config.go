@@ -63,7 +63,7 @@ type Config struct {
 	// Oracle queries.
 
 	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
-	MemoryLimit int64 // bytes that EstimatorTracking may add to a Store, 4*Samples*(Dim+1); 0 means DefaultMemoryLimit
+	MemoryLimit int64 // bytes that EstimatorTracking may add to a Store, 4*Samples*(Dim+3); 0 means DefaultMemoryLimit
 
 	// Reporting.
 
@@ -128,8 +128,8 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 			}
 		}
 		tracking := f.Method.Estimator == EstimatorTracking
-		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+1)
-		refuse(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+1) "+
+		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+3)
+		refuse(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+3) "+
 			"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
 			"use estimator %q", EstimatorTracking, limit, EstimatorPaper)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set, but the fleet is not private")

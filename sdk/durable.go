@@ -12,7 +12,7 @@ import (
 
 // build identifies the arithmetic that produced a stored state. A program with a different build must not continue the
 // run.
-const build = "spade-edge arithmetic 1"
+const build = "spade-edge arithmetic 2"
 
 // resume restores the node's machine and filter from the stored state. If no state is stored, it creates a new machine.
 func (n *Node) resume(mcfg admm.Config) error {

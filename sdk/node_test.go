@@ -205,8 +205,8 @@ func TestConfigFaults(t *testing.T) {
 		"Samples is 0":                               func(c *sdk.Config) { c.Samples = 0 },
 		"Linger is -1ns, want 0 or more":             func(c *sdk.Config) { c.Linger = -1 },
 		"Noise is set, but the fleet is not private": func(c *sdk.Config) { c.Noise = noise(0) },
-		"4*samples*(dim+1) bytes in every stored state, more than the limit of 699 bytes": func(c *sdk.Config) {
-			c.Fleet, c.Samples, c.MemoryLimit, c.Store = tracking(), 25, 699, new(state.Dir)
+		"4*samples*(dim+3) bytes in every stored state, more than the limit of 899 bytes": func(c *sdk.Config) {
+			c.Fleet, c.Samples, c.MemoryLimit, c.Store = tracking(), 25, 899, new(state.Dir)
 		},
 		"want at least 4000": func(c *sdk.Config) { c.Fleet = ring(); c.Fleet.Dim = 10_000_000 },
 	} {

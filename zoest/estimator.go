@@ -11,7 +11,7 @@ import (
 // several local steps, each of which begins with [Estimator.Step]. Each of these calls begins a stage: the driver takes
 // queries from [Estimator.Next] and passes their losses to [Estimator.Answer] until Next returns none.
 //
-// An Estimator holds m*d + 4d numbers. The kind Tracking adds m numbers,
+// An Estimator holds m*d + 4d numbers. The kind Tracking adds 3m numbers,
 // Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator]. An
 // Estimator is not safe for concurrent use.
 //
@@ -34,6 +34,7 @@ type Estimator struct {
 	rows    []uint32    // Walsh directions only: the numbers of dirs
 	drawn   int
 	records *records  // nil unless Config.Records
+	offsets offsets   // tracking: what is subtracted from the losses of each component
 	abar    []float32 // mean of the table's rows
 	v       []float32 // the estimate
 	piece   int       // the number of coordinates processed at a time
@@ -90,6 +91,9 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Momentum > 0 {
 		own -= cfg.Dim
 		e.carry = e.whole[own:]
+	}
+	if cfg.Kind == Tracking {
+		e.offsets = newOffsets(e.whole[cfg.Samples*cfg.Dim:], cfg.Samples)
 	}
 	if cfg.Records {
 		e.newRecords()
@@ -227,8 +231,12 @@ func (e *Estimator) Answer(losses ...float64) error {
 		}
 	}
 	for i, loss := range losses {
+		h := e.open[i].Sample
+		if e.cfg.Kind == Tracking {
+			loss = e.offsets.subtract(h, loss)
+		}
 		// This is eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
-		h, c := e.open[i].Sample, float32(loss)
+		c := float32(loss)
 		switch {
 		case e.records != nil:
 			c = e.records.take(e, h, e.dirs[len(e.held)], c)
@@ -323,8 +331,8 @@ func (e *Estimator) Carry(s []float32) {
 	}
 }
 
-// Memory returns the numbers that persist across rounds: the linear model (Tracking) of each component, then the last
-// result of [Estimator.Carry]. All of them are finite, and their count is
+// Memory returns the numbers that persist across rounds: the linear model and the offset (Tracking) of each component,
+// then the last result of [Estimator.Carry]. All of them are finite, and their count is
 // [Config.Memory]. The estimator owns the slice. To survive a restart, save a copy between two rounds and copy it into
 // the Memory of a new estimator.
 func (e *Estimator) Memory() []float32 { return e.whole }

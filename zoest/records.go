@@ -12,7 +12,8 @@ import (
 //	paper      row = sum_t u_t f(x + mu u_t)
 //	tracking   row = g; with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu) and c += omega e
 //
-// The sum restarts in each round. Two values persist across rounds: g, and the record's level c.
+// The sum restarts in each round. Three values persist across rounds: g, the record's level c, and its
+// offset.
 //
 // A row times the factor that [Estimator.Rows] returns, 1/tau or mu, is an estimate of mu*grad f_h(x). For the paper's
 // kind, its mean is mu*grad f_h(x) up to O(mu^2), because the sign of each query is drawn independently. Tracking
@@ -20,7 +21,7 @@ import (
 // [Tracking] without Records, it has no range for the level and no trust for the slope, because both would
 // depend on all records.
 type records struct {
-	levels []float32 // tracking: c; 0 before the first query
+	levels []float32 // tracking: c, those of the offsets; 0 before the first query
 	grown  []float32 // tracking: the sum of all changes for each record, which bounds its numbers; see mostGrown
 	flips  []uint64  // Walsh directions: the sign of each record's direction in this stage
 	asked  int       // queries of each record in this round
@@ -36,7 +37,7 @@ func (e *Estimator) newRecords() {
 	e.records = new(records)
 	if e.cfg.Kind == Tracking {
 		e.table = e.whole[: m*d : m*d]
-		e.records.levels, e.records.grown = e.whole[m*d:m*d+m:m*d+m], e.whole[m*d+m:]
+		e.records.levels, e.records.grown = e.offsets.levels, e.whole[m*(d+3):]
 	}
 	if e.walsh != nil {
 		e.walsh.bits-- // the signs come from flips
@@ -56,6 +57,7 @@ func (r *records) fill(e *Estimator) {
 		if grown >= mostGrown {
 			clear(e.row(h))
 			r.levels[h], r.grown[h] = 0, 0
+			e.offsets.high[h], e.offsets.low[h] = 0, 0
 		}
 	}
 }

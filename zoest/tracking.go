@@ -36,9 +36,9 @@ func (c Config) Memory() int {
 	n := 0
 	switch {
 	case c.Kind == Tracking && c.Records:
-		n = c.Samples * (c.Dim + 2)
+		n = c.Samples * (c.Dim + 4)
 	case c.Kind == Tracking:
-		n = c.Samples*(c.Dim+1) + tails
+		n = c.Samples*(c.Dim+3) + tails
 	}
 	if c.Momentum > 0 {
 		n += c.Dim
@@ -47,7 +47,8 @@ func (c Config) Memory() int {
 }
 
 // model is the memory of the kind Tracking. For each component h it has a level c_h and a slope g_h, which is a row of
-// the table, such that f_h is about c_h + <g_h, .> near the current point. Let G_h = mu*g_h, let b be the level clipped
+// the table, such that f_h is about c_h + <g_h, .> near the current point. Here f_h is the loss minus the component's
+// offset, which is 0 unless the loss is large. Let G_h = mu*g_h, let b be the level clipped
 // to the range of 0 and all losses of earlier stages, and let t in [0, 1] be the trust. For a query at phi + mu*u:
 //
 //	residuals  r   = f_h(phi + mu*u) - b - t*<G_h, u>, and e with 1 in place of t
@@ -72,7 +73,7 @@ func (c Config) Memory() int {
 // theorem holds unchanged; for losses in [-B, B], the bound is 36 Q^2. If the smoothing radius increases between
 // rounds, G_h increases with it, and the bound increases temporarily.
 type model struct {
-	memory []float32       // the memory of slopes, levels and tail
+	memory []float32       // the memory of slopes, levels, offsets and tail
 	slopes []float32       // g, m rows of d
 	levels []float32       // c
 	tail   *[tails]float32 // numbers common to all components; the constants below are its indices
@@ -85,9 +86,9 @@ type model struct {
 	d, keep float64 // keep is the fraction of the earlier sums that a stage keeps
 }
 
-// The constants from lowest to sumSelf are the indices of model.tail. No level and no coordinate of a slope exceeds
-// tail[grown], the sum of all changes; if this sum has reached mostGrown, the next round clears the memory. So the
-// memory stays finite for any losses and can be stored.
+// The constants from lowest to sumSelf are the indices of model.tail. No coordinate of a slope exceeds tail[grown], the
+// sum of all changes, and no level exceeds it by more than its offset changed; if this sum has reached mostGrown, the
+// next round clears the memory. So the memory stays finite for any losses and can be stored.
 const (
 	lowest = iota // the range of the losses and 0
 	highest

@@ -293,7 +293,7 @@ func TestTrackingMemoryIsFinite(t *testing.T) {
 				e.Step(x)
 				drive(t, e, func(Query) float64 { return 1e30 * (2*s.Float64() - 1) })
 				for i, n := range e.Memory() {
-					if !(math.Abs(float64(n)) <= mostGrown*1.001) {
+					if !(math.Abs(float64(n)) <= 3.001*mostGrown) {
 						t.Fatalf("mu = %v, round %d: number %d of the memory is %v", mu, round, i, n)
 					}
 				}

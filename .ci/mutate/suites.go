@@ -11,7 +11,7 @@ var (
 		"Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps|" +
 			"Momentum"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
-	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce"}
+	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs    = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	layman    = suite{"./dpmech", "Guess|Bars"}

@@ -57,10 +57,6 @@ type Config struct {
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
 
-// fallbackLoss replaces an unavailable loss in a private run, because a missing answer would reveal information about
-// the data.
-const fallbackLoss = 0.0
-
 // Learning returns the number of the last release before the cool-down: K*(1+Mixing).
 func (c *Config) Learning() int { return c.Rounds * (1 + c.Mixing) }
 

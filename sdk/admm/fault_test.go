@@ -169,7 +169,7 @@ func TestBadLossPrivate(t *testing.T) {
 		}
 		return net, net.machines[1].Status()
 	}
-	want, st := run(fallbackLoss)
+	want, st := run(0)
 	if st.Failed != 0 {
 		t.Errorf("%d failed queries, want none", st.Failed)
 	}

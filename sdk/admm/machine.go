@@ -87,7 +87,7 @@ type Status struct {
 	// Waiting lists the neighbors from which a message, or the answer to a probe, is missing.
 	Waiting  []int
 	Queries  int64 // losses requested
-	Failed   int64 // losses that were unavailable and replaced by 0 (private runs only)
+	Failed   int64 // losses that were unavailable and replaced, see Answer (private runs only)
 	Complete bool  // the last release is made: the model is final
 	Last     int   // the number of the last release
 
@@ -195,7 +195,8 @@ func (m *Machine) Queries() []zoest.Query {
 }
 
 // Answer takes the losses of the open queries, in order. In a private run it replaces a loss that is not [zoest.Usable]
-// with 0, and counts the failure. In other runs it returns an error for such a loss and changes nothing.
+// with the sample's [zoest.Estimator.Offset], usually 0, and counts the failure, because a missing answer would reveal
+// information about the data. In other runs it returns an error for such a loss and changes nothing.
 func (m *Machine) Answer(losses ...float64) error {
 	if !m.local {
 		return errors.New("admm: unexpected answer: no query is open")
@@ -204,9 +205,9 @@ func (m *Machine) Answer(losses ...float64) error {
 	if !m.cfg.NonPrivate {
 		m.losses = append(m.losses[:0], losses...)
 		losses = m.losses
-		for i, loss := range losses {
-			if !zoest.Usable(loss) {
-				losses[i] = fallbackLoss
+		for i, q := range m.est.Next() {
+			if i < len(losses) && !zoest.Usable(losses[i]) {
+				losses[i] = m.est.Offset(q.Sample)
 				bad++
 			}
 		}

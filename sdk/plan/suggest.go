@@ -64,7 +64,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	}
 	if k.Open {
 		m.Estimator, m.Directions = sdk.EstimatorPaper, zoest.Rademacher
-		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+1); memory <= sdk.DefaultMemoryLimit/4 {
+		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+3); memory <= sdk.DefaultMemoryLimit/4 {
 			m.Estimator, m.Directions = sdk.EstimatorTracking, zoest.Walsh
 		}
 		k.Method = m

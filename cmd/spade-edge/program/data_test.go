@@ -2,7 +2,6 @@ package program
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // data is the path of the folder with real data, which is outside the repository.
@@ -150,28 +148,5 @@ func TestAccuracyForPatients(t *testing.T) {
 	t.Logf("without noise %.2f, at epsilon 1 %.2f, at 4 %.2f", open, one, four)
 	if open < 83 || one < open-4.5 || four < open-1.5 {
 		t.Errorf("without noise %.2f, at epsilon 1 %.2f and at 4 %.2f: want at least 83, and at most 4.5 and 1.5 less", open, one, four)
-	}
-}
-
-// TestPerceptronLearnsXOR checks that the perceptron learns the XOR of the signs of two columns, which no linear model
-// can learn. A linear model is trained for comparison, in the same network and with the same number of queries. When
-// the test was written, the perceptron's accuracy was 93 to 97 % over seeds 1 to 3, compared with 50 % by chance.
-func TestPerceptronLearnsXOR(t *testing.T) {
-	t.Parallel()
-	arithmetic(t)
-	s := rng.New(1, rng.Address{Purpose: rng.Fault})
-	text := "a,b,odd\n"
-	for range 2500 {
-		a, b := s.Normal(), s.Normal()
-		text += fmt.Sprintf("%.4f,%.4f,%v\n", a, b, (a > 0) != (b > 0))
-	}
-	args := []string{"simulate", "-data", "csv:" + writeFile(t, t.TempDir(), "xor.csv", text), "-label", "odd", "-nodes", "10", "-rounds", "200", "-non-private"}
-	linear, perceptron := outcome(t, args...), outcome(t, with(args, "-model", "perceptron")...)
-	t.Logf("linear %.1f %%, perceptron %.1f %%", linear.Mean, perceptron.Mean)
-	if linear.Mean > 60 || perceptron.Mean < 85 {
-		t.Errorf("linear %.1f %%, perceptron %.1f %%, want at most 60 and at least 85", linear.Mean, perceptron.Mean)
-	}
-	if perceptron.Dim != 8*3+9 || perceptron.Chosen["hidden"] != 8.0 || linear.Chosen["hidden"] != nil || perceptron.Queries != linear.Queries {
-		t.Errorf("%d parameters, chosen %v", perceptron.Dim, perceptron.Chosen)
 	}
 }

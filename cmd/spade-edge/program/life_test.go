@@ -8,12 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/fleet"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -137,23 +135,6 @@ func TestInterruptWhileLoading(t *testing.T) {
 		var out, log bytes.Buffer
 		if code := run(ended, args, &out, &log); code != cli.ExitFailed || out.Len() > 0 || !strings.Contains(log.String(), "interrupted") {
 			t.Errorf("%v: exit code %d: %s", args, code, &log)
-		}
-	}
-}
-
-// TestWords checks that the init command splits a scorer's command line at spaces, except inside double quotes.
-func TestWords(t *testing.T) {
-	for text, want := range map[string][]string{
-		"": nil, "  ": nil, "./scorer": {"./scorer"}, " run  -fast ": {"run", "-fast"},
-		`"/opt/my scorer/run" -label "a ""b"" c" d`: {"/opt/my scorer/run", "-label", `a "b" c`, "d"},
-	} {
-		if words, err := fleet.Words(text); err != nil || !slices.Equal(words, want) {
-			t.Errorf("%q is %q, %v, want %q", text, words, err, want)
-		}
-	}
-	for _, text := range []string{`a "b`, `a"b c"`, "a\nb"} {
-		if _, err := fleet.Words(text); err == nil {
-			t.Errorf("%q is taken", text)
 		}
 	}
 }

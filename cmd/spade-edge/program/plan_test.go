@@ -1,7 +1,6 @@
 package program
 
 import (
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -62,68 +61,5 @@ func TestPlanIsWhatHappens(t *testing.T) {
 		if off := float64(p.BytesSent)/float64(r.BytesSent) - 1; off < -0.05 || off > most {
 			t.Errorf("%v: %d bytes planned, %d sent", args, p.BytesSent, r.BytesSent)
 		}
-	}
-}
-
-// TestPlanBudgets checks that a plan fits its query budget, that a plan with one more round would not fit, and that mu
-// and eta decrease as the number of steps grows, as in the paper's schedule.
-func TestPlanBudgets(t *testing.T) {
-	t.Parallel()
-	arithmetic(t)
-	for _, tau := range []string{"", "5", "5 -estimator paper"} {
-		args, table := []string{"-queries", "50000", "-samples", "70", "-batch", "4"}, 0
-		if tau != "" {
-			args = append(args, strings.Fields("-tau "+tau)...)
-		}
-		if strings.Contains(tau, "paper") {
-			table = 70
-		}
-		p := planned(t, args...)
-		if p.QueriesClient > 50000 || p.QueriesClient+int64(table+p.Tau*4) <= 50000 || p.QueriesClient != int64(p.Rounds*(table+4*p.Tau)) {
-			t.Errorf("tau %q: %d queries in %d rounds of %d steps", tau, p.QueriesClient, p.Rounds, p.Tau)
-		}
-		if off := float64(p.Tau*p.Tau) / float64(p.Rounds); tau == "" && (off < 1 || off > 1.2) {
-			t.Errorf("tau %d with %d rounds, want about the square", p.Tau, p.Rounds)
-		}
-	}
-	// mu is proportional to T^(-1/6) and eta to T^(-1/2), where T is the number of steps. From 1000 to 64000 steps, mu
-	// decreases by a factor of 2 and eta by a factor of 8.
-	few, many := planned(t, "-steps", "1000"), planned(t, "-steps", "64000")
-	if math.Abs(few.Mu/many.Mu-2) > 0.02 || math.Abs(few.Eta/many.Eta-8) > 0.08 || math.Abs(float64(few.Tau)*few.Beta*few.Eta*few.Mu/few.RoundGain-1) > 1e-9 {
-		t.Errorf("few %+v, many %+v", few, many)
-	}
-}
-
-// TestPlanCooldown checks that the plan command correctly predicts how much the models of a real run still disagree
-// after the cool-down.
-func TestPlanCooldown(t *testing.T) {
-	t.Parallel()
-	arithmetic(t)
-	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}
-	needed := planned(t, args...).CooldownNeeded
-	if needed == nil {
-		t.Fatal("no number of rounds is enough")
-	}
-	planAt := func(cooldown int) setup.Report { return planned(t, with(args, "-cooldown", strconv.Itoa(cooldown))...) }
-	p := planAt(*needed)
-	if shorter := planAt(*needed - 1); p.ShareLeft >= 0.05 || shorter.ShareLeft < 0.05 {
-		t.Errorf("%d rounds leave %v, and one round less %v", *needed, p.ShareLeft, shorter.ShareLeft)
-	}
-	run := func(cooldown int) float64 {
-		return math.Sqrt(outcome(t, append([]string{"simulate", "-cooldown", strconv.Itoa(cooldown)}, args...)...).ConsensusError)
-	}
-	before, after := run(0), run(p.Cooldown)
-	if left := after / before; left > 0.06 {
-		t.Errorf("%d rounds of cool-down leave %.3f of the disagreement, want about %.3f or less", p.Cooldown, left, p.ShareLeft)
-	}
-}
-
-// TestPlanBytesOfBusiestNode compares the predicted bytes of the busiest node with a manual calculation. Mantissas are
-// incompressible, so a number takes between three and four bytes.
-func TestPlanBytesOfBusiestNode(t *testing.T) {
-	p := planned(t, strings.Fields("-nodes 6 -graph star -dim 1000000 -non-private -rounds 10")...)
-	if share := float64(p.Frames.Learning) / 4e6; share < 0.75 || share > 1.001 || p.DegreeMax != 5 || p.BytesRound != 5*p.Frames.Learning ||
-		p.BytesNode != 10*p.BytesRound+5*p.Frames.Done {
-		t.Errorf("%+v", p)
 	}
 }

@@ -1,9 +1,6 @@
 package program
 
 import (
-	"io"
-	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -21,36 +18,6 @@ func (tr *trial) tells(t *testing.T, member string, words ...string) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, w, out, log)
 		}
 	}
-}
-
-func noWindows(t *testing.T) {
-	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("sockets and signals of this kind are not there")
-	}
-}
-
-// pageAddress reads the address of the status page from the node's log.
-func (p *process) pageAddress(t *testing.T) string {
-	t.Helper()
-	p.log.await(t, "page: http://")
-	_, rest, _ := strings.Cut(p.log.String(), "page: ")
-	address, _, _ := strings.Cut(rest, "\n")
-	return address
-}
-
-func get(t *testing.T, url string) (code int, text string) {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
 }
 
 // TestStatusOfOwnData checks that the status marks all values that come from the device's own data.

@@ -10,10 +10,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// ProgressLines is the approximate number of progress lines per run. Tests increase it to see every round.
-var ProgressLines = 10
+// progressLines is the approximate number of progress lines per run.
+const progressLines = 10
 
-// Progress prints the progress of a run in about ProgressLines lines. It is safe for concurrent use.
+// Progress prints the progress of a run in about progressLines lines. It is safe for concurrent use.
 type Progress struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -21,7 +21,7 @@ type Progress struct {
 	Method  sdk.Method
 	started time.Time
 
-	part int       // part of the run that the last line showed, in 1/ProgressLines of all rounds
+	part int       // part of the run that the last line showed, in 1/progressLines of all rounds
 	said time.Time // time of the last line; zero before the first, and so more than a minute ago
 }
 
@@ -51,11 +51,11 @@ func (p *Progress) Runs(share float64, over, all int) {
 }
 
 // line prints the first line of a run. After that, it prints a line only if share has reached the next multiple of
-// 1/ProgressLines, or if the last line is at least a minute old.
+// 1/progressLines, or if the last line is at least a minute old.
 func (p *Progress) line(share float64, format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if part := int(share*float64(ProgressLines) + 1e-6); part > p.part || time.Since(p.said) >= time.Minute {
+	if part := int(share*progressLines + 1e-6); part > p.part || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()
 		fmt.Fprintln(p.w, p.Name+fmt.Sprintf(format, args...))
 	}
