@@ -65,8 +65,6 @@ func (n *Node) tieData(mcfg admm.Config, snaps []wire.Snapshot) {
 	var changed string
 	if n.data, changed = n.cfg.presentData(snaps[0].Data, snaps[0].State.Round); changed != "" {
 		n.log.Warn(changed)
-		for i := range snaps {
-			snaps[i].State.Forget(mcfg)
-		}
+		snaps[0].State.Forget(mcfg)
 	}
 }

@@ -187,7 +187,10 @@ func (r *round) others(dim int) (numbers []float32) {
 	m := len(r.places)
 	for h, number := range r.places {
 		if number > 0 {
-			numbers = append(append(numbers, r.memory[h*dim:(h+1)*dim]...), r.memory[m*dim+h], r.memory[m*dim+m+h])
+			numbers = append(numbers, r.memory[h*dim:(h+1)*dim]...)
+			for at := m*dim + h; at < len(r.memory); at += m {
+				numbers = append(numbers, r.memory[at])
+			}
 		}
 	}
 	return numbers
@@ -315,11 +318,7 @@ func TestMemoryBelongsToData(t *testing.T) {
 				continue
 			}
 			memory := newest.State.Last
-			slopes := memory[:2*len(memory)/4] // of four numbers a sample, or three and a tail
-			if unit == sdk.UnitClient {
-				slopes = memory[:6]
-			}
-			cleared := !slices.ContainsFunc(slopes, func(g float32) bool { return g != 0 })
+			cleared := !slices.ContainsFunc(memory[:len(memory)/3], func(g float32) bool { return g != 0 })
 			cert, err := node.Certificate()
 			if err != nil || cleared != s.cleared || node.Status().DataChanged != s.changed ||
 				slices.Contains(cert.ConditionalOn, s.changed) != (s.changed != "") {
