@@ -92,15 +92,16 @@ func (h *history) edit() {
 	m := len(h.units)
 	swap := func(i, j int) { h.units[i], h.units[j] = h.units[j], h.units[i] }
 	i, j := h.random.IntN(m), h.random.IntN(m)
+	line := h.units[i]
 	switch h.random.IntN(8) {
 	case 0:
 		swap(i, j)
-	case 1: // a line that is removed, and another that is added at the end
-		h.units = append(slices.Delete(h.units, i, i+1), h.units[i])
+	case 1: // all lines below a line move up, and it moves to the end
+		h.units = append(slices.Delete(h.units, i, i+1), line)
 	case 2:
-		h.units = append(slices.Delete(h.units, i, i+1), h.fresh(h.units[i].number))
+		h.units = append(slices.Delete(h.units, i, i+1), h.fresh(line.number))
 	case 3, 4:
-		h.units[i] = h.fresh(h.units[i].number)
+		h.units[i] = h.fresh(line.number)
 	case 5:
 		for n := range m {
 			swap(n, n+h.random.IntN(m-n))

@@ -64,7 +64,7 @@ func TestDocumentedFrames(t *testing.T) {
 	if want := cborFrames.appendQuery(nil, 1, 7, []float32{0.5, -0.25}); !bytes.Equal(frames[0], want) {
 		t.Errorf("query %x, want %x", frames[0], want)
 	}
-	if h, err := cborFrames.readHello(frames[1][4:]); err != nil || h != (hello{1, 2, 36, "", ""}) {
+	if h, err := cborFrames.readHello(frames[1][4:]); err != nil || h != (hello{1, 2, 36, "", "9f86d081884c7d65"}) {
 		t.Errorf("hello %+v, %v", h, err)
 	}
 	if a, err := read(&cborFrames, frames[2][4:]); err != nil || a != (said{id: 1, loss: 0.125}) {
