@@ -109,13 +109,17 @@ func (f *Fleet) checkSamples(member, samples int) error {
 	if samples == f.units(member, samples) {
 		return nil
 	}
-	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])
-	if p := f.Privacy.Places; p > 1 {
-		want = fmt.Sprintf("%d, %d places for each of the %d persons of %q in the fleet", f.units(member, 0), p, f.Records[member],
-			f.Members[member])
+	units, places := f.Records[member], max(1, f.Privacy.Places)
+	if samples%places != 0 {
+		return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: fmt.Sprintf("%d, %d places for each "+
+			"of the %d persons of %q", units*places, places, units, f.Members[member])}
 	}
-	return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: want + ": in a run that protects each " +
-		"record this number is public and fixed, so invalid records must not be removed"}
+	unit := "records"
+	if places > 1 {
+		unit = "persons"
+	}
+	return fmt.Errorf("sdk: the data of %q has %d %s, the fleet says %d: this number is public and fixed, so even invalid rows must not be "+
+		"removed; restore the rows, or agree on a new fleet file", f.Members[member], samples/places, unit, units)
 }
 
 func (f *Fleet) checkPrivacy(errs *faults) {

@@ -94,6 +94,10 @@ func TestPersonsFleet(t *testing.T) {
 	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `want 10, 2 places for each of the 5 persons of "b"`) {
 		t.Errorf("too few samples: %v", err)
 	}
+	cfg.Samples = 12
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `the data of "b" has 6 persons, the fleet says 5`) {
+		t.Errorf("another person: %v", err)
+	}
 	double := slices.Clone(samples[:5])
 	for i := range double {
 		double[i] *= 2
@@ -131,10 +135,10 @@ func TestRecordFleetFaults(t *testing.T) {
 	}
 	f := recordRing()
 	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 6, Oracle: oracle(1), Transport: inMemory(t, f)[1]}
-	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `Samples is 6, want 5, the records of "b"`) {
+	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `the data of "b" has 6 records, the fleet says 5`) {
 		t.Errorf("another number of records: %v", err)
 	}
-	if _, err := f.Machines([]int{7, 5, 2, 9, 5}, noise); err == nil || !strings.Contains(err.Error(), `the records of "e"`) {
+	if _, err := f.Machines([]int{7, 5, 2, 9, 5}, noise); err == nil || !strings.Contains(err.Error(), `the data of "e" has 5 records, the fleet says 4`) {
 		t.Errorf("another number of records in a simulation: %v", err)
 	}
 	cfg.Samples = 5

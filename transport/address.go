@@ -16,7 +16,7 @@ import (
 func ParseAddress(s string) (host, hostPort string, err error) {
 	u, err := url.Parse(AddressURL(s))
 	if err != nil {
-		return "", "", fmt.Errorf("address %q: %w", s, errors.Unwrap(err))
+		u = new(url.URL) // the errors of package url do not say what is wanted
 	}
 	host, port := u.Hostname(), cmp.Or(u.Port(), "443")
 	ip, errIP := netip.ParseAddr(host)
@@ -25,15 +25,34 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path: connections without TLS are not supported", s)
 	case strings.Count(s, "://") > 1 || strings.HasSuffix(u.Host, ":"):
 		return "", "", fmt.Errorf("address %q: want exactly one scheme and a port after the colon, as in wss://host:port/path", s)
-	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment != "" || errIP != nil && strings.ContainsAny(host, ": ,;%"):
-		return "", "", fmt.Errorf("address %q: want wss://host:port/path or host:port", s)
+	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment != "" || errIP != nil && strings.ContainsAny(host, ": ,;%") || unbracketed(u):
+		return "", "", fmt.Errorf("address %q: want wss://host:port/path or host:port%s", s, hint(s))
 	case ip.IsUnspecified():
 		return "", "", fmt.Errorf("address %q: %s is an address to listen on, want the host that others dial", s, host)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+	case !validPort(port):
 		return "", "", fmt.Errorf("address %q: port is %s, want 1 to 65535", s, port)
 	}
 	return host, net.JoinHostPort(host, port), nil
+}
+
+// hint returns what to say about IPv6 addresses in an error about an address that may contain one.
+func hint(address string) string {
+	_, rest, ok := strings.Cut(address, "//")
+	if !ok {
+		rest = address
+	}
+	if strings.Count(rest, ":") < 2 {
+		return ""
+	}
+	return ", with an IPv6 address in brackets, such as [::1]:7443 or, with a zone, [fe80::1%25eth0]:7443"
+}
+
+// unbracketed reports whether the host of u is an IPv6 address without the brackets that separate it from a port.
+func unbracketed(u *url.URL) bool { return strings.Count(u.Host, ":") > 1 && u.Host[0] != '[' }
+
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
 }
 
 // AddressURL returns an address as a URL. It turns "host:port" into "wss://host:port".
@@ -53,8 +72,12 @@ func CheckBroker(kind, address string) error {
 	}
 	bare := strings.Trim(u.Path, "/") == ""
 	schemes := map[string]bool{"wss": true, "ws": true, "tls": bare, kind: bare}
-	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || !schemes[u.Scheme] {
-		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)", kind)
+	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || !schemes[u.Scheme] || unbracketed(u) {
+		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)%s",
+			kind, hint(address))
+	}
+	if port := u.Port(); port != "" && !validPort(port) {
+		return fmt.Errorf("has the port %s, want 1 to 65535", port)
 	}
 	return nil
 }
@@ -65,8 +88,8 @@ func CheckProxy(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("want http://host:port or https://host:port")
 	}
-	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
-		return errors.New("want only a host and a port after " + u.Scheme + "://")
+	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "" || unbracketed(u) {
+		return errors.New("want only a host, with brackets if it is an IPv6 address, and a port after " + u.Scheme + "://")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -17,9 +18,15 @@ func TestParseAddress(t *testing.T) {
 		"wss:///path":            "want wss://host:port/path or host:port",
 		"host":                   "want wss://host:port/path or host:port",
 		":7443":                  "want wss://host:port/path or host:port",
-		"host:wss":               "invalid port",
+		"host:wss":               "want wss://host:port/path or host:port",
 		"wss://a,b:7443/":        "want wss://host:port/path or host:port",
-		"a b:7443":               "invalid character",
+		"a b:7443":               "want wss://host:port/path or host:port",
+		"1.2.3.4:7443/path":      "want wss://host:port/path or host:port",
+		"::1:7443":               "with an IPv6 address in brackets, such as [::1]:7443",
+		"::1":                    "with an IPv6 address in brackets, such as [::1]:7443",
+		"[::1]":                  "with an IPv6 address in brackets, such as [::1]:7443",
+		"wss://::1:7443/":        "with an IPv6 address in brackets, such as [::1]:7443",
+		"[fe80::1%eth0]:7443":    "with a zone, [fe80::1%25eth0]:7443",
 		"wss://[::]:7443/":       ":: is an address to listen on",
 		"0.0.0.0:7443":           "0.0.0.0 is an address to listen on",
 		"host:0":                 "port is 0",
@@ -40,15 +47,22 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// TestCheckBroker checks that CheckBroker accepts only URLs for the given kind of broker, and that its error contains no
-// password.
+// TestCheckBroker checks that CheckBroker accepts only URLs for the given kind of broker, that its error contains no
+// password, and that it says how to write an IPv6 address.
 func TestCheckBroker(t *testing.T) {
 	for text, good := range map[string]bool{"tls://h": true, "mqtt://h:1": true, "wss://h/mqtt": true, "ws://h": true,
 		"tls://h/path": false, "nats://h": false, "https://joe:hidden@h": false, "wss://": false, "tls://h?x": false, "%": false,
-		"tls://joe:hidden@h:x": false, "": false} {
+		"tls://joe:hidden@h:x": false, "": false, "mqtt://[::1]:1883": true, "mqtt://::1:1883": false, "mqtt://::1": false,
+		"::1:1883": false, "mqtt://h:0": false, "mqtt://h:70000": false} {
 		err := transport.CheckBroker("mqtt", text)
 		if (err == nil) != good || err != nil && strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%q: %v", text, err)
 		}
+		if strings.Contains(text, "::1") && !good && !strings.Contains(err.Error(), "[::1]") {
+			t.Errorf("%q: %v, want the form of an IPv6 address", text, err)
+		}
+	}
+	if err := transport.CheckProxy(&url.URL{Scheme: "http", Host: "::1:3128"}); err == nil {
+		t.Error("CheckProxy accepts an IPv6 address without brackets")
 	}
 }

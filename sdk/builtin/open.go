@@ -185,7 +185,11 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		return nil, fleetfile.Mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
 	src := &fleetfile.Source{Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()), ConditionalOn: given,
-		Unread: set.Unread, Close: func() error { return nil }}
+		Rows:  fleetfile.Rows{All: set.Rows, Lost: set.Lost, Reasons: set.Unread},
+		Close: func() error { return nil }}
+	if places := fleet.Fleet.Privacy.Places; places > 1 {
+		src.Rows.Beyond = train.Beyond(places)
+	}
 	if set.Test.Len() > 0 {
 		src.Test = judge{model.New(set.Test)}
 	}

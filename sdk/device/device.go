@@ -66,6 +66,8 @@ type Device struct {
 	// far. Neither function receives any of the node's data. Both functions must be safe for concurrent use.
 	Say      func(line string)
 	Released func(round int, x []float32, spent dpmech.Total)
+	// Opened, if not nil, is called with the source that the run will use, before anything is sent.
+	Opened func(source *fleetfile.Source)
 	// Finished, if not nil, is called when the run has ended without an error and the transport is closed: nothing that
 	// it does, and no time that it takes, can reach a neighbor. It receives the source, which is still open, and the
 	// final model.
@@ -142,6 +144,9 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		if d.source, err = d.File.Oracle.Open(ctx, d.Fleet); err != nil {
 			return nil, err
 		}
+	}
+	if d.Opened != nil {
+		d.Opened(d.source)
 	}
 	closing := func(end func() error) { err = errors.Join(err, end()) }
 	defer closing(d.source.Close)

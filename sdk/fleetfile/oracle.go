@@ -88,15 +88,48 @@ type Source struct {
 	// Asked returns the mean loss of the queries since the last call of Asked, or NaN if there were no queries. The
 	// mean comes directly from the data. Asked is nil if Test is set, because Test gives more information.
 	Asked func() float64
-	// Unread holds the errors for records that could not be read; only the node's operator may see these errors. The
-	// records still count as samples, and their losses are NaN.
-	Unread []error
+	// Rows tells which rows of a table have no effect; only the node's operator may see it. If records or persons are
+	// the unit, these rows still count as samples, with the loss NaN.
+	Rows Rows
 	// Failure returns why the latest failed query has no loss, or nil if no query has failed. Failure itself is nil if
 	// the source does not report failures.
 	Failure func() error
 
 	ConditionalOn []string     // the assumptions of the privacy guarantee, for the certificate
 	Close         func() error // closes the oracle and ends its processes; never nil
+}
+
+// Rows describes the rows of a table. It is zero for other sources.
+type Rows struct {
+	All     int     // in the table
+	Lost    int     // could not be read
+	Reasons []error // up to ten different reasons, each with its first line
+	Beyond  int     // are more than the run allows for their person
+}
+
+// Counts says how many rows have no effect, in one line; it is empty if there are none.
+func (r Rows) Counts() string {
+	var all []string
+	if r.Lost > 0 {
+		all = append(all, fmt.Sprintf("%d of %d rows cannot be read and have no effect", r.Lost, r.All))
+	}
+	if r.Beyond > 0 {
+		all = append(all, fmt.Sprintf("%d of %d rows have no effect, because their persons have more rows than the fleet's privacy.places",
+			r.Beyond, r.All))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Why has the first three reasons for lost rows in one line.
+func (r Rows) Why() string {
+	var why []string
+	for _, err := range r.Reasons[:min(3, len(r.Reasons))] {
+		why = append(why, strings.TrimPrefix(err.Error(), "task: "))
+	}
+	if more := len(r.Reasons) - len(why); more > 0 {
+		why = append(why, fmt.Sprintf("and %d more reasons", more))
+	}
+	return strings.Join(why, "; ")
 }
 
 // Judge evaluates models on held-back samples.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -29,19 +30,27 @@ const erDraws = 100 // attempts to draw a connected random graph
 //	grid:RxC   R rows of C nodes, node r*C+c linked to its neighbors left, right, above and below; R*C must be n
 //	er:P       Erdos-Renyi: each pair with probability P in (0, 1], drawn from seed until connected
 //	regular:K  each node with K other nodes, 2 <= K < n, drawn from seed until connected; K is even if n is odd
-//	file:F     the text file F: one edge "i j" per line, nodes counted from 0, "#" starts a comment
+//	file:F     the text file F: one edge "i j" per line, nodes counted from 0, "#" starts a comment; see also [ParseNamed]
 //
 // With n = 1, every kind gives the single node, except regular and a grid larger than 1x1. Only er and regular use
 // seed. Errors name the lines of a file.
-func Parse(spec string, n int, seed uint64) (*Graph, error) {
-	g, err := parse(spec, n, seed)
+func Parse(spec string, n int, seed uint64) (*Graph, error) { return parseNamed(spec, n, nil, seed) }
+
+// ParseNamed is like [Parse] for nodes with names, whose order gives the numbers. A file may name the two nodes of a
+// line, or give their numbers unless the name of a node is itself a number.
+func ParseNamed(spec string, names []string, seed uint64) (*Graph, error) {
+	return parseNamed(spec, len(names), names, seed)
+}
+
+func parseNamed(spec string, n int, names []string, seed uint64) (*Graph, error) {
+	g, err := parse(spec, n, names, seed)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %.80q: %w", spec, err)
 	}
 	return g, nil
 }
 
-func parse(spec string, n int, seed uint64) (*Graph, error) {
+func parse(spec string, n int, names []string, seed uint64) (*Graph, error) {
 	if err := checkSize(n, 0); err != nil {
 		return nil, err
 	}
@@ -90,7 +99,7 @@ func parse(spec string, n int, seed uint64) (*Graph, error) {
 			return nil, err
 		}
 		defer f.Close()
-		return readEdges(f, arg, n)
+		return readEdges(f, arg, n, names)
 	default:
 		return nil, fmt.Errorf("found an unknown kind, wanted %s", legal)
 	}
@@ -173,11 +182,11 @@ func erEdges(s *rng.Stream, p float64, n int) [][2]int {
 	}
 }
 
-func readEdges(r io.Reader, file string, n int) (*Graph, error) {
+func readEdges(r io.Reader, file string, n int, names []string) (*Graph, error) {
 	var edges [][2]int
 	var lines []int // edge k is from line lines[k]
 	var faults []error
-	line := 0
+	line, find := 0, finder(names)
 	for in := bufio.NewScanner(r); len(faults) < maxFaults; {
 		line++
 		if !in.Scan() {
@@ -187,24 +196,58 @@ func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 			break
 		}
 		text, _, _ := strings.Cut(in.Text(), "#")
-		fields := strings.Fields(text)
-		if len(fields) == 0 {
+		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
 		if len(edges) == maxEdges {
 			return nil, fmt.Errorf("%s:%d: found too many edges, wanted at most %d", file, line, maxEdges)
 		}
-		i, errI := strconv.Atoi(fields[0])
-		j, errJ := strconv.Atoi(fields[len(fields)-1])
-		if len(fields) != 2 || errI != nil || errJ != nil {
-			faults = append(faults, fmt.Errorf("%s:%d: found %.40q, wanted two node numbers such as \"0 1\"",
-				file, line, strings.TrimSpace(text)))
+		edge, ok := splitEdge(text, find)
+		if !ok {
+			want := `two node numbers such as "0 1"`
+			if len(names) > 1 {
+				want = fmt.Sprintf("two members such as %q", names[0]+" "+names[1])
+			}
+			faults = append(faults, fmt.Errorf("%s:%d: found %.40q, wanted %s", file, line, text, want))
 			continue
 		}
-		edges, lines = append(edges, [2]int{i, j}), append(lines, line)
+		edges, lines = append(edges, edge), append(lines, line)
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	return build(n, edges, func(k int) string { return fmt.Sprintf("%s:%d", file, lines[k]) })
+}
+
+// splitEdge parses a line with two nodes, separated by white space. Names may contain white space, too.
+func splitEdge(text string, find func(string) (int, bool)) (edge [2]int, ok bool) {
+	for k, r := range text {
+		if !unicode.IsSpace(r) {
+			continue
+		}
+		i, okI := find(text[:k])
+		j, okJ := find(strings.TrimSpace(text[k:]))
+		if okI && okJ {
+			return [2]int{i, j}, true
+		}
+	}
+	return edge, false
+}
+
+// finder returns a function that returns the node with the given name or number. If a name is a number, the function
+// accepts only names, because a number would be ambiguous.
+func finder(names []string) func(string) (int, bool) {
+	index, numbers := make(map[string]int, len(names)), true
+	for i, name := range names {
+		index[name] = i
+		_, err := strconv.Atoi(name)
+		numbers = numbers && err != nil
+	}
+	return func(text string) (int, bool) {
+		if i, ok := index[text]; ok || !numbers {
+			return i, ok
+		}
+		i, err := strconv.Atoi(text)
+		return i, err == nil
+	}
 }

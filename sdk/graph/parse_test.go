@@ -184,16 +184,35 @@ func TestErdosRenyiFrequencies(t *testing.T) {
 	}
 }
 
+// TestParseFile checks that a file of edges may have numbers or, if the nodes have names, names. A number is refused
+// where it could also be a name.
 func TestParseFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "net.txt")
-	text := "# two floors\n0 1\n\n  1\t2  # stairs\r\n3 2\n#\n0 3"
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g := mustParse(t, "file:"+name, 4, 0)
-	checkShape(t, g)
-	if want := [][2]int{{0, 1}, {0, 3}, {1, 2}, {2, 3}}; !slices.Equal(g.Edges(), want) {
-		t.Errorf("edges %v, want %v", g.Edges(), want)
+	for _, c := range []struct {
+		names      string // separated by commas
+		text, want string
+	}{
+		{"", "# two floors\n0 1\n\n  1\t2  # stairs\r\n3 2\n#\n0 3", "[[0 1] [0 3] [1 2] [2 3]]"},
+		{"hall,lab,ward 3,ward 4", "hall lab\nlab \tward 3 # stairs\n 2 3", "[[0 1] [1 2] [2 3]]"},
+		{"hall,lab", "hall labs", `:1: found "hall labs", wanted two members such as "hall lab"`},
+		{"1,2,3", "1 2\n2 3", "[[0 1] [1 2]]"},
+		{"1,2,3", "0 1\n1 2", `:1: found "0 1", wanted two members such as "1 2"`},
+	} {
+		if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		g, err := Parse("file:"+name, 4, 0)
+		if c.names != "" {
+			g, err = ParseNamed("file:"+name, strings.Split(c.names, ","), 0)
+		}
+		got := fmt.Sprint(err)
+		if err == nil {
+			checkShape(t, g)
+			got = fmt.Sprint(g.Edges())
+		}
+		if !strings.HasSuffix(got, c.want) {
+			t.Errorf("names %q: %s, want %s", c.names, got, c.want)
+		}
 	}
 }
 
@@ -218,7 +237,7 @@ func TestReadEdgesRefuses(t *testing.T) {
 		{"two faults", "a\n0 1\nb\n", []string{"f:1: ", "f:3: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g, err := readEdges(strings.NewReader(c.text), "f", 3)
+			g, err := readEdges(strings.NewReader(c.text), "f", 3, nil)
 			if err == nil {
 				t.Fatalf("got edges %v, want an error", g.Edges())
 			}
@@ -242,7 +261,7 @@ func FuzzReadEdges(f *testing.F) {
 		if n > 1000 {
 			return
 		}
-		g, err := readEdges(strings.NewReader(text), "f", n)
+		g, err := readEdges(strings.NewReader(text), "f", n, []string{"a", "b c"})
 		if err != nil {
 			return
 		}

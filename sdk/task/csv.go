@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 // maxFaults is the maximum number of invalid cells per file that errors describe; further invalid cells are only
@@ -93,7 +95,10 @@ type csvFile struct {
 	ids    []string       // cells of the column in the field id
 	known  map[string]int // number of each person
 	lost   []bool         // true for each row that could not be read; used only if each row is a line
-	unread []error        // errors of the lost rows
+
+	reasons []*reason // why rows are lost
+	unread  []error   // reasons, for the owner of the file
+	within  bool      // the previous line was lost because of a line break in a cell
 
 	faults []error
 	stop   error // why reading stopped early; nil if the whole file was read
@@ -206,7 +211,7 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	}
 	r.end()
 	if rule == everyLine && r.stop == nil && len(r.cells) > 0 {
-		r.unread = r.faults
+		r.tell()
 		return r, nil
 	}
 	r.lost = nil
@@ -226,10 +231,13 @@ func (r *csvFile) records() {
 	}
 }
 
-func (r *csvFile) fault(cell int, format string, args ...any) {
+// fault records an error in a cell of the current row. In lines that may be lost, errors of one kind are reported once.
+func (r *csvFile) fault(cell int, kind, text string) {
 	r.bad = true
-	if r.count++; r.count <= maxFaults {
-		r.wrong("task: %s: line %d: %s", r.name, r.line(cell), fmt.Sprintf(format, args...))
+	if r.lax {
+		r.reason(kind, text)
+	} else if r.count++; r.count <= maxFaults {
+		r.wrong("task: %s: line %d: %s", r.name, r.line(cell), text)
 	}
 }
 
@@ -249,7 +257,7 @@ func (r *csvFile) row(record []string) {
 		return
 	}
 	if len(record) < len(r.names) || last > len(r.names) {
-		r.fault(0, "%d cells, want %d as in the header", len(record), len(r.names))
+		r.fault(0, "cells", fmt.Sprintf("%d cells, want %d as in the header", len(record), len(r.names)))
 		return
 	}
 	before, whole := len(r.cells), true
@@ -268,9 +276,13 @@ func (r *csvFile) row(record []string) {
 	}
 }
 
+func (r *csvFile) noLabel() {
+	r.fault(r.label().at, "label", fmt.Sprintf("column %s: empty label", short(r.label().Name)))
+}
+
 func (r *csvFile) whose(cell string) {
 	if cell == "" { // the row counts as a separate person: if each line is a row, no cell has a line break
-		r.fault(r.person.at, "column %s: empty, want the person of this row", short(r.person.Name))
+		r.fault(r.person.at, "person", fmt.Sprintf("column %s: empty, want the person of this row", short(r.person.Name)))
 		cell = fmt.Sprintf("\n%d", r.at)
 	}
 	if r.known == nil {
@@ -286,34 +298,36 @@ func (r *csvFile) whose(cell string) {
 
 // cell returns the value of a cell of column c: its number, its category number, or NaN for a missing cell if there is
 // a rule for missing cells.
-func (r *csvFile) cell(c *column, cell string) (v float32) {
-	_, known := c.number[cell]
+func (r *csvFile) cell(c *column, text string) (v float32) {
+	_, known := c.number[text]
 	wrong := ""
 	switch {
 	case c.ignored:
-	case r.absent(cell):
+	case r.na != nil && cell.OneOf(text, r.na):
 		if r.rule != "" {
 			return nan
 		}
 		wrong = "stands for a missing value; to accept missing cells, set missing to mean, median, indicator or drop"
-	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.fold):
+	case r.rule != "" && cell.Blank(text, c.number == nil) && !(known && c.fold):
 		return nan
-	case c == r.label() && cell == "":
-		r.fault(c.at, "column %s: empty label", short(c.Name))
+	case c == r.label() && text == "":
+		r.noLabel()
 		return 0
 	case c.number != nil:
 		var n int
-		n, wrong = c.category(cell)
-		v = float32(n)
+		n, wrong = c.category(text)
+		v, r.bad = float32(n), r.bad || n < 0 && r.lax
 	default:
-		v, wrong = r.numbers.parse(cell, r.line(c.at), c.Name)
+		var f float64
+		f, wrong = r.numbers.parse(text, r.line(c.at), c.Name)
+		v = float32(f)
 	}
 	r.bad = r.bad || wrong != ""
-	if wrong == noNumber && !r.lax {
-		r.text(c, cell)
-	} else if wrong != "" && (wrong != timeFault || !c.timed) {
-		r.fault(c.at, "column %s: %s %s", short(c.Name), short(cell), wrong)
-		c.timed = wrong == timeFault
+	if wrong == cell.NoNumber && !r.lax {
+		r.text(c, text)
+	} else if wrong != "" && (wrong != cell.NoTime || !c.timed || r.lax) {
+		r.fault(c.at, c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
+		c.timed = wrong == cell.NoTime
 	}
 	if len(c.Categories) > maxValues {
 		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot "+
@@ -322,13 +336,14 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 	return v
 }
 
-func (r *csvFile) text(c *column, cell string) {
+func (r *csvFile) text(c *column, text string) {
 	c.count++
 	if r.count++; r.count <= maxFaults {
-		c.texts = append(c.texts, fmt.Errorf("task: %s: line %d: column %s: %s %s", r.name, r.line(c.at), short(c.Name), short(cell), noNumber))
+		c.texts = append(c.texts, fmt.Errorf("task: %s: line %d: column %s: %s %s", r.name, r.line(c.at), short(c.Name), short(text),
+			cell.NoNumber))
 	}
-	if len(c.some) < 3 && !slices.Contains(c.some, cell) {
-		c.some = append(c.some, strings.Clone(cell))
+	if len(c.some) < 3 && !slices.Contains(c.some, text) {
+		c.some = append(c.some, strings.Clone(text))
 	}
 }
 

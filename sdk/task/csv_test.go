@@ -88,7 +88,7 @@ func TestReadCSVFaults(t *testing.T) {
 		"typos beside text": {"a,b,y\ntwo,no,x\n" + strings.Repeat("1,no,x\n2,yes,y\n", 30), Spec{Label: "y"}, []string{
 			`line 2: column "a": "two" is not a finite number`, `onehot lacks "b"`}},
 		"infinite": {"a,y\n-Inf,x\n1e39,x\n,x\n", Spec{Label: "y"},
-			[]string{`line 2: column "a": "-Inf"`, `line 3: column "a": "1e39"`, `line 4: column "a": ""`}},
+			[]string{`line 2: column "a": "-Inf"`, `line 3: column "a": "1e39" is too large, at most 3.4e38`, `line 4: column "a": ""`}},
 		"no label cell": {"a,y\n1, \n", Spec{Label: "y"}, []string{`line 2: column "y": empty label`}},
 		"widths": {"a,y\n1\n1,2,3\n", Spec{Label: "y"}, []string{"line 2: 1 cells, want 2",
 			"line 3: 3 cells, want 2"}},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
@@ -40,12 +41,15 @@ func loadIDX(dir string) (train, test *table, err error) {
 	return train, test, err
 }
 
-// findIDX returns the path of a file, plain or with .gz appended, or "" if neither exists.
+// findIDX returns the path of a file, or "" if it does not exist. The file may be plain or have .gz appended, may have a
+// dot before "idx", and may be in a folder of its own name, as in archives of MNIST.
 func findIDX(dir, name string) string {
-	for _, end := range []string{"", ".gz"} {
-		path := filepath.Join(dir, name+end)
-		if _, err := os.Stat(path); err == nil {
-			return path
+	for _, name := range []string{name, strings.Replace(name, "-idx", ".idx", 1)} {
+		for _, path := range []string{name, name + ".gz", filepath.Join(name, name)} {
+			path = filepath.Join(dir, path)
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				return path
+			}
 		}
 	}
 	return ""
@@ -106,9 +110,11 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error) {
 	br := bufio.NewReader(r)
 	r = br
-	if head, _ := br.Peek(2); string(head) == "\x1f\x8b" {
+	head, _ := br.Peek(2)
+	zipped := string(head) == "\x1f\x8b"
+	if zipped {
 		if r, err = gzip.NewReader(br); err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("the gzip file is damaged or cut off: %w", err)
 		}
 	}
 	header := make([]byte, 4+4*(magic&0xff))
@@ -132,7 +138,9 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 	switch n := int64(len(elements)); {
 	case n > claim:
 		return nil, nil, fmt.Errorf("has data after the %d bytes that its header claims", claim)
-	case err == nil && n < claim || errors.Is(err, io.ErrUnexpectedEOF):
+	case zipped && err != nil:
+		err = fmt.Errorf("the gzip file is damaged or cut off: %w, after %d of %d bytes of data; copy it again", err, n, claim)
+	case err == nil && n < claim:
 		return nil, nil, fmt.Errorf("truncated: holds %d of the %d bytes that its header claims", n, claim)
 	}
 	return elements, shape, err

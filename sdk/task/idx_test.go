@@ -32,6 +32,11 @@ func folder(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
+		if sub := filepath.Dir(name); sub != "." {
+			if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +66,10 @@ func TestReadIDXFaults(t *testing.T) {
 		"2^96 claimed": {idxFile(imagesMagic, []uint32{1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, 1),
 			"and at most 2147483647 bytes together"},
 		"1 GB not there": {idxFile(imagesMagic, []uint32{1 << 20, 32, 32}, 1), "truncated: holds 1 of the 1073741824 bytes"},
-		"cut gzip":       {zip[:len(zip)-12], "truncated: holds "},
+		"cut gzip":       {zip[:len(zip)-12], "cut off: unexpected EOF, after "},
+		"gzip, no end":   {zip[:len(zip)-8], "cut off: unexpected EOF, after 6 of 6 bytes"},
+		"gzip, half end": {zip[:len(zip)-1], "cut off: unexpected EOF, after 6 of 6 bytes"},
+		"gzip, no data":  {zip[:9], "cut off: unexpected EOF"},
 		"gzip checksum":  {append(slices.Clone(zip[:len(zip)-8]), 1, 2, 3, 4, 6, 0, 0, 0), "checksum"},
 		"gzip header":    {[]byte{0x1f, 0x8b, 0, 0, 0, 0, 0, 0, 0, 0, 0}, "gzip"},
 	} {
@@ -87,12 +95,15 @@ func TestIDXClaimAllocatesNothing(t *testing.T) {
 func TestLoadIDX(t *testing.T) {
 	images := idxFile(imagesMagic, []uint32{2, 2, 1}, 255, 0, 0, 255)
 	labels := idxFile(labelsMagic, []uint32{2}, 6, 9)
-	for name, test := range map[string]string{"MNIST names": "t10k-", "plain names": "test-"} {
-		dir := folder(t, map[string][]byte{
-			"train-images-idx3-ubyte": threeImages, "train-labels-idx1-ubyte.gz": gzipped(threeLabels),
-			test + "images-idx3-ubyte.gz": gzipped(images), test + "labels-idx1-ubyte": labels,
-			"README": nil,
-		})
+	for name, files := range map[string][4]string{
+		"MNIST names": {"train-images-idx3-ubyte", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte"},
+		"plain names": {"train-images-idx3-ubyte", "train-labels-idx1-ubyte.gz", "test-images-idx3-ubyte.gz", "test-labels-idx1-ubyte"},
+		"dots":        {"train-images.idx3-ubyte", "train-labels.idx1-ubyte.gz", "t10k-images.idx3-ubyte.gz", "t10k-labels.idx1-ubyte"},
+		"folders": {"train-images-idx3-ubyte/train-images-idx3-ubyte", "train-labels.idx1-ubyte.gz",
+			"t10k-images.idx3-ubyte.gz", "t10k-labels.idx1-ubyte/t10k-labels.idx1-ubyte"},
+	} {
+		dir := folder(t, map[string][]byte{files[0]: threeImages, files[1]: gzipped(threeLabels), files[2]: gzipped(images),
+			files[3]: labels, "README": nil})
 		set, err := Load(Spec{Source: "idx:" + dir, Labels: []string{"7", "6"}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

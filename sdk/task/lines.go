@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,7 @@ type rowRule int
 
 const (
 	byRecord  rowRule = iota // a row is a CSV record: quoted cells may contain line breaks; empty rows are skipped
-	oneLine                  // a row is one line below the header; an unreadable line is an error
+	eachLine                 // a row is one line below the header; an unreadable line is an error
 	everyLine                // a row is one line below the header; an unreadable line is lost but keeps its place
 )
 
@@ -33,27 +34,77 @@ func (r *csvFile) lines(below *bufio.Reader) {
 		one.Reset(strings.NewReader(line))
 		record, err := newReader(one, r.Comma).Read()
 		if err != nil { // the line is lost, but its person may be readable
+			r.broken(line, len(record), err)
 			record = strings.Split(line, string(r.Comma))
 		}
-		r.place(record, err)
+		r.place(record, err != nil)
 	}
 }
 
-// place adds exactly one row for a line, whatever the line contains. fault, if not nil, is the reason why the line is
-// not a valid CSV record.
-func (r *csvFile) place(record []string, fault error) {
-	from := len(r.cells)
-	r.bad = false
+// reason is why lines are lost: one kind of error in one column.
+type reason struct {
+	kind, text         string // text describes the first of the lines
+	first, last, lines int
+}
+
+func (r *csvFile) reason(kind, text string) {
+	if r.within {
+		kind = lineBreak
+	}
+	i := slices.IndexFunc(r.reasons, func(one *reason) bool { return one.kind == kind })
+	if i < 0 && len(r.reasons) < maxFaults {
+		r.reasons = append(r.reasons, &reason{kind: kind, text: text, first: r.at, last: r.at, lines: 1})
+	} else if i >= 0 && r.reasons[i].last < r.at {
+		r.reasons[i].last = r.at
+		r.reasons[i].lines++
+	}
+}
+
+// tell adds the reasons why lines are lost to r.unread.
+func (r *csvFile) tell() {
+	for _, one := range r.reasons {
+		all := ""
+		if one.lines > 1 {
+			all = fmt.Sprintf(" (the first of %d such lines)", one.lines)
+		}
+		r.unread = append(r.unread, fmt.Errorf("task: %s: line %d: %s%s", r.name, one.first, one.text, all))
+	}
+}
+
+const (
+	lineBreak   = "line break" // the kind of a reason
+	noLineBreak = "contains a line break, but each line is a record: export without line breaks in cells, for instance with " +
+		"replace(NOTE, chr(10), ' ') in SQL or SUBSTITUTE(A2,CHAR(10),\" \") in a spreadsheet"
+)
+
+// broken records why a line is not a CSV record. The parser failed in the cell with the index "at". If the line ends in
+// a quoted cell, the next lines that cannot be read count as parts of that cell.
+func (r *csvFile) broken(line string, at int, err error) {
 	var wrong *csv.ParseError
+	open := strings.Count(line, `"`)%2 == 1
+	switch cells := strings.Split(line, string(r.Comma)); {
+	case !errors.As(err, &wrong):
+		r.fault(0, "empty", "empty line")
+	case open && wrong.Err == csv.ErrQuote && at < min(len(r.names), len(cells)):
+		r.fault(at, lineBreak, fmt.Sprintf("column %s: %s %s", short(r.names[at]), short(strings.Trim(cells[at], " \"\r\n")), noLineBreak))
+		r.within = true
+	default:
+		r.fault(at, "quote", fmt.Sprintf("cell %d: %v: put the cell in quotes and double each quote in it", at+1, wrong.Err))
+	}
+}
+
+// place adds exactly one row for a line, whatever the line contains. broken tells that the line is not a CSV record.
+func (r *csvFile) place(record []string, broken bool) {
+	from := len(r.cells)
+	r.bad = broken
 	switch {
-	case errors.As(fault, &wrong):
-		r.fault(0, "%v", wrong.Err)
-	case fault != nil || len(filled(record)) == 0:
-		r.fault(0, "empty line")
+	case broken:
+	case len(filled(record)) == 0:
+		r.fault(0, "empty", "empty line")
 	default:
 		r.row(record)
 		if !r.bad && len(r.cells) == from {
-			r.fault(0, "column %s: empty label", short(r.label().Name))
+			r.noLabel()
 		}
 	}
 	if r.person != nil {
@@ -65,6 +116,8 @@ func (r *csvFile) place(record []string, fault error) {
 	}
 	if r.bad {
 		r.cells = append(r.cells[:from], make([]float32, len(r.columns))...)
+	} else {
+		r.within = false
 	}
 	r.lost = append(r.lost, r.bad)
 }
@@ -103,6 +156,15 @@ func (d *Data) keep() *Data {
 	d = d.Select(kept)
 	d.lost = nil
 	return d
+}
+
+func count(lost []bool) (n int) {
+	for _, is := range lost {
+		if is {
+			n++
+		}
+	}
+	return n
 }
 
 // spoil makes the loss of each lost record NaN for all parameters.

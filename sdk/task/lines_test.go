@@ -1,6 +1,7 @@
 package task
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ func TestEveryLine(t *testing.T) {
 		{"other letters", "", nil, "a,c,y", "3,x,NO", "", 3},
 		{"Windows", "", nil, "\ufeffa,c,y\r", "3,x,no\r", "", 3},
 		{"no number", "", nil, "a,c,y", "abc,x,no", `"abc" is not a finite number`, 0},
-		{"too large", "", nil, "a,c,y", "1e39,x,no", "is not a finite number", 0},
+		{"too large", "", nil, "a,c,y", "1e39,x,no", "is too large, at most 3.4e38", 0},
 		{"a date", "", nil, "a,c,y", "2020-01-01,x,no", "is a date", 0},
 		{"missing", "", nil, "a,c,y", ",x,no", "is not a finite number", 0},
 		{"missing, mean", "mean", nil, "a,c,y", ",x,no", "", 7. / 3},
@@ -55,7 +56,10 @@ func TestEveryLine(t *testing.T) {
 		{"empty cells", "", nil, "a,c,y", ",,", "empty line", 0},
 		{"empty line", "", nil, "a,c,y", "", "empty line", 0},
 		{"stray quote", "", nil, "a,c,y", `3"4,x,no`, `bare "`, 0},
-		{"open quote", "", nil, "a,c,y", `"3,x,no`, `extraneous or missing "`, 0},
+		{"open quote", "", nil, "a,c,y", `"3,x,no`, `column "a": "3" contains a line break`, 0},
+		{"text behind a quote", "", nil, "a,c,y", `"3"4,x,no`, `extraneous or missing "`, 0},
+		{"a line break in a category", "", nil, "a,c,y", `3,"x`, `column "c": "x" contains a line break`, 0},
+		{"a line break in an unused cell", "", nil, "a,c,y,note", `3,x,no,"one`, `column "note": "one" contains a line break`, 0},
 		{"no text", "", nil, "a,c,y", "\x00\xff,x,no", "is not a finite number", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,6 +67,8 @@ func TestEveryLine(t *testing.T) {
 			text := "1,x,no\n2,z,yes\n"
 			if strings.Contains(c.head, ";") {
 				text = strings.ReplaceAll(text, ",", ";")
+			} else if strings.HasSuffix(c.head, ",note") {
+				text = strings.ReplaceAll(text, "\n", ",fine\n")
 			}
 			own = ownFile(t, c.head+"\n"+text+c.line+"\n"+text)
 			fit := Spec{Source: public, Label: "y", OneHot: []string{"c"}, Missing: c.missing, Labels: c.labels, Whole: true,
@@ -98,8 +104,8 @@ func TestEveryLine(t *testing.T) {
 	}
 }
 
-// TestEveryLineRepeats checks the report of repeated errors of one kind: a date is reported once, any other error up to
-// ten times. Every line with an error is lost.
+// TestEveryLineRepeats checks that errors of one kind are reported once, with the number of lines, and that all lines of
+// a cell with line breaks count as one kind.
 func TestEveryLineRepeats(t *testing.T) {
 	recipe, err := Fit(Spec{Source: ownFile(t, "a,y\n1,no\n2,yes\n"), Label: "y", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
 	if err != nil {
@@ -116,8 +122,17 @@ func TestEveryLineRepeats(t *testing.T) {
 			t.Errorf("record %d: loss %v, %v", i, loss, err)
 		}
 	}
-	if len(set.Unread) != maxFaults+1 {
-		t.Errorf("unread are %v", set.Unread)
+	if text := fmt.Sprint(set.Unread); set.Rows != 41 || set.Lost != 40 || len(set.Unread) != 2 || strings.Count(text, "first of 20 such lines") != 2 {
+		t.Errorf("%d of %d rows are lost: %v", set.Lost, set.Rows, set.Unread)
+	}
+	broken := ownFile(t, "note,a,y\n,1,no\n"+strings.Repeat("\"one\n\ntwo, three\nfour\",2,yes\n", 5)+",x,no\n,3,yes\n")
+	parts, err := recipe.Apply(Spec{Source: broken, Whole: true, Records: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprint(parts.Unread); parts.Rows != 23 || parts.Lost != 21 || len(parts.Unread) != 1 || !strings.Contains(text, "line 3: ") ||
+		!strings.Contains(text, "first of 21 such lines") {
+		t.Errorf("%d of %d rows are lost: %v", parts.Lost, parts.Rows, parts.Unread)
 	}
 	// The test set contains only records that could be read.
 	if set, err = recipe.Apply(Spec{Source: own, TestFraction: 0.5, Records: true}); err != nil || set.Train.Len() != 20 ||

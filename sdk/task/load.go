@@ -14,8 +14,8 @@ type Spec struct {
 	// Source is "idx:DIR", "csv:FILE" or "synthetic:clinical".
 	//
 	// DIR holds train-images-idx3-ubyte and train-labels-idx1-ubyte, and the test set with t10k- or test- in place of
-	// train-; or only images-idx3-ubyte and labels-idx1-ubyte. These files may be gzipped, with or without .gz at the
-	// end of the name. Pixels are scaled to [0, 1].
+	// train-; or only images-idx3-ubyte and labels-idx1-ubyte. These files may have a dot before idx, and may be
+	// gzipped, with or without .gz at the end of the name. Pixels are scaled to [0, 1].
 	//
 	// FILE has a header line. Its columns are public, and so are its categories, which come from the whole file.
 	Source string `json:"data"`
@@ -209,9 +209,10 @@ type Set struct {
 	// Fitted describes what was taken from the data. The privacy guarantee of a run does not cover it.
 	Fitted []string
 
-	// Unread has an error for each of the first ten lines that could not be read with Spec.Records, and an error with
-	// the number of further such lines. Only the owner of the data may see these errors.
-	Unread []error
+	// With Spec.Records, Rows is the number of rows of the source, Lost the number of them that could not be read, and
+	// Unread has up to ten different reasons, each with its first line. Only the owner of the data may see them.
+	Rows, Lost int
+	Unread     []error
 
 	recipe Recipe // the steps that were applied; FittedOn and Model are empty
 }
@@ -224,7 +225,7 @@ func Load(s Spec) (*Set, error) {
 	}
 	rule := byRecord
 	if s.Records {
-		rule = oneLine
+		rule = eachLine
 	}
 	train, test, err := s.read(rule, s.columns)
 	if err != nil {

@@ -31,6 +31,15 @@ func (d *Data) Places() (most int) {
 	return most
 }
 
+// Beyond returns the number of samples of persons that have more than places samples, beyond that number.
+func (d *Data) Beyond(places int) (n int) {
+	each, _ := d.persons()
+	for _, samples := range each {
+		n += max(0, len(samples)-places)
+	}
+	return n
+}
+
 func samplesOf(each [][]int, persons []int) (all []int) {
 	for _, p := range persons {
 		all = append(all, each[p]...)

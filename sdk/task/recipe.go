@@ -159,6 +159,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	set.Rows, set.Lost = len(train.lost), count(train.lost)
 	set.Train, set.Test = r.prepare(set.Train), r.prepare(set.Test.keep())
 	set.Train.spoil()
 	return set, nil
@@ -166,8 +167,8 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 
 // Raw reads the samples of a CSV file or of generated patients without preparation, for inspection. A missing number is
 // NaN; if a category is missing, all of its column's zeros and ones are NaN. Raw uses only Source, NA, Records and Seed
-// of s. With s.Records it drops lines that cannot be read, see [Recipe.Apply]. unknown is called for each value that is
-// not a category of its column.
+// of s. With s.Records it drops lines that [Recipe.Apply] cannot read. unknown is called for each value that is not a
+// category of its column.
 func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) {
 	t, _, err := r.read(s, unknown)
 	if err != nil {

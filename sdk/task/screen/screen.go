@@ -54,7 +54,8 @@ type Column struct {
 	Mean       float64 `json:"expected_mean,omitempty"`
 	Std        float64 `json:"expected_std,omitempty"` // 0 if the column has no expected values
 
-	values []float64 // the values that are neither missing nor sentinels, sorted
+	unknown int       // number of values that are not categories
+	values  []float64 // the values that are neither missing nor sentinels, sorted
 }
 
 // Suspicion is a possible error in a column or in the label.
@@ -76,19 +77,23 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 			p.Classes = append(p.Classes, Count{d.ClassNames[c], n})
 		}
 	}
-	at := 0
+	at, odd := 0, map[string]int{}
+	for key, n := range unknown {
+		odd[key[0]] += n
+	}
 	for _, c := range r.Columns {
 		now := column(c, d, at)
 		if s := r.Standardize; s != nil && c.Categories == nil && !own {
 			now.Mean, now.Std = s.Mean[at], s.Std[at]
 		}
+		now.unknown = odd[c.Name]
 		p.alone(&now)
 		p.Columns = append(p.Columns, now)
 		at += max(1, len(c.Categories))
 	}
 	p.compare()
 	for key, n := range unknown {
-		p.add(Unknown, key[0], n, key[1], "%d of %d values are %.40q, not one of its categories", n, p.Rows, key[1])
+		p.add(Unknown, key[0], n, key[1], "%d values are %.40q, not one of its categories", n, key[1])
 	}
 	slices.SortStableFunc(p.Suspicions, func(a, b Suspicion) int { // the order of a map is random
 		return slices.Compare([]string{a.Kind, a.Column, a.Example}, []string{b.Kind, b.Column, b.Example})
@@ -183,7 +188,7 @@ func (p *Report) alone(c *Column) {
 	} else if len(c.Categories) == 1 {
 		same = c.Categories[0].Value
 	}
-	if same != "" && present >= fewest {
+	if same != "" && present >= fewest && c.unknown == 0 {
 		expected := ""
 		if c.isFar() {
 			expected = ", expected " + c.expected()

@@ -56,7 +56,8 @@ func (e *fleetEdit) add() error {
 	}
 	var wrong cli.Faults
 	wrong.When(e.newKey != "", "-file is for a member whose key is replaced, and %q is a new member", m.Name)
-	wrong.When(!folderName(m.Name), "name %q is not a valid folder name", m.Name)
+	err = checkName(m.Name)
+	wrong.When(err != nil, "%w", err)
 	each := f.Privacy.Unit == sdk.UnitRecord
 	wrong.When(each && e.records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q "+
 		"must be public and fixed", e.records, m.Name)

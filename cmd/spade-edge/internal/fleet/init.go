@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -160,7 +162,8 @@ func (o *initOptions) check() error {
 	}
 	for i, m := range o.members {
 		o.Names = append(o.Names, m.Name)
-		f.When(!folderName(m.Name), "name %q of node %d is not a valid folder name", m.Name, i)
+		err := checkName(m.Name)
+		f.When(err != nil, "node %d: %w", i, err)
 	}
 	o.Nodes = max(1, len(o.Names)) // that there are no nodes is already reported
 	o.checkPlaces(&f)
@@ -193,9 +196,17 @@ func (o *initOptions) check() error {
 	return f.Usage()
 }
 
-// folderName reports whether a member's name can be the name of a folder next to the fleet file.
-func folderName(name string) bool {
-	return filepath.IsLocal(name) && name[0] != '.' && !strings.ContainsAny(name, `/\`) && name != "fleet.json"
+// checkName returns an error unless a member may have this name, which is also the name of its folder next to the fleet
+// file and the file with the start.
+func checkName(name string) error {
+	if len(name) < 1 || len(name) > wire.MaxName || !utf8.ValidString(name) {
+		return fmt.Errorf("name %q has %d bytes, want 1..%d bytes of UTF-8", name, len(name), wire.MaxName)
+	}
+	taken := strings.EqualFold(name, "fleet.json") || strings.HasPrefix(strings.ToLower(name), "x0") && strings.HasSuffix(strings.ToLower(name), ".bin")
+	if taken || !filepath.IsLocal(name) || name[0] == '.' || strings.ContainsAny(name, `/\`) || strings.ContainsFunc(name, unicode.IsControl) {
+		return fmt.Errorf("name %q is not a valid folder name next to fleet.json", name)
+	}
+	return nil
 }
 
 func (o *initOptions) checkPlaces(f *cli.Faults) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
@@ -32,8 +31,8 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	if err := c.ParseArgs(); err != nil {
 		return err
 	}
-	if len(*name) < 1 || len(*name) > 64 || !utf8.ValidString(*name) {
-		return cli.Usage("-name %q has %d bytes, want 1..64 bytes of UTF-8", *name, len(*name))
+	if err := checkName(*name); err != nil {
+		return cli.Usage("-name: %w", err)
 	}
 	if c.Given["from"] && c.Given["out"] {
 		return cli.Usage("-from and -out cannot be combined: with -from, keygen creates no key")

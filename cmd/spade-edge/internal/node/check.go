@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ type Checkup struct {
 	Data *screen.Report `json:"data,omitempty"` // a report on the table that the node learns from; nil if it has no table
 
 	timeout time.Duration
+	lost    float64 // the largest share of unreadable rows, in [0, 1], with which check succeeds
 	program *cli.Program
 	bad     []string // the items that failed
 }
@@ -52,6 +54,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	offline := cmd.Bool("offline", false, "do not contact the neighbors")
 	edges := cmd.Bool("edges", false, "only try every address of every neighbor")
 	timeout := cmd.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
+	unreadable := cmd.String("unreadable", "5%", "the largest `share` of a table's rows that may be unreadable; check fails above it")
 	cmd.JSONFlag("")
 	path, err := cmd.ParseFile()
 	if err != nil {
@@ -60,10 +63,13 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	var wrong cli.Faults
 	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
 	wrong.When(*edges && *offline, "-edges and -offline cannot be combined")
+	lost, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(*unreadable, "%")), 64)
+	wrong.When(err != nil || !strings.HasSuffix(*unreadable, "%") || !(lost >= 0 && lost <= 100),
+		"-unreadable is %q, want a percentage from 0%% to 100%%, such as 10%%", *unreadable)
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
-	c := &Checkup{Node: path, OK: true, timeout: *timeout, program: cmd.Program}
+	c := &Checkup{Node: path, OK: true, timeout: *timeout, lost: lost / 100, program: cmd.Program}
 	c.everything(ctx, path, *offline, *edges)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -175,9 +181,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	loaded := time.Since(began)
 	if own != nil {
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
-		if own.Unread != nil {
-			c.warn("records", "some lines cannot be read; they count as records without effect: %v", errors.Join(own.Unread...))
-		}
+		c.rows(own.Rows)
 	}
 	var errLedger error
 	if node.Ledger != "" && !f.Privacy.NonPrivate {
@@ -217,6 +221,8 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	switch {
 	case errOracle != nil:
 		c.fail("oracle", codeOf(errOracle), errOracle)
+	case r.Oracle != nil && own.Rows.Lost > 0 && within.Err() == nil:
+		c.warn("oracle", "the first rows cannot be read and have no loss: see rows; %d samples", own.Samples)
 	case r.Oracle != nil:
 		c.fail("oracle", cli.ExitFailed, r.Oracle)
 	default:
@@ -230,6 +236,21 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 			"own data: the privacy guarantee does not cover it)", r.Saddle)
 	}
 	return errOracle
+}
+
+// rows reports the rows of a table that have no effect. It fails for a table with too few readable rows, although "run"
+// only warns: whether a node starts is visible to others, so it must not depend on the content of one record.
+func (c *Checkup) rows(r fleetfile.Rows) {
+	const item = "rows"
+	lost, beyond := fleetfile.Rows{All: r.All, Lost: r.Lost}.Counts(), fleetfile.Rows{All: r.All, Beyond: r.Beyond}.Counts()
+	if share := float64(r.Lost) / float64(max(1, r.All)); share > c.lost || r.All > 0 && r.Lost == r.All {
+		c.fail(item, cli.ExitFailed, fmt.Errorf("%s (%.1f %%; -unreadable allows %.4g %%): %s", lost, 100*share, 100*c.lost, r.Why()))
+	} else if r.Lost > 0 {
+		c.warn(item, "%s: %s", lost, r.Why())
+	}
+	if r.Beyond > 0 {
+		c.warn(item, "%s: a fleet with more places uses them", beyond)
+	}
 }
 
 func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightReport, used bool, remarks []string, err error) {
@@ -366,8 +387,8 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 		}
 		return report, err
 	})
-	if err != nil || seen == nil {
-		return // the oracle's check reports the reason
+	if err != nil || seen == nil || seen.Rows == 0 {
+		return // the check of the oracle or of the rows reports the reason
 	}
 	c.Data = seen
 	text, missing := fmt.Sprintf("%d rows", seen.Rows), 0

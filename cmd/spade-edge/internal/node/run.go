@@ -68,6 +68,11 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	r := &RunResult{}
 	judgeRun(d, r)
 	tell(c, d, show, *form == "json")
+	d.Opened = func(source *fleetfile.Source) { // not with d.Say, whose lines may leave the device
+		if r.Rows = source.Rows.Counts(); r.Rows != "" {
+			fmt.Fprintf(c.Log, "warning: %s: \"spade-edge check %s\" says why\n", r.Rows, path)
+		}
+	}
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
 	report := func(o *device.Outcome) error {
 		if r.Outcome = *o; !r.NonPrivate {
@@ -166,6 +171,8 @@ type RunResult struct {
 	device.Outcome
 	Privacy *setup.Privacy   `json:"privacy"`
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
+	// Rows counts the rows of the table that had no effect; for this device only.
+	Rows string `json:"rows_without_effect,omitempty"`
 	// Unjudged says why there is no verdict, or why it could not be kept.
 	Unjudged string `json:"unjudged,omitempty"`
 }
@@ -177,6 +184,9 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Row("model", "%s", r.Model)
 	for _, q := range r.Quarantined {
 		t.Row("quarantine", "%s", q)
+	}
+	if r.Rows != "" {
+		t.Wrap("rows", "%s: \"spade-edge check\" says why", r.Rows)
 	}
 	verdictRows(t, r.Verdict, r.NonPrivate)
 	if r.Unjudged != "" {

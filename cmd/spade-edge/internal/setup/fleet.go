@@ -13,14 +13,20 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
+// members returns the names of the members.
+func (o *Options) members() []string {
+	names := o.Names
+	for i := len(names); i < o.Nodes; i++ {
+		names = append(names, "node-"+strconv.Itoa(i))
+	}
+	return names
+}
+
 // MakeFleet creates the fleet and fills in suggested values for unset parts of the method. dim is the number of the
 // model's parameters.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
-	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names, Wire: o.Asked.Wire}
-	for i := len(f.Members); i < o.Nodes; i++ {
-		f.Members = append(f.Members, "node-"+strconv.Itoa(i))
-	}
+	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.members(), Wire: o.Asked.Wire}
 	for _, e := range p.Graph.Edges() {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}

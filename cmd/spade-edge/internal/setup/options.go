@@ -234,7 +234,8 @@ func (o *Options) RegisterModel(c *cli.Cmdline) {
 
 // RegisterRun adds the flags for a run.
 func (o *Options) RegisterRun(c *cli.Cmdline) {
-	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
+	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F "+
+		"(a text file with one edge on each line: two members, by name or by number from 0; # begins a comment)")
 	o.SettingFlags(c)
 	c.JSONFlag("")
 }

@@ -49,7 +49,7 @@ type Problem struct {
 
 // ParseGraph returns the graph that the flag -graph specifies.
 func (o *Options) ParseGraph() (*graph.Graph, error) {
-	g, err := graph.Parse(o.Graph, o.Nodes, o.Asked.Method.Seed)
+	g, err := graph.ParseNamed(o.Graph, o.members(), o.Asked.Method.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("-graph: %w", err)
 	}
