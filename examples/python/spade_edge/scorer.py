@@ -29,7 +29,7 @@ def scorer(dim=None, samples=None, batch=False, adapter=None, task=None, data=No
     between 0 and 1. With batch=True it gets the parameters of n queries, an (n, dim) array, and the indices of n samples,
     and returns n losses. The arrays are read-only views, valid only during the call: copy what you keep.
 
-        @scorer(dim=3, samples=len(rows))
+        @scorer(dim=3, samples=len(rows), data=rows)
         def loss(x, sample):
             return float((rows[sample, :3] @ x - rows[sample, 3]) ** 2)
 
@@ -69,7 +69,7 @@ class Scorer:
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 1 << 31:
                 raise ValueError(f"{name} is {value!r}, want a whole number of at least 1")
         self.function, self.dim, self.samples, self.batch = function, int(dim), int(samples), bool(batch)
-        self._digest = _digest(data) if data is not None else ""
+        self._digest = digest(data) if data is not None else ""
         self.__doc__, self.__name__ = function.__doc__, getattr(function, "__name__", "loss")
         size = _QUERY_HEAD + 4 * self.dim
         self._type = np.dtype({
@@ -152,10 +152,10 @@ class Scorer:
         print('in the node file: "oracle": {"stream": ["python3", "%s"], "format": "cbor"}' % os.path.basename(sys.argv[0]))
 
 
-def _digest(data):
+def digest(data):
     """Returns a SHA-256 of an array, bytes, or a list of such, with the types and shapes of arrays."""
     if isinstance(data, (list, tuple)):
-        data = "".join(map(_digest, data)).encode()
+        data = "".join(map(digest, data)).encode()
     elif not isinstance(data, (bytes, bytearray)):
         array = np.ascontiguousarray(data)
         if array.dtype.hasobject:
