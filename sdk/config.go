@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -157,7 +158,13 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
 	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each", c.ResendAfter, c.Linger)
 	refuse(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
-	refuse(complete && c.Oracle == nil, "Oracle is nil")
+	refuse(complete && isNil(c.Oracle), "Oracle is nil, want a function or a value that returns losses")
 	refuse(complete && c.Transport == nil, "Transport is nil")
 	return p, errors.Join(errs...)
+}
+
+// isNil reports whether an oracle is nil, or an interface that holds a nil function or pointer.
+func isNil(o Oracle) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || (v.Kind() == reflect.Func || v.Kind() == reflect.Pointer) && v.IsNil()
 }

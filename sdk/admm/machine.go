@@ -213,7 +213,7 @@ func (m *Machine) Answer(losses ...float64) error {
 		}
 	}
 	if err := m.est.Answer(losses...); err != nil {
-		return fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
+		return fmt.Errorf("admm: round %d: %w", m.round, err)
 	}
 	m.queries += int64(len(losses))
 	m.failed += int64(bad)

@@ -60,6 +60,7 @@ func (s *Status) samples(put sampler) {
 		put("accuracy_ratio", "Accuracy on the device's own data; never in a private run.", l.Accuracy)
 		put("majority_ratio", "Accuracy of always predicting the most frequent class; never in a private run.", l.Majority)
 		put("failed_queries_total", "Losses that could not be obtained; never in a private run.", Value(l.FailedQueries))
+		put("restarts_total", "Restarts of the program that computes losses; never in a private run.", Value(l.Restarts))
 	}
 }
 

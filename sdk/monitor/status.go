@@ -297,6 +297,8 @@ type Local struct {
 	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
 	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
 	OfQueries     bool   `json:"of_queries"`             // true if Loss is the mean of a program's answers
-	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses public constants instead
-	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
+	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses constants instead
+	LastFailure   string `json:"last_failure,omitempty"` // why the last failed query has no loss, perhaps with a stack
+	Restarts      int    `json:"restarts,omitempty"`     // how often a program that computes losses was started again
+	LastRestart   string `json:"last_restart,omitempty"` // why it ended last
 }

@@ -216,8 +216,8 @@ func TestOtherHelloAfterRestart(t *testing.T) {
 		if d := (&scorer.Meter{BatchOracle: s}).Digest(); (d == "0d1") != (how == "other data") {
 			t.Errorf("%s: the digest is %q", how, d)
 		}
-		if text := s.LastFailure().Error(); strings.Contains(text, "0d") {
-			t.Errorf("%s quotes a digest", text)
+		if _, err := s.Restarts(); strings.Contains(err.Error(), "0d") {
+			t.Errorf("%v quotes a digest", err)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestOtherHelloAfterRestart(t *testing.T) {
 func awaitFailure(t *testing.T, s *scorer.Oracle, want string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		err := s.LastFailure()
+		_, err := s.Restarts()
 		if err != nil && strings.Contains(err.Error(), want) {
 			return
 		}

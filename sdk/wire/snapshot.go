@@ -17,6 +17,7 @@ const snapshotVersion = 1
 const (
 	maxFilter = 64 << 10
 	maxLedger = 256
+	maxFailed = 2 << 10
 )
 
 // Snapshot is the durable state of a node after a release: its owner, and everything that determines the bits of the
@@ -35,6 +36,9 @@ type Snapshot struct {
 	Filter []byte // state of the privacy filter, up to 64 KiB, opaque; nil if there is none
 	Ledger string // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
 	Signed []byte // signed last release, up to maxField bytes, opaque; nil if it was not signed
+	// Failure says why the last failed query had no loss: up to 2 KiB, opaque; nil if there is none. To have the same
+	// length in all snapshots of a run, it is padded by the caller.
+	Failure []byte
 
 	Data Data // the data to which State.Last belongs
 }
@@ -92,8 +96,9 @@ type snapshot struct {
 	Ledger  string     `cbor:"15,keyasint"`
 	Signed  []byte     `cbor:"18,keyasint"`
 	Key     []byte     `cbor:"19,keyasint"`
-	Digest  []byte     `cbor:"20,keyasint"`
-	Changed integers   `cbor:"21,keyasint"`
+	Failure []byte     `cbor:"20,keyasint"`
+	Digest  []byte     `cbor:"21,keyasint"`
+	Changed integers   `cbor:"22,keyasint"`
 }
 
 // neighbor is the encoded form of an edge and its [Peer].
@@ -116,7 +121,7 @@ const (
 	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 3*(1+2+32) + 2*nameBytes +                               // map, fleet, key, digest, member and build
 		4*arrayBytes + (1 + 5) + 4*10 + // vectors, head of the edges, numbers
-		(1 + 3 + 4*MaxChanged) + // changed
+		(1 + 3 + 4*MaxChanged) + (1 + 3 + maxFailed) + // changed and failure
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -139,7 +144,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	}
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Last: st.Last, Queries: wide(st.Queries),
-		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed,
+		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed, Failure: s.Failure,
 		Key: s.Data.Key[:], Digest: s.Data.Digest[:], Changed: s.Data.Changed}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
@@ -200,6 +205,7 @@ func (e *snapshot) check() error {
 		{"length of filter", int64(len(e.Filter)), 0, maxFilter},
 		{"length of ledger", int64(len(e.Ledger)), 0, maxLedger},
 		{"length of signed", int64(len(e.Signed)), 0, maxField},
+		{"length of failure", int64(len(e.Failure)), 0, maxFailed},
 		absentOr("length of grid", len(e.Grid), dim), absentOr("length of delta", len(e.Delta), dim),
 	}), ledger, checkFinite("x", e.X), checkFinite("last", e.Last), edges)
 }
@@ -234,7 +240,7 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 // decoded converts e, which must have been checked, to a Snapshot.
 func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build,
-		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed),
+		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), Failure: present(e.Failure),
 		Data: Data{[32]byte(e.Key), [32]byte(e.Digest), e.Changed}, State: admm.State{Round: int(e.Round),
 			X: e.X, Grid: e.Grid, Delta: e.Delta, Last: e.Last, Queries: int64(e.Queries),
 			Failed: int64(e.Failed)}}

@@ -18,7 +18,7 @@ import (
 
 func sampleSnapshot() *Snapshot {
 	c := &Snapshot{
-		Member: "gateway-a", Build: "spade-edge/1", Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
+		Member: "gateway-a", Build: "spade-edge/1", Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff", Failure: []byte("no loss\x00"),
 		State: admm.State{
 			Round: 42, X: []float32{1, -2.5, 0}, Grid: []int32{16, -40, 0}, Delta: []int32{1, math.MinInt32, math.MaxInt32},
 			Last: []float32{0.25, 1, 0.75, 0.5},
@@ -85,8 +85,8 @@ func TestSnapshotIsCBOR(t *testing.T) {
 		uint64(6): floatBytes(c.State.X...), uint64(7): ints(c.State.Grid), uint64(8): ints(c.State.Delta),
 		uint64(10): floatBytes(c.State.Last...), uint64(11): []any{edge(0), edge(1)},
 		uint64(12): number(uint64(c.State.Queries)), uint64(13): number(uint64(c.State.Failed)), uint64(14): c.Filter,
-		uint64(15): c.Ledger, uint64(18): []byte{},
-		uint64(19): c.Data.Key[:], uint64(20): c.Data.Digest[:], uint64(21): ints(c.Data.Changed),
+		uint64(15): c.Ledger, uint64(18): []byte{}, uint64(20): c.Failure,
+		uint64(19): c.Data.Key[:], uint64(21): c.Data.Digest[:], uint64(22): ints(c.Data.Changed),
 	}
 	var got any
 	if err := cbor.Unmarshal(mustSnapshot(t, c), &got); err != nil || !reflect.DeepEqual(got, any(want)) {
@@ -142,6 +142,7 @@ func TestMaxSnapshot(t *testing.T) {
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
 	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
 	c.Data.Changed = make([]int32, MaxChanged)
+	c.Failure = make([]byte, maxFailed)
 	for i := range c.State.Edges {
 		c.State.Edges[i].Quarantine = math.MaxInt32
 		c.Peers[i].Name, c.Peers[i].Signed = strings.Repeat("p", 64), make([]byte, 2*maxField)
@@ -244,7 +245,7 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 func checkpointPairs(replace map[int]any) []byte {
 	fields := map[int]any{1: number8(1), 2: make([]byte, 32), 3: "a", 4: "b", 5: number8(9), 6: floatBytes(1, 2),
 		7: []byte{}, 8: []byte{}, 10: []byte{}, 11: raw{0x80}, 12: number8(0), 13: number8(0), 14: []byte{},
-		15: "", 18: []byte{}, 19: make([]byte, 32), 20: make([]byte, 32), 21: []byte{}}
+		15: "", 18: []byte{}, 19: make([]byte, 32), 20: []byte{}, 21: make([]byte, 32), 22: []byte{}}
 	return withKeys(fields, replace)
 }
 
@@ -284,18 +285,19 @@ var malformedSnapshots = []struct {
 	{"nothing", nil, "EOF"},
 	{"array", enc([]int{1}), "cbor: cannot unmarshal array into Go value of type wire.snapshot (cannot decode CBOR array to struct without toarray option)"},
 	{"indefinite", append([]byte{0xbf}, checkpointPairs(nil)[1:]...), "cbor: indefinite-length map isn't allowed"},
-	{"overlong map", append([]byte{0xb8, 18}, checkpointPairs(nil)[1:]...), "wanted deterministic CBOR"},
+	{"overlong map", append([]byte{0xb8, 19}, checkpointPairs(nil)[1:]...), "wanted deterministic CBOR"},
 	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "cbor: exceeded max number of key-value pairs 131072 for CBOR map"},
 	{"empty map", pairs(), "wanted deterministic CBOR"},
 	{"frame", pairs(1, 1, 2, 2, 3, 0), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.2 of type []uint8"},
-	{"trailing byte", append(checkpointPairs(nil), 0), "cbor: 1 bytes of extraneous data starting at index 178"},
-	{"a pair too few", append([]byte{0xb1}, checkpointPairs(nil)[1:]...), "cbor: 2 bytes of extraneous data starting at index 176"},
-	{"a pair too many", append([]byte{0xb3}, checkpointPairs(nil)[1:]...), "unexpected EOF"},
+	{"trailing byte", append(checkpointPairs(nil), 0), "cbor: 1 bytes of extraneous data starting at index 180"},
+	{"a pair too few", append([]byte{0xb2}, checkpointPairs(nil)[1:]...), "cbor: 2 bytes of extraneous data starting at index 178"},
+	{"a pair too many", append([]byte{0xb4}, checkpointPairs(nil)[1:]...), "unexpected EOF"},
 	{"key 0", checkpointPairs(map[int]any{0: 0}), "cbor: found unknown field at map element index 0"},
-	{"key 22", checkpointPairs(map[int]any{22: 0}), "cbor: found unknown field at map element index 18"},
+	{"key 23", checkpointPairs(map[int]any{23: 0}), "cbor: found unknown field at map element index 19"},
 	{"signed a number", checkpointPairs(map[int]any{18: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.18 of type []uint8"},
 	{"signed too long", checkpointPairs(map[int]any{18: make([]byte, 257)}), "length of signed: found 257, wanted 0..256"},
-	{"other order", append(pairs(2, make([]byte, 32), 1, number8(1)), checkpointPairs(nil)[45:]...), "cbor: 133 bytes of extraneous data starting at index 46"},
+	{"other order", append(pairs(2, make([]byte, 32), 1, number8(1)), checkpointPairs(nil)[45:]...), "cbor: 135 bytes of extraneous data starting at index 46"},
+	{"failure too long", checkpointPairs(map[int]any{20: make([]byte, 2049)}), "length of failure: found 2049, wanted 0..2048"},
 	{"duplicate", pairs(1, number8(1), 2, make([]byte, 32), 2, make([]byte, 32)), "cbor: found duplicate map key 2 at map element index 2"},
 	{"overlong key", pairs(raw{0x18, 1}, number8(1)), "wanted deterministic CBOR"},
 	{"version 2", checkpointPairs(map[int]any{1: number8(2)}), "version: found 2, wanted 1..1"},
@@ -343,8 +345,8 @@ var malformedSnapshots = []struct {
 	{"filter long", checkpointPairs(map[int]any{14: make([]byte, maxFilter+1)}), "length of filter: found 65537, wanted 0..65536"},
 	{"filter of 1 GiB", checkpointPairs(map[int]any{14: raw{0x5a, 0x40, 0, 0, 0}}), "unexpected EOF"},
 	{"key short", checkpointPairs(map[int]any{19: make([]byte, 31)}), "length of key: found 31, wanted 32..32"},
-	{"digest long", checkpointPairs(map[int]any{20: make([]byte, 33)}), "length of digest: found 33, wanted 32..32"},
-	{"changed long", checkpointPairs(map[int]any{21: make([]byte, 4*257)}), "length of changed: found 257, wanted 0..256"},
+	{"digest long", checkpointPairs(map[int]any{21: make([]byte, 33)}), "length of digest: found 33, wanted 32..32"},
+	{"changed long", checkpointPairs(map[int]any{22: make([]byte, 4*257)}), "length of changed: found 257, wanted 0..256"},
 	{"ledger long", checkpointPairs(map[int]any{15: strings.Repeat("x", 257)}), "length of ledger: found 257, wanted 0..256"},
 	{"ledger broken", checkpointPairs(map[int]any{15: raw{0x61, 0xff}}), "cbor: invalid UTF-8 string"},
 }

@@ -192,6 +192,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Unjudged != "" {
 		t.Wrap("verdict", "%s", r.Unjudged)
 	}
+	lossRows(t, r.Queries, r.Failed, r.Failure, r.Restarts, r.Restart)
 	r.Privacy.Brief(t)
 	if r.Certificate != "" {
 		t.Wrap("certificate", "%s", r.Certificate)

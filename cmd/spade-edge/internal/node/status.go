@@ -15,7 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // Status is the command that prints the status of a node.
@@ -75,6 +74,9 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 		privacyRows(b, s.Privacy)
 	}
 	if !s.Running {
+		if s.Local != nil {
+			lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, 0, "")
+		}
 		return
 	}
 	head := "neighbors"
@@ -87,6 +89,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	b.Row("cost", "%d losses, %s of messages sent", s.Queries, cli.BytesText(s.FrameBytes))
 	if s.Local != nil {
+		lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, s.Local.Restarts, s.Local.LastRestart)
 		ownRows(b, s.Local, s.NonPrivate)
 	}
 }
@@ -123,12 +126,6 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	if !nonPrivate {
 		covered = "; for this device only: the privacy guarantee does not cover it"
 	}
-	if l.FailedQueries > 0 {
-		b.Row("failed", "%d losses could not be computed: check the program or the data%s", l.FailedQueries, covered)
-	}
-	if l.LastFailure != "" {
-		b.Row("", "%s", transport.Printable(l.LastFailure))
-	}
 	accuracy := ""
 	if l.Accuracy.Known() {
 		accuracy = fmt.Sprintf("accuracy %.2f %%, ", 100*l.Accuracy)
@@ -142,6 +139,28 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 		b.Row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
 	default:
 		b.Row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
+	}
+}
+
+// lossRows prints what the owner must know of losses that failed, and of a program that was started again. Both depend on
+// the data of a private run, so they are for this device only.
+func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnded string) {
+	switch {
+	case failed > 0 && failed >= asked:
+		b.Row("failed", "all %d losses: the model has learned nothing from this node (for this device only). The last reason:", failed)
+	case failed > 0:
+		b.Row("failed", "%d of %d losses could not be computed (for this device only). The last reason:", failed, asked)
+	}
+	if failed > 0 {
+		b.Row("", "%s", why)
+	}
+	if restarts > 0 {
+		times := "once"
+		if restarts > 1 {
+			times = fmt.Sprintf("%d times", restarts)
+		}
+		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times)
+		b.Row("", "%s", whyEnded)
 	}
 }
 
