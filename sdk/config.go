@@ -87,7 +87,8 @@ func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
 // Observer holds optional callbacks. Run waits for each call to return.
 type Observer struct {
-	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
+	// Released is called after every release x, 1 to Method.Last, before it is sent. x is valid only during the call;
+	// [Fleet.Model] makes the model of it.
 	Released func(round int, x []float32)
 	// Waiting is called at most once per round, after ResendAfter without progress, with the members being waited for.
 	// If Waiting is nil, Logger reports silent neighbors after 5 s, then less often.

@@ -174,7 +174,7 @@ func (n *Node) publish() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.model == nil || st.Round != n.status.Round || st.Complete != n.status.Done {
-		n.model = n.machine.Model()
+		n.model = n.cfg.Fleet.Model(n.machine.Model(), st.Round)
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Last, n.status.LastFailure = st.Last, n.failure

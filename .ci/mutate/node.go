@@ -34,6 +34,7 @@ var onNode = []mutation{
 		suite{"./sdk", "FloodOfWaiting"}},
 	{"absent: noise is planned for the colluders only", "sdk/privacy.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
 		suite{"./sdk", "AbsentIsPlanned"}},
+	{"absent: planned whatever it costs", "sdk/plan/partners.go", "with < (1+oneMore)*none {", "true {", suite{"./sdk/plan", "SuggestAbsent"}},
 	{"quarantine: all neighbors can be given up", "sdk/config.go", "(left == 0 || ", "(left < 0 || ", suite{"./sdk", "WithoutIsChecked"}},
 	{"a mark overwrites the previous one", "sdk/state/mark.go",
 		"	l.place = 1 - l.place\n", "", ledger},

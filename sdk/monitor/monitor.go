@@ -99,7 +99,7 @@ func New(cfg Config) (*Monitor, error) {
 func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 	return sdk.Observer{
 		Released: func(round int, x []float32) {
-			m.released(round, x)
+			m.released(round, m.cfg.Fleet.Model(x, round))
 			if next.Released != nil {
 				next.Released(round, x)
 			}

@@ -104,7 +104,7 @@ var all = []Setting{
 			"mean's noise (default no noise is shared)"},
 	{Name: "privacy.absent", Flag: "absent", Range: setting.Range{Max: math.MaxInt32, Whole: true},
 		Words: "with colluders: how many members may `vanish` while the others still share noise that cancels (0 = a member that " +
-			"loses a neighbor shares no more noise; 0 with partners)"},
+			"loses a neighbor shares no more noise; 0 with partners) (default 1 where that adds less than 3 % of noise, else 0)"},
 	{Name: "privacy.partners", Flag: "partners", Range: setting.Range{Min: 2, Max: MaxPartnered - 1, Whole: true, Zero: "neighbors share"},
 		Words: "with colluders: how many `members` each member shares noise with, neighbors or not (0 = only " +
 			"with its neighbors) (default chosen)"},

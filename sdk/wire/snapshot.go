@@ -88,17 +88,17 @@ type snapshot struct {
 	X       floats     `cbor:"6,keyasint"`
 	Grid    integers   `cbor:"7,keyasint"`
 	Delta   integers   `cbor:"8,keyasint"`
-	Last    floats     `cbor:"10,keyasint"`
-	Edges   []neighbor `cbor:"11,keyasint"`
-	Queries wide       `cbor:"12,keyasint"`
-	Failed  wide       `cbor:"13,keyasint"`
-	Filter  []byte     `cbor:"14,keyasint"`
-	Ledger  string     `cbor:"15,keyasint"`
-	Signed  []byte     `cbor:"18,keyasint"`
-	Key     []byte     `cbor:"19,keyasint"`
-	Failure []byte     `cbor:"20,keyasint"`
-	Digest  []byte     `cbor:"21,keyasint"`
-	Changed integers   `cbor:"22,keyasint"`
+	Last    floats     `cbor:"9,keyasint"`
+	Edges   []neighbor `cbor:"10,keyasint"`
+	Queries wide       `cbor:"11,keyasint"`
+	Failed  wide       `cbor:"12,keyasint"`
+	Filter  []byte     `cbor:"13,keyasint"`
+	Ledger  string     `cbor:"14,keyasint"`
+	Signed  []byte     `cbor:"15,keyasint"`
+	Failure []byte     `cbor:"16,keyasint"`
+	Key     []byte     `cbor:"17,keyasint"`
+	Digest  []byte     `cbor:"18,keyasint"`
+	Changed integers   `cbor:"19,keyasint"`
 }
 
 // neighbor is the encoded form of an edge and its [Peer].
@@ -108,9 +108,9 @@ type neighbor struct {
 	Z          floats   `cbor:"3,keyasint"`
 	PeerZ      floats   `cbor:"4,keyasint"`
 	Base       integers `cbor:"5,keyasint"`
-	Signed     []byte   `cbor:"7,keyasint"`
-	Quarantine wide     `cbor:"10,keyasint"`
-	Flow       floats   `cbor:"13,keyasint"`
+	Signed     []byte   `cbor:"6,keyasint"`
+	Quarantine wide     `cbor:"7,keyasint"`
+	Flow       floats   `cbor:"8,keyasint"`
 }
 
 // Bounds on the size of a snapshot in bytes, without the numbers in its vectors.

@@ -117,8 +117,8 @@ func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
 	if v.FleetChecked && c.AgainstAll != nil {
-		text += fmt.Sprintf("the graph of %s leaves as much pairwise noise as the certificate states for each number of "+
-			"colluders\n", o.fleet)
+		text += fmt.Sprintf("the graph of %s leaves as much pairwise noise as the certificate states for its number "+
+			"of colluders\n", o.fleet)
 	}
 	if others != "" {
 		text += "not countersigned by " + others + "\n"
