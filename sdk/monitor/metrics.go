@@ -89,7 +89,7 @@ func (n *Neighbor) samples(put sampler) {
 // samples calls put for each figure of the privacy budget, with the adversary as a label.
 func (p *Privacy) samples(put sampler) {
 	of := func(unit sdk.Unit, labels ...string) sampler {
-		if unit == sdk.UnitRecord { // figures of client-level privacy have no label "unit"
+		if unit != sdk.UnitClient { // figures of client-level privacy have no label "unit"
 			labels = append(labels, "unit", unit.String())
 		}
 		return func(name, help string, v Value, _ ...string) { put(name, help, v, labels...) }

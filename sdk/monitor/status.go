@@ -203,9 +203,8 @@ type Link struct {
 // Against are for the adversary that the fleet names. With pairwise noise, AgainstAll has the figures for an adversary
 // that consists of all other members together.
 type Privacy struct {
-	Adversary string   `json:"adversary"`        // adversary of the figures in Against
-	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or omitted for client
-	Places    int      `json:"places,omitempty"` // number of rows that count for each person, if a record is a person
+	Adversary string   `json:"adversary"`     // adversary of the figures in Against
+	Unit      sdk.Unit `json:"unit,omitzero"` // what is protected; omitted for client
 	Against
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
@@ -235,7 +234,7 @@ type Against struct {
 // This adversary may differ from the adversary of the current run.
 type Lifetime struct {
 	Dataset   string   `json:"dataset"`
-	Unit      sdk.Unit `json:"unit,omitzero"` // unit that Epsilon protects: record if any run protects only records
+	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects; omitted for client
 	Runs      int      `json:"runs"`
 	Adversary string   `json:"adversary"` // adversary of Epsilon
 	LifetimeAgainst
@@ -265,7 +264,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 	}
 	total := f.Total(f.Method.Rounds)
 	planned, now := total.Figures(), spent.Figures()
-	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
+	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Protects(), Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: spent.Text(p.Delta, p.Accounting), TextPlanned: total.Text(p.Delta, p.Accounting), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
 	for i, bar := range total.Bars(p.Delta, p.Accounting) { // until the first release, spent has a single figure
 		planned, rho := Value(bar.Epsilon), now[min(i, len(now)-1)].Rho
@@ -278,7 +277,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 	}
 	if life != nil {
 		most, figures := cmp.Or(life.Limit, new(dpmech.Limit)), life.Total().Figures()
-		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit(), Runs: len(life.Runs), Adversary: figures[0].Adversary,
+		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit, Runs: len(life.Runs), Adversary: figures[0].Adversary,
 			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)},
 			Text:            life.Total().Text(p.Delta, p.Accounting)}
 		if len(figures) > 1 {

@@ -11,7 +11,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -96,13 +95,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 
 // privacyRows prints the privacy cost of this run, and of all runs together.
 func privacyRows(b cli.Table, p *monitor.Privacy) {
-	each := func(unit sdk.Unit, places int) string {
-		if unit == sdk.UnitRecord {
-			return ", " + sdk.Privacy{Unit: unit, Places: places}.Each()
-		}
-		return ""
-	}
-	b.Row("privacy", "%s, at delta %v (%s)%s", p.Text, p.Delta, p.Accounting, each(p.Unit, p.Places))
+	b.Row("privacy", "%s, at delta %v (%s)%s", p.Text, p.Delta, p.Accounting, cli.EachText(p.Unit))
 	allowed := ""
 	if p.Limit.Known() {
 		allowed = fmt.Sprintf("; allowed: %v against %s", p.Limit, p.Adversary)
@@ -116,7 +109,7 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 		if l.Runs != 1 {
 			runs = fmt.Sprintf("%d runs", l.Runs)
 		}
-		b.Row("lifetime", "%s%s, of the data set %q, over %s", l.Text, each(l.Unit, 0), l.Dataset, runs)
+		b.Row("lifetime", "%s%s, of the data set %q, over %s", l.Text, cli.EachText(l.Unit), l.Dataset, runs)
 	}
 }
 
