@@ -64,7 +64,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if c.Given["patience"] {
 		d.File.Patience = *patience
 	}
-	d.Anyway, d.Noise = *anyway, c.Program.Noise
+	d.Anyway, d.Noise, d.Program = *anyway, c.Program.Noise, c.Program.Version()
 	r := &RunResult{}
 	judgeRun(d, r)
 	tell(c, d, show, *form == "json")
@@ -76,7 +76,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
 	report := func(o *device.Outcome) error {
 		if r.Outcome = *o; !r.NonPrivate {
-			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
+			r.Privacy = setup.NewPrivacy(o.Spent, f, o.ConditionalOn)
 		}
 		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method, *verbose) })
 	}
@@ -160,8 +160,8 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 		with = " against " + bar.Who
 	}
 	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(bar.Epsilon), with, p.Delta)
-	if p.Unit == sdk.UnitRecord {
-		text += " " + p.Each()
+	if unit := p.Protects(); unit != dpmech.Client {
+		text += " " + unit.Each()
 	}
 	return text
 }
