@@ -213,6 +213,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	}
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
-		t.Row("", "spade-edge privacy -verify %s checks the certificate", r.Certificate)
+		t.Row("", "spade-edge privacy -verify %s -fleet FLEETFILE checks the certificate", r.Certificate)
 	}
 }
