@@ -298,7 +298,7 @@ func (m *Monitor) Status() Status {
 	out.Waiting = append(out.Waiting, st.Waiting...)
 	out.Round, out.Queries, out.FrameBytes, out.RefusedFrames = st.Round, st.Queries, st.BytesSent, st.Refused
 	out.Compared, out.ConsensusError, out.Evidence = m.compared, m.consensus, NewEvidence(st.Evidence)
-	out.OtherLedgers = NewOtherLedgers(st.OtherLedgers)
+	out.OtherLedgers, out.DataChanged = NewOtherLedgers(st.OtherLedgers), st.DataChanged
 	if m.err != nil {
 		out.Fault = m.err.Error()
 	}

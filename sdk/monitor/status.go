@@ -100,6 +100,7 @@ type Status struct {
 
 	// OtherLedgers are ledgers of this member that neighbors know of and that its ledger does not count.
 	OtherLedgers []OtherLedger `json:"other_ledgers,omitempty"`
+	DataChanged  string        `json:"data_changed,omitempty"` // names the releases before which this node's data changed
 
 	obstacle string // why the node is not ready; empty if the node is ready
 }

@@ -61,6 +61,9 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	for _, o := range s.OtherLedgers {
 		b.Row("ledger", "%v", o)
 	}
+	if s.DataChanged != "" {
+		b.Row("data", "%s", s.DataChanged)
+	}
 	if s.Mixing == 0 {
 		b.Row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	} else {
