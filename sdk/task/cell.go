@@ -2,13 +2,10 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
-
-var nan = float32(math.NaN()) // a missing number
 
 func isNaN(x float32) bool { return x != x }
 

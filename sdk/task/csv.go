@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +23,10 @@ const maxFaults = 10
 type column struct {
 	Column
 	at     int            // index of the column in the file
-	number map[string]int // number of each category; with fold, also of its lower-case form; nil: numbers
+	number map[string]int // number of each category, by its clean text; nil: numbers
+	like   map[string]int // number of the one category with a key, see keys; -1 if several have it
 	fold   bool           // upper and lower case are one category unless Categories has both
+	codes  bool           // a number that begins with zeros, such as 007, is a code and equals no other number
 	fixed  bool           // categories that are not in the list are not allowed
 
 	ignored bool                      // every cell counts as the first category
@@ -36,45 +39,100 @@ type column struct {
 	some  []string // up to three different cells among those that are not numbers
 }
 
-// labels makes c a column of categories, the first of which are the given known categories. Texts that differ only in
-// case are one category unless both are known. labels returns c.
+// labels makes c a column of categories, the first of which are the given known categories; nil if none are known.
+// Texts that differ only in case are one category unless both are known. labels returns c.
 func (c *column) labels(known []string) *column {
-	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
-	for i, v := range known {
-		c.folded(v, i)
+	c.fold = true
+	return c.categories(known)
+}
+
+// categories makes c a column of categories, the first of which are known. Zeros at the beginning of a number belong to a
+// code if no categories are known, or if the known numbers have such zeros and are equally long. categories returns c.
+func (c *column) categories(known []string) *column {
+	c.number, c.like, c.Categories = make(map[string]int), make(map[string]int), nil
+	numbers := slices.DeleteFunc(slices.Clone(known), func(v string) bool { _, ok := cell.Decimal(v); return !ok })
+	c.codes = known == nil || slices.ContainsFunc(numbers, cell.Code) &&
+		!slices.ContainsFunc(numbers, func(v string) bool { return len(v) != len(numbers[0]) })
+	for _, v := range known {
+		c.add(v)
 	}
 	return c
 }
 
-// folded makes the lower-case form of a category an alias of the category, unless it already is a category or an alias.
-func (c *column) folded(category string, number int) {
-	if _, ok := c.number[strings.ToLower(category)]; c.fold && !ok {
-		c.number[strings.ToLower(category)] = number
+// add adds a category.
+func (c *column) add(category string) {
+	n := len(c.Categories)
+	c.Categories = append(c.Categories, category)
+	c.number[cell.Clean(category)] = n
+	for _, key := range c.keys(category) {
+		if _, taken := c.like[key]; taken {
+			c.like[key] = -1
+		} else {
+			c.like[key] = n
+		}
 	}
 }
 
-// category returns the category number of a cell, or a description of what is wrong with the cell.
-func (c *column) category(cell string) (_ int, fault string) {
-	n, ok := c.number[cell]
-	if !ok && c.fold {
-		n, ok = c.number[strings.ToLower(cell)]
+// keys returns what a text has in common with other texts for the same category: its lower-case form and its number.
+func (c *column) keys(text string) (keys []string) {
+	if c.fold {
+		keys = append(keys, "text "+strings.ToLower(cell.Clean(text)))
 	}
+	if number, ok := cell.Decimal(text); ok && !(c.codes && cell.Code(text)) {
+		keys = append(keys, "number "+number)
+	}
+	return keys
+}
+
+// find returns the number of the category with the text of a cell or, if there is none, of the only one that resembles
+// the cell.
+func (c *column) find(text string) (n int, ok bool) {
+	if n, ok = c.number[text]; ok {
+		return n, true
+	}
+	for _, key := range c.keys(text) {
+		if n, ok = c.like[key]; ok && n >= 0 {
+			return n, true
+		}
+	}
+	return -1, false
+}
+
+// named reports whether a cell is the name of a class, even if the text otherwise marks a missing value.
+func (c *column) named(text string) bool {
+	_, ok := c.find(text)
+	return ok && c.fold
+}
+
+// category returns the category number of a cell, or a description of what is wrong with the cell.
+func (c *column) category(text string) (_ int, fault string) {
+	n, ok := c.find(text)
 	switch {
 	case ok:
 		return n, ""
 	case c.unknown != nil:
-		c.unknown(c.Name, strings.Clone(cell))
+		c.unknown(c.Name, strings.Clone(text))
 		return -1, ""
 	case c.fixed:
-		return 0, "is not one of its categories, which are " + quoted(c.Categories)
-	case !utf8.ValidString(cell):
+		return 0, "is not one of its categories, which are " + quoted(c.Categories) + c.hint(text)
+	case !utf8.ValidString(text):
 		return 0, "is not in UTF-8: save the file as CSV (UTF-8)"
 	}
-	n = len(c.Categories)
-	c.Categories = append(c.Categories, strings.Clone(cell)) // cloned, because a cell keeps its whole line in memory
-	c.number[c.Categories[n]] = n
-	c.folded(c.Categories[n], n)
-	return n, ""
+	c.add(strings.Clone(text)) // cloned, because a cell keeps its whole line in memory
+	return len(c.Categories) - 1, ""
+}
+
+// hint says which category a text nearly equals, and which of its characters may be the reason.
+func (c *column) hint(text string) (hint string) {
+	for _, v := range c.Categories {
+		if cell.Near(v) == cell.Near(text) {
+			hint = "; it nearly equals " + short(v)
+		}
+	}
+	if mark := cell.Apart(text); mark != "" {
+		hint += "; it has the combining mark " + mark
+	}
+	return hint
 }
 
 // csvFile is a CSV file while it is read: its header, its cells, and the errors in both.
@@ -90,7 +148,7 @@ type csvFile struct {
 	na      []string       // further markers of a missing cell; see [Spec].NA
 	numbers numbers
 
-	cells  []float32      // values of the cells in columns, row by row
+	cells  []float64      // values of the cells in columns, row by row
 	people []int          // number of the person of each row
 	ids    []string       // cells of the column in the field id
 	known  map[string]int // number of each person
@@ -116,7 +174,7 @@ type csvFile struct {
 func (r *csvFile) header(record []string) {
 	r.where = make(map[string]int, len(record))
 	for i, name := range filled(record) {
-		name = strings.Clone(strings.TrimSpace(name))
+		name = strings.Clone(cell.Clean(name))
 		if !utf8.ValidString(name) {
 			r.wrong("task: %s: the name of column %d, %s, is not in UTF-8: save the file as CSV (UTF-8)", r.name, i+1, short(name))
 		}
@@ -147,7 +205,7 @@ func filled(record []string) []string {
 
 // column returns the column with the given name. If the file has no such column, column records the given error.
 func (r *csvFile) column(name string, missing error) *column {
-	at, there := r.where[name]
+	at, there := r.where[cell.Clean(name)]
 	if !there {
 		r.faults, r.lacks = append(r.faults, missing), true
 	}
@@ -173,8 +231,7 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	for i, name := range r.names {
 		c := &column{Column: Column{Name: name}, at: i}
 		if _, categories := onehot[name]; categories {
-			c.number = map[string]int{}
-			columns = append(columns, c)
+			columns = append(columns, c.categories(nil))
 		} else if found[name] == nil {
 			columns = append(columns, c)
 		}
@@ -189,9 +246,9 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	return append(columns, found[s.Label].labels(s.Labels))
 }
 
-// readCSV reads a CSV file with a header line. It trims cells. A column of categories becomes one column of zeros and
-// ones for each category (an empty cell is a category, too; 1 and 1.0 are different categories). Every other cell must
-// be a number that fits a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty
+// readCSV reads a CSV file with a header line. It cleans cells, see [cell.Clean]. A column of categories becomes one column of zeros and
+// ones for each category (an empty cell is a category, too; 1 and 1.0 are one category, but 01 is a code of its own).
+// Every other cell must be a number that fits a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty
 // cells after the last named column.
 func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error) {
 	r, below, err := openCSV(in, name, rule, l)
@@ -262,17 +319,17 @@ func (r *csvFile) row(record []string) {
 	}
 	before, whole := len(r.cells), true
 	for _, c := range r.columns {
-		v := r.cell(c, strings.TrimSpace(record[c.at]))
-		whole = whole && !(isNaN(v) && (c == r.label() || r.rule == dropRows))
+		v := r.cell(c, cell.Clean(record[c.at]))
+		whole = whole && !(math.IsNaN(v) && (c == r.label() || r.rule == dropRows))
 		r.cells = append(r.cells, v)
 	}
 	if !whole {
 		r.cells = r.cells[:before]
 	} else if r.person != nil && r.at == 0 {
-		r.whose(strings.TrimSpace(record[r.person.at]))
+		r.whose(cell.Clean(record[r.person.at]))
 	}
 	if whole && r.id != nil {
-		r.ids = append(r.ids, strings.Clone(strings.TrimSpace(record[r.id.at])))
+		r.ids = append(r.ids, strings.Clone(cell.Clean(record[r.id.at])))
 	}
 }
 
@@ -298,29 +355,26 @@ func (r *csvFile) whose(cell string) {
 
 // cell returns the value of a cell of column c: its number, its category number, or NaN for a missing cell if there is
 // a rule for missing cells.
-func (r *csvFile) cell(c *column, text string) (v float32) {
-	_, known := c.number[text]
+func (r *csvFile) cell(c *column, text string) (v float64) {
 	wrong := ""
 	switch {
 	case c.ignored:
 	case r.na != nil && cell.OneOf(text, r.na):
 		if r.rule != "" {
-			return nan
+			return math.NaN()
 		}
 		wrong = "stands for a missing value; to accept missing cells, set missing to mean, median, indicator or drop"
-	case r.rule != "" && cell.Blank(text, c.number == nil) && !(known && c.fold):
-		return nan
+	case r.rule != "" && cell.Blank(text, c.number == nil) && !c.named(text):
+		return math.NaN()
 	case c == r.label() && text == "":
 		r.noLabel()
 		return 0
 	case c.number != nil:
 		var n int
 		n, wrong = c.category(text)
-		v, r.bad = float32(n), r.bad || n < 0 && r.lax
+		v, r.bad = float64(n), r.bad || n < 0 && r.lax
 	default:
-		var f float64
-		f, wrong = r.numbers.parse(text, r.line(c.at), c.Name)
-		v = float32(f)
+		v, wrong = r.numbers.parse(text, r.line(c.at), c.Name)
 	}
 	r.bad = r.bad || wrong != ""
 	if wrong == cell.NoNumber && !r.lax {
@@ -409,8 +463,9 @@ func (r *csvFile) table() *table {
 		}
 		t.columns = append(t.columns, Column{Name: c.Name, Categories: sorted})
 		place[k] = make([]int, max(1, len(sorted)))
+		number := numbered(c.Categories)
 		for _, v := range sorted {
-			place[k][c.number[v]] = len(t.features)
+			place[k][number[v]] = len(t.features)
 			t.features = append(t.features, c.Name+"="+v)
 		}
 		if c.number == nil {
@@ -419,13 +474,13 @@ func (r *csvFile) table() *table {
 		}
 	}
 	t.dim = len(t.features)
-	t.fill = func(row []float32, i int) {
+	t.numbers = func(row []float64, i int) {
 		for k, v := range cells[i*width : (i+1)*width-1] {
 			if features[k].number == nil {
 				row[place[k][0]] = v
 			} else if v >= 0 {
 				row[place[k][int(v)]] = 1
-			} else if isNaN(v) {
+			} else if math.IsNaN(v) {
 				for _, j := range place[k] {
 					row[j] = v
 				}

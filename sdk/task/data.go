@@ -22,13 +22,14 @@ type Data struct {
 	Features   []string // name of each column, or nil if unknown
 	ClassNames []string // label of each class in the source, or nil if unknown
 
-	Target []float32 // the number to predict for each sample, in the unit of the source; nil for class data
+	Target []float64 // the number to predict for each sample, in the unit of the source; nil for class data
 	Range  *Range    // range of the targets; nil for class data
 
 	Person []int // number of the person of each sample; nil if unknown
 
-	lost []bool // true for each record that could not be read; nil if all were read
-	file []int  // number of the file of each sample; nil if all samples come from one file
+	exact []float64 // the numbers of X before they were rounded, until the data is prepared; nil if they were not rounded
+	lost  []bool    // true for each record that could not be read; nil if all were read
+	file  []int     // number of the file of each sample; nil if all samples come from one file
 }
 
 // Len returns the number of samples.
@@ -37,6 +38,21 @@ func (d *Data) Len() int { return len(d.Y) }
 // Row returns sample i: a view into X, not a copy.
 func (d *Data) Row(i int) []float32 { return d.X[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
+// Value returns number j of sample i. For samples as read (see [Recipe.Raw]) it has all digits of the file.
+func (d *Data) Value(i, j int) float64 {
+	if d.exact != nil {
+		return d.exact[i*d.Dim+j]
+	}
+	return float64(d.X[i*d.Dim+j])
+}
+
+// rounded returns d without the digits that X lacks.
+func (d *Data) rounded() *Data {
+	out := *d
+	out.exact = nil
+	return &out
+}
+
 // Select returns a copy of the samples at the given indices, in that order. The copy shares the column and class names
 // with d.
 func (d *Data) Select(idx []int) *Data {
@@ -44,8 +60,12 @@ func (d *Data) Select(idx []int) *Data {
 	s.Y, s.Target, s.Person = pick(d.Y, idx), pick(d.Target, idx), pick(d.Person, idx)
 	s.lost, s.file = pick(d.lost, idx), pick(d.file, idx)
 	s.X = make([]float32, 0, len(idx)*d.Dim)
+	s.exact = nil
 	for _, i := range idx {
 		s.X = append(s.X, d.Row(i)...)
+		if d.exact != nil {
+			s.exact = append(s.exact, d.exact[i*d.Dim:(i+1)*d.Dim]...)
+		}
 	}
 	return &s
 }
@@ -64,7 +84,7 @@ func pick[T any](list []T, idx []int) []T {
 
 // WithBias returns a copy with the constant 1 as an additional last column: the intercept of a linear model.
 func (d *Data) WithBias() *Data {
-	b := d.mapped(d.Dim+1, func(to, from []float32) { to[copy(to, from)] = 1 })
+	b := d.mapped(d.Dim+1, func(to, from []float64) { to[copy(to, from)] = 1 })
 	if d.Features != nil {
 		b.Features = append(slices.Clip(d.Features), "bias")
 	}
@@ -73,17 +93,27 @@ func (d *Data) WithBias() *Data {
 
 // mapped returns a copy with rows of dim numbers. For each row, f fills the new row, which starts as zeros, from the
 // old row.
-func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
-	out := d.blank(dim)
+func (d *Data) mapped(dim int, f func(to, from []float64)) *Data {
+	out, to, from := d.blank(dim), make([]float64, dim), make([]float64, d.Dim)
 	for i := range d.Y {
-		f(out.Row(i), d.Row(i))
+		for j := range from {
+			from[j] = d.Value(i, j)
+		}
+		clear(to)
+		f(to, from)
+		for j, x := range to {
+			out.Row(i)[j] = float32(x)
+		}
+		if d.exact != nil {
+			out.exact = append(out.exact, to...)
+		}
 	}
 	return out
 }
 
 func (d *Data) blank(dim int) *Data {
 	out := *d
-	out.Dim, out.X = dim, make([]float32, d.Len()*dim)
+	out.Dim, out.X, out.exact = dim, make([]float32, d.Len()*dim), nil
 	return &out
 }
 
@@ -131,7 +161,7 @@ type table struct {
 	name     string   // the file or folder, for errors
 	names    []string // names of all columns of a CSV file
 	labels   []string
-	targets  []float32 // numbers to predict, in place of labels
+	targets  []float64 // numbers to predict, in place of labels
 	person   []int     // number of the person of each row; nil if unknown
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil if all rows come from one file
@@ -141,6 +171,7 @@ type table struct {
 	features []string
 	columns  []Column                   // origin of the features; nil for pixels
 	fill     func(row []float32, i int) // writes row i into a row of zeros; safe for concurrent use
+	numbers  func(row []float64, i int) // in place of fill, for numbers with more digits than a float32 has
 }
 
 // data returns the rows whose label is one of the classes or, if the table has targets in the range target, all rows. If
@@ -169,9 +200,20 @@ func (t *table) data(classes []string, target *Range) *Data {
 	d.Target, d.Range, d.lost = t.targets, target, t.lost
 	d.Person, d.file = pick(t.person, rows), pick(t.file, rows)
 	d.X = make([]float32, len(rows)*t.dim)
+	if t.numbers != nil {
+		d.exact = make([]float64, len(d.X))
+	}
 	share(len(rows), func(from, to int) {
 		for k := from; k < to; k++ {
-			t.fill(d.Row(k), rows[k])
+			if t.numbers == nil {
+				t.fill(d.Row(k), rows[k])
+				continue
+			}
+			exact := d.exact[k*t.dim : (k+1)*t.dim]
+			t.numbers(exact, rows[k])
+			for j, x := range exact {
+				d.Row(k)[j] = float32(x)
+			}
 		}
 	})
 	return d

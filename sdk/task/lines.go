@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 type rowRule int
@@ -110,12 +113,12 @@ func (r *csvFile) place(record []string, broken bool) {
 	if r.person != nil {
 		who := ""
 		if r.person.at < len(record) {
-			who = strings.TrimSpace(record[r.person.at])
+			who = cell.Clean(record[r.person.at])
 		}
 		r.whose(who)
 	}
 	if r.bad {
-		r.cells = append(r.cells[:from], make([]float32, len(r.columns))...)
+		r.cells = append(r.cells[:from], make([]float64, len(r.columns))...)
 	} else {
 		r.within = false
 	}
@@ -174,7 +177,7 @@ func (d *Data) spoil() {
 		if lost {
 			row := d.Row(i)
 			for j := range row {
-				row[j] = nan
+				row[j] = float32(math.NaN())
 			}
 		}
 	}

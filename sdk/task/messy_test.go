@@ -2,8 +2,12 @@ package task
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 // TestMessyFiles reads files as they occur in practice. Each yields the expected numbers or one error with its
@@ -72,6 +76,14 @@ func TestMessyFiles(t *testing.T) {
 		"blood pressure is no date":   {"a,bp,y\n1,120/80,no\n", Spec{}, `column "bp": "120/80" is not a finite number`},
 		"spaces":                      {" a , b,y \n 1 ,\t2.5, no \n-3 ,40 ,yes\n", Spec{}, want},
 		"too many numbers as classes": {"a,y\n" + numbered21, Spec{}, `label "y" has 21 values that are numbers, too many for classes: give target instead of label`},
+		"classes as numbers":          {"a,y\n1,0\n2,1\n3,0.0\n4,1.0\n5,+1\n6,\"0,0\"\n", Spec{}, "1 0, 2 1, 3 0, 4 1, 5 1, 6 0"},
+		"categories as numbers":       {"a,ward,y\n1,7.0,no\n2,7,yes\n3,8,yes\n", Spec{OneHot: []string{"ward"}}, "1 1 0 no, 2 1 0 yes, 3 0 1 yes"},
+		"codes":                       {"a,ward,y\n1,07,no\n2,7,yes\n3,007,yes\n", Spec{OneHot: []string{"ward"}}, "1 0 1 0 no, 2 0 0 1 yes, 3 1 0 0 yes"},
+		"no width":                    {"a\u200b,y\n1,n\u200bo\n\ufeff2,yes\n3,no\u00ad\n", Spec{}, "1 no, 2 yes, 3 no"},
+		"accents in two ways":         {"gr\u00f6\u00dfe,a,y\n7,1,J\u00e4\n7,2,no\n7,3,ja\u0308\n", Spec{Drop: []string{"gro\u0308\u00dfe"}}, "1 J\u00e4, 2 no, 3 J\u00e4"},
+		"underscores":                 {"a,y\n1_0,no\n", Spec{}, `column "a": "1_0" is not a finite number`},
+		"hexadecimal":                 {"a,y\n0x1p3,no\n", Spec{}, `column "a": "0x1p3" is not a finite number`},
+		"beyond float32":              {"a,y\n4e38,no\n", Spec{}, `column "a": "4e38" is too large, at most 3.4e38`},
 		"nothing is whole":            {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +100,72 @@ func TestMessyFiles(t *testing.T) {
 	}
 }
 
+// TestOneName checks which declared category a cell has: the one with its text, or else the only one that is the same
+// number or differs in case alone.
+func TestOneName(t *testing.T) {
+	for _, c := range []struct {
+		known, cell string
+		want        int
+	}{
+		{"0 1", "0.0", 0}, {"0 1", "1,0", 1}, {"0 1", "+1", 1}, {"0 1", "01", 1}, {"0 1", "2", -1}, {"0 1", "", -1}, {"0.0 1.0", "0", 0}, {"0 1", "0x1", -1},
+		{"0 1", "1e0", 1}, {"1 1.0", "1.0", 1}, {"1 1.0", "1.00", -1}, {"01 02 10", "1", -1}, {"01 02 10", "10.0", 2}, {"01 02 10", "01", 0},
+		{"0 00 1", "0.0", -1}, {"0 00 1", "1.0", 2}, {"No yes", "NO", 0}, {"No NO", "no", -1}, {"No NO", "NO", 1}, {"1.10 1.2", "1.1", 0},
+		{"12345678901234567890 12345678901234567891", "12345678901234567891.0", 1}, {"16777216 16777217", "16777217.0", 1},
+		{"1,234 1234", "1234.0", 1}, {"J\u00e4 no", "ja\u0308", 0}, {"Ja\u0308 no", "j\u00e4", 0},
+	} {
+		if n, _ := new(column).labels(strings.Fields(c.known)).find(cell.Clean(c.cell)); n != c.want {
+			t.Errorf("%q of %q is %d, want %d", c.cell, c.known, n, c.want)
+		}
+	}
+	c := new(column).labels([]string{"no", "yes"})
+	c.fixed = true
+	for text, want := range map[string]string{"yes.": `it nearly equals "yes"`, "x\u030c": "it has the combining mark U+030C"} {
+		if _, fault := c.category(text); !strings.Contains(fault, want) {
+			t.Errorf("%q: %s, want %s", text, fault, want)
+		}
+	}
+}
+
+// TestDigits checks that numbers whose differences a float32 cannot hold are centered before they are rounded, as columns
+// and as targets.
+func TestDigits(t *testing.T) {
+	for name, format := range map[string]string{"dates": "20240%d", "milliseconds": "1700000000%d", "identifiers": "123456%d", "a fraction": "1000000.000%d"} {
+		file := "a,b,y\n"
+		for i := range 60 {
+			file += fmt.Sprintf(format+",%d,%s\n", 101+i, i%7, []string{"no", "yes"}[i/30])
+		}
+		source := ownFile(t, file)
+		for _, missing := range []string{"", "mean"} {
+			r, err := Fit(Spec{Source: source, Label: "y", Missing: missing, Whole: true}, ModelSpec{Name: SoftmaxModel}, "itself")
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := r.Apply(Spec{Source: source, Whole: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := r.Raw(Spec{Source: source}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step := 1 / r.Standardize.Std[0] * (raw.Value(1, 0) - raw.Value(0, 0))
+			for i := 1; i < 60; i++ {
+				if got := float64(set.Train.Row(i)[0]) - float64(set.Train.Row(i - 1)[0]); math.Abs(got/step-1) > 1e-3 || raw.Value(i, 0) <= raw.Value(i-1, 0) {
+					t.Fatalf("%s: sample %d is %v above the one before it, want %v", name, i, got, step)
+				}
+			}
+		}
+		set, err := Load(Spec{Source: source, Target: "a", Drop: []string{"y"}, Whole: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		goal := ModelSpec{Name: LinearModel}.New(set.Train).goal
+		if slices.Sort(goal); len(slices.Compact(goal)) < 50 {
+			t.Errorf("%s: %d different targets of 60", name, len(slices.Compact(goal)))
+		}
+	}
+}
+
 var numbered21 = func() string {
 	var b strings.Builder
 	for i := range 21 {
@@ -98,6 +176,7 @@ var numbered21 = func() string {
 
 // rows reads a file as Load does and returns the content of its rows, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
+	s = s.clean()
 	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
 	if err != nil {
 		return "", err

@@ -223,7 +223,7 @@ func (r *Recipe) prepare(d *Data) *Data {
 	if r.Bias {
 		d = d.WithBias()
 	}
-	return d
+	return d.rounded()
 }
 
 // checkTable checks that images and generated patients, whose source has no header to reveal a mismatch, suit the

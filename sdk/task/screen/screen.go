@@ -136,16 +136,16 @@ func Among(all []*Report) {
 func column(c task.Column, d *task.Data, at int) Column {
 	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
 	for i := range d.Len() {
-		row := d.Row(i)[at:]
-		if row[0] != row[0] {
+		v := d.Value(i, at)
+		if v != v {
 			out.Missing++
 			continue
 		}
 		for k := range counts {
-			counts[k] += int(row[k])
+			counts[k] += int(d.Value(i, at+k))
 		}
 		if c.Categories == nil {
-			out.values = append(out.values, float64(row[0]))
+			out.values = append(out.values, v)
 		}
 	}
 	for k, n := range counts {
@@ -282,7 +282,7 @@ func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 		if s := r.Standardize; s != nil && c.Categories == nil {
 			e, count, example := Column{Mean: s.Mean[at], Std: s.Std[at]}, 0, ""
 			for i := range d.Len() {
-				if x := float64(d.Row(i)[at]); e.off(x) > strange { // false for a missing value, NaN
+				if x := d.Value(i, at); e.off(x) > strange { // false for a missing value, NaN
 					if count++; count == 1 {
 						example = fmt.Sprintf("%s in row %d", short(x), i+1)
 					}
