@@ -1,13 +1,13 @@
 package task
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 // Data is a labeled data set: Len samples, each with Dim numbers and one of Classes classes. If the data has targets,
@@ -26,6 +26,9 @@ type Data struct {
 	Range  *Range    // range of the targets; nil for class data
 
 	Person []int // number of the person of each sample; nil if unknown
+
+	// Notes says what is strange about the file as a whole, for its owner. Only [Recipe.Raw] sets it.
+	Notes []string
 
 	exact []float64 // the numbers of X before they were rounded, until the data is prepared; nil if they were not rounded
 	lost  []bool    // true for each record that could not be read; nil if all were read
@@ -117,6 +120,8 @@ func (d *Data) blank(dim int) *Data {
 	return &out
 }
 
+func isNaN(x float32) bool { return x != x }
+
 // check validates the shape of a data set, which may come from outside the package.
 func (d *Data) check() error {
 	if d == nil || d.Len() == 0 {
@@ -166,6 +171,7 @@ type table struct {
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil if all rows come from one file
 	lost     []bool    // true for rows that could not be read but keep their index; nil if no row can be lost
+	notes    []string  // what is strange about a CSV file as a whole
 	unread   []error   // errors of the first rows that could not be read
 	dim      int
 	features []string
@@ -236,7 +242,7 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 	}
 	slices.Sort(found)
 	found = slices.Compact(found)
-	sortValues(found)
+	cell.Sort(found)
 	if len(wanted) == 0 && len(found) < 2 {
 		return nil, fmt.Errorf("task: %s: every row has the label %s, want at least two labels", train.name, quoted(found))
 	} else if len(wanted) == 0 {
@@ -249,20 +255,6 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 		}
 	}
 	return wanted, nil
-}
-
-// sortValues sorts distinct values as numbers if all are finite numbers, and as strings otherwise.
-func sortValues(values []string) {
-	number := make(map[string]float64, len(values))
-	for _, v := range values {
-		f, err := strconv.ParseFloat(v, 64)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			slices.Sort(values)
-			return
-		}
-		number[v] = f
-	}
-	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
 // short returns s, which was read from a file, cut to 80 characters and quoted for use in an error message.

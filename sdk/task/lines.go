@@ -23,7 +23,7 @@ const (
 
 func (r *csvFile) lines(below *bufio.Reader) {
 	r.at, _ = r.FieldPos(0) // the line of the header
-	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'
+	r.numbers.Alone, r.numbers.Commas = true, r.Comma == ';'
 	one := bufio.NewReader(nil)
 	for r.stop == nil {
 		line, err := below.ReadString('\n')
@@ -159,15 +159,6 @@ func (d *Data) keep() *Data {
 	d = d.Select(kept)
 	d.lost = nil
 	return d
-}
-
-func count(lost []bool) (n int) {
-	for _, is := range lost {
-		if is {
-			n++
-		}
-	}
-	return n
 }
 
 // spoil makes the loss of each lost record NaN for all parameters.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,7 +253,7 @@ func Load(s Spec) (*Set, error) {
 	return set, nil
 }
 
-// clean returns s with clean names of columns and classes, see [cell.Clean].
+// clean returns s with clean names of columns and classes; see [cell.Clean].
 func (s Spec) clean() Spec {
 	all := func(list []string) (clean []string) {
 		for _, text := range list {
@@ -264,12 +263,6 @@ func (s Spec) clean() Spec {
 	}
 	s.Label, s.Target, s.Person, s.Missing = cell.Clean(s.Label), cell.Clean(s.Target), cell.Clean(s.Person), cell.Clean(s.Missing)
 	s.Drop, s.OneHot, s.Labels = all(s.Drop), all(s.OneHot), all(s.Labels)
-	scale := s.Scale
-	s.Scale = maps.Clone(scale)
-	clear(s.Scale)
-	for name, by := range scale {
-		s.Scale[cell.Clean(name)] = by
-	}
 	return s
 }
 

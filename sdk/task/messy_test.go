@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 // TestMessyFiles reads files as they occur in practice. Each yields the expected numbers or one error with its
@@ -97,32 +95,6 @@ func TestMessyFiles(t *testing.T) {
 				t.Errorf("read %s, want %s", got, c.want)
 			}
 		})
-	}
-}
-
-// TestOneName checks which declared category a cell has: the one with its text, or else the only one that is the same
-// number or differs in case alone.
-func TestOneName(t *testing.T) {
-	for _, c := range []struct {
-		known, cell string
-		want        int
-	}{
-		{"0 1", "0.0", 0}, {"0 1", "1,0", 1}, {"0 1", "+1", 1}, {"0 1", "01", 1}, {"0 1", "2", -1}, {"0 1", "", -1}, {"0.0 1.0", "0", 0}, {"0 1", "0x1", -1},
-		{"0 1", "1e0", 1}, {"1 1.0", "1.0", 1}, {"1 1.0", "1.00", -1}, {"01 02 10", "1", -1}, {"01 02 10", "10.0", 2}, {"01 02 10", "01", 0},
-		{"0 00 1", "0.0", -1}, {"0 00 1", "1.0", 2}, {"No yes", "NO", 0}, {"No NO", "no", -1}, {"No NO", "NO", 1}, {"1.10 1.2", "1.1", 0},
-		{"12345678901234567890 12345678901234567891", "12345678901234567891.0", 1}, {"16777216 16777217", "16777217.0", 1},
-		{"1,234 1234", "1234.0", 1}, {"J\u00e4 no", "ja\u0308", 0}, {"Ja\u0308 no", "j\u00e4", 0},
-	} {
-		if n, _ := new(column).labels(strings.Fields(c.known)).find(cell.Clean(c.cell)); n != c.want {
-			t.Errorf("%q of %q is %d, want %d", c.cell, c.known, n, c.want)
-		}
-	}
-	c := new(column).labels([]string{"no", "yes"})
-	c.fixed = true
-	for text, want := range map[string]string{"yes.": `it nearly equals "yes"`, "x\u030c": "it has the combining mark U+030C"} {
-		if _, fault := c.category(text); !strings.Contains(fault, want) {
-			t.Errorf("%q: %s, want %s", text, fault, want)
-		}
 	}
 }
 

@@ -397,7 +397,11 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 	}
 	c.ok("data", "%s; %d cells are missing", text, missing)
 	for _, s := range seen.Suspicions {
-		c.warn(fmt.Sprintf("column %.40q", s.Column), "%s: %s", s.Text, setup.Cure(s, `"na": ["%s"] in the node file's oracle`))
+		item := "data"
+		if s.Column != "" {
+			item = fmt.Sprintf("column %.40q", s.Column)
+		}
+		c.warn(item, "%s: %s", s.Text, setup.Cure(s, `"na": ["%s"] in the node file's oracle`))
 	}
 	switch l := labels; {
 	case l == nil:
