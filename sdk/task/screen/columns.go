@@ -113,7 +113,7 @@ func (p *Report) repeats(d *task.Data) {
 	for _, c := range p.Columns {
 		possible += math.Log10(float64(max(1, len(c.Categories), len(slices.Compact(slices.Clone(c.values))))))
 	}
-	if possible < 4+math.Log10(float64(max(1, p.Rows))) {
+	if possible < 2+math.Log10(float64(max(1, p.Rows))) {
 		return
 	}
 	seen := map[string]bool{}
@@ -135,7 +135,7 @@ func (p *Report) repeats(d *task.Data) {
 		}
 		seen[key.String()] = true
 	}
-	if repeated >= repeatedRows && 100*repeated >= p.Rows {
+	if repeated >= repeatedRows && 20*repeated >= p.Rows {
 		p.add(Repeated, "", repeated, fmt.Sprint(first), "%d of %d rows repeat an earlier row, the first of them row %d", repeated, p.Rows, first)
 	}
 }

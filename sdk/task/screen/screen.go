@@ -229,6 +229,9 @@ func isSentinel(at float64, count int, rest []float64) bool {
 		widest = max(widest, rest[i+1]-rest[i])
 	}
 	s, gap := spread(rest), min(math.Abs(at-rest[0]), math.Abs(at-rest[len(rest)-1]))
+	if gap == 1 && !slices.ContainsFunc(rest, func(x float64) bool { return x != math.Trunc(x) }) {
+		return false // the next whole number, as in a code
+	}
 	return gap > s && gap > widest && math.Abs(at-quantile(rest, 0.5)) > apart*s
 }
 
