@@ -8,7 +8,7 @@ type Amount struct {
 	All float64 `json:"rho_all"` // zCDP against all other members together
 	// Against describes the adversary for Rho. It is nil without pairwise noise or if the adversary is unknown.
 	Against *Colluders `json:"against,omitempty"`
-	Unit    Unit       `json:"unit,omitzero"` // what the cost protects, as in [Lifetime.Unit]
+	Unit    Unit       `json:"unit,omitzero"` // what the cost protects
 }
 
 // Colluders describes an adversary as in [Shared]: Colluders members collude, and Absent members may drop out.
@@ -42,6 +42,5 @@ func (a Amount) validate() error {
 	if a.Against != nil {
 		f.want(a.Against.Colluders >= 0 && a.Against.Absent >= 0, "against is %+v, want 0 or more of each", *a.Against)
 	}
-	_, err := a.Unit.MarshalText()
-	return errors.Join(append(f, err)...)
+	return errors.Join(append(f, a.Unit.Validate())...)
 }

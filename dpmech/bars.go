@@ -80,13 +80,16 @@ func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
 // Times converts a probability to the number of times in 100, rounded up to a whole number.
 func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
 
-// Words explains in plain sentences what the cost t means for one unit (a whole data set or a record) of a member's
-// data.
+// Words explains in plain sentences what the cost t means for one unit of a member's data.
 func (t Total) Words(unit Unit) string {
 	which, cases := "which of two data sets this member has", "the two"
-	if unit == Record {
-		which, cases = "whether a given record, such as a patient's, was in the data of this member",
-			"the two cases, with the record or with another in its place,"
+	if unit != Client {
+		given := unit.String()
+		if unit == Record {
+			given += ", such as a patient's,"
+		}
+		which = fmt.Sprintf("whether a given %s was in the data of this member", given)
+		cases = fmt.Sprintf("the two cases, with the %s or with another in its place,", unit.kind())
 	}
 	text := fmt.Sprintf("anyone who tries to tell %s is right at most", which)
 	for i, bar := range t.Bars(0.5, GDP) { // the guesses do not depend on delta

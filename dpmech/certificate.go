@@ -16,7 +16,7 @@ var notCovered = []string{
 	"timing: when a node sends, and how long it takes",
 	"what a node shows on its own machine: losses, accuracies and failed queries of its own data, " +
 		"and logs at level DEBUG",
-	"records that another client or another ledger also holds",
+	"data that another client or another ledger also holds",
 	"rollbacks that nobody can detect: of all members at once, or of a node together with its ledger if no neighbor " +
 		"of this run knows the later state (two runs may have no neighbor in common)",
 	"copies of the device's folder and key that run at the same time, until a neighbor has seen two of their releases",
@@ -113,8 +113,8 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 
 func (c *Certificate) uncovered() []string {
 	wanted := slices.Clone(notCovered)
-	if c.unit() == Record {
-		wanted = append(wanted, notCoveredRecord)
+	if u := c.unit(); u != Client {
+		wanted = append(wanted, u.notCovered())
 	}
 	if sumSpends(c.Spends).weakest.shared || c.life().Total().weakest.shared { // a stated cost relies on pairwise noise
 		wanted = append(wanted, notCoveredShared...)
@@ -125,16 +125,21 @@ func (c *Certificate) uncovered() []string {
 	return wanted
 }
 
-// life returns the lifetime of the data, which is empty without a ledger.
 // conditions returns what conditional_on must list.
 func (c *Certificate) conditions() []string {
-	return append(c.unit().Conditions(), c.life().Declared.Conditions()...)
+	return append(c.unit().Conditions(), c.life().Declared.Conditions(c.unit())...)
 }
 
+// life returns the lifetime of the data, which is empty without a ledger.
 func (c *Certificate) life() *Lifetime { return cmp.Or(c.Lifetime, &Lifetime{}) }
 
 // unit returns the unit that all stated costs protect, for the run and for the lifetime of its data.
-func (c *Certificate) unit() Unit { return max(unitOf(c.Spends), c.life().Unit()) }
+func (c *Certificate) unit() Unit {
+	if c.Lifetime != nil {
+		return c.Lifetime.Unit
+	}
+	return unitOf(c.Spends)
+}
 
 // charged returns the cost of this run: either the cost of its releases or the cost of its reservations in the ledger,
 // whichever is larger.
@@ -258,8 +263,6 @@ func (c *Certificate) Verify() error {
 		f.want(c.Rounds == n, "rounds: is %d, want %d, the number of releases", c.Rounds, n)
 		f.at("this run", c.Cost.verify(c.charged()))
 		f.at("this run", c.Cost.withinLimit(c.Limit))
-		f.want(c.Limit == nil || c.Limit.Unit >= unitOf(c.Spends), "limit: is %v, but the releases protect only each record",
-			Client.Each())
 	}
 	if c.Lifetime != nil {
 		f.at("lifetime", c.Lifetime.verify(c))

@@ -38,16 +38,18 @@ type Composition struct {
 	life Lifetime // the counted releases; Ledger, Cost and the Rho of each run are not set
 }
 
-// NewComposition returns a composition for a data set that begins with the declared cost. created is the time of its
-// creation in RFC 3339 format. With a nil limit, the composition counts releases but never refuses one. If the declared
-// cost exceeds the limit, the error wraps [ErrBudget].
-func NewComposition(dataset, created string, limit *Limit, declared Declaration) (*Composition, error) {
-	err := errors.Join(validName("data set", dataset), validTime("created", created), limit.Validate(), declared.Validate())
+// NewComposition returns a composition for a data set that begins with the declared cost. Its figures are for each unit;
+// it counts releases that protect this unit, and those that protect each client, and refuses all others with an error
+// that wraps [ErrUnit]. created is the time of its creation in RFC 3339 format. With a nil limit, the composition never
+// refuses a release because of its cost. If the declared cost exceeds the limit, the error wraps [ErrBudget].
+func NewComposition(dataset, created string, unit Unit, limit *Limit, declared Declaration) (*Composition, error) {
+	err := errors.Join(validName("data set", dataset), validTime("created", created), unit.Validate(), limit.Validate(),
+		declared.Validate(), declared.suits(unit))
 	if err != nil {
 		return nil, err
 	}
-	life := Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong(), Declared: declared.clone()}
-	if err := life.Limit.allows(life.Unit(), Total{}, life.Total(), "the declared cost of earlier runs"); err != nil {
+	life := Lifetime{Dataset: dataset, Created: created, Unit: unit, Limit: limit.lifelong(), Declared: declared.clone()}
+	if err := life.Limit.allows(Total{}, life.Total(), "the declared cost of earlier runs"); err != nil {
 		return nil, err
 	}
 	return &Composition{life}, nil
@@ -61,7 +63,7 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 	if err != nil || counted {
 		return counted, err
 	}
-	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
+	return false, c.allows(id, f.totalWith(round, g), fmt.Sprintf("round %d", round))
 }
 
 // Add counts a release, even if the total then exceeds the limit, because the release may have been made. It fails if
@@ -88,7 +90,7 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {
-		if err := errors.Join(id.validate(), c.fresh(id)); err != nil {
+		if err := errors.Join(id.validate(), c.fresh(id), c.suits(id, g.Unit)); err != nil {
 			return f, false, err
 		}
 	}
@@ -109,21 +111,35 @@ func (c *Composition) fresh(id RunID) error {
 	return nil
 }
 
+// suits returns an error unless the composition counts releases that protect the given unit.
+func (c *Composition) suits(id RunID, unit Unit) error {
+	if c.life.Unit.Counts(unit) {
+		return nil
+	}
+	cure := fmt.Sprintf("create another ledger with the unit %q, and declare an estimate of what the runs in this one have cost %s",
+		unit, unit.Each())
+	if len(c.life.Runs) == 0 {
+		cure = fmt.Sprintf("it counts no release yet, so delete it and create it again with the unit %q", unit)
+	}
+	return fmt.Errorf("dpmech: %s protects each %v, but the ledger of %q has the unit %q: %w; %s", id.text(), unit, c.life.Dataset,
+		c.life.Unit, ErrUnit, cure)
+}
+
 // CheckRun returns an error that wraps [ErrBudget] if a whole run of the given number of rounds would exceed the limit.
 func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	whole := Spend{1, rounds, g}
 	if err := whole.validate(); err != nil {
 		return err
 	}
-	if err := c.fresh(id); err != nil {
+	if err := errors.Join(c.fresh(id), c.suits(id, g.Unit)); err != nil {
 		return err
 	}
-	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
+	return c.allows(id, whole.Total(), fmt.Sprintf("%d rounds", rounds))
 }
 
 // allows returns an error that wraps [ErrBudget] if the total would exceed the limit with the given cost in place of
 // the cost of the run's counted releases.
-func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
+func (c *Composition) allows(id RunID, cost Total, what string) error {
 	after := c.life.Declared.Total()
 	for _, r := range c.life.Runs {
 		own := r.Total()
@@ -133,7 +149,7 @@ func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error
 		after = after.plus(own)
 	}
 	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
-	return c.life.Limit.allows(max(unit, c.life.Unit()), c.life.Total(), after.plus(cost), what)
+	return c.life.Limit.allows(c.life.Total(), after.plus(cost), what)
 }
 
 // Last returns the highest counted round of a run, or 0 if no round is counted.
@@ -183,6 +199,7 @@ type Lifetime struct {
 	Dataset string `json:"dataset"`
 	Created string `json:"created"` // when the ledger was created, by the clock of the device
 	Ledger  Head   `json:"ledger"`  // the state of the ledger at the time of this summary
+	Unit    Unit   `json:"unit"`    // what Cost protects: the unit of all runs, except those that protect each client
 	Limit   *Limit `json:"limit"`   // the budget of all runs together; nil: unlimited
 	// Declared is what the owner declared about earlier runs. Cost includes it.
 	Declared Declaration `json:"declared"`
@@ -197,16 +214,6 @@ func (life *Lifetime) Total() Total {
 		sum = sum.plus(r.Total())
 	}
 	return sum
-}
-
-// Unit returns the unit that the cost of all runs protects: Record if any run or the declared cost protects only
-// records, otherwise Client.
-func (life *Lifetime) Unit() Unit {
-	u := life.Declared.Unit()
-	for _, r := range life.Runs {
-		u = max(u, unitOf(r.Spends))
-	}
-	return u
 }
 
 // Rounds returns the number of a run's counted releases.
@@ -228,7 +235,8 @@ func (life *Lifetime) spends(id RunID) []Spend { return cmp.Or(life.run(id), &Ru
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
-	f.at("declared", life.Declared.Validate())
+	f.at("unit", life.Unit.Validate())
+	f.at("declared", errors.Join(life.Declared.Validate(), life.Declared.suits(life.Unit)))
 	for _, e := range life.Declared.Ledgers {
 		f.want(e.Ledger.ID != life.Ledger.ID, "declared: ledger %s is this ledger itself", e.Ledger.ID)
 	}
@@ -243,7 +251,8 @@ func (life *Lifetime) verify(c *Certificate) error {
 			f.at(where, err)
 			continue
 		}
-		rho := r.Total().Rho
+		unit, rho := unitOf(r.Spends), r.Total().Rho
+		f.want(life.Unit.Counts(unit), "%s: the releases protect each %v, want %v or client", where, unit, life.Unit)
 		f.want(r.Rho == rho, "%s: rho is stated as %v, want %v", where, r.Rho, rho)
 		if r.RunID == c.RunID {
 			unmade, err := unmadeOf(c.Spends, r.Spends)
@@ -254,8 +263,6 @@ func (life *Lifetime) verify(c *Certificate) error {
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
-	f.want(life.Limit == nil || life.Limit.Unit >= life.Unit(), "limit: is %v, but the counted releases protect only each %v", life.Limit,
-		life.Unit())
 	f.want(life.Delta == c.Delta, "delta is %v, want %v as for this run", life.Delta, c.Delta)
 	if err := errors.Join(f...); err != nil {
 		return err

@@ -23,7 +23,7 @@ type testLedger struct {
 
 func newLedger(t testing.TB, limit *Limit) *testLedger {
 	t.Helper()
-	c, err := NewComposition("patients <2025>", "2025-06-01T08:00:00Z", limit, neverUsed)
+	c, err := NewComposition("patients <2025>", "2025-06-01T08:00:00Z", Client, limit, neverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,11 +121,11 @@ func TestCompositionLimit(t *testing.T) {
 func TestNewCompositionRefuses(t *testing.T) {
 	const created = "2025-06-01T08:00:00Z"
 	for want, make := range map[string]func() (*Composition, error){
-		"data set has 0 bytes":   func() (*Composition, error) { return NewComposition("", created, nil, neverUsed) },
-		"printable":              func() (*Composition, error) { return NewComposition("a\x00b", created, nil, neverUsed) },
-		`created is "yesterday"`: func() (*Composition, error) { return NewComposition("a", "yesterday", nil, neverUsed) },
+		"data set has 0 bytes":   func() (*Composition, error) { return NewComposition("", created, Client, nil, neverUsed) },
+		"printable":              func() (*Composition, error) { return NewComposition("a\x00b", created, Client, nil, neverUsed) },
+		`created is "yesterday"`: func() (*Composition, error) { return NewComposition("a", "yesterday", Client, nil, neverUsed) },
 		"delta is 2": func() (*Composition, error) {
-			return NewComposition("a", created, &Limit{Epsilon: 8, Delta: 2, Accounting: GDP}, neverUsed)
+			return NewComposition("a", created, Client, &Limit{Epsilon: 8, Delta: 2, Accounting: GDP}, neverUsed)
 		},
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
@@ -137,7 +137,7 @@ func TestNewCompositionRefuses(t *testing.T) {
 // TestOneKeyServesOneRun checks that a composition refuses a run whose one-time key an earlier run used, before and
 // after the earlier run's first release, and that the key does not disturb its own run.
 func TestOneKeyServesOneRun(t *testing.T) {
-	c, err := NewComposition("data", "2026-01-01T00:00:00Z", nil, neverUsed)
+	c, err := NewComposition("data", "2026-01-01T00:00:00Z", Client, nil, neverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 type Declaration struct {
 	NeverUsed bool            `json:"never_used,omitempty"` // no earlier run used the data
 	Ledgers   []EarlierLedger `json:"ledgers,omitempty"`    // of other ledgers, by ascending id; at most MaxEarlierLedgers
-	Estimate  *Limit          `json:"estimate,omitempty"`   // an upper bound on the cost of runs in no other ledger listed here
+	// Estimate is an upper bound on the cost of runs in no other ledger listed here, for the unit of the new ledger.
+	Estimate *Limit `json:"estimate,omitempty"`
 }
 
 // EarlierLedger is the cost that another ledger of the same data had counted when it had Ledger.Seq lines, without what
@@ -68,7 +69,7 @@ func DeclareSpent(certificates []*Certificate, estimate *Limit) (Declaration, er
 // lists.
 func (life *Lifetime) earlier() ([]EarlierLedger, error) {
 	own := Lifetime{Runs: life.Runs, Declared: Declaration{Estimate: life.Declared.Estimate}}
-	e := EarlierLedger{Ledger: life.Ledger, Amount: own.Total().Amount(own.Unit())}
+	e := EarlierLedger{Ledger: life.Ledger, Amount: own.Total().Amount(life.Unit)}
 	return append([]EarlierLedger{e}, life.Declared.Ledgers...), e.validate()
 }
 
@@ -110,28 +111,29 @@ func (d *Declaration) Total() (sum Total) {
 	return sum
 }
 
-// Unit returns the weakest unit that the declared cost protects.
-func (d *Declaration) Unit() (u Unit) {
+// suits returns an error if the cost of a declared ledger does not count in a ledger for the unit u.
+func (d *Declaration) suits(u Unit) error {
 	for _, e := range d.Ledgers {
-		u = max(u, e.Unit)
+		if !u.Counts(e.Unit) {
+			return fmt.Errorf("dpmech: declaration: ledger %s has the unit %q, but the new ledger has the unit %q: %w; declare an "+
+				"estimate of what the runs in it have cost %s", e.Ledger.ID, e.Unit, u, ErrUnit, u.Each())
+		}
 	}
-	if d.Estimate != nil {
-		u = max(u, d.Estimate.Unit)
-	}
-	return u
+	return nil
 }
 
-// Conditions returns the declaration as sentences, which each certificate lists under conditional_on.
-func (d *Declaration) Conditions() (list []string) {
+// Conditions returns the declaration as sentences, which each certificate lists under conditional_on. unit is that of the
+// ledger.
+func (d *Declaration) Conditions(unit Unit) (list []string) {
 	if d.NeverUsed {
 		list = append(list, "the owner declares that no earlier run used this data")
 	}
 	for _, e := range d.Ledgers {
-		list = append(list, fmt.Sprintf("the owner declares that ledger %s counts earlier runs on this data: %d releases, rho %.6g",
-			e.Ledger.ID, e.Ledger.Seq, e.All))
+		list = append(list, fmt.Sprintf("the owner declares that ledger %s counts earlier runs on this data: %d releases, rho %.6g%s",
+			e.Ledger.ID, e.Ledger.Seq, e.All, e.Unit.phrase()))
 	}
 	if d.Estimate != nil {
-		list = append(list, fmt.Sprintf("the owner declares that further earlier runs on this data cost at most %v", d.Estimate))
+		list = append(list, fmt.Sprintf("the owner declares that further earlier runs on this data cost at most %v%s", d.Estimate, unit.phrase()))
 	}
 	return list
 }

@@ -19,7 +19,7 @@ func ledgerHead(id string, seq int, hash string) Head {
 // certificateOf returns a certificate that states the given number of releases in a ledger with the given declaration.
 func certificateOf(t *testing.T, head Head, declared Declaration) *Certificate {
 	t.Helper()
-	c, err := NewComposition("d", ledgerTime, nil, declared)
+	c, err := NewComposition("d", ledgerTime, Record, nil, declared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func TestDeclareSpent(t *testing.T) {
 		if got := d.Total(); err != nil || got.All < c.want*(1-1e-12) || got.All > c.want*(1+1e-12) || got.Rho != got.All || len(d.Ledgers) != c.ledgers {
 			t.Errorf("%s: %+v, %v, want rho %v in %d ledgers", name, d, err, c.want, c.ledgers)
 		}
-		if u := d.Unit(); u != Record && len(c.certificates) > 0 || len(d.Conditions()) != len(d.Ledgers)+btoi(d.Estimate != nil) {
-			t.Errorf("%s: unit %v, conditions %q", name, u, d.Conditions())
+		if said := d.Conditions(Record); len(said) != len(d.Ledgers)+btoi(d.Estimate != nil) || !strings.HasSuffix(said[0], " for each record") {
+			t.Errorf("%s: conditions %q", name, said)
 		}
 	}
-	for _, s := range first.Conditions() {
+	for _, s := range first.Conditions(Record) {
 		if !strings.Contains(strings.Join(b4.ConditionalOn, "\n"), s) {
 			t.Errorf("the certificate does not rest on %q: %q", s, b4.ConditionalOn)
 		}
@@ -125,12 +125,12 @@ func TestDeclareSpentRefuses(t *testing.T) {
 }
 
 // TestDeclaredCountsInTheLimit checks that the declared cost uses up the limit, and that a ledger whose limit does not cover
-// it, or whose unit is stronger, cannot be made.
+// it cannot be made.
 func TestDeclaredCountsInTheLimit(t *testing.T) {
 	limit := &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP}
 	g := Gaussian{Clip: 1, Sigma: 40}
 	room := func(d Declaration) int {
-		c, err := NewComposition("d", ledgerTime, limit, d)
+		c, err := NewComposition("d", ledgerTime, Client, limit, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,13 +141,9 @@ func TestDeclaredCountsInTheLimit(t *testing.T) {
 	if with, without := room(half), room(neverUsed); without-with < spent-1 || without-with > spent+1 {
 		t.Errorf("%d releases fit, %d without the declared cost of %d", with, without, spent)
 	}
-	for name, d := range map[string]Declaration{
-		"too much": {Estimate: &Limit{Epsilon: 8.01, Delta: 1e-5, Accounting: GDP}},
-		"records":  {Estimate: &Limit{Epsilon: 1, Delta: 1e-5, Accounting: GDP, Unit: Record}},
-	} {
-		if _, err := NewComposition("d", ledgerTime, limit, d); !errors.Is(err, ErrBudget) {
-			t.Errorf("%s: %v", name, err)
-		}
+	much := Declaration{Estimate: &Limit{Epsilon: 8.01, Delta: 1e-5, Accounting: GDP}}
+	if _, err := NewComposition("d", ledgerTime, Client, limit, much); !errors.Is(err, ErrBudget) {
+		t.Errorf("too much: %v", err)
 	}
 }
 
@@ -155,7 +151,7 @@ func TestDeclaredCountsInTheLimit(t *testing.T) {
 func TestDeclarationIsCopied(t *testing.T) {
 	d := Declaration{Ledgers: []EarlierLedger{{ledgerHead("a", 1, "1"), Amount{Rho: 1, All: 1}}}, Estimate: &Limit{Epsilon: 1, Delta: 1e-5}}
 	want := d.clone()
-	c, err := NewComposition("d", ledgerTime, nil, d)
+	c, err := NewComposition("d", ledgerTime, Client, nil, d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func ExampleFilter() {
 
 // Two runs on one data set: their costs add up.
 func ExampleComposition() {
-	lifetime, err := dpmech.NewComposition("patients 2020-2025", "2025-06-01T08:00:00Z", nil, dpmech.Declaration{NeverUsed: true})
+	lifetime, err := dpmech.NewComposition("patients 2020-2025", "2025-06-01T08:00:00Z", dpmech.Client, nil, dpmech.Declaration{NeverUsed: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,13 +22,11 @@ type Limit struct {
 	// EpsilonAll bounds the cost against all other members together. For a run, 0 means that there is no such bound;
 	// for a lifetime, 0 means the value of Epsilon.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
-	// Unit is what the limit protects. A limit that protects clients refuses releases that protect only records.
-	Unit Unit `json:"unit,omitzero"`
 }
 
 // String describes the limit in words, with its adversary if the limit names one.
 func (l Limit) String() string {
-	text := fmt.Sprintf("epsilon %v%s at delta %v (%v)", l.Epsilon, l.Unit.phrase(), l.Delta, l.Accounting)
+	text := fmt.Sprintf("epsilon %v at delta %v (%v)", l.Epsilon, l.Delta, l.Accounting)
 	switch l.EpsilonAll {
 	case 0:
 		return text
@@ -48,8 +46,7 @@ func (l *Limit) Validate() error {
 	f.want(l.EpsilonAll == 0 || l.EpsilonAll >= l.Epsilon && l.EpsilonAll <= 1e6,
 		"epsilon against all is %v, want 0 (no limit) or epsilon (%v) to 1e6", l.EpsilonAll, l.Epsilon)
 	_, err := l.Accounting.MarshalText()
-	_, unit := l.Unit.MarshalText()
-	return errors.Join(append(f, validateDelta(l.Delta), err, unit)...)
+	return errors.Join(append(f, validateDelta(l.Delta), err)...)
 }
 
 func validateDelta(delta float64) error {
@@ -102,16 +99,12 @@ func (l *Limit) Left(spent Total) Total {
 	return left
 }
 
-// ErrUnit is wrapped by the error for a release that protects only records under a limit that protects clients.
-var ErrUnit = errors.New("the limit is for each client, but the release protects only records")
+// ErrUnit is wrapped by the error for a cost that cannot be added to others, because it is for another unit.
+var ErrUnit = errors.New("costs for different units do not add up")
 
-// allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend, or if it
-// protects only records and the limit protects clients. u is what the release protects. The parameters before and after
-// are the totals without and with this release; the error states both.
-func (l *Limit) allows(u Unit, before, after Total, what string) error {
-	if l != nil && u > l.Unit {
-		return fmt.Errorf("dpmech: %s: %w: %w: set a limit for each record (the limit is %v)", what, ErrBudget, ErrUnit, l)
-	}
+// allows returns an error that wraps ErrBudget if the requested release would exceed the limit or maxSpend. The
+// parameters before and after are the totals without and with this release; the error states both.
+func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
 	}
@@ -195,7 +188,11 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 		}
 		return true, nil
 	}
-	return false, f.limit.allows(g.Unit, f.Total(), f.totalWith(round, g), fmt.Sprintf("round %d", round))
+	if len(f.spends) > 0 && g.Unit != f.spends[0].Unit {
+		return false, fmt.Errorf("dpmech: round %d: %w: the run protects each %v, and this release each %v", round, ErrUnit,
+			f.spends[0].Unit, g.Unit)
+	}
+	return false, f.limit.allows(f.Total(), f.totalWith(round, g), fmt.Sprintf("round %d", round))
 }
 
 // totalWith returns the total including one more release.

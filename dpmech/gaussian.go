@@ -27,7 +27,7 @@ type Gaussian struct {
 	Clip   float64 `json:"clip"`  // R > 0, in units of the parameter vector
 	Sigma  float64 `json:"sigma"` // standard deviation > 0 of the client's local noise, in the same units
 	Shared Shared  `json:"shared,omitzero"`
-	Unit   Unit    `json:"unit,omitzero"` // what is protected: with Record, Clip is R_s, the radius of each record's part of the update
+	Unit   Unit    `json:"unit,omitzero"` // what is protected: except with Client, Clip is R_s, the radius of each unit's part of the update
 }
 
 // String returns the parameters in the form used in error messages.
@@ -46,8 +46,8 @@ func (g Gaussian) Validate() error {
 	if !(g.Clip >= MinClip && g.Clip <= MaxClip) {
 		errs = append(errs, fmt.Errorf("dpmech: clip is %v, want 1e-30..1e30", g.Clip))
 	}
-	if g.Unit < Client || g.Unit > Record {
-		errs = append(errs, fmt.Errorf("dpmech: unit is %v, want Client or Record", g.Unit))
+	if err := g.Unit.Validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if !(g.Sigma > 0) || math.IsInf(g.Sigma, 0) {
 		errs = append(errs, fmt.Errorf("dpmech: sigma is %v, want a positive number", g.Sigma))

@@ -51,7 +51,7 @@ func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {
 		err = errors.Join(err, fmt.Errorf("dpmech: the privacy guarantee is %v, want a guarantee for each client: to "+
-			"protect each record, use Rows", g.Unit.Each()))
+			"protect each record or person, use Rows", g.Unit.Each()))
 	}
 	if err == nil {
 		gamma, err = m.draw(g, pairs)

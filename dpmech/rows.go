@@ -32,8 +32,8 @@ func CheckRows(g Gaussian, dim, most int) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
-	if g.Unit != Record {
-		return fmt.Errorf("dpmech: the privacy guarantee is %v, want a guarantee for each record, because the update "+
+	if g.Unit == Client {
+		return fmt.Errorf("dpmech: the privacy guarantee is %v, want a guarantee for each record or person, because the update "+
 			"consists of rows", g.Unit.Each())
 	}
 	if dim < 1 || most < 1 {

@@ -60,6 +60,8 @@ func validateSpends(list []Spend) error {
 			switch before := list[i-1]; {
 			case s.First <= before.last():
 				err = fmt.Errorf("dpmech: first round is %d, want a round after %d", s.First, before.last())
+			case s.Unit != before.Unit:
+				err = fmt.Errorf("dpmech: unit is %v, want %v: a run protects one unit", s.Unit, before.Unit)
 			case s.First == before.last()+1 && s.Gaussian == before.Gaussian:
 				err = errors.New("dpmech: the entry has the same parameters as the entry just before it, want a " +
 					"single entry for both")

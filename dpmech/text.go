@@ -23,8 +23,8 @@ func (c *Certificate) Text() string {
 	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
 	about := "the data"
 	bound, unit := c.Bound()
-	if unit == Record {
-		about = "any one record"
+	if unit != Client {
+		about = "any one " + unit.kind()
 	}
 	p.item("guarantee", "%s, at delta %v%s: they can raise the odds of any guess about %s of this "+
 		"member by a factor of at most e^epsilon, except with a probability of about delta",
@@ -40,8 +40,8 @@ func (c *Certificate) Text() string {
 	p.limit("limit of run", c.Limit)
 	p.WriteByte('\n')
 	made := "an update clipped to length R"
-	if unitOf(c.Spends) == Record {
-		made = "a sum over the records, with the share of each record clipped to length R"
+	if u := unitOf(c.Spends); u != Client {
+		made = fmt.Sprintf("a sum over the %ss, with the share of each %[1]s clipped to length R", u.kind())
 	}
 	p.item("releases", "%d. Each is %s, with Gaussian noise of standard deviation sigma in every number", c.Rounds, made)
 	p.spends(c.Spends)
@@ -55,8 +55,8 @@ func (c *Certificate) Text() string {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so the cost of other runs on the same data is not counted")
 	} else {
 		p.item("lifetime", "data set %q, all runs since %s together (%d): %s, at delta %v%s", life.Dataset, life.Created,
-			len(life.Runs), life.Total().Text(life.Delta, GDP), life.Delta, life.Unit().phrase())
-		p.cost(life.Cost, life.Unit())
+			len(life.Runs), life.Total().Text(life.Delta, GDP), life.Delta, life.Unit.phrase())
+		p.cost(life.Cost, life.Unit)
 		p.limit("limit of all", life.Limit.lifelong())
 		for _, r := range life.Runs {
 			p.item("", "- run %s, member %s: %d releases, rho %.6g against %s", r.Run, r.Member, countRounds(r.Spends), r.Rho,
@@ -141,7 +141,7 @@ func (p *page) cost(c Cost, unit Unit) {
 		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the %s is "+
 		"removed, epsilon %s",
 		named, c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
-		[]string{"data set", "record"}[unit], FormatEpsilon(c.EpsilonZeroOut, decimals))
+		unit.kind(), FormatEpsilon(c.EpsilonZeroOut, decimals))
 }
 
 // persons writes epsilon for persons with several records. Replacing all r records of a person takes r steps, each of

@@ -1,29 +1,80 @@
 package dpmech
 
-// Unit is what a guarantee protects: the part of the data by which two adjacent data sets differ.
-type Unit int
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Unit is what a guarantee protects: the part of the data by which two adjacent data sets differ. Its text, which files
+// and all texts for people use, is "client", "record" or "person (up to 4 rows of column pid)".
+type Unit string
 
 const (
 	// Client protects the whole data set of a client, which is the unit of privacy in the paper. Its cost is also an
-	// upper bound on the cost for each record.
-	Client Unit = iota
-	// Record protects each record of a client, or each person if the unit of [Rows] is a person, but not a client's
-	// whole data set. The number of records is public.
-	Record
+	// upper bound on the cost for each part of the data set.
+	Client Unit = ""
+	// Record protects each record of a client, but neither a person with several records nor a client's whole data set.
+	// The number of records is public.
+	Record Unit = "record"
 )
 
-var units = names{"Unit", "client", "record"}
+// These are the bounds of the arguments of [Person].
+const (
+	maxPersonRows = 1 << 16
+	maxColumn     = 100 // bytes
+)
 
-// String returns the name used in files: client or record.
-func (u Unit) String() string { return units.of(int(u)) }
+// Person returns the unit that protects each person. A person is all rows with one value of the named column (1..100
+// bytes), of which the first rows (2..65536) count: the reader of the data enforces this number. The number of persons
+// is public.
+func Person(rows int, column string) Unit {
+	return Unit(fmt.Sprintf("person (up to %d rows of column %s)", rows, column))
+}
 
-// MarshalText returns the same name as String. It fails if u is neither Client nor Record.
-func (u Unit) MarshalText() ([]byte, error) { return units.text(int(u)) }
+// person returns the arguments of [Person]. rows is 0 if u is no such unit.
+func (u Unit) person() (rows int, column string) {
+	text, found := strings.CutPrefix(string(u), "person (up to ")
+	count, column, _ := strings.Cut(text, " rows of column ")
+	if rows, _ = strconv.Atoi(count); !found {
+		return 0, ""
+	}
+	return rows, strings.TrimSuffix(column, ")")
+}
 
-// UnmarshalText sets u to the unit with the given name. An empty name means Client.
-func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), name) }
+// Validate returns an error unless u is Client, Record or a result of [Person] with arguments in range.
+func (u Unit) Validate() error {
+	if u == Client || u == Record {
+		return nil
+	}
+	rows, column := u.person()
+	if rows < 2 || rows > maxPersonRows || u != Person(rows, column) {
+		return fmt.Errorf("dpmech: unit is %q, want client or record, or a person such as %q, with 2..%d rows", string(u), Person(4, "pid"),
+			maxPersonRows)
+	}
+	return validText("column of the unit", column, maxColumn)
+}
 
-// Each returns the phrase for a cost statement: "for each client" or "for each record".
+// String returns the text of the unit.
+func (u Unit) String() string {
+	if u == Client {
+		return "client"
+	}
+	return string(u)
+}
+
+// MarshalText returns the same text as String. It fails if u is not valid.
+func (u Unit) MarshalText() ([]byte, error) { return []byte(u.String()), u.Validate() }
+
+// UnmarshalText sets u to the unit with the given text. An empty text means Client.
+func (u *Unit) UnmarshalText(text []byte) error {
+	if *u = Unit(text); *u == "client" {
+		*u = Client
+	}
+	return u.Validate()
+}
+
+// Each returns the phrase for a cost statement, such as "for each client" or "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
 // phrase returns a space followed by the result of Each. For Client it returns "", because texts about this unit name
@@ -35,43 +86,70 @@ func (u Unit) phrase() string {
 	return " " + u.Each()
 }
 
+// kind returns what is replaced in an adjacent data set: "data set", "record" or "person".
+func (u Unit) kind() string {
+	switch u {
+	case Client:
+		return "data set"
+	case Record:
+		return "record"
+	}
+	return "person"
+}
+
+// Counts reports whether a cost for each unit of the kind spent bounds the cost for each u. A cost for each client does,
+// because it bounds the cost for each part of the client's data. Any other cost bounds only the cost for its own unit:
+// a run that protects records counts all rows of a person, however many, and a run that protects persons does not say
+// what a row loses that moves to another person.
+func (u Unit) Counts(spent Unit) bool { return spent == u || spent == Client }
+
 // protected returns the text for the protected unit in a certificate.
 func (u Unit) protected() string {
-	if u == Record {
-		return "one record of one client"
+	if u == Client {
+		return "one client's whole data set"
 	}
-	return "one client's whole data set"
+	return "one " + u.String() + " of one client"
 }
 
 // adjacency returns the certificate's description of the data change that the guarantee covers.
 func (u Unit) adjacency() string {
-	if u == Record {
+	switch u {
+	case Client:
+		return "the data set is replaced by any other"
+	case Record:
 		return "the record is replaced by any other, and the number of records stays the same"
 	}
-	return "the data set is replaced by any other"
+	return "all rows of the person are replaced by any other rows, and the number of persons stays the same"
 }
 
 // Conditions returns the assumptions that every certificate for this unit lists under conditional_on. There are none
 // for Client.
 func (u Unit) Conditions() []string {
-	if u != Record {
+	if u == Client {
 		return nil
 	}
-	return []string{
-		"the numbers of records of all members, which are public and do not change",
-		"an oracle whose answer for a record depends on that record and the model alone: no batch normalization, no cache " +
-			"across records, no failure that another record causes",
-		"preprocessing that was not fitted on these records",
+	kind := u.kind()
+	list := []string{
+		fmt.Sprintf("the numbers of %ss of all members, which are public and do not change", kind),
+		fmt.Sprintf("an oracle whose answer for a %s depends on that %s and the model alone: no batch normalization, no cache "+
+			"across %[1]ss, no failure that another %[1]s causes", kind, kind),
+		fmt.Sprintf("preprocessing that was not fitted on these %ss", kind),
 	}
+	if rows, column := u.person(); rows > 0 {
+		list = append(list, fmt.Sprintf("a person is all rows with one value of column %s, of which the first %d count", column, rows))
+	}
+	return list
 }
 
-// notCoveredRecord is an additional entry in notCovered for releases that protect each record.
-const notCoveredRecord = "a client's whole data set: the guarantee holds for one record"
+// notCovered returns the additional entry in a certificate's not_covered for a unit other than Client.
+func (u Unit) notCovered() string {
+	return fmt.Sprintf("a client's whole data set: the guarantee holds for one %s", u.kind())
+}
 
-// unitOf returns Record if any of the spends protects only records, otherwise Client.
-func unitOf(spends []Spend) (u Unit) {
-	for _, s := range spends {
-		u = max(u, s.Unit)
+// unitOf returns the unit that all releases of a run protect: Client if there are none.
+func unitOf(spends []Spend) Unit {
+	if len(spends) == 0 {
+		return Client
 	}
-	return u
+	return spends[0].Unit
 }

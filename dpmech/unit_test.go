@@ -1,91 +1,248 @@
 package dpmech
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 const unitTime = "2026-01-02T03:04:05Z"
 
-// TestLimitsOfUnits checks that a limit for each record accepts releases of both units, whereas a limit for each client
-// accepts only releases that protect each client.
-func TestLimitsOfUnits(t *testing.T) {
-	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
-	record := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
-	client := record
-	client.Unit = Client
-	for _, limit := range []Unit{Client, Record} {
-		c, err := NewComposition("data", unitTime, &Limit{Epsilon: 1, Delta: 1e-5, Unit: limit}, neverUsed)
-		if err != nil {
-			t.Fatal(err)
+var (
+	unitRun = RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
+	visits  = Person(5, "pid")
+	every   = []Unit{Client, Record, visits, Person(4, "pid"), Person(5, "mother")}
+)
+
+func TestUnitText(t *testing.T) {
+	for _, u := range append(every, Person(2, " a of column b) (up to 3 rows"), Person(1<<16, strings.Repeat("é", 50))) {
+		text, err := u.MarshalText()
+		var back Unit
+		if err := errors.Join(err, back.UnmarshalText(text)); err != nil || back != u || string(text) != u.String() {
+			t.Errorf("%q becomes %q: %v", u, back, err)
 		}
-		for _, g := range []Gaussian{client, record} {
-			_, err := c.Check(id, 1, g)
-			whole := c.CheckRun(id, 3, g)
-			if want := g.Unit > limit; errors.Is(err, ErrUnit) != want || errors.Is(whole, ErrUnit) != want || !want && err != nil {
-				t.Errorf("a limit %v and a release %v: %v, %v", limit.Each(), g.Unit.Each(), err, whole)
+	}
+	if got := visits.Each(); got != "for each person (up to 5 rows of column pid)" {
+		t.Error(got)
+	}
+	for _, text := range []string{"row", "Record", "person", "person (up to 5 rows of column )", string(Person(1, "pid")),
+		string(Person(1<<16+1, "pid")), "person (up to 05 rows of column pid)", "person (up to 5 rows of column pid",
+		string(Person(5, "a\nb")), string(Person(5, strings.Repeat("a", 101)))} {
+		if u := new(Unit); u.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q is a unit", text)
+		}
+		if (Gaussian{Clip: 1, Sigma: 1, Unit: Unit(text)}).Validate() == nil {
+			t.Errorf("a release protects each %q", text)
+		}
+	}
+}
+
+// TestLedgerCountsItsUnit checks that a ledger counts releases that protect its unit or each client, and that it refuses
+// all others with both names and one remedy: before its first release another one than later.
+func TestLedgerCountsItsUnit(t *testing.T) {
+	other := unitRun
+	other.Run = "other"
+	for _, unit := range every {
+		for _, spent := range every {
+			g := Gaussian{Clip: 1, Sigma: 30, Unit: spent}
+			c, err := NewComposition("data", unitTime, unit, nil, neverUsed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cure := range []string{"delete it and create it again with the unit", "create another ledger with the unit"} {
+				_, err := c.Check(unitRun, 1, g)
+				for _, err := range []error{err, c.CheckRun(unitRun, 3, g), c.Add(unitRun, 1, g)} {
+					if spent == unit || spent == Client {
+						if err != nil {
+							t.Errorf("a ledger %v and a release %v: %v", unit.Each(), spent.Each(), err)
+						}
+					} else if !errors.Is(err, ErrUnit) || errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), cure) ||
+						strings.Count(err.Error(), spent.String()) < 2 || !strings.Contains(err.Error(), unit.String()) {
+						t.Errorf("a ledger %v and a release %v: %v, want %q", unit.Each(), spent.Each(), err, cure)
+					}
+				}
+				if err := c.Add(other, 1, Gaussian{Clip: 1, Sigma: 30, Unit: unit}); cure[0] == 'd' && err != nil {
+					t.Fatal(err)
+				}
+				if spent == unit || spent == Client {
+					break // the release is counted
+				}
 			}
 		}
 	}
-	if err := (&Limit{Epsilon: 1, Delta: 1e-5, Unit: 7}).Validate(); err == nil {
-		t.Error("a limit of unit 7 is valid")
+	f := Filter{}
+	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 30, Unit: Record}), f.Reserve(2, Gaussian{Clip: 1, Sigma: 30})); !errors.Is(err, ErrUnit) {
+		t.Errorf("a run with two units: %v", err)
 	}
-	if err := (Gaussian{Clip: 1, Sigma: 1, Unit: 7}).Validate(); err == nil {
-		t.Error("a release of unit 7 is valid")
-	}
-	err := newMechanism(t, 1, 1).Release([]float32{1}, record)
+	err := newMechanism(t, 1, 1).Release([]float32{1}, Gaussian{Clip: 1, Sigma: 30, Unit: Record})
 	if err == nil || !strings.Contains(err.Error(), "the privacy guarantee is for each record, want a guarantee for each client") {
 		t.Errorf("a whole update as a record: %v", err)
 	}
-	dst := []float32{1}
-	if err := newMechanism(t, 1, 1).ReleaseRows(dst, Rows{Factor: 1, Most: 1}, client); err == nil {
+	if err := newMechanism(t, 1, 1).ReleaseRows([]float32{1}, Rows{Factor: 1, Most: 1}, Gaussian{Clip: 1, Sigma: 30}); err == nil {
 		t.Error("rows are released for each client")
 	}
 }
 
-// TestCertificateOfRecords checks that a certificate names the unit that its releases protect, and that Verify detects
-// a change to a stronger unit. The unit of a lifetime with releases of both units must be Record.
-func TestCertificateOfRecords(t *testing.T) {
-	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
-	g := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
-	f, err := NewFilter(&Limit{Epsilon: 1, Delta: 1e-5, Unit: Record})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for round := range 5 {
-		if err := f.Reserve(round+1, g); err != nil {
+// TestRecordsAndPersonsDoNotAddUp has two runs on one data set: one protects records with epsilon 4, the other persons of
+// up to five rows with epsilon 1. A person with five rows loses about epsilon 30 by the first alone, so no ledger may
+// state epsilon 4.2 for both.
+func TestRecordsAndPersonsDoNotAddUp(t *testing.T) {
+	releases := func(unit Unit, epsilon float64) Gaussian {
+		sigma, err := SigmaFor(1, 10, epsilon, 1e-5, GDP)
+		if err != nil {
 			t.Fatal(err)
 		}
+		return Gaussian{Clip: 1, Sigma: sigma, Unit: unit}
 	}
-	if again, err := LoadFilter(f.State()); err != nil || again.Total() != f.Total() || again.Spends()[0].Unit != Record {
-		t.Fatalf("the state of a filter loses the unit: %v", err)
+	records, persons := releases(Record, 4), releases(visits, 1)
+	if loses := GDP.Epsilon(times(25, records.Total(10).All), 1e-5); loses < 29 || loses > 33 {
+		t.Errorf("a person with five rows loses epsilon %v", loses)
 	}
-	c, err := NewCertificate(About{RunID: id}, 1e-5, f, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(strings.Fields(c.Text()), " ")
-	for _, want := range []string{"one record of one client", "epsilon 0.", "for each record at delta", "any one record of",
-		"the number of records stays the same", "share of each record clipped", "10: ", "a client's whole data set: the guarantee"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the text lacks %q:\n%s", want, c.Text())
+	id := unitRun
+	id.Run = "second"
+	for _, two := range [][2]Gaussian{{records, persons}, {persons, records}} {
+		c, err := NewComposition("visits", unitTime, two[0].Unit, nil, neverUsed)
+		for round := 1; err == nil && round <= 10; round++ {
+			err = c.Add(unitRun, round, two[0])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.CheckRun(id, 10, two[1]); !errors.Is(err, ErrUnit) {
+			t.Errorf("%v after %v: %v", two[1].Unit, two[0].Unit, err)
+		}
+		// The certificate of the first run does not count in a ledger of the second one's unit; an estimate does.
+		f := Filter{spends: []Spend{{1, 10, two[0]}}}
+		cert, err := NewCertificate(About{RunID: unitRun}, 1e-5, &f, c.Lifetime(ledgerHead("a", 10, "1"), 1e-5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := DeclareSpent([]*Certificate{cert}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = NewComposition("visits", unitTime, two[1].Unit, nil, d)
+		if !errors.Is(err, ErrUnit) || !strings.Contains(err.Error(), "declare an estimate of what the runs in it have cost "+two[1].Unit.Each()) {
+			t.Errorf("a ledger %v declares one %v: %v", two[1].Unit.Each(), two[0].Unit.Each(), err)
+		}
+		d, err = DeclareSpent(nil, &Limit{Epsilon: 31, Delta: 1e-5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = NewComposition("visits", unitTime, two[1].Unit, nil, d); err != nil || c.CheckRun(id, 10, two[1]) != nil {
+			t.Errorf("with an estimate: %v", err)
+		}
+		if said := d.Conditions(two[1].Unit)[0]; !strings.HasSuffix(said, "cost at most epsilon 31 at delta 1e-05 (gdp) "+two[1].Unit.Each()) {
+			t.Error(said)
 		}
 	}
-	forged := *c
-	forged.Unit, forged.Adjacency = Client.protected(), Client.adjacency()
-	if err := forged.Verify(); err == nil || !strings.Contains(err.Error(), "unit: is") {
-		t.Errorf("a certificate for each client of releases for each record: %v", err)
+}
+
+// TestCompositionsAgainstReference makes 40 random ledgers, with runs of their unit and of client level, pairwise noise and
+// declared costs, and compares the totals with sums of 2R^2/sigma^2 in 60 digits.
+func TestCompositionsAgainstReference(t *testing.T) {
+	random := rand.New(rand.NewPCG(50, 2))
+	exact := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
+	for n := range 40 {
+		unit := every[n%len(every)]
+		before := Amount{Rho: random.Float64(), Unit: []Unit{unit, Client}[random.IntN(2)]}
+		before.All = before.Rho + random.Float64()
+		c, err := NewComposition("d", unitTime, unit, nil, Declaration{Ledgers: []EarlierLedger{{ledgerHead("a", 1, "1"), before}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rho, all := exact(before.Rho), exact(before.All)
+		for run := range 1 + random.IntN(6) {
+			g := Gaussian{Clip: math.Exp(9 * random.NormFloat64()), Unit: []Unit{unit, Client}[random.IntN(2)]}
+			g.Sigma = g.Clip * math.Exp(2+2*random.NormFloat64())
+			if random.IntN(2) == 0 {
+				g.Shared = Shared{Sigma: 4 * g.Sigma, Effective: g.Sigma * (1 + random.Float64()), Colluders: 1}
+			}
+			cost := func(sigma float64) *big.Float {
+				clip, noise := exact(g.Clip), exact(sigma)
+				return clip.Mul(clip, clip).Mul(clip, exact(2)).Quo(clip, noise.Mul(noise, noise))
+			}
+			id := unitRun
+			id.Run = strconv.Itoa(run)
+			for round := range 1 + random.IntN(30) {
+				if err := c.Add(id, round+1, g); err != nil {
+					t.Fatal(err)
+				}
+				rho.Add(rho, cost(cmp.Or(g.Shared.Effective, g.Sigma)))
+				all.Add(all, cost(g.Sigma))
+			}
+		}
+		got := c.Lifetime(ledgerHead("b", 1, "1"), 1e-5).Total()
+		for what, pair := range map[string][2]*big.Float{"rho": {exact(got.Rho), rho}, "all": {exact(got.All), all}} {
+			over, _ := new(big.Float).Quo(new(big.Float).Sub(pair[0], pair[1]), pair[1]).Float64()
+			if !(over >= 0 && over < 1e-14) {
+				t.Errorf("ledger %d: %s is %v, over the exact sum by a share of %v", n, what, pair[0], over)
+			}
+		}
 	}
-	forged = *c
-	forged.Limit = &Limit{Epsilon: 1, Delta: 1e-5}
-	if err := forged.Verify(); err == nil || !strings.Contains(err.Error(), "limit: is for each client") {
-		t.Errorf("a limit for each client: %v", err)
-	}
-	life := &Lifetime{Runs: []RunSpend{{Spends: []Spend{{1, 1, Gaussian{Clip: 1, Sigma: 1}}}}, {Spends: f.Spends()}}}
-	if life.Unit() != Record {
-		t.Errorf("a lifetime with both units is %v, want for each record", life.Unit().Each())
+}
+
+// TestCertificateNamesItsUnit checks that a certificate names the unit that its releases protect wherever it says what
+// is protected, that only one for records has a table of persons with several records, and that Verify detects a change
+// to another unit.
+func TestCertificateNamesItsUnit(t *testing.T) {
+	for _, unit := range every {
+		g := Gaussian{Clip: 1, Sigma: 30, Unit: unit}
+		c, err := NewComposition("d", unitTime, unit, &Limit{Epsilon: 3, Delta: 1e-5}, neverUsed)
+		f := Filter{}
+		for round := 1; err == nil && round <= 5; round++ {
+			err = errors.Join(f.Reserve(round, g), c.Add(unitRun, round, g))
+		}
+		again, errState := LoadFilter(f.State())
+		if err = errors.Join(err, errState); err != nil || again.Spends()[0].Unit != unit {
+			t.Fatalf("the state of a filter loses the unit: %v", err)
+		}
+		for _, life := range []*Lifetime{nil, c.Lifetime(ledgerHead("a", 5, "1"), 1e-5)} {
+			cert, err := NewCertificate(About{RunID: unitRun}, 1e-5, &f, life)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Join(strings.Fields(cert.Text()), " ")
+			want := []string{unit.Each() + ": they can raise", unit.protected(), "any one " + unit.kind() + " of this member",
+				"the number of " + unit.kind() + "s stays the same", "share of each " + unit.kind() + " clipped",
+				"a client's whole data set: the guarantee holds for one " + unit.kind(), "whether a given " + unit.String()}
+			if unit == Client {
+				want = []string{"one client's whole data set: the guarantee", "any guess about the data of this member", "an update clipped"}
+			}
+			if unit == Record {
+				want = append(want, "several records", "10: ")
+			} else if strings.Contains(text, "record") {
+				t.Errorf("the certificate %v names records:\n%s", unit.Each(), text)
+			}
+			if life != nil && unit != Client {
+				want = append(want, "(1): epsilon 0.527 against everybody else together, at delta 1e-05 "+unit.Each())
+			}
+			for _, want := range want {
+				if !strings.Contains(text, want) {
+					t.Errorf("%v: the text lacks %q:\n%s", unit, want, text)
+				}
+			}
+			for _, other := range every {
+				forged := *cert
+				forged.Unit, forged.Adjacency = other.protected(), other.adjacency()
+				if err := forged.Verify(); (err == nil) != (other == unit) || err != nil && !strings.Contains(err.Error(), "unit: is") {
+					t.Errorf("a certificate %v of releases %v: %v", other.Each(), unit.Each(), err)
+				}
+				if life == nil || other == unit {
+					continue
+				}
+				of := *life
+				of.Unit, forged.Lifetime = other, &of
+				if err := forged.Verify(); err == nil {
+					t.Errorf("a ledger %v of releases %v is valid", other.Each(), unit.Each())
+				}
+			}
+		}
 	}
 }
 

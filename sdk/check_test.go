@@ -18,7 +18,7 @@ import (
 // and in no other field, without querying the oracle.
 func TestCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
-	own, err := state.CreateLedger(path, "data", nil, state.NeverUsed)
+	own, err := state.CreateLedger(path, "data", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := state.CreateLedger(path+".small", "data", &dpmech.Limit{Epsilon: 1e-3, Delta: 1e-5}, state.NeverUsed)
+	small, err := state.CreateLedger(path+".small", "data", dpmech.Client, &dpmech.Limit{Epsilon: 1e-3, Delta: 1e-5}, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Unit selects what a guarantee protects.
+// Unit is what a guarantee protects.
 type Unit = dpmech.Unit
 
 // Values and defaults of settings.

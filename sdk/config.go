@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -86,7 +87,8 @@ func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
 // Observer holds optional callbacks. Run waits for each call to return.
 type Observer struct {
-	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
+	// Released is called after every release x, 1 to Method.Last, before it is sent. x is valid only during the call;
+	// [Fleet.Model] makes the model of it.
 	Released func(round int, x []float32)
 	// Waiting is called at most once per round, after ResendAfter without progress, with the members being waited for.
 	// If Waiting is nil, Logger reports silent neighbors after 5 s, then less often.
@@ -157,7 +159,13 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
 	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each", c.ResendAfter, c.Linger)
 	refuse(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
-	refuse(complete && c.Oracle == nil, "Oracle is nil")
+	refuse(complete && isNil(c.Oracle), "Oracle is nil, want a function or a value that returns losses")
 	refuse(complete && c.Transport == nil, "Transport is nil")
 	return p, errors.Join(errs...)
+}
+
+// isNil reports whether an oracle is nil, or an interface that holds a nil function or pointer.
+func isNil(o Oracle) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || (v.Kind() == reflect.Func || v.Kind() == reflect.Pointer) && v.IsNil()
 }

@@ -51,6 +51,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if err := n.account.mark(n.cfg.Fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
 		return err
 	}
+	n.loadFailure(newest.Failure)
 	n.disclose()
 	return nil
 }
@@ -135,7 +136,7 @@ func (n *Node) record() error {
 }
 
 func (n *Node) save(s *admm.State) error {
-	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s}
+	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Failure: n.storedFailure()}
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}

@@ -78,7 +78,7 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for _, name := range f.Members {
-		l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, nil, state.NeverUsed)
+		l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, dpmech.Client, nil, state.NeverUsed)
 		if err == nil {
 			err = l.Close()
 		}
@@ -310,7 +310,7 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("limit just below the cost: %v", err)
 	}
 	f.Privacy.EpsilonLimit = cost
-	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d",
+	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Client,
 		&dpmech.Limit{Epsilon: 1.2 * cost, Delta: 1e-5}, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Priva
 		t.Fatal(err)
 	}
 	k := plan.Known{Dim: 10, Samples: []int{100}, Graph: g, Privacy: sdk.Privacy{EpsilonLimit: 8, Delta: 1e-5, Colluders: colluders, Absent: absent},
-		Fixed: []string{"privacy.partners"}}
+		Fixed: []string{"privacy.partners", "privacy.absent"}}
 	if partners {
 		k.Privacy.Partners = 6
 	}

@@ -360,7 +360,7 @@ func TestFuzzedHello(t *testing.T) {
 
 func spareLedger(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := state.CreateLedger(path, "samples", nil, state.NeverUsed)
+	l, err := state.CreateLedger(path, "samples", sdk.UnitClient, nil, state.NeverUsed)
 	if err == nil {
 		err = l.Close()
 	}

@@ -61,7 +61,7 @@ type Method struct {
 	Directions zoest.Distribution `json:"directions"` // distribution of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
-	Shrink float64 `json:"shrink,omitempty"` // shift to X0 in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
+	Shrink float64 `json:"shrink,omitempty"` // shift to X0 in standard deviations of the mean's noise, 0 to 16: see [Fleet.Model]
 }
 
 // Last returns the index of the final release, K*(1+Mixing) + C.
@@ -210,6 +210,12 @@ var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 
 // checkRecords checks the settings that depend on the protected unit.
 func (f *Fleet) checkRecords(errs *faults) {
+	p := f.Privacy
+	errs.refuse((p.Person != "") != (p.Places > 1), "privacy.person", p.Person, "the column that names the person of a row if places "+
+		"is 2 or more, otherwise none (places is %d)", p.Places)
+	if p.Unit == UnitRecord && p.Places > 1 && p.Person != "" && p.Protects().Validate() != nil {
+		errs.refuse(true, "privacy.person", p.Person, "at most 100 printable bytes")
+	}
 	if f.Privacy.Unit != UnitRecord {
 		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, because privacy.unit is %v", f.Privacy.Unit)
 		errs.refuse(f.Records != nil, "records", f.Records, "none, because privacy.unit is %v", f.Privacy.Unit)
@@ -303,7 +309,6 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	if !f.Privacy.NonPrivate {
 		cfg.Privacy, cfg.Records = f.Privacy.Gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
 		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
-		cfg.Shrink = f.shrink()
 		if f.Privacy.Partners > 0 {
 			cfg.Partners = p.noise.Neighbors(client)
 		}
@@ -312,20 +317,26 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	return cfg
 }
 
-func (f *Fleet) shrink() float64 {
-	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
-}
-
-// Model returns the model that belongs to a stored release x: x itself or, for the last release, a copy of x that is
-// shrunk by Method.Shrink. release is Round in the stored [admm.State].
+// Model returns the model of a release x with the given number: x itself or, with Method.Shrink, for the last release,
+// a copy of x with each coordinate moved toward X0 by Shrink*sigma*sqrt(K/N), but not beyond X0. K is the number of
+// rounds and N the number of members. This is soft thresholding (Donoho and Johnstone, Biometrika 1994), a form of
+// post-processing, and costs no privacy.
 func (f *Fleet) Model(x []float32, release int) []float32 {
 	m := f.Method
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != m.Last() {
 		return x
 	}
-	x = slices.Clone(x)
-	admm.Shrink(x, f.X0, f.shrink(), m.Data(release))
-	return x
+	most := float32(m.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members))) * math.Sqrt(float64(m.Rounds)))
+	model := slices.Clone(x)
+	for i := range model {
+		start := float32(0)
+		if f.X0 != nil {
+			start = f.X0[i]
+		}
+		moved := x[i] - start
+		model[i] = start + max(moved-most, min(moved+most, 0))
+	}
+	return model
 }
 
 // Machines returns all members' machine configurations, for a simulation. samples[i] is m_i, and noise(i) returns the

@@ -164,7 +164,7 @@ func floats(x ...float32) []byte {
 
 const (
 	keyVector = 5
-	keyGrid   = 7
+	keyGrid   = 6
 )
 
 // charge is a frame together with the error that the victim must log. An empty error means that the victim ignores the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -138,25 +137,4 @@ func (r *run) refuse(from string, err error) {
 			of.Refused++
 		}
 	}
-}
-
-// retries is the number of times that a failed query is repeated. It must be at least 1, because a failed batch is
-// repeated record by record to save the losses of the records that do not fail.
-const retries = 2
-
-func (r *run) answer(queries []zoest.Query) error {
-	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
-	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, retries)
-	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx) // the queries remain open
-	}
-	if refused := r.machine.Answer(r.losses...); refused != nil {
-		return errors.Join(refused, err)
-	}
-	if err != nil {
-		// The error depends on data. Log messages at level DEBUG stay on the device, while messages at other levels may
-		// leave it.
-		r.log.Debug("a loss is unavailable, and the public constant replaces it", "err", err)
-	}
-	return nil
 }

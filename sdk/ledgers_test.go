@@ -19,7 +19,7 @@ func replaceLedger(t *testing.T, dir string, declared dpmech.Declaration) {
 	err := errors.Join(os.Remove(path), os.Remove(path+".mark"))
 	if err == nil {
 		var l *state.Ledger
-		if l, err = state.CreateLedger(path, "samples of b", nil, declared); err == nil {
+		if l, err = state.CreateLedger(path, "samples of b", dpmech.Client, nil, declared); err == nil {
 			err = l.Close()
 		}
 	}

@@ -44,3 +44,22 @@ func TestModelOfAState(t *testing.T) {
 		}
 	}
 }
+
+// TestShrink checks that the model of the last release has each coordinate moved toward X0 by Shrink standard deviations
+// of the noise of the mean, but not beyond X0.
+func TestShrink(t *testing.T) {
+	f := &sdk.Fleet{Members: make([]string, 4), X0: []float32{0.25, -0.5, 0, 1}, Method: sdk.Method{Rounds: 9, Cooldown: 2, Shrink: 0.5},
+		Privacy: sdk.Privacy{Sigma: 0.25}} // the noise of the mean is 0.25*3/2, and half of that 0.1875
+	x := []float32{1.25, -1.5, 0.125, 0.875}
+	if got, want := f.Model(x, 11), []float32{1.0625, -1.3125, 0, 1}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	f.X0 = nil
+	if got, want := f.Model(x, 11), []float32{1.0625, -1.3125, 0, 0.6875}; !slices.Equal(got, want) {
+		t.Errorf("from zeros: %v, want %v", got, want)
+	}
+	f.Privacy = sdk.Privacy{NonPrivate: true}
+	if got := f.Model(x, 11); !slices.Equal(got, x) {
+		t.Errorf("without noise: %v", got)
+	}
+}

@@ -40,6 +40,8 @@ type Node struct {
 	bound     bool                      // this process has bound the one-time key to the run
 	log       *slog.Logger
 
+	failure string // the reason of the last failed query; belongs to Run
+
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // why the machine must not be called again
 
@@ -55,7 +57,8 @@ type Status struct {
 	Round         int                 // releases made so far, 0 to Last
 	Waiting       []string            // members whose messages the round waits for
 	Queries       int64               // losses requested
-	FailedQueries int64               // requests that failed; nobody outside the device learns this number
+	FailedQueries int64               // requests that failed, in this run; nobody outside the device learns this number
+	LastFailure   string              // why the last of them failed, up to 2 KiB, perhaps with a stack; empty if none did
 	BytesSent     int64               // encoded frames passed to the transport, including repeats
 	Refused       int64               // invalid frames from neighbors
 	Done          bool                // the last release is made and the model is final
@@ -168,10 +171,10 @@ func (n *Node) publish() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.model == nil || st.Round != n.status.Round || st.Complete != n.status.Done {
-		n.model = n.machine.Model()
+		n.model = n.cfg.Fleet.Model(n.machine.Model(), st.Round)
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.Last = st.Last
+	n.status.Last, n.status.LastFailure = st.Last, n.failure
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

@@ -81,7 +81,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	go func() { neighbor <- forgetful(ctx, f, trs[0], looks) }()
 
 	path := filepath.Join(t.TempDir(), "ledger")
-	ledger, err := state.CreateLedger(path, "d", nil, state.NeverUsed)
+	ledger, err := state.CreateLedger(path, "d", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 func TestReservationWithoutStore(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
-	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", nil, state.NeverUsed)
+	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

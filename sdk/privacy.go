@@ -26,6 +26,8 @@ type Privacy struct {
 	// Places, if more than 1, makes the protected unit a person with this many consecutive samples (r_max), one per
 	// record. A sample without a record must have a constant loss, such as 0. Fleet.Records then counts persons.
 	Places int `json:"places,omitempty"`
+	// Person names the column, or another rule, by which the rows of a person are known; with Places only.
+	Person string `json:"person,omitempty"`
 
 	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of
 	// every edge, or every pair of Partners, share this noise, which cancels in the mean of all members. EffectiveSigma
@@ -75,7 +77,7 @@ func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 
 // Gaussian returns the clip and noise of each release that uses data.
 func (p Privacy) Gaussian() dpmech.Gaussian {
-	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Unit, Shared: dpmech.Shared{Sigma: p.PairSigma,
+	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Protects(), Shared: dpmech.Shared{Sigma: p.PairSigma,
 		Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent, Partners: p.Partners}}
 }
 
@@ -84,7 +86,7 @@ func (p Privacy) Limit() *dpmech.Limit {
 	if p.EpsilonLimit == 0 {
 		return nil
 	}
-	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll, Unit: p.Unit}
+	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll}
 }
 
 // units returns the number of samples that a member must have: with UnitRecord the number that the fleet states,
@@ -96,12 +98,12 @@ func (f *Fleet) units(member, samples int) int {
 	return samples
 }
 
-// Each returns a phrase that names the unit, such as "for each record".
-func (p Privacy) Each() string {
-	if p.Places > 1 {
-		return "for each person"
+// Protects returns the unit that each release protects: Unit or, with Places, [dpmech.Person].
+func (p Privacy) Protects() Unit {
+	if p.Unit == UnitRecord && p.Places > 1 {
+		return dpmech.Person(p.Places, p.Person)
 	}
-	return p.Unit.Each()
+	return p.Unit
 }
 
 // checkSamples returns an error if a member's number of samples differs from the number that the fleet states.

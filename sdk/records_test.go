@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -53,8 +54,8 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d",
-			&dpmech.Limit{Epsilon: 8, Delta: 1e-5, Unit: dpmech.Record}, state.NeverUsed)
+		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Record,
+			&dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,10 +78,10 @@ func TestNodesProtectRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cert.Verify(); err != nil || !strings.Contains(cert.Text(), "for each record") || cert.Unit != "one record of one client" {
+	if err := cert.Verify(); err != nil || !strings.Contains(cert.Text(), "several records") || cert.Unit != "one record of one client" {
 		t.Errorf("certificate of %q: %v", cert.Unit, err)
 	}
-	if cert.Lifetime == nil || cert.Lifetime.Unit() != dpmech.Record {
+	if cert.Lifetime == nil || cert.Lifetime.Unit != dpmech.Record {
 		t.Error("the ledger does not name the unit")
 	}
 }
@@ -89,7 +90,10 @@ func TestNodesProtectRecords(t *testing.T) {
 // place.
 func TestPersonsFleet(t *testing.T) {
 	f := recordRing()
-	f.Privacy.Places = 2
+	f.Privacy.Places, f.Privacy.Person = 2, "pid"
+	if got := f.Privacy.Gaussian().Unit; got != dpmech.Person(2, "pid") {
+		t.Errorf("a release protects each %v", got)
+	}
 	cfg := sdk.Config{Fleet: f, Name: "b", Samples: 5, Oracle: oracle(1), Transport: inMemory(t, f)[1]}
 	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `want 10, 2 places for each of the 5 persons of "b"`) {
 		t.Errorf("too few samples: %v", err)
@@ -106,7 +110,13 @@ func TestPersonsFleet(t *testing.T) {
 	if err != nil || cfgs[1].Estimator.Samples != 10 || cfgs[1].Records.Places != 2 || cfgs[1].Records.Mean != 5.4 {
 		t.Errorf("%+v: %v", cfgs, err)
 	}
-	f.Privacy.Unit, f.Records = sdk.UnitClient, nil
+	for person, want := range map[string]string{"": "the column that names", "a\nb": "at most 100 printable bytes"} {
+		f.Privacy.Person = person
+		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.person is "+strconv.Quote(person)+", want "+want) {
+			t.Errorf("%q: %v", person, err)
+		}
+	}
+	f.Privacy.Unit, f.Privacy.Person, f.Records = sdk.UnitClient, "pid", nil
 	if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
 		t.Errorf("places without record-level privacy: %v", err)
 	}
@@ -143,12 +153,12 @@ func TestRecordFleetFaults(t *testing.T) {
 	}
 	cfg.Samples = 5
 	var err error
-	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", &dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed); err != nil {
+	if cfg.Ledger, err = state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Client, &dpmech.Limit{Epsilon: 8, Delta: 1e-5}, state.NeverUsed); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = cfg.Ledger.Close() }()
-	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrUnit) || !errors.Is(err, dpmech.ErrBudget) {
-		t.Errorf("a ledger with a limit for each client: %v", err)
+	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrUnit) || !strings.Contains(err.Error(), `delete it and create it again with the unit "record"`) {
+		t.Errorf("a ledger for each client: %v", err)
 	}
 }
 

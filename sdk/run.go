@@ -119,8 +119,8 @@ func (r *run) perform(duties admm.Ready) error {
 	}
 	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
 		r.outgrown = true
-		r.log.Warn("the model was clipped to the public bound around the start vector: the run diverges, or a "+
-			"neighbor pushes the model away", "release", out)
+		r.log.Warn("the model was clipped to the public bound around the start vector: the model has diverged (use a smaller "+
+			"eta), or a neighbor pushes it away", "release", out)
 	}
 	r.publish()
 	if duties.Released > 0 && r.cfg.Observer.Released != nil {

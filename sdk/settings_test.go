@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -80,7 +81,11 @@ func TestSettingsCheck(t *testing.T) {
 					t.Errorf("%s: %q is %v, %v", s.Name, name, x, err)
 				}
 			}
-			reflect.ValueOf(x).Elem().SetInt(99)
+			if v := reflect.ValueOf(x).Elem(); v.Kind() == reflect.String {
+				v.SetString(dpmech.Person(4, "pid").String()) // a unit, but not one of the names
+			} else {
+				v.SetInt(99)
+			}
 			wrong = true
 		}
 		var fault *sdk.FieldError

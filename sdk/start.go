@@ -26,6 +26,7 @@ type run struct {
 	message    admm.Message // scratch space of decoding
 	losses     []float64    // scratch space of queries
 	remembered bool         // this Run called rememberHeads
+	alarmed    bool         // the log reported that all queries have failed
 	outgrown   bool         // the log reported that the model was clipped to the public bound
 	tick       *time.Timer
 	interval   time.Duration // from the last tick to the next

@@ -40,7 +40,19 @@ type Query struct {
 	Sample int       // the component h, 0 <= h < m
 }
 
+// farAway is the size of a parameter from which a failing loss is blamed on the run: with features of mean square 1,
+// such a model is certain of every answer.
+const farAway = 1e3
+
 func (q Query) fault(err error) error {
+	var far float32
+	for _, x := range q.Point {
+		far = max(far, x, -x)
+	}
+	if far > farAway {
+		err = fmt.Errorf("%w; the model has diverged: a parameter has grown to %.2g. Use a smaller step (eta), or a loss between 0 "+
+			"and 1, for which steps are chosen", err, far)
+	}
 	point, dots := q.Point, ""
 	if len(point) > 6 {
 		point, dots = point[:6], " ..."

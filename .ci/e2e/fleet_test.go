@@ -157,7 +157,7 @@ func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 		defer l.Close()
 		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{key},
 			Addresses: []string{"wss://" + l.Addr().String() + "/"}})
-		ledger, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "patients of "+name, nil, state.NeverUsed)
+		ledger, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "patients of "+name, sdk.UnitClient, nil, state.NeverUsed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 		addresses := []string{fmt.Sprintf("wss://127.0.0.1:%d/", ports[i])}
 		tr.file.Members = append(tr.file.Members,
 			fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}, Addresses: addresses})
-		ledger, err := state.CreateLedger(tr.path(name+".ledger"), "data of "+name, nil, state.NeverUsed)
+		ledger, err := state.CreateLedger(tr.path(name+".ledger"), "data of "+name, dpmech.Client, nil, state.NeverUsed)
 		if err == nil {
 			err = ledger.Close()
 		}

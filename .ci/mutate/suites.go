@@ -8,8 +8,7 @@ const transcripts = "./cmd/spade-edge/transcripts"
 
 var (
 	method = suite{"./sdk/admm",
-		"Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps|" +
-			"Momentum"}
+		"Reference|PenaltyRecursions|DecayRate|SingleClient|Momentum|BothEnds"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}

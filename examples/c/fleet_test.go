@@ -62,7 +62,7 @@ func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet
 		file.Members = append(file.Members, m)
 		if !fleet.Privacy.NonPrivate {
 			ledger = `"ledger": "` + name + `.ledger", `
-			l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "readings", nil, state.NeverUsed)
+			l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "readings", "", nil, state.NeverUsed)
 			if err == nil {
 				err = l.Close()
 			}

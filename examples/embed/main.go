@@ -47,7 +47,7 @@ func main() {
 func pump(fleet *fleetfile.File, link *ws.Transport, name string, key ed25519.PrivateKey, dir string) {
 	store, err := state.Open(dir)
 	check(err)
-	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger.json"), "readings of "+name, nil, state.NeverUsed) // later: OpenLedger
+	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger.json"), "readings of "+name, sdk.UnitRecord, nil, state.NeverUsed) // later: OpenLedger
 	check(err)
 	node, err := sdk.New(sdk.Config{Fleet: fleet.Fleet, Name: name, Key: key, Keys: fleet.SigningKeys, Samples: 400,
 		Oracle: sdk.OracleFunc(loss), Transport: link, Store: store, Ledger: ledger})

@@ -62,8 +62,8 @@ func open(name, dir, python string) (*hospital, error) {
 			return nil, err
 		}
 	}
-	limit := &dpmech.Limit{Epsilon: 1.25, Delta: 1e-5, Accounting: dpmech.GDP, Unit: dpmech.Record}
-	ledger, err := state.CreateLedger(h.path("ledger.json"), "patients of "+name, limit, state.NeverUsed)
+	limit := &dpmech.Limit{Epsilon: 1.25, Delta: 1e-5, Accounting: dpmech.GDP}
+	ledger, err := state.CreateLedger(h.path("ledger.json"), "patients of "+name, dpmech.Record, limit, state.NeverUsed)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma, Unit: dpmech.Record}
+	noise := dpmech.Gaussian{Clip: fleet.Privacy.Clip, Sigma: fleet.Privacy.Sigma}
 	again := certificate.RunID
 	again.Run = "the same once more"
 	second := ledger.Covers(again, fleet.Method.Rounds, noise)

@@ -52,7 +52,6 @@ type Config struct {
 	Probe       bool
 	Incarnation uint64    // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
 	Consensus   Consensus // the steps of mixing and cool-down; may be nil if there are none
-	Shrink      float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
@@ -153,8 +152,6 @@ func (c Config) Validate() error {
 	}
 	refuse(c.Consensus == nil && c.mixes() && len(c.Neighbors) > 0,
 		"Consensus is nil, but Mixing is %d and Cooldown is %d, want a schedule of their steps", c.Mixing, c.Cooldown)
-	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
-	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v, want 0 in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
 	return errors.Join(errs...)
 }

@@ -44,7 +44,7 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 // 20,000 crashes are enough: they take more than 400 worlds, and 100 worlds suffice to detect every mutation of
 // TestPlantedFaults. The variable SPADE_CRASHES sets a different number of crashes:
 //
-//	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCenterAtTheEdge' -v -timeout 1h ./sdk/admm
+//	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCenterAtTheEdge|WorldsOfOne' -v -timeout 1h ./sdk/admm
 //
 // With SPADE_CRASH_SEED the test simulates the world of one seed, such as the seed of a failure, and logs all events:
 //
@@ -77,6 +77,18 @@ func TestCenterAtTheEdge(t *testing.T) {
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)
 	if sum.edge < max(1, sum.crashes/10000) {
 		t.Error("hardly anybody came to the edge: nothing was tested")
+	}
+}
+
+// TestWorldsOfOneMember checks that an adversary that controls everything around a node cannot make it use the data of a
+// round twice, or charge a release that it does not make, while writes fail, processes die, edges are dropped and states
+// are lost; nothing leaves it before it is stored, charged and marked. See [world.besiege].
+func TestWorldsOfOneMember(t *testing.T) {
+	sum := crash(t, besieged, 0.5, 100_000)
+	t.Logf("%d edges dropped, %d runs finished, %d states deleted, %d starts refused, %d claims believed", sum.dropped,
+		sum.finished, sum.setBack, sum.stopped, sum.rollbacks)
+	if min(sum.dropped, sum.finished, sum.setBack, sum.stopped, sum.rollbacks, sum.torn, sum.releases) < sum.crashes/1000 {
+		t.Error("some of it never happened: nothing was tested")
 	}
 }
 
@@ -180,6 +192,9 @@ func TestPlantedFaults(t *testing.T) {
 		{"a mark with the reservation, and a round of grace", markFirst, []ending{doubleRelease}},
 		{"a mark after the sending", markLate, []ending{doubleRelease}},
 		{"an error when a release leaves the grid", fatalEdge, []ending{deadAfterDraw}},
+		{"a besieged node that starts anew after a lost state", anew, []ending{doubleRelease}},
+		{"a besieged node that marks nothing", unmarked, []ending{early}},
+		{"a besieged node that charges too early", eager, []ending{overcharged}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			left := slices.Clone(c.want)

@@ -46,6 +46,10 @@ func (w *world) send(n *node) {
 	if w.trace != nil {
 		w.log("node %d sends %+v", n.id, msg)
 	}
+	if w.besieged() {
+		w.overhear(msg, &p)
+		return
+	}
 	if w.calm {
 		w.air = append(w.air, p)
 		return
@@ -75,11 +79,16 @@ func (w *world) leaves(n *node, p *packet) {
 		p.grid[0]++
 	}
 	x, vector := n.x[r%2], bits32(p.vector[:])
+	round := w.cfgs[n.id].Data(r)
+	if !w.lying() && !w.losing() && w.plant != sendBeforeKeep && (r > n.stored || round > n.lines.durable || round > n.marks.durable.round) {
+		w.fails(early, "node %d, release %d: %d is stored, round %d charged, %d marked", n.id, r, n.stored, n.lines.durable,
+			n.marks.durable.round)
+	}
 	switch {
 	case !gone.left:
 		gone.left, gone.x = true, x
 		for _, j := range w.cfgs[n.id].Neighbors {
-			if r > 1 && !w.left[j][r-1].left {
+			if r > 1 && !w.left[j][r-1].left && !w.besieged() {
 				w.fails(skew, "release %d of node %d leaves, %d of neighbor %d has not", r, n.id, r-1, j)
 			}
 		}

@@ -43,9 +43,13 @@ type node struct {
 	waited      int // ticks during the calm in which the node had its final model
 	final       []float32
 
-	granted bool // the machine knows that its release is reserved, but has not made the release yet
-	owed    int  // the release that must be marked before anything is sent
-	logs         // the disk without its slots
+	granted bool  // the machine knows that its release is reserved, but has not made the release yet
+	owed    int   // the release that must be marked before anything is sent
+	stored  int   // the newest release that the disk holds
+	most    int   // the newest release that it ever held
+	spare   bool  // a process died between the charge for a release and its state
+	without []int // neighbors whose edges a besieged node has dropped
+	logs          // the disk without its slots
 	slots   [2]slot
 
 	x    [2]bitsOf // the last two releases, by number mod 2, as known to this incarnation
@@ -97,16 +101,17 @@ func (w *world) start(n *node) {
 	if len(kept) > 0 {
 		n.owed = kept[0].Round
 	}
-	if err := n.logs.validate(n.owed, head, w.plant == markFirst); err != nil && !w.lying() {
+	n.stored, n.most = n.owed, max(n.most, n.owed)
+	err := n.logs.validate(cfg.Data(n.owed), head, w.plant == markFirst)
+	if err != nil && !w.lying() && !(w.plant == anew && n.owed == 0) {
 		w.log("node %d does not start: %v", n.id, err)
-		if !w.losing() {
+		if !w.losing() && !w.lostSlot {
 			w.fails(refused, "node %d: %v", n.id, err)
 		}
 		w.tally.stopped++
 		w.stop(n)
 		return
 	}
-	var err error
 	if len(kept) == 0 {
 		n.m, err = New(cfg)
 	} else {
@@ -127,6 +132,9 @@ func (w *world) start(n *node) {
 	}
 	w.allowed += 2 * int64(len(n.m.edges)) // probes and Done messages
 	w.log("node %d starts with release %d of %d states", n.id, n.m.round, len(kept))
+	for _, j := range n.without {
+		n.m.Quarantine(j)
+	}
 	if w.lying() {
 		n.held = 0
 		for i := range w.nodes {
@@ -171,6 +179,7 @@ func (w *world) kill(n *node) {
 		}
 	}
 	n.logs.crash(w)
+	n.spare = n.spare || n.lines.durable > w.cfgs[n.id].Data(n.most)
 	if w.losing() && w.chance.IntN(8) == 0 {
 		w.lose(n)
 	}
@@ -192,6 +201,13 @@ func (w *world) act(n *node) bool {
 				w.halt(n, err)
 				return false
 			}
+			for _, v := range n.m.Verdicts() {
+				w.drop(n, v.From)
+			}
+			if w.besieged() && n.m.Alone() && r.Reserve > 0 {
+				n.up = false // as a node ends, before it is charged
+				return false
+			}
 			n.todo, n.next, n.duty, n.finished = r, 0, reserve, r.Finished
 			n.granted = n.granted && r.Released == 0 || r.Reserve > 0
 			if r.Released > 0 {
@@ -205,6 +221,9 @@ func (w *world) act(n *node) bool {
 			if n.todo.Reserve > 0 && w.plant == markLate && n.owed > 0 {
 				n.marks.write(marked{n.lines.durable, n.owed})
 				n.marks.sync()
+			}
+			if w.plant == eager && n.m.round > 0 {
+				n.lines.write(max(n.lines.durable, n.m.k()+1))
 			}
 			if r := n.todo.Reserve; r > n.lines.durable && w.plant != noReserve {
 				n.lines.write(r)
@@ -250,12 +269,13 @@ func (w *world) act(n *node) bool {
 				default:
 					s.before, s.durable = s.durable, s.before
 					s.durable, s.dirty = append(s.durable[:0], s.cached...), false
+					n.stored, n.most, n.spare = r, max(n.most, r), false
 				}
 				return true
 			}
 		case mark:
 			n.duty = settle
-			if r := min(n.owed, w.cfgs[n.id].Rounds); r > n.marks.durable.round && r <= n.lines.durable && w.plant != markLate {
+			if r := w.cfgs[n.id].Data(n.owed); r > n.marks.durable.round && r <= n.lines.durable && w.plant != markLate && w.plant != unmarked {
 				n.marks.write(marked{n.lines.durable, r})
 				return true
 			}
@@ -315,19 +335,23 @@ func (w *world) stop(n *node) {
 }
 
 func (w *world) halt(n *node, err error) {
-	w.stop(n)
+	if w.besieged() { // an adversary may end a process, which may start again
+		n.up = false
+	} else {
+		w.stop(n)
+	}
 	w.log("node %d: %v", n.id, err)
 	if n.granted {
 		w.fails(deadAfterDraw, "node %d: %v", n.id, err)
 	}
 	var back *RollbackError
 	switch {
-	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "and this client's stored state of that release is damaged"):
+	case (w.lying() || w.losing() || w.besieged()) && strings.Contains(err.Error(), "and this client's stored state of that release is damaged"):
 		// This error is expected if the disk also lost the previous slot.
 	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):
 		w.fails(refused, "node %d: %v", n.id, err)
-	case w.lying(), w.losing():
+	case w.lying(), w.losing(), w.besieged():
 		w.tally.rollbacks++
 	default:
 		w.fails(rollback, "node %d: %v", n.id, err)
@@ -342,7 +366,7 @@ func (w *world) released(n *node, r int) {
 	if w.trace != nil {
 		w.log("node %d makes release %d: %v", n.id, r, n.m.x)
 	}
-	if r <= w.cfgs[n.id].Rounds && r > n.lines.durable {
+	if w.cfgs[n.id].Data(r) > n.lines.durable {
 		w.fails(unreserved, "node %d, release %d", n.id, r)
 	}
 	if w.hostile() {

@@ -50,7 +50,7 @@ func marshal(b []byte, s State, head int) []byte {
 	b = le.AppendUint64(b, uint64(s.Queries))
 	b = append(b, byte(len(s.Edges)))
 	for _, e := range s.Edges {
-		b = append(b, byte(e.Peer), byte(e.Heard))
+		b = append(b, byte(e.Peer), byte(e.Heard), byte(e.Quarantine))
 		floats(e.Z)
 		floats(e.PeerZ)
 		ints(e.Base)
@@ -101,7 +101,7 @@ func unmarshal(b []byte, s *State, head *int, check bool) bool {
 	s.Queries = int64(le.Uint64(take(8)))
 	for i := range resized(&s.Edges, int(take(1)[0])) {
 		e := &s.Edges[i]
-		e.Peer, e.Heard = int(take(1)[0]), int(take(1)[0])
+		e.Peer, e.Heard, e.Quarantine = int(take(1)[0]), int(take(1)[0]), int(take(1)[0])
 		floats(&e.Z)
 		floats(&e.PeerZ)
 		ints(&e.Base)

@@ -29,6 +29,7 @@ type world struct {
 	calm   bool // faults never started, or have stopped
 	odds   odds
 
+	heard    []Message                             // of a besieged node: what it has sent, or a sample
 	left     [worldNodes][worldRounds + 1]departed // what has left its node, by client and release
 	newest   [worldNodes][worldNodes]int64         // by sender and receiver: the serial number of the last packet that was not overtaken
 	redraws  uint32
@@ -45,7 +46,7 @@ type world struct {
 
 const (
 	worldNodes  = 6
-	worldRounds = 6
+	worldRounds = 18
 	worldDim    = 3
 )
 
@@ -82,6 +83,11 @@ const (
 
 	hostile   // an adversary that knows everything public invents the messages of node 0
 	fatalEdge // as hostile, and a release that leaves the grid is an error
+
+	besieged // an adversary that controls everybody else and every link; see [world.besiege]
+	anew     // as besieged, and a node that has lost its state starts anew
+	unmarked // as besieged, and no release is marked
+	eager    // as besieged, and the next release is charged with a state
 )
 
 // ending is a kind of failure that must not happen.
@@ -98,6 +104,8 @@ const (
 	skew          ending = "neighbors more than one round apart"
 	deadAfterDraw ending = "dead between draw and send"
 	unkept        ending = "a state that cannot be kept"
+	early         ending = "a release that leaves before it is stored, charged and marked"
+	overcharged   ending = "a charge for a release that is not made"
 )
 
 type tally struct {
@@ -107,6 +115,8 @@ type tally struct {
 	// edge counts the releases at the edge of the grid or of the range, and the nodes that ended before making a
 	// release there. aimed counts the messages that the adversary invented to cause releases at the edge.
 	edge, aimed int64
+
+	dropped, finished int64 // edges that a besieged node dropped, and runs that it finished
 }
 
 func (t *tally) add(o tally) {
@@ -124,6 +134,8 @@ func (t *tally) add(o tally) {
 	t.stopped += o.stopped
 	t.edge += o.edge
 	t.aimed += o.aimed
+	t.dropped += o.dropped
+	t.finished += o.finished
 }
 
 func (t tally) String() string {
@@ -140,6 +152,9 @@ func newWorld(seed uint64, p plant) *world {
 	n, d := 2+c.IntN(worldNodes-1), 2+c.IntN(worldDim-1)
 	if w.hostile() && flip() {
 		n = 2 // no other node influences the center
+	}
+	if w.besieged() {
+		n = 2 + c.IntN(2)
 	}
 	var edges [][2]int
 	for i := 1; i < n; i++ {
@@ -176,6 +191,9 @@ func newWorld(seed uint64, p plant) *world {
 				cfg.Privacy = dpmech.Gaussian{Clip: 0.3e28, Sigma: 0.2e28}
 			}
 		}
+		if w.besieged() {
+			w.arm(cfg)
+		}
 		if x0 {
 			cfg.X0 = []float32{0.3, -1, 1e-3}[:d]
 		}
@@ -197,7 +215,9 @@ func (w *world) birth() {
 		n.w, n.id = w, i
 		n.frail = file((w.seed + uint64(i)) % uint64(files))
 		w.cfgs[i].Noise = n
-		w.start(n)
+		if i == 0 || !w.besieged() {
+			w.start(n)
+		}
 	}
 	clear(w.left[:])
 	clear(w.newest[:])
@@ -232,6 +252,8 @@ func (w *world) losing() bool {
 }
 
 func (w *world) hostile() bool { return w.plant == hostile || w.plant == fatalEdge }
+
+func (w *world) besieged() bool { return w.plant >= besieged }
 
 func (w *world) tick(n *node) {
 	if n.duty == rest {
@@ -358,6 +380,10 @@ func (w *world) calmDown() {
 
 // run simulates a world twice: without faults, to compute the expected models, and then with faults.
 func (w *world) run() {
+	if w.besieged() {
+		w.besiege(&w.nodes[0])
+		return
+	}
 	if !w.hostile() {
 		w.calmDown()
 	}

@@ -141,7 +141,7 @@ func TestBadLossNonPrivate(t *testing.T) {
 			t.Fatal("no question")
 		}
 		err = net.machines[1].Answer(bad)
-		if err == nil || !strings.Contains(err.Error(), "client 1, round 0: zoest: loss of sample 0 is") {
+		if err == nil || !strings.Contains(err.Error(), "admm: round 0: zoest: loss of sample 0 is") {
 			t.Errorf("loss %v: %v", bad, err)
 		}
 	}
@@ -197,7 +197,7 @@ func TestNoiseSource(t *testing.T) {
 		c.Noise = bytes.NewReader(nil)
 	}))
 	_, err := net.drive(0)
-	if err == nil || !strings.Contains(err.Error(), "client 0, round 0: dpmech: source of random bytes: EOF") {
+	if err == nil || !strings.Contains(err.Error(), "admm: round 0: dpmech: source of random bytes: EOF") {
 		t.Errorf("error %v", err)
 	}
 	if st := net.machines[0].Status(); st.Round != 0 || len(net.machines[0].send) != 0 {

@@ -3,7 +3,6 @@ package admm
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -213,40 +212,18 @@ func (m *Machine) Answer(losses ...float64) error {
 		}
 	}
 	if err := m.est.Answer(losses...); err != nil {
-		return fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
+		return fmt.Errorf("admm: round %d: %w", m.round, err)
 	}
 	m.queries += int64(len(losses))
 	m.failed += int64(bad)
 	return nil
 }
 
-// Model returns a copy of the client's model: the released x_i, including noise. After the last release, Model moves
-// each coordinate toward X0 by Config.Shrink*sqrt(K), but not beyond X0. K is the number of rounds with data. This is
-// soft thresholding (Donoho and Johnstone, Biometrika 1994), a form of post-processing, and costs no privacy.
+// Model returns a copy of the client's model: the released x_i, including noise.
 func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 
 // AppendModel appends the result of [Machine.Model] to dst and returns the extended slice.
-func (m *Machine) AppendModel(dst []float32) []float32 {
-	dst = append(dst, m.x...)
-	if m.cfg.Shrink > 0 && m.round == m.last() {
-		Shrink(dst[len(dst)-len(m.x):], m.cfg.X0, m.cfg.Shrink, m.cfg.Data(m.round))
-	}
-	return dst
-}
-
-// Shrink turns the last release x, in place, into the result of [Machine.Model]. x0 is Config.X0, shrink is
-// Config.Shrink, and rounds is the number of releases that used data.
-func Shrink(x, x0 []float32, shrink float64, rounds int) {
-	most := float32(shrink * math.Sqrt(float64(rounds)))
-	for i, v := range x {
-		start := float32(0)
-		if x0 != nil {
-			start = x0[i]
-		}
-		moved := v - start
-		x[i] = start + max(moved-most, min(moved+most, 0))
-	}
-}
+func (m *Machine) AppendModel(dst []float32) []float32 { return append(dst, m.x...) }
 
 // Posted returns the message to the i-th neighbor that carries one of the last two releases. The slices of the message
 // stay valid until the machine begins the second release after that release. Until then, other goroutines may call

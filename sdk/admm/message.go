@@ -12,11 +12,11 @@ import (
 type Kind uint8
 
 const (
-	Done       Kind = 2 // the sender needs nothing more and is about to exit
-	Release    Kind = 3 // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe      Kind = 4 // the sender just started: its last release, and the receiver's highest release that it held
-	Conflict   Kind = 7 // evidence of equivocation, or a notice of quarantine; only for drivers
-	ProbeReply Kind = 8 // the answer to a Probe; encoded as a Probe marked as resent
+	Done       Kind = 1 // the sender needs nothing more and is about to exit
+	Release    Kind = 2 // the release of a round, the same for all neighbors, in Vector or Grid
+	Probe      Kind = 3 // the sender just started: its last release, and the receiver's highest release that it held
+	Conflict   Kind = 4 // evidence of equivocation, or a notice of quarantine; only for drivers
+	ProbeReply Kind = 5 // the answer to a Probe; encoded as a Probe marked as resent
 )
 
 var kindNames = map[Kind]string{Done: "done", Release: "release", Probe: "probe",

@@ -38,7 +38,7 @@ func NewRecords(each []int, places int) (r Records) {
 func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }
 
 func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) {
-	each, r := c.Privacy.Unit == dpmech.Record, c.Records
+	each, r := c.Privacy.Unit != dpmech.Client, c.Records
 	refuse(c.Estimator.Records != each, "Estimator.Records is %v, but the privacy guarantee is %v: set "+
 		"Estimator.Records if and only if the guarantee is for each record", c.Estimator.Records, c.Privacy.Unit.Each())
 	if !each {

@@ -92,11 +92,11 @@ func (m *Machine) gain() float64 {
 
 func (m *Machine) fail(err error) {
 	if err != nil {
-		m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
+		m.err = fmt.Errorf("admm: round %d: %w", m.round, err)
 	}
 }
 
-const advice = "the run diverges; try a smaller step or gain"
+const advice = "the model has diverged; try a smaller step or gain"
 
 // inRange returns an error if x cannot be a model, or has no grid point.
 func (m *Machine) inRange(x []float32, onGrid bool) error {

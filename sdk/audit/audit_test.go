@@ -116,7 +116,7 @@ func TestCertificateOfRecords(t *testing.T) {
 		t.Fatalf("%q: %v", good.Unit, err)
 	}
 	forged := reread(t, good)
-	forged.Spends[0].Unit = dpmech.Client
+	forged.Spends[0].Unit, forged.Lifetime.Unit = dpmech.Client, dpmech.Client
 	for i := range forged.Lifetime.Runs {
 		for j := range forged.Lifetime.Runs[i].Spends {
 			forged.Lifetime.Runs[i].Spends[j].Unit = dpmech.Client

@@ -57,7 +57,7 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited 
 	if err := f.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", nil, state.NeverUsed)
+	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", f.Privacy.Protects(), nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,7 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited 
 }
 
 func (w *audited) gaussian(round int) dpmech.Gaussian {
-	g := dpmech.Gaussian{Clip: w.fleet.Privacy.Clip, Sigma: w.fleet.Privacy.Sigma, Shared: w.fleet.Privacy.Gaussian().Shared,
-		Unit: w.fleet.Privacy.Unit}
+	g := w.fleet.Privacy.Gaussian()
 	if slices.Contains(w.blank, round) {
 		return g.Alone()
 	}

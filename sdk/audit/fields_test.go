@@ -55,6 +55,8 @@ var known = []string{"conditional_on", "simulated", "not_covered and one more"}
 func TestEveryFieldIsChecked(t *testing.T) {
 	for name, unit := range map[string]func(f *sdk.Fleet){"client": nil, "record": func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}
+	}, "person": func(f *sdk.Fleet) {
+		f.Privacy.Unit, f.Privacy.Places, f.Privacy.Person, f.Records = sdk.UnitRecord, 4, "pid", []int{10, 20, 30, 40}
 	}} {
 		w := newAudited(t, unit)
 		whole, err := w.sealed(t, "a", "c").JSON()

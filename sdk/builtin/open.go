@@ -60,12 +60,6 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 const ofTrial = "a trial: if the preprocessing was fitted on the common data set, it was fitted on these records, and the " +
 	"guarantee does not cover them"
 
-// OfPersons returns the sentence with which a certificate defines a record in a run that protects each person. column
-// names the column that identifies persons, and places is the maximum number of rows per person that count.
-func OfPersons(column string, places int) string {
-	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
-}
-
 // of returns this node's part of a common data set. It also returns the given assumptions, followed by the assumptions
 // that the division adds.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
@@ -163,14 +157,13 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	}
 	oracle := model.New(train)
 	if spec.Records {
-		places, person := fleet.Fleet.Privacy.Places, recipe.Person
-		if (person != "") != (places >= 2) {
-			return nil, fleetfile.Mismatchf("privacy.places is %d and the task's field person is %q: set both or neither; places is the "+
-				"maximum number of records used per person (2 or more), and person names the column that identifies a person", places, person)
+		p := fleet.Fleet.Privacy
+		if p.Person != recipe.Person {
+			return nil, fleetfile.Mismatchf("privacy.person is %q, want %q as in the task: the column that names the person of a row",
+				p.Person, recipe.Person)
 		}
-		if person != "" {
-			oracle = oracle.InPlaces(places)
-			given = append(given, OfPersons(person, places))
+		if p.Places > 1 {
+			oracle = oracle.InPlaces(p.Places)
 		}
 	}
 	if dim := fleet.Fleet.Dim; oracle.Dim() != dim {

@@ -27,7 +27,7 @@ func fleetOf(t *testing.T, recipe *task.Recipe, places int) *fleetfile.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &sdk.Fleet{Dim: recipe.Dim(), Task: text, Privacy: sdk.Privacy{Unit: sdk.UnitRecord, Places: places}}
+	f := &sdk.Fleet{Dim: recipe.Dim(), Task: text, Privacy: sdk.Privacy{Unit: sdk.UnitRecord, Places: places, Person: recipe.Person}}
 	if err := checkTask(f); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 	cfg := monitor.Config{
 		Fleet: d.fleet, Name: d.File.Name, Ledger: d.ledger,
-		Links: func() []monitor.Link { return Links(d.link.Peers(), began) }, Failure: d.source.Failure,
+		Links: func() []monitor.Link { return Links(d.link.Peers(), began) }, Restarts: d.source.Restarts,
 	}
 	if test := d.source.Test; d.HTTP != "" && test != nil {
 		cfg.Majority = test.Majority()

@@ -18,19 +18,26 @@ import (
 // file is being changed. But a single refusal is enough if the neighbor signed its hello, as with a broker.
 const refusals = 3
 
-// watch ends the run when every neighbor has a different fleet: most likely this node's fleet file is wrong.
+// watch ends the run when every neighbor has a different fleet: most likely this node's fleet file is wrong. In a run
+// that is not private, it also reports the first restart of the program that computes losses.
 func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCauseFunc) {
 	type count struct {
 		last  error
 		times int
 	}
-	seen := make(map[string]count)
+	seen, told := make(map[string]count), d.source.Restarts == nil || !d.fleet.Privacy.NonPrivate
 	// Refusals occur early in a run, so the pauses between checks may grow, which saves battery power.
 	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
+		}
+		if !told {
+			if n, last := d.source.Restarts(); n > 0 {
+				told = true
+				d.say("the program that computes losses was started again (\"spade-edge status\" counts further times): %v", last)
+			}
 		}
 		var final []string
 		peers := link.Peers()

@@ -6,352 +6,66 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// change is a replacement in a text: the string new takes the place of the first occurrence of the string old. want
-// lists the expected errors, exactly one per entry.
-type change struct {
-	old, new string
-	want     []string
-}
-
-func one(old, new, want string) change { return change{old, new, []string{want}} }
-
-func (c change) check(t *testing.T, text string, parse func(string) error) {
-	t.Helper()
-	if strings.Count(text, c.old) < 1 && c.old != "" {
-		t.Fatalf("%q is not in the file", c.old)
-	}
-	bad := c.new
-	if c.old != "" {
-		bad = strings.Replace(text, c.old, c.new, 1)
-	}
-	err := parse(bad)
-	if err == nil {
-		t.Errorf("%q for %q was accepted, want %q", c.new, c.old, c.want)
-		return
-	}
-	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != len(c.want) {
-		t.Errorf("%q for %q: %d faults, want %d:\n%v", c.new, c.old, len(lines), len(c.want), err)
-		return
-	}
-	for i, want := range c.want {
-		if !strings.Contains(lines[i], want) || !strings.HasPrefix(lines[i], "fleetfile: ") {
-			t.Errorf("%q for %q: fault %q, want one with %q", c.new, c.old, lines[i], want)
+// TestFaults checks that every error in a fleet file is reported once, with its location and the expected value:
+// testdata/faults.txt and testdata/sharingfaults.txt list them.
+func TestFaults(t *testing.T) {
+	for name, file := range map[string]*File{"faults.txt": sample(), "sharingfaults.txt": sharing()} {
+		marshaled, err := file.Marshal()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// TestFleetFaults checks that every error is reported once, with its location and the expected value.
-func TestFleetFaults(t *testing.T) {
-	text, err := sample().Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pin := func(name string) string { return transport.FormatKey(pinOf(name)) }
-	pinsOf := func(n int) []string {
-		list := make([]string, n)
-		for i := range list {
-			list[i] = pin(fmt.Sprint("retired ", i))
+		list, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
 		}
-		return list
-	}
-	members := string(text[strings.Index(string(text), `"members"`):strings.Index(string(text), `"method"`)])
-	method := string(text[strings.Index(string(text), `"method"`):strings.Index(string(text), `"privacy"`)])
-	privacy := string(text[strings.Index(string(text), `"privacy"`):strings.Index(string(text), `"wire"`)])
-	for _, c := range []change{
-		// Errors in the text as a whole.
-		one("", "", "column 0: unexpected end of JSON input"),
-		one("", "null",
-			`version is missing, want 1`),
-		one("", "[1]",
-			`the file: found array, want an object`),
-		one("", "\xef\xbb\xbf{}", "column 1: invalid character"),
-		one("", "{\"run\": \"\xff\"}",
-			`version is missing, want 1`),
-		one(`"dim": 3`, `"dim": NaN`, "line 4, column 10: invalid character 'N'"),
-		one(`"dim": 3`, `"dim": 0x3`, "line 4, column 11: invalid character 'x'"),
-		one(`"dim": 3,`, `"dim": 3,,`, "line 4, column 12: invalid character ','"),
-		one(`"dim": 3,`, "// three\n\"dim\": 3,", "invalid character '/'"),
-		one("\"grid_bits\": 5}\n}", "\"grid_bits\": 5}\n} {}", "invalid character '{' after top-level value"),
-		// A wrong version is reported before all other errors.
-		one("", `{"version": 2, "quantum": true}`, "version is 2, want 1 (the version that this program reads)"),
-		one(`"version": 1`, `"version": "1"`, `version is "1", want 1`),
-		one(`"version": 1,`, "", "version is missing, want 1"),
-		// Errors in the fields run and dim.
-		one(`"run": "ward-study <2>"`, `"run": ""`,
-			`run is "", want 1..64 bytes of printable UTF-8`),
-		one(`"run": "ward-study <2>"`, `"run": "`+strings.Repeat("x", 65)+`"`,
-			`run is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", want 1..64 bytes of printable UTF-8`),
-		one(`"run": "ward-study <2>"`, `"run": 7`,
-			`run: found number, want a string`),
-		one(`"run": "ward-study <2>",`, "",
-			`run is "", want 1..64 bytes of printable UTF-8`),
-		one(`"dim": 3`, `"dim": 0`, "dim is 0, want a whole number, 1..268435456"),
-		one(`"dim": 3`, `"dim": 3.0`,
-			`dim: found number 3.0, want a whole number`),
-		one(`"dim": 3`, `"dim": "3"`,
-			`dim: found string, want a whole number`),
-		one(`"dim": 3`, `"dim": 268435457`, "dim is 268435457, want a whole number, 1..268435456"),
-		one(`"dim": 3`, `"dim": 99999999999999999999`,
-			`dim: found number 99999999999999999999, want a whole number`),
-		one(`"dim": 3`, `"dim": 4`, "x0.file: want 4 numbers of four bytes"),
-		// Errors in the field x0.
-		one(`"x0": {`, `"x1": {`,
-			`unknown field "x1"`),
-		one(`"file": "start/x0.bin"`, `"zeros": true`,
-			`x0.zeros is true, so the start vector is zero: omit x0.file and x0.sha256`),
-		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`,
-			`x0.file is "/etc/passwd", want a file in the fleet file's folder or below`),
-		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),
-		one(`"file": "start/x0.bin",`, ``,
-			`x0.file is "", want a file in the fleet file's folder or below, or "zeros": true`),
-		one(`"sha256": "2f`, `"sha256": "3f`,
-			`x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but the SHA-256 of "start/x0.bin" is 2f7a46be`),
-		one(`"sha256": "2f`, `"sha256": "2`, "x0.sha256 is").mend("want 64 hexadecimal digits"),
-		one(`"sha256": "2f`, `"sha256": "gg`, "want 64 hexadecimal digits"),
-		// Errors in the field graph.
-		one(`"edges": [`, `"edges": [["a", "z"],`,
-			`edges[0][1] is "z", want the name of a member`),
-		one(`["b", "a"]`, `["b"]`,
-			`graph.edges[0] has 1 names, want the names of two members`).
-			and(`edges: graph: not connected: there is no path from node 0 to node 1 (1 of 3 nodes can be reached from node 0)`),
-		one(`["b", "a"]`, `["b", "a", "c"]`,
-			`graph.edges[0] has 3 names, want the names of two members`).
-			and(`edges: graph: not connected: there is no path from node 0 to node 1 (1 of 3 nodes can be reached from node 0)`),
-		one(`["b", "a"]`, `"b-a"`,
-			`graph.edges: found string, want an array`),
-		one(`["b", "a"]`, `["b", 1]`,
-			`graph.edges: found number, want a string`),
-		one(`["b", "a"]`, `["b", "b"]`,
-			`edges: graph: edge 0: found (1, 1), a self loop; wanted two different nodes`),
-		one(`["b", "a"]`, `["b", "a"], ["a", "b"]`,
-			`edges: graph: edge 1: found (0, 1) again, the same as edge 0; wanted each edge once`),
-		one(`["b", "a"],`, ``, "not connected"),
-		one(`"edges": [`, `"ring": true, "edges": [`,
-			`unknown field "ring"`),
-		one(`"edges": [`, `"links": [`,
-			`unknown field "links"`),
-		one(`"graph": {`, `"graph": [], "net": {`,
-			`graph: found array, want an object`),
-		// Errors in the field members.
-		one(members, ``,
-			`members is [], want at least one`).
-			and(`edges[0][0] is "b", want the name of a member`).
-			and(`edges[0][1] is "a", want the name of a member`).
-			and(`edges[1][0] is "b", want the name of a member`).
-			and(`edges[1][1] is "c", want the name of a member`),
-		one(members, `"members": [],`,
-			`members is [], want at least one`).
-			and(`edges[0][0] is "b", want the name of a member`).
-			and(`edges[0][1] is "a", want the name of a member`).
-			and(`edges[1][0] is "b", want the name of a member`).
-			and(`edges[1][1] is "c", want the name of a member`),
-		one(members, `"members": ["a", "b", "c"],`,
-			`members: found string, want an object`),
-		one(`{"name": "a"`, `{"name": "b"`,
-			`members[1] is "b", want a unique name: members[0] has the same name`).
-			and(`edges[0][1] is "a", want the name of a member`),
-		one(`{"name": "a"`, `{"name": ""`,
-			`members[0] is "", want 1..64 bytes of printable UTF-8`).
-			and(`edges[0][1] is "a", want the name of a member`),
-		one(`{"name": "a", `, `{"name": "a", "role": "boss", `,
-			`unknown field "role"`),
-		one(pin("c"), "ed25519:AAAA", `members[2].keys[0]: transport: public key "ed25519:AAAA": the key has 3 bytes, want 32`),
-		one(pin("c"), "ed25519:"+strings.Repeat("A", 43), "members[2].keys[0]: transport: public key").mend("small order"),
-		one(pin("c"), "rsa:1", `does not begin with "ed25519:"`),
-		one(pin("c"), pin("b"), "members[2].keys[0] is "+pin("b")+", which is members[1].keys[0] already"),
-		one(`["`+pin("c")+`"]`, `[]`, "members[2].keys has 0 keys, want 1 or 2"),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`", "`+pin("d")+`", "`+pin("e")+`"]`,
-			"members[2].keys has 3 keys, want 1 or 2"),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("c")+`"]`,
-			"members[2].retired[0] is "+pin("c")+", which is members[2].keys[0] already"),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+pin("d")+`", "`+pin("a")+`", "`+pin("d")+`"]`,
-			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is " + pin("d") +
-			", which is members[2].retired[0] already"),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": [`+`"`+strings.Join(pinsOf(9), `", "`)+`"`+`]`,
-			`members[2].retired has 9 keys, want at most 8: those that may no longer connect, but whose past signatures `),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": "`+pin("d")+`"`,
-			`members.retired: found string, want an array`),
-		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`,
-			"members[2].retired[0]: transport: public key"),
-		one(`["`+pin("c")+`"]`, `"`+pin("c")+`"`,
-			`members.keys: found string, want an array`),
-		one(`["`+pin("c")+`"]`, `[null]`,
-			`line 18 has null: give a value, or omit the field`),
-		one(`"wss://c.example/"`, `"ws://c.example/"`,
-			`members[2].addresses[0]: address "ws://c.example/": want wss://host:port/path`),
-		one(`"wss://c.example/"`, `"wss://c.example:70000/"`, "port is 70000, want 1 to 65535"),
-		one(`"wss://c.example/"`, `8`,
-			`members.addresses: found number, want a string`),
-		one(`, "addresses": ["wss://b.example:7443/spade", "wss://[::1]:7443"]`, ``,
-			`members[1].addresses and members[0].addresses are empty, want an address for one of them: "a" and "b" are`),
-		// Errors in the field method.
-		one(`"rounds": 4`, `"rounds": 0`,
-			`method.rounds is 0, want a whole number, 1..2147483647`).
-			and(`method.eta is a list of 4 values, want one number, or one for each of 0 rounds`),
-		one(`"rounds": 4`, `"rounds": 5`,
-			`method.eta is a list of 4 values, want one number, or one for each of 5 rounds`),
-		one(`"cooldown": 2`, `"cooldown": -1`, "method.cooldown is -1, want a whole number, 0..2147483647"),
-		one(`"tau": 2`, `"tau": 0`, "method.tau is 0, want a whole number, 1..2147483647"),
-		one(`"tau": 2`, `"tau": 2, "tau": 2`,
-			`field tau is given twice`),
-		one(`"tau": 2`, `"Tau": 2`,
-			`unknown field "Tau", want a name of lower-case letters, digits and underscores`),
-		one(`"tau": 2`, `"tau": 1e1`,
-			`method.tau: found number 1e1, want a whole number`),
-		one(`"batch": 8`, `"batch": null`,
-			`line 24 has null: give a value, or omit the field`),
-		one(`"rho": 1.5`, `"rho": 0`,
-			`method.rho is 0, want 1e-9..1e9`),
-		one(`"rho": 1.5`, `"rho": 1e999`,
-			`method.rho: found number 1e999, want a number`),
-		one(`"gain": 0.75`, `"gain": 1`,
-			`method.gain is 1, want more than 0 and less than 1`),
-		one(`"gain": 0.75`, `"gain": "NaN"`,
-			`method.gain: found string, want a number`),
-		one(`[0.4, 0.3, 0.2, 0.1]`, `[0.4, 0, 0.2, "x"]`,
-			`eta and mu must each be a number, or an array with one number per round`),
-		one(`[0.4, 0.3, 0.2, 0.1]`, `[]`,
-			`method.eta is a list of 0 values, want one number, or one for each of 4 rounds`),
-		one(`"mu": [0.5]`, `"mu": 1e39`,
-			`method.mu is 1e+39, want 1.2e-38..3.4e38`),
-		one(`"mu": [0.5]`, `"mu": {"from": 1}`,
-			`eta and mu must each be a number, or an array with one number per round`),
-		one(`"estimator": "tracking"`, `"estimator": "best"`,
-			`zoest: estimator "best", want paper or tracking`),
-		one(`"directions": "walsh"`, `"directions": "cube"`,
-			`zoest: directions "cube", want rademacher or walsh`),
-		one(`"seed": 18446744073709551615`, `"seed": 18446744073709551616`,
-			`method.seed: found number 18446744073709551616, want a whole number`),
-		one(method, `"method": 7,`,
-			`method: found number, want an object`),
-		one(method, ``,
-			`method.rounds is 0, want a whole number, 1..2147483647`).
-			and(`method.tau is 0, want a whole number, 1..2147483647`).
-			and(`method.rho is 0, want 1e-9..1e9`).
-			and(`method.gain is 0, want more than 0 and less than 1`),
-		// Errors in the field privacy.
-		one(`"clip": 0.1`, `"clip": 0`,
-			`privacy.clip is 0, want 1e-30..1e30`),
-		one(`"clip": 0.1,`, ``,
-			`privacy.clip is 0, want 1e-30..1e30`),
-		one(`"clip": 0.1`, `"clip": 1e-20`, "sigma/clip is 9e+19, want 2^-20..2^20"),
-		one(`"sigma": 0.9`, `"sigma": 0`,
-			`privacy.sigma is 0, want more than 0`),
-		one(`"delta": 0.00001`, `"delta": 1`,
-			`privacy.delta is 1, want more than 0 and less than 1`),
-		one(`"epsilon_limit": 8`, `"epsilon_limit": -8`, "privacy.epsilon_limit is -8, want 0 (no limit), or"),
-		one(`"accounting": "zcdp"`, `"accounting": "moments"`,
-			`dpmech: accounting is "moments", want gdp, zcdp or paper`),
-		one(`"clip": 0.1`, `"clip": 0.1, "non_private": 0`,
-			`privacy.non_private: found number, want true or false`),
-		one(privacy, ``,
-			`privacy is {}, want clip, sigma and delta, or non_private`),
-		one(privacy, `"privacy": {},`,
-			`privacy is {}, want clip, sigma and delta, or non_private`),
-		one(privacy, `"privacy": {"non_private": true, "clip": 0.1},`,
-			`privacy.non_private is true, want false, or no other privacy setting (the settings are {NonPrivate:true Clip:0`).
-			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
-		one(privacy, `"privacy": {"non_private": false},`,
-			`privacy is {}, want clip, sigma and delta, or non_private`),
-		// Errors in the field wire.
-		one(`"grid_bits": 5`, `"grid_bits": 9`,
-			`wire.grid_bits is 9, want 0 (4 with noise), or a whole number, 2..8`),
-		one(`"grid_bits": 5`, `"grid_bits": 1`,
-			`wire.grid_bits is 1, want 0 (4 with noise), or a whole number, 2..8`),
-	} {
-		c.check(t, string(text), func(s string) error {
-			_, err := parse([]byte(s), "", func(_ string, size int64) ([]byte, error) {
+		text := string(marshaled)
+		expand := func(name string) string {
+			kind, of, _ := strings.Cut(name, " ")
+			switch kind {
+			case "key":
+				return transport.FormatKey(pinOf(of))
+			case "pair":
+				return pairKeyOf(of).String()
+			}
+			next := map[string]string{"members": `"method"`, "method": `"privacy"`, "privacy": `"wire"`}[name]
+			return text[strings.Index(text, `"`+name+`"`):strings.Index(text, next)]
+		}
+		_, entries, _ := strings.Cut(strings.ReplaceAll(string(list), "\r\n", "\n"), "\n\n")
+		for entry := range strings.SplitSeq(strings.TrimSuffix(entries, "\n"), "\n\n") {
+			var parts []string
+			for line := range strings.SplitSeq(entry, "\n") {
+				line = strings.TrimPrefix(line[1:], " ")
+				parts = append(parts, os.Expand(strings.NewReplacer(`\n`, "\n", `\xff`, "\xff", `\ufeff`, "\ufeff").Replace(line), expand))
+			}
+			old, bad, want := parts[0], parts[1], parts[2:]
+			if old != "all" {
+				bad = strings.Replace(text, old, bad, 1)
+			}
+			_, err := parse([]byte(bad), "", func(_ string, size int64) ([]byte, error) {
 				if size != 12 {
 					return nil, fmt.Errorf("of another size")
 				}
 				return sample().start(), nil
 			})
-			return err
-		})
+			if err == nil || bad == text {
+				t.Errorf("%s was accepted, or changes nothing", entry)
+				continue
+			}
+			lines := strings.Split(err.Error(), "\n")
+			for i := range max(len(lines), len(want)) {
+				if i >= min(len(lines), len(want)) || !strings.HasPrefix(lines[i], "fleetfile: ") || !strings.Contains(lines[i], want[i]) {
+					t.Errorf("%s\nhas the errors\n%v", entry, err)
+					break
+				}
+			}
+		}
 	}
-}
-
-func pairKey(name string) string { return `, "pair_key": "` + pairKeyOf(name).String() + `"` }
-
-// TestSharingFaults checks that every error in the settings of pairwise noise and mixing rounds is reported once, with
-// its location and the expected value.
-func TestSharingFaults(t *testing.T) {
-	text, err := sharing().Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared := "\"pair_sigma\": 1.5,\n    "
-	for _, c := range []change{
-		one(`"mixing": 3`, `"mixing": -1`, "method.mixing is -1, want a whole number, 0..65536"),
-		one(`"mixing": 3`, `"momentum": 1`,
-			`method.momentum is 1, want 0 or more, and less than 1`),
-		one(`"mixing": 3`, `"mixing": 65537`, "method.mixing is 65537, want a whole number, 0..65536"),
-		one(`"mixing": 3`, `"mixing": 1.5`,
-			`method.mixing: found number 1.5, want a whole number`),
-		one(`"rounds": 4`, `"rounds": 1000000000`,
-			`method.eta is a list of 4 values, want one number, or one for each of 1000000000 rounds`),
-		one(`"pair_sigma": 1.5`, `"pair_sigma": -1`,
-			`privacy.pair_sigma is -1, want 0 (no noise is shared), or more than 0`),
-		one(`"pair_sigma": 1.5`, `"pair_sigma": 1.6`,
-			"shared sigma is 1.6, want sigma (0.75) times a power of two in 2^-4..2^10"),
-		one(`"pair_sigma": 1.5`, `"pair_sigma": 1536`,
-			"shared sigma is 1536, want sigma (0.75) times a power of two in 2^-4..2^10"),
-		one(shared, "",
-			`privacy.effective_sigma is 1, want 0, because pair_sigma is 0 and members share no noise`).
-			and(`privacy.colluders is 1, want 0, because pair_sigma is 0 and members share no noise`).
-			and(`privacy.epsilon_limit_all is 40, want 0, because pair_sigma is 0 and members share no noise`).
-			and(`members.pair_key is a list of 3 keys, want none, because pair_sigma is 0 and members share no noise`),
-		one(pairKey("a"), ``, `members: ["a"] have no pair_key, want one of each, because members share noise: one-time keys are made on`),
-		one(pairKey("a"), pairKey("b"), `members[1].pair_key is `+pairKeyOf("b").String()+`, which is members[0].pair_key already`),
-		one(pairKey("a"), pairKey("b's last"), `members[0].pair_key is `+pairKeyOf("b's last").String()+`, which is members[1].pair_keys[1] already`),
-		one(pairKeyOf("a").String(), pair.Public{1}.String(), `members[0].pair_key: pair: public key `).
-			mend(`is a point of low order: everybody could compute the secrets`),
-		one(pairKeyOf("b's next").String(), "x25519:no", `members[1].pair_keys[0]: pair: public key "x25519:no"`),
-		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want at least sigma (0.75), and at most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want at least sigma (0.75), and at "+
-			"most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "privacy.effective_sigma is 0.7, want at least sigma (0.75)"),
-		one(`"effective_sigma": 1`, `"effective_sigma": "1"`,
-			`privacy.effective_sigma: found string, want a number`),
-		one(`"colluders": 1`, `"colluders": 2`, "remains against whoever sees all releases, together with any 2 members"),
-		one(`"colluders": 1`, `"colluders": -1`, "privacy.colluders is -1, want a whole number, 0..2147483647"),
-		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 1e7`,
-			`privacy.epsilon_limit_all is 1e+07, want 0 (no limit), or more than 0 and at most 1e6`),
-		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 7`,
-			"privacy.epsilon_limit_all is 7, want 0 (no limit), or a value of at least epsilon_limit (8); epsilon_limit must then be above 0"),
-		one("    \"epsilon_limit\": 8,\n", "", "privacy.epsilon_limit_all is 40, want 0 (no limit), or a value of at least epsilon_limit (0)"),
-		one(`"clip": 0.1`, `"clip": 0.1, "non_private": true`,
-			`privacy.non_private is true, want false, or no other privacy setting (the settings are {NonPrivate:true Clip:0`).
-			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
-		one(`"sigma": 0.75`, `"sigma": 0`,
-			`privacy.sigma is 0, want more than 0`), // errors that follow from this error are not reported
-		one(`["a", "c"]`, `["a", "z"]`,
-			`edges[2][1] is "z", want the name of a member`),
-	} {
-		c.check(t, string(text), func(s string) error {
-			_, err := parse([]byte(s), "", load)
-			return err
-		})
-	}
-}
-
-func (c change) and(want string) change {
-	c.want = append(slices.Clone(c.want), want)
-	return c
-}
-
-func (c change) mend(want string) change {
-	c.want = append(slices.Clone(c.want[:len(c.want)-1]), want)
-	return c
 }
 
 // TestManyFaults checks that errors in all sections are reported at once, in the order of the file format, with the

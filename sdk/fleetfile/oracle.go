@@ -65,7 +65,7 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 		return nil, fmt.Errorf("oracle.stream: %w", err)
 	}
 	source := External(program, program.Samples())
-	source.Failure, source.Close = program.LastFailure, program.Close
+	source.Restarts, source.Close = program.Restarts, program.Close
 	if 2*s.Workers > 16 {
 		source.Window = 2 * s.Workers
 	}
@@ -91,9 +91,9 @@ type Source struct {
 	// Rows tells which rows of a table have no effect; only the node's operator may see it. If records or persons are
 	// the unit, these rows still count as samples, with the loss NaN.
 	Rows Rows
-	// Failure returns why the latest failed query has no loss, or nil if no query has failed. Failure itself is nil if
-	// the source does not report failures.
-	Failure func() error
+	// Restarts returns how often a process that computes losses has been started again, and why it ended last. It is nil
+	// if there is no such process.
+	Restarts func() (n int, last error)
 
 	ConditionalOn []string     // the assumptions of the privacy guarantee, for the certificate
 	Close         func() error // closes the oracle and ends its processes; never nil

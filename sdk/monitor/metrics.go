@@ -60,6 +60,7 @@ func (s *Status) samples(put sampler) {
 		put("accuracy_ratio", "Accuracy on the device's own data; never in a private run.", l.Accuracy)
 		put("majority_ratio", "Accuracy of always predicting the most frequent class; never in a private run.", l.Majority)
 		put("failed_queries_total", "Losses that could not be obtained; never in a private run.", Value(l.FailedQueries))
+		put("restarts_total", "Restarts of the program that computes losses; never in a private run.", Value(l.Restarts))
 	}
 }
 
@@ -88,7 +89,7 @@ func (n *Neighbor) samples(put sampler) {
 // samples calls put for each figure of the privacy budget, with the adversary as a label.
 func (p *Privacy) samples(put sampler) {
 	of := func(unit sdk.Unit, labels ...string) sampler {
-		if unit == sdk.UnitRecord { // figures of client-level privacy have no label "unit"
+		if unit != sdk.UnitClient { // figures of client-level privacy have no label "unit"
 			labels = append(labels, "unit", unit.String())
 		}
 		return func(name, help string, v Value, _ ...string) { put(name, help, v, labels...) }

@@ -32,8 +32,9 @@ type Config struct {
 	// since the last call of Asked, or NaN if there were no queries. The monitor calls Asked at each release; how long
 	// a call takes must not depend on the losses.
 	Asked func() float64
-	// Failure, if not nil, returns why the latest failed query has no loss, or nil if no query has failed.
-	Failure func() error
+	// Restarts, if not nil, returns how often a program that computes losses has been started again, and why it ended
+	// last.
+	Restarts func() (n int, last error)
 
 	// Links, if not nil, returns the state of the connections. Several goroutines call it, up to several times a
 	// second.
@@ -98,7 +99,7 @@ func New(cfg Config) (*Monitor, error) {
 func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 	return sdk.Observer{
 		Released: func(round int, x []float32) {
-			m.released(round, x)
+			m.released(round, m.cfg.Fleet.Model(x, round))
 			if next.Released != nil {
 				next.Released(round, x)
 			}
@@ -312,14 +313,15 @@ func (m *Monitor) Status() Status {
 	if !f.Privacy.NonPrivate {
 		out.Privacy = m.privacy()
 	}
-	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 {
-		local := m.local
-		local.FailedQueries = st.FailedQueries
-		if m.cfg.Failure != nil && st.FailedQueries > 0 {
-			if err := m.cfg.Failure(); err != nil {
-				local.LastFailure = err.Error()
-			}
+	local := m.local
+	local.FailedQueries, local.LastFailure = st.FailedQueries, st.LastFailure
+	if m.cfg.Restarts != nil {
+		var last error
+		if local.Restarts, last = m.cfg.Restarts(); last != nil {
+			local.LastRestart = last.Error()
 		}
+	}
+	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 || local.Restarts > 0 {
 		out.Local = &local
 	}
 	out.obstacle = m.obstacle(out.Neighbors)

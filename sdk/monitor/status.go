@@ -202,9 +202,8 @@ type Link struct {
 // Against are for the adversary that the fleet names. With pairwise noise, AgainstAll has the figures for an adversary
 // that consists of all other members together.
 type Privacy struct {
-	Adversary string   `json:"adversary"`        // adversary of the figures in Against
-	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or omitted for client
-	Places    int      `json:"places,omitempty"` // number of rows that count for each person, if a record is a person
+	Adversary string   `json:"adversary"`     // adversary of the figures in Against
+	Unit      sdk.Unit `json:"unit,omitzero"` // what is protected; omitted for client
 	Against
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
@@ -234,7 +233,7 @@ type Against struct {
 // This adversary may differ from the adversary of the current run.
 type Lifetime struct {
 	Dataset   string   `json:"dataset"`
-	Unit      sdk.Unit `json:"unit,omitzero"` // unit that Epsilon protects: record if any run protects only records
+	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects; omitted for client
 	Runs      int      `json:"runs"`
 	Adversary string   `json:"adversary"` // adversary of Epsilon
 	LifetimeAgainst
@@ -264,7 +263,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 	}
 	total := f.Total(f.Method.Rounds)
 	planned, now := total.Figures(), spent.Figures()
-	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
+	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Protects(), Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: spent.Text(p.Delta, p.Accounting), TextPlanned: total.Text(p.Delta, p.Accounting), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
 	for i, bar := range total.Bars(p.Delta, p.Accounting) { // until the first release, spent has a single figure
 		planned, rho := Value(bar.Epsilon), now[min(i, len(now)-1)].Rho
@@ -277,7 +276,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privac
 	}
 	if life != nil {
 		most, figures := cmp.Or(life.Limit, new(dpmech.Limit)), life.Total().Figures()
-		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit(), Runs: len(life.Runs), Adversary: figures[0].Adversary,
+		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit, Runs: len(life.Runs), Adversary: figures[0].Adversary,
 			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)},
 			Text:            life.Total().Text(p.Delta, p.Accounting)}
 		if len(figures) > 1 {
@@ -296,6 +295,8 @@ type Local struct {
 	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
 	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
 	OfQueries     bool   `json:"of_queries"`             // true if Loss is the mean of a program's answers
-	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses public constants instead
-	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
+	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses constants instead
+	LastFailure   string `json:"last_failure,omitempty"` // why the last failed query has no loss, perhaps with a stack
+	Restarts      int    `json:"restarts,omitempty"`     // how often a program that computes losses was started again
+	LastRestart   string `json:"last_restart,omitempty"` // why it ended last
 }

@@ -9,33 +9,44 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// TestPrivacyOfRecords checks that the status and the metrics of a run name the unit of privacy if the run, or another
-// run in the same ledger, protects each record.
-func TestPrivacyOfRecords(t *testing.T) {
-	record := dpmech.Spend{First: 1, Rounds: 7, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 80, Unit: dpmech.Record}}
-	life := &dpmech.Lifetime{Runs: []dpmech.RunSpend{{Spends: []dpmech.Spend{record}}}}
-	show := func(unit sdk.Unit, life *dpmech.Lifetime) string {
-		f := &sdk.Fleet{Method: sdk.Method{Rounds: 10}, Privacy: sdk.Privacy{Unit: unit, Clip: 1, Sigma: 80, Delta: 1e-5}}
+// TestPrivacyNamesItsUnit checks that the status and the metrics of a run name what the run and its ledger protect, in the
+// same words, and that those of a run for each client name no unit.
+func TestPrivacyNamesItsUnit(t *testing.T) {
+	show := func(places int, unit, ledger sdk.Unit) string {
+		f := &sdk.Fleet{Method: sdk.Method{Rounds: 10}, Privacy: sdk.Privacy{Unit: unit, Places: places, Person: "pid", Clip: 1, Sigma: 80, Delta: 1e-5}}
 		st := NewStatus(f, "a")
-		st.Privacy = NewPrivacy(f, f.Total(4), life)
+		st.Privacy = NewPrivacy(f, f.Total(4), &dpmech.Lifetime{Unit: ledger})
 		object, err := json.Marshal(st)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(object) + "\n" + string(Metrics(st))
 	}
-	const labels = `{run="",node="a",adversary="everybody else together",unit="record"}`
-	each := show(sdk.UnitRecord, life)
-	for _, want := range []string{`"unit":"record"`, "\nspade_edge_epsilon" + labels, "\nspade_edge_lifetime_epsilon" + labels} {
-		if !strings.Contains(each, want) {
-			t.Errorf("no %q in %s", want, each)
+	for _, c := range []struct {
+		places       int
+		unit, ledger sdk.Unit
+		run, life    string
+	}{
+		{0, sdk.UnitRecord, sdk.UnitRecord, "record", "record"},
+		{4, sdk.UnitRecord, dpmech.Person(4, "pid"), "person (up to 4 rows of column pid)", "person (up to 4 rows of column pid)"},
+		{0, sdk.UnitClient, sdk.UnitRecord, "", "record"},
+		{0, sdk.UnitClient, sdk.UnitClient, "", ""},
+	} {
+		text := show(c.places, c.unit, c.ledger)
+		for name, unit := range map[string]string{"epsilon": c.run, "lifetime_epsilon": c.life} {
+			want := "\nspade_edge_" + name + `{run="",node="a",adversary="everybody else together"`
+			if unit != "" {
+				want += `,unit="` + unit + `"`
+				if !strings.Contains(text, `"unit":"`+unit+`"`) {
+					t.Errorf("no unit %q in %s", unit, text)
+				}
+			}
+			if !strings.Contains(text, want+"}") {
+				t.Errorf("no %q in %s", want, text)
+			}
 		}
-	}
-	if plain := show(sdk.UnitClient, nil); strings.Contains(plain, "unit") {
-		t.Errorf("a run for each client: %s", plain)
-	}
-	mixed := show(sdk.UnitClient, life)
-	if !strings.Contains(mixed, "\nspade_edge_lifetime_epsilon"+labels) || strings.Contains(mixed, "\nspade_edge_epsilon"+labels) {
-		t.Errorf("a ledger with both: %s", mixed)
+		if c.life == "" && strings.Contains(text, "unit") {
+			t.Errorf("a run for each client: %s", text)
+		}
 	}
 }

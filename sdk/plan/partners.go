@@ -12,10 +12,11 @@ import (
 
 // Limits for the choice of partners by [Suggest].
 const (
-	everybody  = 128 // largest fleet in which each member shares noise with all others
-	spare      = 12  // number of partners in addition to twice the colluders and absent members
-	nearlyAll  = 0.7 // above this share of all other members, choose all of them as partners
-	worthwhile = 0.9 // choose partners if the noise with them is below this share of the noise without them
+	everybody  = 128  // largest fleet in which each member shares noise with all others
+	spare      = 12   // number of partners in addition to twice the colluders and absent members
+	nearlyAll  = 0.7  // above this share of all other members, choose all of them as partners
+	worthwhile = 0.9  // choose partners if the noise with them is below this share of the noise without them
+	oneMore    = 0.03 // plan for one absent member if that raises the noise by less than this share
 )
 
 // pairUp chooses which members share noise. If only neighbors in the communication graph share noise, this noise
@@ -41,8 +42,27 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 			p.Absent = 0 // the noise of partners stays in their releases, whoever vanishes
 		}
 	}
+	if err := k.spareOne(p); err != nil {
+		return err
+	}
 	k.noise, err = p.NoiseGraph(k.Graph, k.Method.Seed)
 	return err
+}
+
+// spareOne plans for one absent member where that costs little: after the loss of a member, its neighbors could otherwise
+// share no more noise. It does nothing if the setting is fixed, or if members share noise with partners.
+func (k *Known) spareOne(p *sdk.Privacy) error {
+	if p.Partners > 0 || p.Absent > 0 || p.Sigma > 0 || slices.Contains(k.Fixed, "privacy.absent") {
+		return nil
+	}
+	one := *p
+	one.Absent = 1
+	none, errNone := k.unit(*p)
+	with, errOne := k.unit(one)
+	if with < worthwhile && with < (1+oneMore)*none { // pairwise noise remains, and the local noise grows little
+		p.Absent = 1
+	}
+	return cmp.Or(errNone, errOne)
 }
 
 // mayPair reports whether [Suggest] may choose partners, which requires that the settings leave the choice open and

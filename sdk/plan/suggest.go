@@ -53,7 +53,8 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
 //   - With Graph, Tau is chosen for about 4096 queries per round. Mixing and Cooldown follow from the rate at which
 //     disagreement shrinks on the graph, and Clip follows from the ratio of signal to noise. Partners: 0, unless
-//     sharing noise with partners instead of neighbors reduces the noise by more than a tenth.
+//     sharing noise with partners instead of neighbors reduces the noise by more than a tenth. Absent: 1, if neighbors
+//     share noise and this raises the noise by less than 3 %, else 0.
 //
 // sdk/DEFAULTS.md lists the alternatives that were tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {

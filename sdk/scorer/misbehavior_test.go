@@ -215,7 +215,7 @@ func TestOtherSamplesAfterRestart(t *testing.T) {
 func awaitFailure(t *testing.T, s *scorer.Oracle, want string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		err := s.LastFailure()
+		_, err := s.Restarts()
 		if err != nil && strings.Contains(err.Error(), want) {
 			return
 		}

@@ -44,7 +44,8 @@ type Oracle struct {
 	failures int        // number of processes that failed since the last answer
 	last     error      // error of the latest of these failed processes
 	retry    time.Time  // time to try a broken program again
-	newest   error      // what LastFailure returns
+	restarts int        // what Restarts returns
+	restart  error
 }
 
 func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
@@ -171,12 +172,12 @@ func (o *Oracle) share(n int) int {
 	return max(1, min(n, maxDepth, maxGroup/o.dim))
 }
 
-// LastFailure returns the reason for the latest failure, of a query or of a process, or nil if there was no failure.
+// Restarts returns how often a process has been started again, and why the last one before that ended; nil if none has.
 // The error may name a sample and quote the program's output, so it must stay on the device.
-func (o *Oracle) LastFailure() error {
+func (o *Oracle) Restarts() (n int, last error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.newest
+	return o.restarts, o.restart
 }
 
 // Close stops the program's processes as described at [OpenStream], and returns when they have ended. Pending calls of
@@ -186,21 +187,25 @@ func (o *Oracle) Close() error {
 	return nil
 }
 
-func (o *Oracle) failed(err error) {
+// ended records why a process has ended. failed is whether the end counts as a failure of the program.
+func (o *Oracle) ended(err error, failed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.failures++
-	o.last, o.newest, o.retry = err, err, time.Now().Add(o.pause(o.failures))
+	o.restarts++
+	o.restart = err
+	if failed {
+		o.failures++
+		o.last, o.retry = err, time.Now().Add(o.pause(o.failures))
+	} else {
+		o.failures = 0
+	}
 }
 
-// answered records that the program has answered a query and is therefore no longer considered broken. If the answer
-// has no loss, err is the reason.
-func (o *Oracle) answered(err error) {
+// answered records that the program has answered a query and is therefore no longer considered broken.
+func (o *Oracle) answered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.failures = 0; err != nil {
-		o.newest = err
-	}
+	o.failures = 0
 }
 
 // patience is the number of consecutive failures after which a program is considered broken. It is larger than the

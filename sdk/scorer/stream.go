@@ -72,12 +72,11 @@ func (w *worker) work() {
 			break
 		}
 		w.tell(err)
-		if w.cfg.Apart && w.served {
-			w.answered(err)
-		} else {
+		failed := !w.cfg.Apart || !w.served
+		if failed {
 			w.fails++
-			w.failed(err)
 		}
+		w.ended(err, failed)
 		w.bury(err)
 		w.rest()
 	}
@@ -298,7 +297,7 @@ func (w *worker) settle(p *process, a *answer) error {
 			*a.ID, held[i].Sample, err)
 	}
 	w.fails = 0
-	w.answered(err)
+	w.answered()
 	w.asked--
 	w.task.settle(i, a.Loss.value, err)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -94,6 +95,7 @@ var all = []Setting{
 		Words: "what is protected: client (each whole data set: a phone, a sensor) or record (a hospital's patients)"},
 	{Name: "privacy.places", Flag: "places", Range: setting.Range{Min: 2, Max: 1 << 16, Whole: true, Zero: "each record by itself"},
 		Words: "with record-level privacy: the number of adjacent samples that hold the records of one `person`"},
+	{Name: "privacy.person", Words: "with places: the column that names the person of a row"},
 	{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
 		Words: "standard deviation of pairwise noise, with sigma and colluders: sigma times a power of two"},
 	{Name: "privacy.effective_sigma", Range: unset, Default: "chosen",
@@ -104,7 +106,7 @@ var all = []Setting{
 			"mean's noise (default no noise is shared)"},
 	{Name: "privacy.absent", Flag: "absent", Range: setting.Range{Max: math.MaxInt32, Whole: true},
 		Words: "with colluders: how many members may `vanish` while the others still share noise that cancels (0 = a member that " +
-			"loses a neighbor shares no more noise; 0 with partners)"},
+			"loses a neighbor shares no more noise; 0 with partners) (default 1 where that adds less than 3 % of noise, else 0)"},
 	{Name: "privacy.partners", Flag: "partners", Range: setting.Range{Min: 2, Max: MaxPartnered - 1, Whole: true, Zero: "neighbors share"},
 		Words: "with colluders: how many `members` each member shares noise with, neighbors or not (0 = only " +
 			"with its neighbors) (default chosen)"},
@@ -127,7 +129,7 @@ func (s Setting) Check(fleet any, rounds int) error {
 	case *admm.Schedule:
 		return x.Check(pkg, s.Name, rounds)
 	case encoding.TextMarshaler:
-		if _, err := x.MarshalText(); err != nil {
+		if text, err := x.MarshalText(); err != nil || !slices.Contains(s.Names, string(text)) {
 			return &setting.FieldError{Package: pkg, Field: s.Name, Found: fmt.Sprintf("%q", x), Want: setting.Choice{Names: s.Names}.String()}
 		}
 	}

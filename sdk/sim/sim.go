@@ -155,7 +155,7 @@ func (s *Sim) Weight() (sum int64) {
 	return sum
 }
 
-// Models returns a copy of every client's released model.
+// Models returns a copy of every client's latest release; Fleet.Model of package sdk makes the model of it.
 func (s *Sim) Models() [][]float32 {
 	x, dim := make([][]float32, len(s.members)), len(s.members[0].machine.Model())
 	all := make([]float32, 0, len(x)*dim)

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -58,13 +57,12 @@ func (s *Sim) step(ctx context.Context) error {
 	s.direct = true
 	for i, c := range s.members {
 		if c.err != nil {
-			return c.err
+			return fmt.Errorf("sim: client %d, %w", i, c.err)
 		}
 		if c.released > 0 {
 			s.idle = 0
 			if out := c.machine.Outgrown(); out > 0 && s.Forge == nil {
-				return fmt.Errorf("sim: client %d, round %d: the model has become too large: the run diverges; try a "+
-					"smaller step or gain", i, out)
+				return fmt.Errorf("sim: client %d, round %d: the model has diverged; try a smaller step or gain", i, out)
 			}
 			s.transcript.Add(c.released, i, c.model)
 			c.model = nil
@@ -211,7 +209,7 @@ func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 				return ctx.Err()
 			}
 			if refused := c.machine.Answer(w.losses...); refused != nil {
-				return errors.Join(refused, err)
+				return fmt.Errorf("round %d: %w", c.machine.Begun()-1, cmp.Or(err, refused))
 			}
 		}
 	}

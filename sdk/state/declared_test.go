@@ -19,7 +19,7 @@ var spentBefore = dpmech.Declaration{
 // understates it contradicts the ledger.
 func TestDeclaredIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	l, err := CreateLedger(path, "x", nil, spentBefore)
+	l, err := CreateLedger(path, "x", dpmech.Client, nil, spentBefore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,13 +61,13 @@ func TestDeclaredIsKept(t *testing.T) {
 // that nothing is left of an attempt.
 func TestNewLedgerNeedsDeclaration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	if _, err := CreateLedger(path, "x", nil, dpmech.Declaration{}); err == nil || !strings.Contains(err.Error(), "want either never_used") {
+	if _, err := CreateLedger(path, "x", dpmech.Client, nil, dpmech.Declaration{}); err == nil || !strings.Contains(err.Error(), "want either never_used") {
 		t.Errorf("without a declaration: %v", err)
 	}
-	if _, err := CreateLedger(path, "x", limitOf(0.9, 1e-5, dpmech.GDP), spentBefore); !errors.Is(err, dpmech.ErrBudget) {
+	if _, err := CreateLedger(path, "x", dpmech.Client, limitOf(0.9, 1e-5, dpmech.GDP), spentBefore); !errors.Is(err, dpmech.ErrBudget) {
 		t.Errorf("above the limit: %v", err)
 	}
-	l, err := CreateLedger(path, "x", nil, NeverUsed)
+	l, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func ExampleLedger() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	ledger, err := state.CreateLedger(filepath.Join(dir, "patients.ledger"), "patients 2020-2025", nil, state.NeverUsed)
+	ledger, err := state.CreateLedger(filepath.Join(dir, "patients.ledger"), "patients 2020-2025", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -231,6 +232,11 @@ type Snapshot struct {
 	Model  []float32 // last release, which is the model that the node holds
 	Ledger string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
 	Note   string    // note of the save, see [Record]
+
+	// Queries and Failed count the losses that the run has asked for, and those of them that failed. Failure is why the
+	// last of these failed. They depend on the data: keep them on the device.
+	Queries, Failed int64
+	Failure         string
 }
 
 // ReadSnapshot reads a node's last state from the directory of its store. It does not take the lock and changes
@@ -286,5 +292,6 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
 		Ledger: snap.Ledger, Note: s.Note,
+		Queries: last.Queries, Failed: last.Failed, Failure: strings.TrimRight(string(snap.Failure), "\x00"),
 	}, nil
 }

@@ -61,7 +61,8 @@ func (l *Ledger) fault(err error) error {
 }
 
 // Covers returns an error that wraps [dpmech.ErrBudget] if a run of the given number of rounds with the parameters g
-// would, together with all other runs, exceed the limit. Covers reserves nothing.
+// would, together with all other runs, exceed the limit, and [dpmech.ErrUnit] if the ledger does not count its unit.
+// Covers reserves nothing.
 func (l *Ledger) Covers(run dpmech.RunID, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +190,8 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	}
 	then := spent.Lifetime(life.Ledger, c.Delta)
 	if !reflect.DeepEqual(life.Runs, then.Runs) || !reflect.DeepEqual(life.Limit, then.Limit) ||
-		!reflect.DeepEqual(life.Declared, then.Declared) || life.Dataset != then.Dataset || life.Created != then.Created {
+		!reflect.DeepEqual(life.Declared, then.Declared) || life.Dataset != then.Dataset || life.Unit != then.Unit ||
+		life.Created != then.Created {
 		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime differs from the state of ledger %s after "+
 			"reservation %d", l.path, life.Ledger.Seq))
 	}

@@ -36,7 +36,7 @@ func limitOf(epsilon, delta float64, a dpmech.Accounting) *dpmech.Limit {
 func newLedger(t testing.TB, limit *dpmech.Limit) (*Ledger, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "patients.ledger")
-	l, err := CreateLedger(path, "patients <2025>", limit, NeverUsed)
+	l, err := CreateLedger(path, "patients <2025>", dpmech.Client, limit, NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,7 +173,7 @@ func TestLedgerFileErrors(t *testing.T) {
 			!strings.Contains(err.Error(), markPath(path)) {
 			t.Errorf("%v", err)
 		}
-		if _, err := CreateLedger(filepath.Join(dir, "new"), "x", nil, NeverUsed); !errors.Is(err, fs.ErrPermission) ||
+		if _, err := CreateLedger(filepath.Join(dir, "new"), "x", "", nil, NeverUsed); !errors.Is(err, fs.ErrPermission) ||
 			!strings.Contains(err.Error(), "new") {
 			t.Errorf("%v", err)
 		}
@@ -185,7 +185,7 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := CreateLedger(filepath.Join(t.TempDir(), "none", "x"), "x", nil, NeverUsed); !errors.Is(err, fs.ErrNotExist) ||
+	if _, err := CreateLedger(filepath.Join(t.TempDir(), "none", "x"), "x", "", nil, NeverUsed); !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "none") {
 		t.Errorf("%v", err)
 	}
@@ -194,7 +194,7 @@ func TestLedgerFileErrors(t *testing.T) {
 	if err := os.Mkdir(markPath(path)+".tmp", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateLedger(path, "x", nil, NeverUsed); err == nil {
+	if _, err := CreateLedger(path, "x", "", nil, NeverUsed); err == nil {
 		t.Error("CreateLedger succeeded without a mark")
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -12,9 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine is the maximum length, in bytes, of a line with its newline. It leaves room for two names of 200 bytes, each
-// byte escaped as up to six bytes, and for all other fields.
-const maxLine = 4096
+// maxLine is the maximum length, in bytes, of a line with its newline. It leaves room for two names of 200 bytes and a
+// unit, each byte escaped as up to six bytes, and for all other fields.
+const maxLine = 2 * block
 
 // header is the first line of a ledger.
 type header struct {
@@ -22,6 +22,7 @@ type header struct {
 	ID      string        `json:"ledger"`
 	Dataset string        `json:"dataset"`
 	Created string        `json:"created"` // RFC 3339, by the device's clock
+	Unit    dpmech.Unit   `json:"unit"`
 	Limit   *dpmech.Limit `json:"limit"`
 	// Declared is what the owner declared about earlier runs on this data.
 	Declared dpmech.Declaration `json:"declared"`
@@ -29,7 +30,7 @@ type header struct {
 
 // composition returns the account of a ledger that has this header and no releases yet.
 func (h *header) composition() (*dpmech.Composition, error) {
-	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit, h.Declared)
+	return dpmech.NewComposition(h.Dataset, h.Created, h.Unit, h.Limit, h.Declared)
 }
 
 // entry is any line of a ledger after the header.

@@ -25,12 +25,13 @@ var NeverUsed = dpmech.Declaration{NeverUsed: true}
 // neverAfresh ends the text of each error about a missing ledger.
 const neverAfresh = "a new ledger is never started automatically, because it would forget what the data set has spent"
 
-// CreateLedger creates the ledger of a data set and leaves it open. dataset is the name of the data set in reports. The
+// CreateLedger creates the ledger of a data set and leaves it open. dataset is the name of the data set in reports. unit
+// is what the ledger's figures protect: that of the runs that it counts, besides those that protect each client. The
 // new ledger starts at the cost that the owner declares: [NeverUsed], or the result of [dpmech.DeclareSpent]. limit
 // bounds the cost of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts. CreateLedger fails if path
-// has a ledger or a mark, or if the declared cost exceeds the limit.
-func CreateLedger(path, dataset string, limit *dpmech.Limit, declared dpmech.Declaration) (*Ledger, error) {
-	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit, Declared: declared}
+// has a ledger, or the mark of a ledger of which a release may have been sent, or if the declared cost exceeds the limit.
+func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, declared dpmech.Declaration) (*Ledger, error) {
+	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Unit: unit, Limit: limit, Declared: declared}
 	_, errHeader := h.composition()
 	_, errLimit := dpmech.NewFilter(limit) // fails if the limit is too small for any release
 	if err := errors.Join(errHeader, errLimit); err != nil {
@@ -39,7 +40,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared dpmech.Dec
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("state: %s: %w; a ledger is never overwritten", path, fs.ErrExist)
 	}
-	if m, err := readMark(path); m != nil || err != nil {
+	if m, err := readMark(path); err != nil || m != nil && m.Seq > 0 {
 		return nil, errors.Join(fmt.Errorf("state: ledger %s is missing, but its mark %s exists: "+
 			"restore the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
 	}
@@ -50,6 +51,9 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared dpmech.Dec
 	line, err := json.Marshal(h)
 	if err == nil {
 		err = l.log.start(line)
+	}
+	if err == nil && l.log.size() >= maxLine {
+		err = fmt.Errorf("its first line has %d bytes, want less than %d: shorten the data set's name", l.log.size(), maxLine)
 	}
 	if err != nil {
 		return nil, l.fault(err)
@@ -131,7 +135,7 @@ func missing(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state: ledger: %w", err)
 	}
-	if m, _ := readMark(path); m != nil {
+	if m, _ := readMark(path); m != nil && m.Seq > 0 {
 		return fmt.Errorf("state: ledger: %w: the ledger was deleted, but its mark %s shows %d "+
 			"reservations; "+Restore, err, markPath(path), m.Seq)
 	}
@@ -206,6 +210,6 @@ func (l *Ledger) recover(m *highWater, err error) error {
 // withoutRoom returns text without the zeros after its lines: the unused rest of the last block, and any partly added
 // block.
 func withoutRoom(text []byte) []byte {
-	tail := max(0, len(text)-2*block)
+	tail := max(0, len(text)-maxLine-2*block)
 	return text[:tail+len(bytes.TrimRight(text[tail:], "\x00"))]
 }

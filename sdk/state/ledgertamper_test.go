@@ -23,13 +23,13 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	if _, err := OpenLedger(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v is not fs.ErrNotExist", err)
 	}
-	l, err := CreateLedger(path, "x", nil, NeverUsed)
+	l, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	reserve(t, l, "run", 1, 2)
 	markUpTo(t, l, "run", 2)
-	if _, err := CreateLedger(path, "x", nil, NeverUsed); !errors.Is(err, fs.ErrExist) {
+	if _, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second ledger in the place of the first: %v", err)
 	}
 	closeLedger(t, l)
@@ -37,15 +37,15 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, path, "deleted", "2 reservations", "newest copy")
-	if _, err := CreateLedger(path, "x", nil, NeverUsed); err == nil || !strings.Contains(err.Error(), "is missing, but its mark") {
+	if _, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed); err == nil || !strings.Contains(err.Error(), "is missing, but its mark") {
 		t.Errorf("a new ledger in the place of a deleted one: %v", err)
 	}
 	for _, name := range []string{"", "a\x00b"} {
-		if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), name, nil, NeverUsed); err == nil {
+		if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), name, dpmech.Client, nil, NeverUsed); err == nil {
 			t.Errorf("data set %q was accepted", name)
 		}
 	}
-	if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), "y", limitOf(8, 2, dpmech.GDP), NeverUsed); err == nil {
+	if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), "y", dpmech.Client, limitOf(8, 2, dpmech.GDP), NeverUsed); err == nil {
 		t.Error("a limit without meaning was accepted")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,18 +24,20 @@ func TestLostMark(t *testing.T) {
 	}{
 		"mark": {2, false, []string{".mark"}, []string{"its mark ", "only the mark shows whether the ledger is the newest copy",
 			"restore the newest copy of ledger and mark together", "declare all that the data set may have spent"}},
-		"mark, cut off":   {0, true, []string{".mark"}, []string{"its mark ", "restore the newest copy of ledger and mark together"}},
-		"ledger":          {2, false, []string{""}, []string{"the ledger was deleted, but its mark", "restore the newest copy of ledger and mark together"}},
-		"ledger and mark": {2, true, []string{"", ".mark"}, []string{"the ledger and its mark were deleted", "restore the newest copy of ledger and mark together"}},
-		"never used":      {0, false, []string{"", ".mark"}, []string{"create a new ledger, and declare what earlier runs"}},
+		"mark, cut off":         {0, true, []string{".mark"}, []string{"its mark ", "restore the newest copy of ledger and mark together"}},
+		"ledger":                {2, false, []string{""}, []string{"the ledger was deleted, but its mark", "restore the newest copy of ledger and mark together"}},
+		"ledger and mark":       {2, true, []string{"", ".mark"}, []string{"the ledger and its mark were deleted", "restore the newest copy of ledger and mark together"}},
+		"never used":            {0, false, []string{"", ".mark"}, []string{"create a new ledger, and declare what earlier runs"}},
+		"never used, with mark": {0, false, []string{""}, []string{"create a new ledger, and declare what earlier runs"}},
 	} {
 		path := filepath.Join(t.TempDir(), "ledger")
-		l, err := CreateLedger(path, "patients", nil, NeverUsed)
+		l, err := CreateLedger(path, "patients", dpmech.Client, nil, NeverUsed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for round := 1; round <= c.lines; round++ {
-			err = errors.Join(err, l.Reserve(runID("run", [32]byte{1}, "a"), round, dpmech.Gaussian{Clip: 1, Sigma: 8}))
+			id := runID("run", [32]byte{1}, "a")
+			err = errors.Join(err, l.Reserve(id, round, dpmech.Gaussian{Clip: 1, Sigma: 8}), l.Mark(id, round))
 		}
 		if err = errors.Join(err, l.Close()); err != nil {
 			t.Fatal(err)
@@ -56,12 +59,21 @@ func TestLostMark(t *testing.T) {
 					t.Errorf("%s: %v, want %q", name, err, want)
 				}
 			}
-			if errors.Is(err, ErrNoLedger) != (name == "never used") {
+			if errors.Is(err, ErrNoLedger) != strings.HasPrefix(name, "never used") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := os.Stat(path + ".mark"); name != "ledger" && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(path + ".mark"); slices.Contains(c.lost, ".mark") && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: a mark was made", name)
+		}
+		if strings.HasPrefix(name, "never used") { // it can be created again, for another unit
+			again, err := CreateLedger(path, "patients", dpmech.Record, nil, NeverUsed)
+			if err == nil {
+				err = again.Close()
+			}
+			if read, errRead := ReadLedger(path); err != nil || errRead != nil || read.Lifetime(1e-5).Unit != dpmech.Record {
+				t.Errorf("%s: %v, %v", name, err, errRead)
+			}
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestLooseModes(t *testing.T) {
 		}
 		return err
 	}
-	l, err := CreateLedger(ledger, "data", nil, NeverUsed)
+	l, err := CreateLedger(ledger, "data", "", nil, NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

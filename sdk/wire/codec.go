@@ -38,11 +38,12 @@ const (
 	maxSigned = 2*signed.Size + maxOther
 )
 
-// frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
-const frameRoom = 79 + maxSigned
+// frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid: the head of
+// the map, then key and head of version, kind, round, resent, vector or grid, held, incarnation and four signed fields.
+const frameRoom = 1 + 2 + 2 + 6 + 2 + 6 + 6 + 10 + 4*4 + maxSigned
 
 // MaxFrame returns an upper bound on the length, in bytes, of every [Hello] and every frame of dimension dim in
-// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 2225 for everything else.
+// 1..MaxDim: four bytes for each coordinate, four for each block of 65,536 coordinates and 2197 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -51,18 +52,18 @@ type frame struct {
 	Round   uint64  `cbor:"3,keyasint"`
 	Resent  bool    `cbor:"4,keyasint,omitempty"`
 	Vector  []byte  `cbor:"5,keyasint,omitempty"`
-	Grid    []byte  `cbor:"7,keyasint,omitempty"`
-	Held    *uint64 `cbor:"9,keyasint,omitempty"`
-	Device  *uint64 `cbor:"10,keyasint,omitempty"`
+	Grid    []byte  `cbor:"6,keyasint,omitempty"`
+	Held    *uint64 `cbor:"7,keyasint,omitempty"`
+	Device  *uint64 `cbor:"8,keyasint,omitempty"`
 	statements
 }
 
 // statements is [admm.Signed] with the keys of its fields.
 type statements struct {
-	Own         []byte `cbor:"12,keyasint,omitempty"`
-	Proof       []byte `cbor:"13,keyasint,omitempty"`
-	Other       []byte `cbor:"14,keyasint,omitempty"`
-	Countersign []byte `cbor:"16,keyasint,omitempty"`
+	Own         []byte `cbor:"9,keyasint,omitempty"`
+	Proof       []byte `cbor:"10,keyasint,omitempty"`
+	Other       []byte `cbor:"11,keyasint,omitempty"`
+	Countersign []byte `cbor:"12,keyasint,omitempty"`
 }
 
 // fields is a set of the optional fields of a frame.
@@ -140,17 +141,17 @@ func (f *frame) has() (set fields) {
 	return set
 }
 
-// checkSigned returns an error if a signed field does not consist of whole parts or is too long.
+// checkSigned returns an error if a signed field, or all of them together, are too long.
 func (f *frame) checkSigned() error {
 	for _, l := range [...]struct {
-		name          string
-		n, most, part int // length, greatest length, and length of a part, in bytes
+		name    string
+		n, most int // length and greatest length, in bytes
 	}{
-		{"own", len(f.Own), maxField, 1}, {"proof", len(f.Proof), maxField, 1}, {"other", len(f.Other), maxOther, 1},
-		{"countersign", len(f.Countersign), maxField, 1},
+		{"own", len(f.Own), maxField}, {"proof", len(f.Proof), maxField}, {"other", len(f.Other), maxOther},
+		{"countersign", len(f.Countersign), maxField},
 	} {
-		if l.n > l.most || l.n%l.part != 0 {
-			return fmt.Errorf("%s: found %d bytes, wanted at most %d in parts of %d", l.name, l.n, l.most, l.part)
+		if l.n > l.most {
+			return fmt.Errorf("%s: found %d bytes, wanted at most %d", l.name, l.n, l.most)
 		}
 	}
 	if total := len(f.Own) + len(f.Proof) + len(f.Other) + len(f.Countersign); total > maxSigned {

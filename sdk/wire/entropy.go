@@ -17,17 +17,27 @@ const one = 1 << 16
 // estimates the table's size; three quarters of it are a bound that TestCompressible finds to hold.
 func compressible(counts *[256]uint32, n int) bool {
 	var logs [33]uint32 // how many bytes have a count of so many bits
-	data, most, last := uint64(0), uint32(0), 0
-	for b, c := range counts {
-		if logs[bits.Len32(c)]++; c > 0 {
-			data += uint64(c) * uint64(log2(c))
-			most, last = max(most, c), b
+	data, most, once := uint64(0), uint32(1), uint32(0)
+	for _, c := range counts {
+		if c < 2 { // this is most bytes of a short block, and the logarithm of 1 is 0
+			once += c
+			continue
 		}
+		logs[bits.Len32(c)]++
+		data += uint64(c) * uint64(log2(c))
+		most = max(most, c)
 	}
 	if int(most) < n>>7 { // huff0 does not try this
 		return false
 	}
-	logs[0] -= uint32(255 - last)
+	last := 255
+	for counts[last] == 0 {
+		last--
+	}
+	logs[1], logs[0] = once, uint32(last+1)-once
+	for _, c := range logs[2:] {
+		logs[0] -= c
+	}
 	table := uint64(0)
 	for _, c := range logs[:bits.Len32(most)+1] {
 		if c > 0 {

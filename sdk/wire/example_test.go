@@ -30,7 +30,7 @@ func Example() {
 
 	fmt.Println(codec.Decode(frame[:12], &got))
 	// Output:
-	// 21 bytes: a4010102030307054c0100010000802000003fc000
+	// 21 bytes: a4010102020307054c0100010000802000003fc000
 	// release 7 false [1 -2.5 0]
 	// wire: frame: unexpected EOF
 }
@@ -58,7 +58,7 @@ func Example_release() {
 	}
 	fmt.Println(got.Kind, got.Round, got.Grid)
 	// Output:
-	// 18 bytes: a4010102030307074904ac05811817749101
+	// 18 bytes: a4010102020307064904ac05811817749101
 	// release 7 [3 -14 0 8 -1 22 -9 5 -17 11]
 }
 

@@ -50,7 +50,6 @@ func TestGoldenFrames(t *testing.T) {
 		dim  int
 		f    admm.Message
 	}{
-		{"message", len(specials), admm.Message{Kind: admm.Release, Round: 42, Vector: specials}},
 		{"resent", len(specials), admm.Message{Kind: admm.Release, Round: 70_000, Resent: true, Vector: specials}},
 		{"normals", 300, admm.Message{Kind: admm.Release, Round: 7, Vector: normals(300, 1)}},
 		{"zeros", 10, admm.Message{Kind: admm.Release, Round: 0, Vector: make([]float32, 10)}},

@@ -247,10 +247,10 @@ func TestDecodeRefusesPacked(t *testing.T) {
 		{"Rice code and more", rice(0, make([]byte, 14)...), "grid: found 1 bytes after the last block, wanted none"},
 	} {
 		var f admm.Message
-		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 3, 3, 0, 7, m.packed), &f), m.want)
+		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 2, 3, 0, 6, m.packed), &f), m.want)
 	}
 	var f admm.Message
-	sound := pairs(1, 1, 2, 3, 3, 0, 7, append([]byte{0}, bytes.Repeat([]byte{0x55}, 25)...))
+	sound := pairs(1, 1, 2, 2, 3, 0, 6, append([]byte{0}, bytes.Repeat([]byte{0x55}, 25)...))
 	if err := newCodec(t, 100).Decode(sound, &f); err != nil || !slices.Equal(f.Grid, slices.Repeat([]int32{-1}, 100)) {
 		t.Errorf("sound: %v, %v", f.Grid, err)
 	}
@@ -276,16 +276,16 @@ func TestBombs(t *testing.T) {
 		still = append(still, blockRepeat, 0)
 	}
 	var f admm.Message
-	if err := c.Decode(pairs(1, 1, 2, 3, 3, 0, 5, still), &f); err != nil || len(f.Vector) != dim {
+	if err := c.Decode(pairs(1, 1, 2, 2, 3, 0, 5, still), &f); err != nil || len(f.Vector) != dim {
 		t.Fatalf("%d numbers, %v", len(f.Vector), err)
 	}
 	f.Grid = make([]int32, dim)
 	more := append(still, blockRepeat, 0)
 	for name, frame := range map[string][]byte{
-		"a block too many": pairs(1, 1, 2, 3, 3, 0, 5, more),
-		"a block of bits":  pairs(1, 1, 2, 3, 3, 0, 7, bytes.Repeat([]byte{0}, 1000)),
-		"1 GiB of grid":    pairs(1, 1, 2, 3, 3, 0, 7, raw{0x5a, 0x40, 0, 0, 0, 0}),
-		"an exabyte":       pairs(1, 1, 2, 3, 3, 0, 7, raw{0x5b, 0x10, 0, 0, 0, 0, 0, 0, 0, 0}),
+		"a block too many": pairs(1, 1, 2, 2, 3, 0, 5, more),
+		"a block of bits":  pairs(1, 1, 2, 2, 3, 0, 6, bytes.Repeat([]byte{0}, 1000)),
+		"1 GiB of grid":    pairs(1, 1, 2, 2, 3, 0, 6, raw{0x5a, 0x40, 0, 0, 0, 0}),
+		"an exabyte":       pairs(1, 1, 2, 2, 3, 0, 6, raw{0x5b, 0x10, 0, 0, 0, 0, 0, 0, 0, 0}),
 	} {
 		if n := allocated(func() { checkError(t, name, c.Decode(frame, &f), "") }); n > 64<<10 {
 			t.Errorf("%s: %d bytes allocated for a frame of %d", name, n, len(frame))

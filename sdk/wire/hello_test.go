@@ -183,7 +183,7 @@ var malformedHellos = []struct {
 }{
 	{"nothing", nil, "EOF"},
 	{"text", enc("hello"), "cbor: cannot unmarshal UTF-8 text string into Go value of type wire.hello"},
-	{"frame", pairs(1, 1, 2, 2, 3, 0), "cbor: cannot unmarshal positive integer into Go struct field wire.hello.2 of type string"},
+	{"frame", pairs(1, 1, 2, 1, 3, 0), "cbor: cannot unmarshal positive integer into Go struct field wire.hello.2 of type string"},
 	{"trailing byte", append(mustHello(), 0), "extraneous data"},
 	{"too long", make([]byte, 385), "found 385 bytes, wanted at most 384"},
 	{"indefinite", []byte{0xbf, 0xff}, "indefinite-length map isn't allowed"},

@@ -38,10 +38,10 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 		{"Inf", repeat(0, 0, 0x80, 0x7f), "vector: found +Inf at coordinate 0"},
 	} {
 		var f admm.Message
-		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 3, 3, 0, 5, m.planes), &f), m.want)
+		checkError(t, m.name, newCodec(t, dim).Decode(pairs(1, 1, 2, 2, 3, 0, 5, m.planes), &f), m.want)
 	}
 	var f admm.Message
-	if err := newCodec(t, dim).Decode(pairs(1, 1, 2, 3, 3, 0, 5, repeat(0, 0, 0xc0, 0xbf)), &f); err != nil ||
+	if err := newCodec(t, dim).Decode(pairs(1, 1, 2, 2, 3, 0, 5, repeat(0, 0, 0xc0, 0xbf)), &f); err != nil ||
 		!sameBits(f.Vector, repeated(-1.5, dim)) {
 		t.Errorf("sound planes: %v, %v", f.Vector, err)
 	}

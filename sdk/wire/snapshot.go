@@ -16,6 +16,7 @@ const snapshotVersion = 1
 const (
 	maxFilter = 64 << 10
 	maxLedger = 256
+	maxFailed = 2 << 10
 )
 
 // Snapshot is the durable state of a node after a release: its owner, and everything that determines the bits of the
@@ -34,6 +35,9 @@ type Snapshot struct {
 	Filter []byte // state of the privacy filter, up to 64 KiB, opaque; nil if there is none
 	Ledger string // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
 	Signed []byte // signed last release, up to maxField bytes, opaque; nil if it was not signed
+	// Failure says why the last failed query had no loss: up to 2 KiB, opaque; nil if there is none. To have the same
+	// length in all snapshots of a run, it is padded by the caller.
+	Failure []byte
 }
 
 // Peer is what a [Snapshot] holds about a neighbor in addition to the machine's state.
@@ -53,13 +57,14 @@ type snapshot struct {
 	X       floats     `cbor:"6,keyasint"`
 	Grid    integers   `cbor:"7,keyasint"`
 	Delta   integers   `cbor:"8,keyasint"`
-	Last    floats     `cbor:"10,keyasint"`
-	Edges   []neighbor `cbor:"11,keyasint"`
-	Queries wide       `cbor:"12,keyasint"`
-	Failed  wide       `cbor:"13,keyasint"`
-	Filter  []byte     `cbor:"14,keyasint"`
-	Ledger  string     `cbor:"15,keyasint"`
-	Signed  []byte     `cbor:"18,keyasint"`
+	Last    floats     `cbor:"9,keyasint"`
+	Edges   []neighbor `cbor:"10,keyasint"`
+	Queries wide       `cbor:"11,keyasint"`
+	Failed  wide       `cbor:"12,keyasint"`
+	Filter  []byte     `cbor:"13,keyasint"`
+	Ledger  string     `cbor:"14,keyasint"`
+	Signed  []byte     `cbor:"15,keyasint"`
+	Failure []byte     `cbor:"16,keyasint"`
 }
 
 // neighbor is the encoded form of an edge and its [Peer].
@@ -69,9 +74,9 @@ type neighbor struct {
 	Z          floats   `cbor:"3,keyasint"`
 	PeerZ      floats   `cbor:"4,keyasint"`
 	Base       integers `cbor:"5,keyasint"`
-	Signed     []byte   `cbor:"7,keyasint"`
-	Quarantine wide     `cbor:"10,keyasint"`
-	Flow       floats   `cbor:"13,keyasint"`
+	Signed     []byte   `cbor:"6,keyasint"`
+	Quarantine wide     `cbor:"7,keyasint"`
+	Flow       floats   `cbor:"8,keyasint"`
 }
 
 // Bounds on the size of a snapshot in bytes, without the numbers in its vectors.
@@ -82,7 +87,7 @@ const (
 	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
 		4*arrayBytes + (1 + 5) + 4*10 + // vectors, head of the edges, numbers
-		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
+		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes + (1 + 3 + maxFailed)
 )
 
 // MaxSnapshot returns an upper bound on the length, in bytes, of a snapshot with dim coordinates, the given number of
@@ -104,7 +109,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	}
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Last: st.Last, Queries: wide(st.Queries),
-		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed}
+		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed, Failure: s.Failure}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
@@ -161,6 +166,7 @@ func (e *snapshot) check() error {
 		{"length of filter", int64(len(e.Filter)), 0, maxFilter},
 		{"length of ledger", int64(len(e.Ledger)), 0, maxLedger},
 		{"length of signed", int64(len(e.Signed)), 0, maxField},
+		{"length of failure", int64(len(e.Failure)), 0, maxFailed},
 		absentOr("length of grid", len(e.Grid), dim), absentOr("length of delta", len(e.Delta), dim),
 	}), ledger, checkFinite("x", e.X), checkFinite("last", e.Last), edges)
 }
@@ -195,7 +201,7 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 // decoded converts e, which must have been checked, to a Snapshot.
 func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build,
-		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),
+		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), Failure: present(e.Failure), State: admm.State{Round: int(e.Round),
 			X: e.X, Grid: e.Grid, Delta: e.Delta, Last: e.Last, Queries: int64(e.Queries),
 			Failed: int64(e.Failed)}}
 	for _, n := range e.Edges {

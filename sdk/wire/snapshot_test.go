@@ -18,7 +18,7 @@ import (
 
 func sampleSnapshot() *Snapshot {
 	c := &Snapshot{
-		Member: "gateway-a", Build: "spade-edge/1", Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
+		Member: "gateway-a", Build: "spade-edge/1", Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff", Failure: []byte("no loss\x00"),
 		State: admm.State{
 			Round: 42, X: []float32{1, -2.5, 0}, Grid: []int32{16, -40, 0}, Delta: []int32{1, math.MinInt32, math.MaxInt32},
 			Last: []float32{0.25, 1, 0.75, 0.5},
@@ -75,16 +75,16 @@ func TestSnapshotIsCBOR(t *testing.T) {
 		e := &c.State.Edges[i]
 		return map[any]any{uint64(1): c.Peers[i].Name, uint64(2): number(uint64(e.Heard)), uint64(3): floatBytes(e.Z...),
 			uint64(4): floatBytes(e.PeerZ...), uint64(5): ints(e.Base),
-			uint64(7): []byte{}, uint64(10): number(uint64(e.Quarantine)),
-			uint64(13): floatBytes(e.Flow...)}
+			uint64(6): []byte{}, uint64(7): number(uint64(e.Quarantine)),
+			uint64(8): floatBytes(e.Flow...)}
 	}
 	want := map[any]any{
 		uint64(1): number(1), uint64(2): c.Fleet[:], uint64(3): c.Member, uint64(4): c.Build,
 		uint64(5): number(uint64(c.State.Round)),
 		uint64(6): floatBytes(c.State.X...), uint64(7): ints(c.State.Grid), uint64(8): ints(c.State.Delta),
-		uint64(10): floatBytes(c.State.Last...), uint64(11): []any{edge(0), edge(1)},
-		uint64(12): number(uint64(c.State.Queries)), uint64(13): number(uint64(c.State.Failed)), uint64(14): c.Filter,
-		uint64(15): c.Ledger, uint64(18): []byte{},
+		uint64(9): floatBytes(c.State.Last...), uint64(10): []any{edge(0), edge(1)},
+		uint64(11): number(uint64(c.State.Queries)), uint64(12): number(uint64(c.State.Failed)), uint64(13): c.Filter,
+		uint64(14): c.Ledger, uint64(15): []byte{}, uint64(16): c.Failure,
 	}
 	var got any
 	if err := cbor.Unmarshal(mustSnapshot(t, c), &got); err != nil || !reflect.DeepEqual(got, any(want)) {
@@ -139,6 +139,7 @@ func TestMaxSnapshot(t *testing.T) {
 	c := largeSnapshot(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
 	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
+	c.Failure = make([]byte, maxFailed)
 	for i := range c.State.Edges {
 		c.State.Edges[i].Quarantine = math.MaxInt32
 		c.Peers[i].Name, c.Peers[i].Signed = strings.Repeat("p", 64), make([]byte, 2*maxField)
@@ -226,16 +227,16 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 // omitted.
 func checkpointPairs(replace map[int]any) []byte {
 	fields := map[int]any{1: number8(1), 2: make([]byte, 32), 3: "a", 4: "b", 5: number8(9), 6: floatBytes(1, 2),
-		7: []byte{}, 8: []byte{}, 10: []byte{}, 11: raw{0x80}, 12: number8(0), 13: number8(0), 14: []byte{},
-		15: "", 18: []byte{}}
+		7: []byte{}, 8: []byte{}, 9: []byte{}, 10: raw{0x80}, 11: number8(0), 12: number8(0), 13: []byte{},
+		14: "", 15: []byte{}, 16: []byte{}}
 	return withKeys(fields, replace)
 }
 
 // edgeWith returns a snapshot with one edge, some of whose fields are replaced or omitted as in checkpointPairs.
 func edgeWith(replace map[int]any) []byte {
-	fields := map[int]any{1: "p", 2: number8(0), 3: floatBytes(1, 2), 4: []byte{}, 5: []byte{}, 7: []byte{},
-		10: number8(0), 13: []byte{}}
-	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, withKeys(fields, replace)...))})
+	fields := map[int]any{1: "p", 2: number8(0), 3: floatBytes(1, 2), 4: []byte{}, 5: []byte{}, 6: []byte{},
+		7: number8(0), 8: []byte{}}
+	return checkpointPairs(map[int]any{10: raw(append([]byte{0x81}, withKeys(fields, replace)...))})
 }
 
 func withKeys(fields, replace map[int]any) []byte {
@@ -267,18 +268,19 @@ var malformedSnapshots = []struct {
 	{"nothing", nil, "EOF"},
 	{"array", enc([]int{1}), "cbor: cannot unmarshal array into Go value of type wire.snapshot (cannot decode CBOR array to struct without toarray option)"},
 	{"indefinite", append([]byte{0xbf}, checkpointPairs(nil)[1:]...), "cbor: indefinite-length map isn't allowed"},
-	{"overlong map", append([]byte{0xb8, 15}, checkpointPairs(nil)[1:]...), "wanted deterministic CBOR"},
+	{"overlong map", append([]byte{0xb8, 16}, checkpointPairs(nil)[1:]...), "wanted deterministic CBOR"},
 	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "cbor: exceeded max number of key-value pairs 131072 for CBOR map"},
 	{"empty map", pairs(), "wanted deterministic CBOR"},
-	{"frame", pairs(1, 1, 2, 2, 3, 0), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.2 of type []uint8"},
-	{"trailing byte", append(checkpointPairs(nil), 0), "cbor: 1 bytes of extraneous data starting at index 106"},
-	{"a pair too few", append([]byte{0xae}, checkpointPairs(nil)[1:]...), "cbor: 2 bytes of extraneous data starting at index 104"},
-	{"a pair too many", append([]byte{0xb0}, checkpointPairs(nil)[1:]...), "unexpected EOF"},
+	{"frame", pairs(1, 1, 2, 1, 3, 0), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.2 of type []uint8"},
+	{"trailing byte", append(checkpointPairs(nil), 0), "cbor: 1 bytes of extraneous data starting at index 108"},
+	{"a pair too few", append([]byte{0xaf}, checkpointPairs(nil)[1:]...), "cbor: 2 bytes of extraneous data starting at index 106"},
+	{"a pair too many", append([]byte{0xb1}, checkpointPairs(nil)[1:]...), "unexpected EOF"},
 	{"key 0", checkpointPairs(map[int]any{0: 0}), "cbor: found unknown field at map element index 0"},
-	{"key 21", checkpointPairs(map[int]any{21: 0}), "cbor: found unknown field at map element index 15"},
-	{"signed a number", checkpointPairs(map[int]any{18: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.18 of type []uint8"},
-	{"signed too long", checkpointPairs(map[int]any{18: make([]byte, 257)}), "length of signed: found 257, wanted 0..256"},
-	{"other order", append(pairs(2, make([]byte, 32), 1, number8(1)), checkpointPairs(nil)[45:]...), "cbor: 61 bytes of extraneous data starting at index 46"},
+	{"key 21", checkpointPairs(map[int]any{21: 0}), "cbor: found unknown field at map element index 16"},
+	{"signed a number", checkpointPairs(map[int]any{15: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.15 of type []uint8"},
+	{"signed too long", checkpointPairs(map[int]any{15: make([]byte, 257)}), "length of signed: found 257, wanted 0..256"},
+	{"failure too long", checkpointPairs(map[int]any{16: make([]byte, 2049)}), "length of failure: found 2049, wanted 0..2048"},
+	{"other order", append(pairs(2, make([]byte, 32), 1, number8(1)), checkpointPairs(nil)[45:]...), "cbor: 63 bytes of extraneous data starting at index 46"},
 	{"duplicate", pairs(1, number8(1), 2, make([]byte, 32), 2, make([]byte, 32)), "cbor: found duplicate map key 2 at map element index 2"},
 	{"overlong key", pairs(raw{0x18, 1}, number8(1)), "wanted deterministic CBOR"},
 	{"version 2", checkpointPairs(map[int]any{1: number8(2)}), "version: found 2, wanted 1..1"},
@@ -302,31 +304,31 @@ var malformedSnapshots = []struct {
 	{"NaN in x", checkpointPairs(map[int]any{6: floatBytes(1, nan)}), "x: found NaN at coordinate 1, wanted a finite number"},
 	{"short grid", checkpointPairs(map[int]any{7: floatBytes(1)}), "length of grid: found 1, wanted 2..2"},
 	{"long delta", checkpointPairs(map[int]any{8: floatBytes(1, 2, 3)}), "length of delta: found 3, wanted 2..2"},
-	{"Inf in last", checkpointPairs(map[int]any{10: floatBytes(-inf)}), "last: found -Inf at coordinate 0, wanted a finite number"},
-	{"no edges", checkpointPairs(map[int]any{11: nil}), "wanted deterministic CBOR"},
-	{"edges null", checkpointPairs(map[int]any{11: raw{0xf6}}), "wanted deterministic CBOR"},
-	{"a million edges", checkpointPairs(map[int]any{11: raw{0x9a, 0, 0x0f, 0, 0}}), "cbor: exceeded max number of elements 131072 for CBOR array"},
-	{"edge a number", checkpointPairs(map[int]any{11: raw{0x81, 1}}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.11 of type wire.neighbor"},
-	{"empty edge", checkpointPairs(map[int]any{11: raw{0x81, 0xa0}}), "wanted deterministic CBOR"},
+	{"Inf in last", checkpointPairs(map[int]any{9: floatBytes(-inf)}), "last: found -Inf at coordinate 0, wanted a finite number"},
+	{"no edges", checkpointPairs(map[int]any{10: nil}), "wanted deterministic CBOR"},
+	{"edges null", checkpointPairs(map[int]any{10: raw{0xf6}}), "wanted deterministic CBOR"},
+	{"a million edges", checkpointPairs(map[int]any{10: raw{0x9a, 0, 0x0f, 0, 0}}), "cbor: exceeded max number of elements 131072 for CBOR array"},
+	{"edge a number", checkpointPairs(map[int]any{10: raw{0x81, 1}}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.10 of type wire.neighbor"},
+	{"empty edge", checkpointPairs(map[int]any{10: raw{0x81, 0xa0}}), "wanted deterministic CBOR"},
 	{"edge without name", edgeWith(map[int]any{1: ""}), "edge 0: peer: found 0 bytes, wanted 1..64"},
 	{"edge without z", edgeWith(map[int]any{3: []byte{}}), "edge 0: length of z: found 0, wanted 2..2"},
 	{"edge of another dimension", edgeWith(map[int]any{3: floatBytes(1)}), "edge 0: length of z: found 1, wanted 2..2"},
 	{"edge with Inf", edgeWith(map[int]any{4: floatBytes(1, inf)}), "edge 0: peer z: found +Inf at coordinate 1, wanted a finite number"},
 	{"edge short grid", edgeWith(map[int]any{5: floatBytes(1)}), "edge 0: length of peer grid: found 1, wanted 2..2"},
 	{"edge heard too high", edgeWith(map[int]any{2: number8(1 << 31)}), "edge 0: heard: found 2147483648, wanted 0..2147483647"},
-	{"edge quarantine above", edgeWith(map[int]any{10: number8(1 << 31)}), "edge 0: quarantine: found 2147483648, wanted 0..2147483647"},
-	{"edge quarantine above 32 bits", edgeWith(map[int]any{10: number8(1 << 32)}), "edge 0: quarantine: found 4294967296, wanted 0..2147483647"},
-	{"edge with key 14", edgeWith(map[int]any{14: 0}), "cbor: found unknown field at map element index 8"},
-	{"edge flow too short", edgeWith(map[int]any{13: floatBytes(1)}), "edge 0: length of flow: found 1, wanted 2..2"},
-	{"edge signed a number", edgeWith(map[int]any{7: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.11 of type []uint8"},
-	{"edge signed too long", edgeWith(map[int]any{7: make([]byte, 2*maxField+1)}), "edge 0: length of signed: found 513, wanted 0..512"},
-	{"queries too high", checkpointPairs(map[int]any{12: number8(1 << 63)}), "queries: found -9223372036854775808, wanted 0..9223372036854775807"},
-	{"no failed", checkpointPairs(map[int]any{13: nil}), "wanted deterministic CBOR"},
-	{"failed cut", checkpointPairs(map[int]any{13: raw{0x48, 0, 0}}), "unexpected EOF"},
-	{"filter long", checkpointPairs(map[int]any{14: make([]byte, maxFilter+1)}), "length of filter: found 65537, wanted 0..65536"},
-	{"filter of 1 GiB", checkpointPairs(map[int]any{14: raw{0x5a, 0x40, 0, 0, 0}}), "unexpected EOF"},
-	{"ledger long", checkpointPairs(map[int]any{15: strings.Repeat("x", 257)}), "length of ledger: found 257, wanted 0..256"},
-	{"ledger broken", checkpointPairs(map[int]any{15: raw{0x61, 0xff}}), "cbor: invalid UTF-8 string"},
+	{"edge quarantine above", edgeWith(map[int]any{7: number8(1 << 31)}), "edge 0: quarantine: found 2147483648, wanted 0..2147483647"},
+	{"edge quarantine above 32 bits", edgeWith(map[int]any{7: number8(1 << 32)}), "edge 0: quarantine: found 4294967296, wanted 0..2147483647"},
+	{"edge with key 9", edgeWith(map[int]any{9: 0}), "cbor: found unknown field at map element index 8"},
+	{"edge flow too short", edgeWith(map[int]any{8: floatBytes(1)}), "edge 0: length of flow: found 1, wanted 2..2"},
+	{"edge signed a number", edgeWith(map[int]any{6: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.10 of type []uint8"},
+	{"edge signed too long", edgeWith(map[int]any{6: make([]byte, 2*maxField+1)}), "edge 0: length of signed: found 513, wanted 0..512"},
+	{"queries too high", checkpointPairs(map[int]any{11: number8(1 << 63)}), "queries: found -9223372036854775808, wanted 0..9223372036854775807"},
+	{"no failed", checkpointPairs(map[int]any{12: nil}), "wanted deterministic CBOR"},
+	{"failed cut", checkpointPairs(map[int]any{12: raw{0x48, 0, 0}}), "unexpected EOF"},
+	{"filter long", checkpointPairs(map[int]any{13: make([]byte, maxFilter+1)}), "length of filter: found 65537, wanted 0..65536"},
+	{"filter of 1 GiB", checkpointPairs(map[int]any{13: raw{0x5a, 0x40, 0, 0, 0}}), "unexpected EOF"},
+	{"ledger long", checkpointPairs(map[int]any{14: strings.Repeat("x", 257)}), "length of ledger: found 257, wanted 0..256"},
+	{"ledger broken", checkpointPairs(map[int]any{14: raw{0x61, 0xff}}), "cbor: invalid UTF-8 string"},
 }
 
 func TestDecodeSnapshotRefuses(t *testing.T) {

@@ -3,16 +3,17 @@ package ws
 //lint:file-ignore SA1019 the program is bound to this path; its successor has the same API under another
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"nhooyr.io/websocket"
@@ -86,7 +87,7 @@ type conn struct {
 }
 
 type link struct {
-	secure *coalescer // writes to TLS
+	secure net.Conn // TLS
 	tcp    *tcpConn
 	key    ed25519.PublicKey // the key that the other end proved
 	via    string            // the proxy through which this end dialed; empty if none
@@ -133,34 +134,81 @@ type message struct {
 	body   []byte
 }
 
-// write sends the messages and flushes once. After an error, the connection is unusable.
-func (c *conn) write(messages ...message) (err error) {
-	c.secure.hold()
-	for i := 0; i < len(messages) && err == nil; i++ {
-		err = c.put(messages[i])
-	}
-	return cmp.Or(err, c.secure.release())
-}
+// blocks is a pool of buffers for messages that are being written, so that an idle connection keeps none.
+var blocks = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-// put sends a message as one websocket frame if it is short, and otherwise in pieces of at most chunk bytes.
-func (c *conn) put(m message) error {
-	h := putHeader(m.kind, m.number)
-	if headerLen+len(m.body) <= chunk {
-		return c.ws.Write(context.Background(), websocket.MessageBinary, slices.Concat(h[:], m.body))
-	}
-	w, err := c.ws.Writer(context.Background(), websocket.MessageBinary)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(h[:]); err != nil {
-		return err
-	}
-	for piece := range slices.Chunk(m.body, chunk) {
-		if _, err := w.Write(piece); err != nil {
-			return err
+// write sends the messages, each as one websocket frame if it is short, and otherwise in fragments. Each write to TLS has
+// at most chunk bytes and only whole websocket frames, so the library can write control frames from other goroutines.
+// It does not write messages through the library, which wakes a goroutine twice for each frame and copies 4 KiB at a
+// time. Only the last message may be long. After an error, the connection is unusable.
+func (c *conn) write(messages ...message) (err error) {
+	block := blocks.Get().(*[chunk]byte)
+	defer blocks.Put(block)
+	b := block[:0]
+	for _, m := range messages {
+		h := putHeader(m.kind, m.number)
+		op, head, body, last := byte(binaryFrame), h[:], m.body, false
+		for !last {
+			n := min(len(body), chunk-len(b)-frameRoom-len(head))
+			last = n == len(body)
+			b = c.appendFrame(b, op, last, head, body[:n])
+			op, head, body = continuation, nil, body[n:]
+			if !last {
+				if _, err = c.secure.Write(b); err != nil {
+					return err
+				}
+				b = b[:0]
+			}
 		}
 	}
-	return w.Close()
+	_, err = c.secure.Write(b)
+	return err
+}
+
+// These constants are from RFC 6455, section 5.2.
+const (
+	fin    = 0x80
+	masked = 0x80
+
+	continuation = 0
+	binaryFrame  = 2
+
+	frameRoom = 8 // length of the header of a masked frame with a payload of 126 to 65,535 bytes
+)
+
+// appendFrame appends a websocket frame with fewer than 64 KiB of payload, which consists of head and body. The end that
+// dialed masks the payload, as the standard requires.
+func (c *conn) appendFrame(b []byte, op byte, last bool, head, body []byte) []byte {
+	if last {
+		op |= fin
+	}
+	mask := byte(0)
+	if c.dialed != "" {
+		mask = masked
+	}
+	if n := len(head) + len(body); n < 126 {
+		b = append(b, op, mask|byte(n))
+	} else {
+		b = append(b, op, mask|126, byte(n>>8), byte(n))
+	}
+	if mask == 0 {
+		return append(append(b, head...), body...)
+	}
+	key := rand.Uint32()
+	b = binary.LittleEndian.AppendUint32(b, key)
+	at := len(b)
+	b = append(append(b, head...), body...)
+	maskPayload(b[at:], key)
+	return b
+}
+
+func maskPayload(b []byte, key uint32) {
+	for wide := uint64(key)<<32 | uint64(key); len(b) >= 8; b = b[8:] {
+		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)^wide)
+	}
+	for i := range b {
+		b[i] ^= byte(key >> (8 * (i & 3)))
+	}
 }
 
 // next waits for a message and reads its header. The caller must then read the whole body with readBody.

@@ -134,7 +134,7 @@ func newLink(p *peer, secure *tls.Conn, tcp *tcpConn) link {
 	key, _ := presentedKey(secure.ConnectionState()) // no error: the handshake already checked the key
 	p.meter.count(-perGreeting)
 	tcp.meter = &p.meter
-	return link{secure: &coalescer{Conn: secure}, tcp: tcp, key: key}
+	return link{secure: secure, tcp: tcp, key: key}
 }
 
 // upgrade is an http.RoundTripper that sends one request over an existing connection. The body of the response is the

@@ -245,7 +245,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	}
 	tcp := newTCP(c)
 	secure := tls.Client(tcp, cfg)
-	return secure, link{secure: &coalescer{Conn: secure}, tcp: tcp}, secure.Handshake()
+	return secure, link{secure: secure, tcp: tcp}, secure.Handshake()
 }
 
 // dialRaw uses the key of the member keyName to open a websocket to a node. The caller must send the hello.

@@ -71,15 +71,10 @@ const request = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: 
 	subprotocol + "\r\n\r\n"
 
 const (
-	fin    = 0x80
-	masked = 0x80
-
-	continuation = 0
-	text         = 1
-	binaryFrame  = 2
-	closeFrame   = 8
-	ping         = 9
-	pong         = 10
+	text       = 1
+	closeFrame = 8
+	ping       = 9
+	pong       = 10
 )
 
 // wsFrame appends a websocket frame (RFC 6455, section 5.2) that is masked with zeros. The frame's header states the
@@ -106,7 +101,7 @@ func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
 	tcp := newTCP(&script{text: text})
 	tcp.countFor(&p.traffic)
-	c, err := n.answer(p, link{secure: &coalescer{Conn: tcp}, tcp: tcp, key: p.config.Load().Keys[0]})
+	c, err := n.answer(p, link{secure: tcp, tcp: tcp, key: p.config.Load().Keys[0]})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 
 	link := func(c net.Conn, peer string) link { // a link without TLS
 		tcp := newTCP(c)
-		return link{secure: &coalescer{Conn: tcp}, tcp: tcp, key: publicOf(peer)}
+		return link{secure: tcp, tcp: tcp, key: publicOf(peer)}
 	}
 	done := make(chan error, 1)
 	go func() {

@@ -22,11 +22,11 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	p := evil.peers[to.cfg.Name]
 	lines := make(chan net.Conn, 1)
 	serve := func(l link, c *conn) {
-		lasted := func() { endpoint.Offer(lines, l.secure.Conn) }
+		lasted := func() { endpoint.Offer(lines, l.secure) }
 		evil.serve(p, c, "by hand", lasted)
 	}
 	linkOf := func(secure *tls.Conn, tcp *tcpConn) link {
-		return link{secure: &coalescer{Conn: secure}, tcp: tcp, key: publicOf(to.cfg.Name)}
+		return link{secure: secure, tcp: tcp, key: publicOf(to.cfg.Name)}
 	}
 	var wg sync.WaitGroup
 	if dials {

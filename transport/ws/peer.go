@@ -34,9 +34,11 @@ type peer struct {
 	status   transport.PeerStatus
 	reported map[string]bool // errors already logged as warnings
 
-	// The fields below are used only by the writer of the current session.
-	frame  []byte // the frame being sent
-	resend bool   // the last connection broke while it carried that frame
+	passed  atomic.Int32 // frames that Send passes to the channel out and that are not written yet
+	writing sync.Mutex   // guards the fields below; held during a write
+	writer  *session     // the session that may write frames, or nil
+	frame   []byte       // the frame during which the last connection broke, if resend
+	resend  bool
 }
 
 type settings struct {
@@ -92,6 +94,43 @@ func (p *peer) dequeue(handedOut bool) {
 	if s := p.session; handedOut && s != nil && s.grant.Add(1) >= grantAt {
 		endpoint.Offer(s.wake, struct{}{})
 	}
+}
+
+// setWriter makes s the session whose goroutine may write frames.
+func (p *peer) setWriter(s *session) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.writer = s
+}
+
+// short is the maximum length, in bytes, of a frame that Send writes itself.
+const short = 4 << 10
+
+// sendNow writes a short frame in the goroutine of the caller, which spares it waking another one, and reports whether it
+// did. It does not overtake a frame. It leaves one frame of the credit to the session's own goroutine, which may already
+// wait for a frame.
+//
+// The write does not wait: sendNow does nothing if the peer may not have received a long frame or three frames yet, so
+// the system has room. A peer that grants credit without receiving can make the write wait, but only until the linger
+// timeout, which ends the connection.
+func (p *peer) sendNow(frame []byte) bool {
+	if len(frame) > short || !p.writing.TryLock() {
+		return false
+	}
+	defer p.writing.Unlock()
+	s := p.writer
+	if s == nil || p.resend || p.passed.Load() > 0 {
+		return false
+	}
+	if credit := s.credit.Load(); credit < 2 || credit > window || s.long > s.sent+credit-window {
+		return false
+	}
+	s.c.tcp.brief.Store(int64(s.t.cfg.timing.linger))
+	defer s.c.tcp.brief.Store(0)
+	if err := s.writeFrame(frame); err != nil {
+		s.end(err)
+	}
+	return true
 }
 
 // Peers returns the status of every peer, sorted by name.

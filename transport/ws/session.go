@@ -43,6 +43,8 @@ type session struct {
 	credit atomic.Int64  // frames that this end may still send
 	wake   chan struct{} // a token tells the writer that grant or credit changed
 	over   chan struct{} // closed when the session has released the peer
+	sent   int64         // number of frames written; guarded by peer.writing
+	long   int64         // number of the last frame written that was not short; guarded by peer.writing
 	turns  bool          // whether the session holds the peer's turn, see open
 	cause  error         // why the session ends; guarded by peer.mu
 }
@@ -214,6 +216,8 @@ func (s *session) expect(which string, want kind) (number int, body io.Reader, e
 
 // sendCredit grants the peer as many further frames as there is new room for. A grant of 0 serves as a keepalive.
 func (s *session) sendCredit() error {
+	s.p.writing.Lock()
+	defer s.p.writing.Unlock()
 	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
 }
 
@@ -260,8 +264,9 @@ func (s *session) takeCredit(n int, r io.Reader) error {
 	if err := s.c.readBody(r, nil); err != nil {
 		return err
 	}
-	s.credit.Add(int64(n))
-	endpoint.Offer(s.wake, struct{}{})
+	if s.credit.Add(int64(n)) == int64(n) {
+		endpoint.Offer(s.wake, struct{}{}) // the writer may wait for credit
+	}
 	return nil
 }
 
@@ -280,26 +285,27 @@ func (s *session) takeFrame(n int, r io.Reader) error {
 }
 
 // write sends frames, credits and keepalives until the connection ends. It returns nil if the reader reports the error.
+// Meanwhile [peer.sendNow] may also write.
 func (s *session) write(readOver <-chan struct{}) (err error) {
 	keepalive := time.NewTicker(s.t.cfg.timing.keepalive)
 	defer keepalive.Stop()
+	s.p.setWriter(s)
+	defer s.p.setWriter(nil)
 	for err == nil {
 		var out <-chan []byte
 		if s.credit.Load() > 0 {
-			if s.p.resend {
-				s.t.cfg.Logger.Debug("sending a frame again", "peer", s.p.name, "bytes", len(s.p.frame))
-				s.p.resend = false
-				if err = s.writeFrame(); err != nil {
-					s.t.cfg.Logger.Warn("frame lost", "peer", s.p.name, "bytes", len(s.p.frame))
-				}
+			var again bool
+			if again, err = s.resend(); again {
 				continue
 			}
 			out = s.p.out
 		}
 		select {
-		case s.p.frame = <-out:
-			err = s.writeFrame()
-			s.p.resend = err != nil
+		case frame := <-out:
+			s.p.writing.Lock()
+			err = s.writeFrame(frame)
+			s.p.writing.Unlock()
+			s.p.passed.Add(-1)
 		case <-s.wake:
 			if s.grant.Load() >= grantAt {
 				err = s.sendCredit()
@@ -315,11 +321,31 @@ func (s *session) write(readOver <-chan struct{}) (err error) {
 	return err
 }
 
-// writeFrame sends the current frame. If there is room for at least grantWith more frames from the peer, it also grants
-// this room.
-func (s *session) writeFrame() error {
+// resend writes the frame, if any, during which the last connection broke. The frame is lost if that fails.
+func (s *session) resend() (again bool, err error) {
+	s.p.writing.Lock()
+	defer s.p.writing.Unlock()
+	if !s.p.resend {
+		return false, nil
+	}
+	frame := s.p.frame
+	s.t.cfg.Logger.Debug("sending a frame again", "peer", s.p.name, "bytes", len(frame))
+	if err = s.writeFrame(frame); err != nil {
+		s.t.cfg.Logger.Warn("frame lost", "peer", s.p.name, "bytes", len(frame))
+	}
+	s.p.frame, s.p.resend = nil, false
+	return true, err
+}
+
+// writeFrame sends a frame, and keeps it for the next connection if that fails. If there is room for at least grantWith
+// more frames from the peer, it also grants this room. The caller must hold peer.writing.
+func (s *session) writeFrame(frame []byte) error {
 	s.credit.Add(-1)
-	messages := []message{{kindCredit, 0, nil}, {kindFrame, len(s.p.frame), s.p.frame}}
+	s.sent++
+	if len(frame) > short {
+		s.long = s.sent
+	}
+	messages := []message{{kindCredit, 0, nil}, {kindFrame, len(frame), frame}}
 	if s.grant.Load() < grantWith {
 		messages = messages[1:]
 	} else {
@@ -327,8 +353,8 @@ func (s *session) writeFrame() error {
 	}
 	err := s.c.write(messages...)
 	s.c.tcp.meter.count(-perFrame) // allows for the peer's credit message
-	if err == nil {
-		s.p.frame = nil
+	if s.p.resend = err != nil; err != nil {
+		s.p.frame = frame
 	}
 	return err
 }

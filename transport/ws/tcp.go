@@ -1,8 +1,6 @@
 package ws
 
 import (
-	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +18,7 @@ type traffic struct{ sent, received atomic.Int64 }
 type tcpConn struct {
 	net.Conn
 	idle    atomic.Int64 // idle timeout, a time.Duration; 0 before keepAlive is called
+	brief   atomic.Int64 // timeout of a whole write, a time.Duration; 0 if only idle limits it
 	traffic *traffic
 	unknown bool   // the other end dialed and has not proved a pinned key yet
 	meter   *meter // the peer's meter; nil until TLS has proved the peer's key
@@ -66,17 +65,20 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 }
 
 // Write extends its deadline whenever some bytes have been written, because a slow link may need more than one idle
-// timeout.
+// timeout. A brief write has only one timeout.
 func (c *tcpConn) Write(p []byte) (int, error) {
 	for total := 0; ; {
-		d := c.idle.Load()
+		d, brief := c.idle.Load(), c.brief.Load()
+		if brief > 0 {
+			d = brief
+		}
 		if d > 0 {
 			c.SetWriteDeadline(time.Now().Add(time.Duration(d)))
 		}
 		n, err := c.Conn.Write(p[total:])
 		c.traffic.sent.Add(int64(n))
 		total += n
-		if err == nil || d == 0 || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err == nil || d == 0 || brief > 0 || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return total, err
 		}
 	}
@@ -118,50 +120,4 @@ func (m *meter) count(bytes int) error {
 		return errUseless
 	}
 	return nil
-}
-
-// coalescer is a connection above TLS that can collect writes. While it is held, it passes writes on in blocks of chunk
-// bytes, which fill whole TLS records; the websocket library itself writes only 4 KiB at a time. Control frames, which
-// the library writes from any goroutine, stay in order with other writes. After an error, every write fails with that
-// error.
-type coalescer struct {
-	net.Conn
-
-	mu  sync.Mutex    // guards the fields below; held during a write
-	buf *bufio.Writer // nil unless held, so that an idle connection keeps no buffer
-	err error         // error of an earlier write
-}
-
-// blocks is a pool of buffers for held coalescers.
-var blocks = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, chunk) }}
-
-func (c *coalescer) hold() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.buf = blocks.Get().(*bufio.Writer)
-	c.buf.Reset(c.Conn)
-}
-
-// release writes the collected data and stops collecting.
-func (c *coalescer) release() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.err = cmp.Or(c.err, c.buf.Flush())
-	c.buf.Reset(nil)
-	blocks.Put(c.buf)
-	c.buf = nil
-	return c.err
-}
-
-func (c *coalescer) Write(p []byte) (n int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.err != nil:
-	case c.buf != nil:
-		n, c.err = c.buf.Write(p)
-	default:
-		n, c.err = c.Conn.Write(p)
-	}
-	return n, c.err
 }

@@ -83,7 +83,11 @@ func TestFramesStayInOrder(t *testing.T) {
 			}
 			wg.Go(func() {
 				for i := range each {
-					if err := nodes[name].Send(ctx, to, binary.AppendUvarint([]byte(name+to), uint64(i))); err != nil {
+					frame := binary.AppendUvarint([]byte(name+to), uint64(i))
+					if i%5 == 0 {
+						frame = append(frame, make([]byte, 20*short)...) // which short frames must not overtake
+					}
+					if err := nodes[name].Send(ctx, to, frame); err != nil {
 						t.Error(err)
 						return
 					}

@@ -84,7 +84,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		ledger := ""
 		if !fleet.Privacy.NonPrivate {
 			ledger = `"ledger": "` + name + `.ledger", `
-			l, err := state.CreateLedger(tr.path(name+".ledger"), "patients of "+name, nil, state.NeverUsed)
+			l, err := state.CreateLedger(tr.path(name+".ledger"), "patients of "+name, fleet.Privacy.Protects(), nil, state.NeverUsed)
 			if err == nil {
 				err = l.Close()
 			}

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,8 +40,12 @@ func newNotary(t *testing.T, unit dpmech.Unit) *notary {
 		Method:  sdk.Method{Rounds: 50, Cooldown: 3, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.1}, Mu: []float64{0.1}},
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5, Unit: unit},
 	}}
-	if unit == dpmech.Record {
+	if unit != dpmech.Client {
 		n.file.Fleet.Records = []int{100, 100, 100}
+	}
+	if unit == dpmech.Person(4, "pid") {
+		p := &n.file.Fleet.Privacy
+		p.Unit, p.Places, p.Person = dpmech.Record, 4, "pid"
 	}
 	for _, name := range n.file.Fleet.Members {
 		public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -53,7 +59,7 @@ func newNotary(t *testing.T, unit dpmech.Unit) *notary {
 		t.Fatal(err)
 	}
 	var err error
-	if n.ledger, err = state.CreateLedger(n.path("ledger.json"), "patients", nil, state.NeverUsed); err != nil {
+	if n.ledger, err = state.CreateLedger(n.path("ledger.json"), "patients", unit, nil, state.NeverUsed); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = n.ledger.Close() })
@@ -68,7 +74,7 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	t.Helper()
 	f, hash := n.file.Fleet, n.file.Fleet.Hash()
 	filter, err := dpmech.NewFilter(nil)
-	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma, Unit: f.Privacy.Unit}
+	g := f.Privacy.Gaussian()
 	id := runID(f.Run, hash, "b")
 	for round := 1; round <= f.Method.Rounds; round++ {
 		err = errors.Join(err, n.ledger.Reserve(id, round, g), filter.Reserve(round, g))
@@ -126,12 +132,50 @@ func TestVerifyWithFleet(t *testing.T) {
 	n := newNotary(t, dpmech.Client)
 	cert := n.certify(t, nil, "c")
 	v := object[privacy.Verification](t, "-verify", cert, "-fleet", n.path("fleet.json"), "-ledger", n.path("ledger.json"))
-	if !v.Verified || !v.FleetChecked || !v.LedgerChecked || !slices.Equal(v.Countersigned, []string{"c"}) || !slices.Equal(v.NotCountersigned, []string{"a"}) {
+	if !v.Verified || !v.LedgerChecked || !slices.Equal(v.Countersigned, []string{"c"}) || !slices.Equal(v.NotCountersigned, []string{"a"}) {
 		t.Errorf("%+v", v)
 	}
 	v = object[privacy.Verification](t, "-verify", cert)
-	if !v.Verified || v.FleetChecked || v.LedgerChecked || len(v.Countersigned)+len(v.NotCountersigned) != 0 {
+	if v.Verified || v.LedgerChecked || len(v.Countersigned)+len(v.NotCountersigned) != 0 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestVerifyWithoutFleet checks that what is said of a certificate without a fleet file begins with what was not checked,
+// also if the certificate was edited where no arithmetic notices: what it rests on, and that its noise came from a seed.
+func TestVerifyWithoutFleet(t *testing.T) {
+	n := newNotary(t, dpmech.Client)
+	edited := []string{n.certify(t, func(c *dpmech.Certificate) { c.Simulated = true; c.ConditionalOn = append(c.ConditionalOn, "a trial") })}
+	for _, change := range [][2]string{{`"simulated": true`, `"simulated": false`}, {`"a trial"`, `"nothing"`}} {
+		text := strings.Replace(readFile(t, edited[0]), change[0], change[1], 1)
+		edited = append(edited, writeFile(t, n.dir, fmt.Sprintf("edited-%d.json", len(edited)), text))
+	}
+	for i, cert := range edited {
+		page := cert + ".html"
+		code, out, log := call("privacy", "-verify", cert, "-ledger", n.path("ledger.json"), "-report", page)
+		if code != cli.ExitDone || !strings.HasPrefix(out, "ONLY THE ARITHMETIC WAS CHECKED") || strings.Contains(out, "verified: ") {
+			t.Errorf("exit code %d\n%s%s", code, out, log)
+		}
+		report := readFile(t, page)
+		if !regexp.MustCompile(`(ONLY THE ARITHMETIC WAS CHECKED|SIMULATED: protects nobody)</p>`).MatchString(report) || strings.Contains(report, "Verified and signed") {
+			t.Errorf("%d: another badge: %s", i, report)
+		}
+		if code, out, _ := call("privacy", "-verify", cert, "-fleet", n.path("fleet.json")); (code == cli.ExitDone) != (i == 0) {
+			t.Errorf("%d: with the fleet file: exit code %d\n%s", i, code, out)
+		}
+	}
+}
+
+// TestVerifyNamesPersons checks that the certificate and the report of a run that protects persons name them, and never
+// records.
+func TestVerifyNamesPersons(t *testing.T) {
+	unit := dpmech.Person(4, "pid")
+	n := newNotary(t, unit)
+	cert, page := n.certify(t, nil, "c"), n.path("report.html")
+	code, out, log := call("privacy", "-verify", cert, "-fleet", n.path("fleet.json"), "-ledger", n.path("ledger.json"), "-report", page)
+	text := strings.Join(strings.Fields(out), " ") + readFile(t, page)
+	if code != cli.ExitDone || strings.Contains(text, "record") || strings.Count(text, unit.String()) < 7 {
+		t.Errorf("exit code %d, %d times %v, %d records\n%s", code, strings.Count(text, unit.String()), unit, strings.Count(text, "record"), log)
 	}
 }
 

@@ -195,8 +195,8 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 		known.Graph, known.Privacy.Colluders = g, n
 	}
 	// Some defaults of the program have changed since the committed results were computed. Keep the old settings: no
-	// partners; for record-level privacy, plan.RecordRounds rounds; and, further below, shorter steps in runs without noise.
-	known.Fixed = []string{"privacy.partners"}
+	// partners, nobody absent; for record-level privacy, plan.RecordRounds rounds; and, further below, shorter steps in runs without noise.
+	known.Fixed = []string{"privacy.partners", "privacy.absent"}
 	if c.each() {
 		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
 	}
@@ -236,7 +236,11 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	if err := network.Run(ctx, nil); err != nil {
 		return nil, err
 	}
-	return network.Models(), nil
+	models := network.Models()
+	for i, x := range models {
+		models[i] = f.Model(x, f.Method.Last())
+	}
+	return models, nil
 }
 
 // regress fits a logistic regression with a ridge penalty of 1, as statistics packages do, by Nesterov's method. It

@@ -78,7 +78,14 @@ func (m Suggested) Run(ctx context.Context, w *World, s Setting,
 	if err != nil {
 		return Spent{}, err
 	}
-	if err := network.Run(ctx, func(round int) error { return each(round, network.Models()) }); err != nil {
+	err = network.Run(ctx, func(round int) error {
+		models := network.Models()
+		for i, x := range models {
+			models[i] = f.Model(x, round)
+		}
+		return each(round, models)
+	})
+	if err != nil {
 		return Spent{}, err
 	}
 	spent := Spent{Scalars: 2 * int64(len(f.Edges)) * int64(w.Dim) * int64(f.Method.Last())}

@@ -57,7 +57,7 @@ func TestMosquittoIdleMemory(t *testing.T) {
 	if err := file.Write(b.path("fleet.json")); err != nil {
 		t.Fatal(err)
 	}
-	l, err := state.CreateLedger(b.path("a.ledger"), "data of a", nil, state.NeverUsed)
+	l, err := state.CreateLedger(b.path("a.ledger"), "data of a", sdk.UnitClient, nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,34 +30,35 @@ func NewProgress(w io.Writer, m sdk.Method) *Progress {
 	return &Progress{w: w, Method: m, started: time.Now()}
 }
 
-// Note is a remark about the model on a line of progress. It is only called if the line is printed.
-type Note func() string
-
-func (n Note) String() string { return n() }
-
-// Round reports that the node made its k-th release, counted from 1.
-func (p *Progress) Round(k int, note Note) {
-	last, width := p.Method.Last(), max(12, len(p.Method.Phase(p.Method.Learning())))
-	p.line(float64(k)/float64(last), "%s %*d of %d  %-*s  %s  %.1f s",
-		ReleaseWord(p.Method), len(fmt.Sprint(last)), k, last, width, p.Method.Phase(k), note, time.Since(p.started).Seconds())
+// Round reports that the node made its k-th release, counted from 1. It calls note, which returns a remark about the
+// model, only if it prints a line.
+func (p *Progress) Round(k int, note func() string) {
+	last := p.Method.Last()
+	p.line(float64(k)/float64(last), func() string {
+		width := max(12, len(p.Method.Phase(p.Method.Learning())))
+		return fmt.Sprintf("%s %*d of %d  %-*s  %s  %.1f s", ReleaseWord(p.Method), len(fmt.Sprint(last)), k, last, width,
+			p.Method.Phase(k), note(), time.Since(p.started).Seconds())
+	})
 }
 
 // Runs reports the progress of several runs: over is the number of completed runs, all is the total number of runs, and
 // share is the completed fraction of all rounds, in (0, 1].
 func (p *Progress) Runs(share float64, over, all int) {
 	spent := time.Since(p.started).Seconds()
-	p.line(share, "run %*d of %d  %3.0f %% of all rounds  %.1f s, about %.0f s left", len(fmt.Sprint(all)), over, all,
-		100*share, spent, max(0, spent*(1-share)/share))
+	p.line(share, func() string {
+		return fmt.Sprintf("run %*d of %d  %3.0f %% of all rounds  %.1f s, about %.0f s left", len(fmt.Sprint(all)), over, all,
+			100*share, spent, max(0, spent*(1-share)/share))
+	})
 }
 
 // line prints the first line of a run. After that, it prints a line only if share has reached the next multiple of
 // 1/progressLines, or if the last line is at least a minute old.
-func (p *Progress) line(share float64, format string, args ...any) {
+func (p *Progress) line(share float64, text func() string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if part := int(share*progressLines + 1e-6); part > p.part || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()
-		fmt.Fprintln(p.w, p.Name+fmt.Sprintf(format, args...))
+		fmt.Fprintln(p.w, p.Name+text())
 	}
 }
 

@@ -53,11 +53,11 @@ func printable(text string) string {
 }
 
 // WriteCost prints the privacy cost of a run in two lines. The first line has the epsilons of the total,
-// what the guarantee protects (the parameter each, from [sdk.Privacy.Each]), and the note. The second line has the
-// epsilons that the accounting methods compute against the adversary named in c.
-func WriteCost(t Table, c dpmech.Cost, total dpmech.Total, each, note string) {
-	protects := each
-	if each == dpmech.Client.Each() {
+// what the guarantee protects, and the note. The second line has the epsilons that the accounting methods compute against
+// the adversary named in c.
+func WriteCost(t Table, c dpmech.Cost, total dpmech.Total, unit dpmech.Unit, note string) {
+	protects := unit.Each()
+	if unit == dpmech.Client {
 		protects = "for each client's whole data set"
 	}
 	t.Row("privacy", "%s, at delta %v %s%s", total.Text(c.Delta, dpmech.GDP), c.Delta, protects, note)
@@ -69,14 +69,17 @@ func WriteCost(t Table, c dpmech.Cost, total dpmech.Total, each, note string) {
 		EpsilonText(c.EpsilonGDP), EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 }
 
-// CostText formats a cost. It appends what the guarantee protects (the parameter each), unless the guarantee protects a
-// whole client.
-func CostText(t dpmech.Total, delta float64, acc dpmech.Accounting, each string) string {
-	text := t.Text(delta, acc)
-	if each == dpmech.Client.Each() {
-		return text
+// CostText formats a cost. It appends what the guarantee protects, unless that is each client.
+func CostText(t dpmech.Total, delta float64, acc dpmech.Accounting, unit dpmech.Unit) string {
+	return t.Text(delta, acc) + EachText(unit)
+}
+
+// EachText returns what a guarantee protects, after a comma, or "" if that is each client.
+func EachText(unit dpmech.Unit) string {
+	if unit == dpmech.Client {
+		return ""
 	}
-	return text + ", " + each
+	return ", " + unit.Each()
 }
 
 // ReleaseWord returns the word for a release of m in the output: "round" or, with mixing, "release", because with

@@ -172,7 +172,7 @@ func (e *fleetEdit) finish() error {
 			all := p.Accounting.Epsilon(figures[1].Rho, p.Delta)
 			e.r.EpsilonAll = &all
 		}
-		e.r.cost = cli.CostText(f.Total(f.Method.Rounds), p.Delta, p.Accounting, p.Each())
+		e.r.cost = cli.CostText(f.Total(f.Method.Rounds), p.Delta, p.Accounting, p.Protects())
 		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
 			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)

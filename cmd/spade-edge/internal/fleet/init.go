@@ -187,7 +187,7 @@ func (o *initOptions) check() error {
 	o.checkRecords(&f)
 	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0)
 	for _, name := range append(setup.Preparation, "na", "test-fraction", "partition") {
-		f.When(o.Given[name] && !o.builtin(), "-%s needs -data", name)
+		f.When(o.Given[name] && !o.builtin() && !(name == "person" && o.Given["places"]), "-%s needs -data", name)
 	}
 	entries, err := os.ReadDir(o.dir)
 	f.When(len(entries) > 0, "%s is not empty, and init never overwrites files: give another folder", o.dir)
@@ -309,7 +309,10 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 			"if all are the same: with -unit record, the numbers are public and fixed", len(o.records), len(o.Names))
 		f.When(o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted preprocessing on its own records, each record "+
 			"would affect how the others are preprocessed")
-		if places := o.Asked.Privacy.Places; o.Recipe != nil {
+		places := o.Asked.Privacy.Places
+		f.When(places > 1 && !o.builtin() && o.Spec.Person == "", "-places needs -person: the column that names the person of a row, by "+
+			"which your program groups the rows")
+		if o.Recipe != nil {
 			f.When(places == 0 && o.Recipe.Person != "", "-places is missing: the task identifies persons by the column %q, so give the "+
 				"maximum number of rows per person; this number is public, and further rows are ignored", o.Recipe.Person)
 			f.When(places > 1 && o.Recipe.Person == "", "-places needs a column that identifies the person in each row, but the -task file "+

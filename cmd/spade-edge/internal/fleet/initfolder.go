@@ -63,7 +63,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 		Start: o.start, Privacy: known.Privacy, Chosen: known.Chosen, Forecast: known.Forecast, fleet: p.Fleet,
 	}
 	for i, m := range o.members {
-		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m, p.Fleet.Privacy.PairSigma > 0); err != nil {
+		if err := o.makeNode(filepath.Join(stage, m.Name), i, &m, p.Fleet.Privacy); err != nil {
 			return nil, err
 		}
 		file.Members = append(file.Members, m)
@@ -94,7 +94,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 
 // makeNode creates a node's folder. In a trial, it also creates the node's key and, if members share noise, one-time keys,
 // and adds the public keys to m.
-func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, shares bool) error {
+func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, p sdk.Privacy) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -102,10 +102,10 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, shar
 	if !o.Given["members"] {
 		fleet = "../fleet.json"
 		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
-		if err == nil && !o.Asked.Privacy.NonPrivate {
-			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, nil, state.NeverUsed)
+		if err == nil && !p.NonPrivate {
+			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, p.Protects(), nil, state.NeverUsed)
 		}
-		if err == nil && shares {
+		if err == nil && p.PairSigma > 0 {
 			m.PairKeys, err = pairKeys(dir, m.Name, trialPairs)
 		}
 		if err != nil {

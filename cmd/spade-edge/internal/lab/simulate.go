@@ -16,8 +16,10 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -99,9 +101,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 }
 
 // simulateNetwork trains the models of the problem's fleet on all processors. It returns the result and the final
-// models. After each round k, it calls each(k, models) with the models of this round, while round k+1 is already
-// running.
-func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
+// models. After each round k, it calls each(k, models); models returns the models of this round, only during the call.
+func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models func() [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
@@ -122,14 +123,10 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 		return nil, nil, err
 	}
 	start := time.Now()
-	var shown sync.WaitGroup
 	err = network.Run(ctx, func(k int) error {
-		models := network.Models()
-		shown.Wait()
-		shown.Go(func() { each(k, models) })
+		each(k, func() [][]float32 { return modelsOf(p.Fleet, network) })
 		return nil
 	})
-	shown.Wait()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,11 +134,20 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	r.Seconds = time.Since(start).Seconds()
 	r.Queries, _ = network.Queries()
 	r.Transcript = network.Transcript()
-	models := network.Models()
+	models := modelsOf(p.Fleet, network)
 	if _, err = r.Score(p, models); err == nil {
 		r.Files, err = p.JudgeFiles(models)
 	}
 	return r, models, err
+}
+
+// modelsOf returns the models of the latest releases.
+func modelsOf(f *sdk.Fleet, network *sim.Sim) [][]float32 {
+	models := network.Models()
+	for i, x := range models {
+		models[i] = f.Model(x, network.Round())
+	}
+	return models
 }
 
 const maxRuns = 10_000
@@ -196,9 +202,9 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 			}
 		}
 		last := p.Fleet.Method.Last()
-		r, models, err := simulateNetwork(p, ctx, func(k int, models [][]float32) {
+		r, models, err := simulateNetwork(p, ctx, func(k int, models func() [][]float32) {
 			if len(runs) == 1 {
-				show.Round(k, func() string { return "average model " + p.Worth(setup.Mean(models), 2) })
+				show.Round(k, func() string { return "average model " + p.Worth(setup.Mean(models()), 2) })
 				return
 			}
 			mu.Lock()

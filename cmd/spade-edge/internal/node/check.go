@@ -44,10 +44,11 @@ type Checkup struct {
 
 	Data *screen.Report `json:"data,omitempty"` // a report on the table that the node learns from; nil if it has no table
 
-	timeout time.Duration
-	lost    float64 // the largest share of unreadable rows, in [0, 1], with which check succeeds
-	program *cli.Program
-	bad     []string // the items that failed
+	timeout  time.Duration
+	lost     float64 // the largest share of unreadable rows, in [0, 1], with which check succeeds
+	anyDelta bool
+	program  *cli.Program
+	bad      []string // the items that failed
 }
 
 // Check is the command that checks whether a node is ready to run.
@@ -56,6 +57,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	edges := cmd.Bool("edges", false, "only try every address of every neighbor")
 	timeout := cmd.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
 	unreadable := cmd.String("unreadable", "5%", "the largest `share` of a table's rows that may be unreadable; check fails above it")
+	anyDelta := cmd.Bool("any-delta", false, setup.AnyDeltaUsage)
 	cmd.JSONFlag("")
 	path, err := cmd.ParseFile()
 	if err != nil {
@@ -70,7 +72,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
-	c := &Checkup{Node: path, OK: true, timeout: *timeout, lost: lost / 100, program: cmd.Program}
+	c := &Checkup{Node: path, OK: true, timeout: *timeout, lost: lost / 100, anyDelta: *anyDelta, program: cmd.Program}
 	c.everything(ctx, path, *offline, *edges)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -310,7 +312,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	case r.Privacy != nil:
 		c.fail("privacy", codeOf(r.Privacy), r.Privacy)
 	default:
-		cost := cli.CostText(f.Total(f.Method.Rounds), pr.Delta, pr.Accounting, pr.Each())
+		cost := cli.CostText(f.Total(f.Method.Rounds), pr.Delta, pr.Accounting, pr.Protects())
 		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cost)
 		if r.Forecast != nil {
 			verdict, refused := "warn", ""
@@ -322,6 +324,13 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 			c.add("forecast", verdict, "%s%s", setup.ForecastText(f, r.Forecast), refused)
 		}
 	}
+	if weak := plan.WeakDelta(pr.Delta, pr.Protects(), plan.Units(f)); weak != "" && !pr.NonPrivate {
+		if pr.Delta < plan.MostDelta || c.anyDelta {
+			c.warn("delta", "%s", weak)
+		} else {
+			c.fail("delta", cli.ExitRefused, fmt.Errorf("%s; make the fleet with a smaller delta, or accept it with -any-delta", weak))
+		}
+	}
 	if errLedger != nil {
 		c.fail("ledger", codeOf(errLedger), errLedger)
 	} else if ledger != nil {
@@ -330,8 +339,8 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		if life.Limit != nil {
 			covered = "the rest of this run is covered by its limit, " + life.Limit.String()
 		}
-		c.ok("ledger", "%q has spent %s in %d releases of all runs; %s", life.Dataset,
-			cli.CostText(life.Total(), pr.Delta, dpmech.GDP, life.Unit().Each()), life.Ledger.Seq, covered)
+		c.ok("ledger", "%q has spent %s, in %d releases of all runs; %s", life.Dataset,
+			cli.CostText(life.Total(), pr.Delta, dpmech.GDP, life.Unit), life.Ledger.Seq, covered)
 	}
 }
 

@@ -40,6 +40,11 @@ type Exported struct {
 	// commands need.
 	Predicts bool `json:"predicts"`
 	Alone    bool `json:"alone"` // whether the model is the site's own
+	// Queries and Failed count the losses that were asked for, and those that failed; Failure is why the last of them did.
+	// They are for this device only, and not in the file.
+	Queries int64  `json:"-"`
+	Failed  int64  `json:"failed_queries,omitempty"`
+	Failure string `json:"last_failure,omitempty"`
 	// Verdict is the verdict in the state folder, if there is one.
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
@@ -85,7 +90,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last,
 		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
-		Alone: alone, Verdict: v,
+		Alone: alone, Verdict: v, Queries: kept.Queries, Failed: kept.Failed, Failure: kept.Failure,
 	}
 	warn(c.Log, v, r.Model, path)
 	copied := *to + ".certificate.json"
@@ -167,6 +172,7 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	if !r.Done && (r.Verdict == nil || r.Verdict.AsOf != r.Round) {
 		t.Row("not finished", "the run goes on: this is not the final model")
 	}
+	lossRows(t, r.Queries, r.Failed, r.Failure, 0, "")
 	switch {
 	case r.Predicts:
 		t.Row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)

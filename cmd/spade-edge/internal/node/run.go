@@ -76,7 +76,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
 	report := func(o *device.Outcome) error {
 		if r.Outcome = *o; !r.NonPrivate {
-			r.Privacy = setup.NewPrivacy(o.Spent, f.Privacy, o.ConditionalOn)
+			r.Privacy = setup.NewPrivacy(o.Spent, f, o.ConditionalOn)
 		}
 		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method, *verbose) })
 	}
@@ -161,8 +161,8 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 		with = " against " + bar.Who
 	}
 	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(bar.Epsilon), with, p.Delta)
-	if p.Unit == sdk.UnitRecord {
-		text += " " + p.Each()
+	if unit := p.Protects(); unit != dpmech.Client {
+		text += " " + unit.Each()
 	}
 	return text
 }
@@ -198,6 +198,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Unjudged != "" {
 		t.Wrap("verdict", "%s", r.Unjudged)
 	}
+	lossRows(t, r.Queries, r.Failed, r.Failure, r.Restarts, r.Restart)
 	r.Privacy.Brief(t)
 	if r.Certificate != "" {
 		t.Wrap("certificate", "%s", r.Certificate)

@@ -11,11 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // Status is the command that prints the status of a node.
@@ -72,6 +70,9 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 		privacyRows(b, s.Privacy)
 	}
 	if !s.Running {
+		if s.Local != nil {
+			lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, 0, "")
+		}
 		return
 	}
 	head := "neighbors"
@@ -84,19 +85,14 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	b.Row("cost", "%d losses, %s of messages sent", s.Queries, cli.BytesText(s.FrameBytes))
 	if s.Local != nil {
+		lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, s.Local.Restarts, s.Local.LastRestart)
 		ownRows(b, s.Local, s.NonPrivate)
 	}
 }
 
 // privacyRows prints the privacy cost of this run, and of all runs together.
 func privacyRows(b cli.Table, p *monitor.Privacy) {
-	each := func(unit sdk.Unit, places int) string {
-		if unit == sdk.UnitRecord {
-			return ", " + sdk.Privacy{Unit: unit, Places: places}.Each()
-		}
-		return ""
-	}
-	b.Row("privacy", "%s, at delta %v (%s)%s", p.Text, p.Delta, p.Accounting, each(p.Unit, p.Places))
+	b.Row("privacy", "%s, at delta %v (%s)%s", p.Text, p.Delta, p.Accounting, cli.EachText(p.Unit))
 	allowed := ""
 	if p.Limit.Known() {
 		allowed = fmt.Sprintf("; allowed: %v against %s", p.Limit, p.Adversary)
@@ -110,7 +106,7 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 		if l.Runs != 1 {
 			runs = fmt.Sprintf("%d runs", l.Runs)
 		}
-		b.Row("lifetime", "%s%s, of the data set %q, over %s", l.Text, each(l.Unit, 0), l.Dataset, runs)
+		b.Row("lifetime", "%s%s, of the data set %q, over %s", l.Text, cli.EachText(l.Unit), l.Dataset, runs)
 	}
 }
 
@@ -119,12 +115,6 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	covered := ""
 	if !nonPrivate {
 		covered = "; for this device only: the privacy guarantee does not cover it"
-	}
-	if l.FailedQueries > 0 {
-		b.Row("failed", "%d losses could not be computed: check the program or the data%s", l.FailedQueries, covered)
-	}
-	if l.LastFailure != "" {
-		b.Row("", "%s", transport.Printable(l.LastFailure))
 	}
 	accuracy := ""
 	if l.Accuracy.Known() {
@@ -139,6 +129,28 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 		b.Row("own data", "mean loss %.4g of the program's answers for round %d%s", l.Loss, l.Round, covered)
 	default:
 		b.Row("own data", "%sloss %.4g after round %d%s", accuracy, l.Loss, l.Round, covered)
+	}
+}
+
+// lossRows prints what the owner must know of losses that failed, and of a program that was started again. Both depend on
+// the data of a private run, so they are for this device only.
+func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnded string) {
+	switch {
+	case failed > 0 && failed >= asked:
+		b.Row("failed", "all %d losses: the model has learned nothing from this node (for this device only). The last reason:", failed)
+	case failed > 0:
+		b.Row("failed", "%d of %d losses could not be computed (for this device only). The last reason:", failed, asked)
+	}
+	if failed > 0 {
+		b.Row("", "%s", why)
+	}
+	if restarts > 0 {
+		times := "once"
+		if restarts > 1 {
+			times = fmt.Sprintf("%d times", restarts)
+		}
+		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times)
+		b.Row("", "%s", whyEnded)
 	}
 }
 

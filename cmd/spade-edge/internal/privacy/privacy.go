@@ -35,12 +35,12 @@ var privacyModes = []struct {
 	other []string
 	run   func(o *privacyOptions) error
 }{
-	{"verify", []string{"fleet", "ledger", "report", "force", "json"}, (*privacyOptions).verifyCertificate},
+	{"verify", []string{"fleet", "ledger", "report", "force", "any-delta", "json"}, (*privacyOptions).verifyCertificate},
 	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "spent", "spent-epsilon",
-		"fleet", "unit", "json"},
+		"fleet", "unit", "places", "person", "any-delta", "json"},
 		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
-	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "unit", "json"}, (*privacyOptions).plan},
+	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "unit", "any-delta", "json"}, (*privacyOptions).plan},
 }
 
 // Run is the command that plans noise, verifies certificates and manages ledgers.
@@ -51,7 +51,9 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.Float64Var(&o.Asked.Privacy.Sigma, "sigma", 0, "standard deviation of the release noise")
 	c.Float64Var(&o.Asked.Privacy.EpsilonLimit, "epsilon", 0, "privacy budget of each client")
 	c.Float64Var(&o.Asked.Privacy.Delta, "delta", 1e-5, "the delta at which epsilon is stated")
-	o.SettingFlags(c, "accounting", "unit")
+	o.SettingFlags(c, "accounting", "unit", "places")
+	c.StringVar(&o.Asked.Privacy.Person, "person", "", "with -new-ledger and -places: the `column` that names the person of a row")
+	c.BoolVar(&o.AnyDelta, "any-delta", false, setup.AnyDeltaUsage)
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate in this `file`")
@@ -68,7 +70,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		return nil
 	})
 	c.Float64Var(&o.spentEpsilon, "spent-epsilon", 0, "with -new-ledger: declare that earlier runs without such a certificate cost at "+
-		"most this epsilon, at -delta and for each -unit")
+		"most this epsilon, at -delta and for each unit of the ledger")
 	c.StringVar(&o.dataset, "dataset", "", "a `name` for the data set of the new ledger")
 	c.JSONFlag("")
 	if err := c.ParseArgs(); err != nil {
@@ -97,13 +99,20 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
 		"dataset", o.dataset, "report", o.page)
 	o.CheckSettings(&f)
+	setup.CheckDelta(&f, o.Asked.Privacy.Delta, o.AnyDelta)
 	f.When(mode == "" && o.Given["accounting"] && !o.Given["epsilon"], "-accounting needs -epsilon: the accounting defines what epsilon means")
 	if mode == "new-ledger" {
 		f.When(!o.Given["dataset"], "-dataset is missing: give the data set a name")
 		f.When(o.Given["limit-all"] && !(o.Given["epsilon"] && o.Asked.Privacy.LimitAll >= o.Asked.Privacy.EpsilonLimit),
 			"-limit-all is %v, want at least the value of -epsilon (%v); -limit-all also needs -epsilon",
 			o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
-		for _, name := range []string{"accounting", "unit", "delta"} {
+		p := o.Asked.Privacy
+		f.When(o.Given["places"] != o.Given["person"] || o.Given["places"] && p.Unit != sdk.UnitRecord, "-unit record, -places and -person "+
+			"together make a person the unit: its number of rows, and the column that names the person of a row")
+		if err := p.Protects().Validate(); err != nil && p.Person != "" {
+			f.Add("-person is %q, want at most 100 printable bytes", p.Person)
+		}
+		for _, name := range []string{"accounting", "delta"} {
 			f.When(o.Given[name] && !o.Given["epsilon"] && !o.Given["spent-epsilon"], "-%s needs -epsilon or -spent-epsilon: it says what "+
 				"an epsilon means", name)
 		}
@@ -119,7 +128,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 func (o *privacyOptions) checkDeclared(f *cli.Faults) {
 	spent := len(o.spent) > 0 || o.Given["spent-epsilon"]
 	f.When(!spent && !o.neverUsed, "what have earlier runs spent on this data? Give -never-used if there was none, -spent CERTIFICATE for "+
-		"each ledger that has counted some, or -spent-epsilon E (with -delta and -unit) as an upper bound for the others")
+		"each ledger that has counted some, or -spent-epsilon E (with -delta) as an upper bound for the others")
 	f.When(spent && o.neverUsed, "-never-used cannot be combined with -spent or -spent-epsilon")
 	f.When(len(o.spent) > 0 && o.fleet == "", "-spent needs -fleet: the member's keys in the fleet file verify its signature")
 	f.When(len(o.spent) == 0 && o.Given["fleet"], "-fleet cannot be combined with -new-ledger, except for the keys that -spent needs")
@@ -133,6 +142,8 @@ type Plan struct {
 	Clip   float64  `json:"clip"`
 	Sigma  float64  `json:"sigma"`
 	Unit   sdk.Unit `json:"unit,omitzero"` // omitted for client-level privacy
+	// Warning says why an epsilon at this delta says little.
+	Warning string `json:"warning,omitempty"`
 	dpmech.Cost
 }
 
@@ -154,25 +165,29 @@ func (o *privacyOptions) plan() error {
 		return cli.Usage("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: a larger cost "+
 			"gives no protection", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan)
 	}
-	r := Plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Unit: o.Asked.Privacy.Unit, Cost: dpmech.CostOf(spent, p.Delta)}
+	r := Plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Unit: o.Asked.Privacy.Unit,
+		Warning: plan.WeakDelta(p.Delta, o.Asked.Privacy.Unit, 0), Cost: dpmech.CostOf(spent, p.Delta)}
 	return o.Print(r, func(t cli.Table) {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
-		cli.WriteCost(t, r.Cost, spent, r.Unit.Each(), "")
+		cli.WriteCost(t, r.Cost, spent, r.Unit, "")
+		if r.Warning != "" {
+			t.Row("warning", "%s", r.Warning)
+		}
 	})
 }
 
 func (o *privacyOptions) makeLedger() error {
 	var limit *dpmech.Limit
 	if p := o.Asked.Privacy; o.Given["epsilon"] {
-		limit = &dpmech.Limit{Epsilon: p.EpsilonLimit, EpsilonAll: p.LimitAll, Delta: p.Delta, Accounting: p.Accounting, Unit: p.Unit}
+		limit = &dpmech.Limit{Epsilon: p.EpsilonLimit, EpsilonAll: p.LimitAll, Delta: p.Delta, Accounting: p.Accounting}
 	}
 	declared, err := o.declaration()
 	if err != nil {
 		return err
 	}
-	if err := CreateLedger(o.newLedger, o.dataset, limit, declared); err != nil {
+	if err := CreateLedger(o.newLedger, o.dataset, o.Asked.Privacy.Protects(), limit, declared); err != nil {
 		return err
 	}
 	o.ledger = o.newLedger
@@ -186,7 +201,7 @@ func (o *privacyOptions) declaration() (dpmech.Declaration, error) {
 	}
 	var estimate *dpmech.Limit
 	if p := o.Asked.Privacy; o.Given["spent-epsilon"] {
-		estimate = &dpmech.Limit{Epsilon: o.spentEpsilon, Delta: p.Delta, Accounting: p.Accounting, Unit: p.Unit}
+		estimate = &dpmech.Limit{Epsilon: o.spentEpsilon, Delta: p.Delta, Accounting: p.Accounting}
 	}
 	var certificates []*dpmech.Certificate
 	for _, path := range o.spent {
@@ -207,8 +222,8 @@ func (o *privacyOptions) declaration() (dpmech.Declaration, error) {
 }
 
 // CreateLedger creates a ledger at path for the named data set. It fails if the file exists.
-func CreateLedger(path, dataset string, limit *dpmech.Limit, declared dpmech.Declaration) error {
-	l, err := state.CreateLedger(path, dataset, limit, declared)
+func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, declared dpmech.Declaration) error {
+	l, err := state.CreateLedger(path, dataset, unit, limit, declared)
 	if err != nil {
 		return err
 	}
@@ -242,18 +257,19 @@ type LifetimeLeft struct {
 func (life LifetimeLeft) write(t cli.Table, path string) {
 	t.Row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.Row("data set", "%s", life.Dataset)
+	t.Row("unit", "%v", life.Unit)
 	if life.Limit != nil {
 		t.Row("limit", "%v, for all runs together", life.Limit)
 	} else {
 		t.Row("limit", "none: what runs spend is only counted")
 	}
 	t.Row("left", "%s", life.Left.Text)
-	for _, s := range life.Declared.Conditions() {
+	for _, s := range life.Declared.Conditions(life.Unit) {
 		t.Row("declared", "%s", s)
 	}
 	t.Row("releases", "%d, every line in order; runs: %d", life.Ledger.Seq, len(life.Runs))
 	if life.Rho > 0 {
-		cli.WriteCost(t, life.Cost, life.Total(), life.Unit().Each(), "")
+		cli.WriteCost(t, life.Cost, life.Total(), life.Unit, "")
 	}
 	w := tabwriter.NewWriter(t, 0, 8, 2, ' ', 0)
 	for i, r := range life.Runs {
@@ -301,7 +317,7 @@ func leftOf(life *dpmech.Lifetime, f *sdk.Fleet) *ledgerLeft {
 			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)
 			l.Figures = append(l.Figures, figureLeft{figure.Adversary, figure.Rho, epsilon})
 		}
-		cost := cli.CostText(left, limit.Delta, limit.Accounting, limit.Unit.Each())
+		cost := cli.CostText(left, limit.Delta, limit.Accounting, life.Unit)
 		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cost, limit.Delta, limit.Accounting)
 	}
 	if f == nil || f.Privacy.NonPrivate {
@@ -319,7 +335,7 @@ func leftOf(life *dpmech.Lifetime, f *sdk.Fleet) *ledgerLeft {
 		g := p.Gaussian()
 		rounds := sort.Search(math.MaxInt32, func(n int) bool {
 			t := g.Total(n + 1)
-			return t.Rho > left.Rho || t.All > left.All || max(p.Unit, life.Unit()) > life.Limit.Unit
+			return t.Rho > left.Rho || t.All > left.All || !life.Unit.Counts(p.Protects())
 		})
 		l.Rounds = &rounds
 		l.Text += fmt.Sprintf("; %d rounds at the settings of run %q", rounds, f.Run)

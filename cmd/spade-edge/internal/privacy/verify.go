@@ -14,20 +14,22 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // Verification is the result of verifying a certificate, printed as text or, with -json, as JSON.
 type Verification struct {
-	Verified      bool `json:"verified"`
+	Verified      bool `json:"verified"` // with -fleet; without, only the arithmetic was checked
 	LedgerChecked bool `json:"ledger_checked"`
-	FleetChecked  bool `json:"fleet_checked"`
 	// neighbors whose signature confirms that they received the last release
 	Countersigned []string `json:"countersigned_by"`
 	// all other neighbors; both lists are empty if no fleet was checked
 	NotCountersigned []string            `json:"not_countersigned_by"`
 	Certificate      *dpmech.Certificate `json:"certificate"`
+
+	units int // plan.Units of the fleet; 0 if no fleet was checked
 }
 
 func (o *privacyOptions) verifyCertificate() error {
@@ -36,7 +38,7 @@ func (o *privacyOptions) verifyCertificate() error {
 		return err
 	}
 	v := Verification{
-		Verified: true, LedgerChecked: o.Given["ledger"], FleetChecked: o.Given["fleet"],
+		Verified: o.Given["fleet"], LedgerChecked: o.Given["ledger"],
 		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: cert,
 	}
 	var ledger *state.Ledger
@@ -45,8 +47,11 @@ func (o *privacyOptions) verifyCertificate() error {
 	} else if ledger, err = state.ReadLedger(o.ledger); err == nil {
 		err = right(o.verify, ledger.Verify(cert))
 	}
-	if err == nil && v.FleetChecked {
+	if err == nil && v.Verified {
 		err = o.audit(&v, ledger)
+	}
+	if delta := cert.Delta; err == nil && o.page != "" && delta >= plan.MostDelta && !o.AnyDelta {
+		err = cli.Usage("-report: delta is %v, want less than %v: at this delta no epsilon says anything; -any-delta makes the report", delta, plan.MostDelta)
 	}
 	if err == nil && o.page != "" {
 		err = cli.WriteAll([]cli.Written{{Path: o.page, Content: o.report(&v, text, ledger)}}, o.force)
@@ -55,11 +60,17 @@ func (o *privacyOptions) verifyCertificate() error {
 		return err
 	}
 	return o.Print(v, func(t cli.Table) {
+		if !v.Verified {
+			fmt.Fprintf(t, "%s\n\n", arithmetic)
+		}
 		if fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)); o.page != "" {
 			fmt.Fprintf(t, "report: %s\n", o.page)
 		}
 	})
 }
+
+// arithmetic is the first line about a certificate whose author was not checked.
+const arithmetic = "ONLY THE ARITHMETIC WAS CHECKED: without -fleet, anybody may have edited what this certificate says."
 
 // CertificateIn reads a certificate without verifying it, and also returns the text of the file.
 func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
@@ -91,6 +102,7 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
+	v.units = plan.Units(file.Fleet)
 	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
 	if err != nil {
 		return right(o.verify, err)
@@ -110,18 +122,23 @@ func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
 	if len(v.Countersigned) > 0 {
 		holders = quoted(v.Countersigned) + ": each holds the last release, and therefore all before it"
 	}
-	text := "consistent: every figure follows from the clip and noise of the releases.\n" +
-		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet file.\n"
-	if v.FleetChecked {
+	text := "every figure follows from the clip and noise that the certificate states\n" +
+		"nothing shows who wrote the certificate, that these are all releases, or that the noise was random and the conditions are all: " +
+		"that takes -fleet, with the fleet file\n"
+	if v.Verified {
 		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with the clip, noise, delta and limit of that file;\n"+
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
-	if v.FleetChecked && c.AgainstAll != nil {
-		text += fmt.Sprintf("the graph of %s leaves as much pairwise noise as the certificate states for each number of "+
-			"colluders\n", o.fleet)
+	if v.Verified && c.AgainstAll != nil {
+		text += fmt.Sprintf("the graph of %s leaves as much pairwise noise as the certificate states for its number "+
+			"of colluders\n", o.fleet)
 	}
 	if others != "" {
 		text += "not countersigned by " + others + "\n"
+	}
+	_, unit := c.Bound()
+	if weak := plan.WeakDelta(c.Delta, unit, v.units); weak != "" {
+		text += "WARNING: " + weak + "\n"
 	}
 	if c.Simulated {
 		text += "SIMULATED: the noise came from a seed, and the run protects nobody.\n"
@@ -173,6 +190,9 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 	c := v.Certificate
 	bound, unit := c.Bound()
 	var bars, figures, several list
+	if weak := plan.WeakDelta(c.Delta, unit, v.units); weak != "" {
+		several.add("<li><b>%s</b></li>", sentence(weak))
+	}
 	costs, against := bound.Figures(), bound.Bars(c.Delta, dpmech.GDP)
 	for i, bar := range against {
 		times, epsilon := dpmech.Times(bar.Guess), dpmech.FormatEpsilon(bar.Epsilon, 1)
@@ -187,11 +207,11 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 			"100, with 3 %v, with 5 %v, with 10 %v.</li>", who, dpmech.Times(dpmech.Guess(4*rho)), dpmech.Times(dpmech.Guess(9*rho)),
 			dpmech.Times(dpmech.Guess(25*rho)), dpmech.Times(dpmech.Guess(100*rho)))
 	}
-	badge, good := "Figures verified, signatures not checked", ""
+	badge, good := "ONLY THE ARITHMETIC WAS CHECKED", ""
 	switch {
 	case c.Simulated:
 		badge = "SIMULATED: protects nobody"
-	case v.FleetChecked:
+	case v.Verified:
 		badge, good = "Verified and signed", " good"
 	}
 	words, more, _ := strings.Cut(bound.Words(unit), ". ")
@@ -223,7 +243,7 @@ func facts(c *dpmech.Certificate) string {
 		l.fact("All runs", "NOT KNOWN: no ledger was kept, so what other runs revealed of the same data is not counted.")
 		return l.String()
 	}
-	words, _, _ := strings.Cut(life.Total().Words(life.Unit()), ". ")
+	words, _, _ := strings.Cut(life.Total().Words(life.Unit), ". ")
 	l.fact("All runs", "On the data set %q since %s (%d in all): %s.", life.Dataset, life.Created, len(life.Runs), words)
 	limit("Their limit", life.Limit)
 	return l.String()

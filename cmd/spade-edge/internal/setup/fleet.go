@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -32,6 +33,11 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
+	if pr := &known.Privacy; pr.Places > 1 && pr.Person == "" { // plan has no data
+		if pr.Person = cmp.Or(o.Spec.Person, "COLUMN"); o.Recipe != nil {
+			pr.Person = o.Recipe.Person
+		}
+	}
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err

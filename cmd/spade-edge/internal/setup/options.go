@@ -26,6 +26,7 @@ type Options struct {
 	Steps              int        // local steps of one client in all rounds, to set the rounds; 0 if not given
 	Queries            int64      // queries of one client in all rounds, to set the rounds; 0 if not given
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
+	AnyDelta           bool       // accept a delta at which no epsilon says anything
 	// These fields describe the data and the model.
 	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
 	Partition string
@@ -237,7 +238,17 @@ func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F "+
 		"(a text file with one edge on each line: two members, by name or by number from 0; # begins a comment)")
 	o.SettingFlags(c)
+	c.BoolVar(&o.AnyDelta, "any-delta", false, AnyDeltaUsage)
 	c.JSONFlag("")
+}
+
+// AnyDeltaUsage describes the flag -any-delta of every command.
+const AnyDeltaUsage = "accept a delta of 1/2 or more, at which no epsilon says anything"
+
+// CheckDelta reports a delta at which no epsilon says anything, unless any is set.
+func CheckDelta(f *cli.Faults, delta float64, any bool) {
+	f.When(delta >= plan.MostDelta && delta < 1 && !any, "-delta is %v, want less than %v, and far less than 1 over the number of records "+
+		"(-unit record) or nodes: at this delta, publishing half of them counts as private; -any-delta accepts it", delta, plan.MostDelta)
 }
 
 // Read adds the shared flags to the command line and parses it into o.
@@ -307,6 +318,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 		f.When(protects && !each && o.Given[name], "-%s needs -unit record: with -unit client, each client's whole data set is protected, "+
 			"no matter which persons its rows belong to", name)
 	}
+	CheckDelta(f, o.Asked.Privacy.Delta, o.AnyDelta)
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)

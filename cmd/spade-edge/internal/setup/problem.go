@@ -123,7 +123,7 @@ func (p *Problem) places() int {
 		private.Places = max(2, s.Train.Places())
 		s.Fitted = append(s.Fitted, "the largest number of records of one person, taken from the training split")
 	}
-	s.Fitted = append(s.Fitted, builtin.OfPersons(cmp.Or(o.Spec.Person, s.Spec.Person), private.Places))
+	private.Person = cmp.Or(o.Spec.Person, s.Spec.Person)
 	return private.Places
 }
 

@@ -78,9 +78,9 @@ type clientFile struct {
 // Privacy is the privacy cost of a run for each client.
 type Privacy struct {
 	dpmech.Cost
-	Unit   dpmech.Unit `json:"unit,omitzero"`    // omitted for client-level privacy
-	Places int         `json:"places,omitempty"` // limit of records of a person; for person-level privacy
-	Sigma  float64     `json:"sigma"`
+	Unit    dpmech.Unit `json:"unit,omitzero"`     // omitted for client-level privacy
+	Warning string      `json:"warning,omitempty"` // why an epsilon at this delta says little
+	Sigma   float64     `json:"sigma"`
 	// for pairwise noise; see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
@@ -115,14 +115,15 @@ func (p *Problem) NewResult(simulated bool) *Result {
 // Privacy returns the privacy cost of the whole run. conditional lists the assumptions on which the guarantee depends.
 func (p *Problem) Privacy(conditional []string) *Privacy {
 	f := p.Fleet
-	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, conditional)
+	return NewPrivacy(f.Total(f.Method.Rounds), f, conditional)
 }
 
-// NewPrivacy returns the privacy cost of releases whose total is spent.
-func NewPrivacy(spent dpmech.Total, p sdk.Privacy, conditional []string) *Privacy {
-	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
+// NewPrivacy returns the privacy cost of releases of the fleet f whose total is spent.
+func NewPrivacy(spent dpmech.Total, f *sdk.Fleet, conditional []string) *Privacy {
+	p, unit := f.Privacy, f.Privacy.Protects()
+	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: unit, Warning: plan.WeakDelta(p.Delta, unit, plan.Units(f)), Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
-		ConditionalOn: append(slices.Clip(conditional), p.Unit.Conditions()...),
+		ConditionalOn: append(slices.Clip(conditional), unit.Conditions()...),
 		spent:         spent}
 }
 
@@ -240,9 +241,16 @@ func (p *Privacy) Brief(t cli.Table) {
 		t.Wrap("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	t.Wrap("privacy", "%s, at delta %v", cli.CostText(p.spent, p.Delta, dpmech.GDP, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each()), p.Delta)
+	t.Wrap("privacy", "%s, at delta %v", cli.CostText(p.spent, p.Delta, dpmech.GDP, p.Unit), p.Delta)
 	words, _, _ := strings.Cut(p.spent.Words(p.Unit), ". ")
 	t.Wrap("", "%s", words)
+	p.warn(t)
+}
+
+func (p *Privacy) warn(t cli.Table) {
+	if p.Warning != "" {
+		t.Row("warning", "%s", p.Warning)
+	}
 }
 
 // write prints the privacy cost against each adversary; p is nil for a run that is not private.
@@ -251,10 +259,15 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
 	}
-	cli.WriteCost(t, p.Cost, p.spent, sdk.Privacy{Unit: p.Unit, Places: p.Places}.Each(), note)
+	cli.WriteCost(t, p.Cost, p.spent, p.Unit, note)
+	p.warn(t)
 	what := "updates clipped to"
-	if p.Unit == dpmech.Record {
+	switch p.Unit {
+	case dpmech.Client:
+	case dpmech.Record:
 		what = "a sum of records, each one's share clipped to"
+	default:
+		what = "a sum of persons, each one's share clipped to"
 	}
 	if p.PairSigma == 0 {
 		t.Row("", "noise %.4g on %s %.4g, in each of %d releases", p.Sigma, what, p.Clip, releases)

@@ -56,7 +56,7 @@ func newPrivate(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	for _, name := range f.file.Fleet.Members {
-		l, err := state.CreateLedger(f.path(name+".ledger"), "patients of "+name, nil, state.NeverUsed)
+		l, err := state.CreateLedger(f.path(name+".ledger"), "patients of "+name, sdk.UnitClient, nil, state.NeverUsed)
 		if err == nil {
 			err = l.Close()
 		}

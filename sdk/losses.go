@@ -1,0 +1,72 @@
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// retries is the number of times that a failed query is repeated. It must be at least 1, because a failed batch is
+// repeated record by record to save the losses of the records that do not fail.
+const retries = 2
+
+// answer asks the oracle. In a run that is not private, a query without a loss ends the run. In a private run nobody else
+// may notice it: neither frames nor their lengths depend on it.
+func (r *run) answer(queries []zoest.Query) error {
+	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
+	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, retries)
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx) // the queries remain open
+	}
+	if err != nil && r.cfg.Fleet.Privacy.NonPrivate {
+		return fmt.Errorf("sdk: %q in round %d: %w", r.cfg.Name, r.machine.Begun(), err)
+	}
+	if refused := r.machine.Answer(r.losses...); refused != nil {
+		return refused
+	}
+	if err != nil {
+		r.lost(err)
+	}
+	return nil
+}
+
+// alarm is the number of queries after which the log reports that all have failed.
+const alarm = 100
+
+// lost takes note of a query without a loss, for the owner of the device.
+//
+// The error depends on data. Log messages at level DEBUG stay on the device, while messages at other levels may leave
+// it. The only exception is an oracle that has never returned a loss.
+func (r *run) lost(err error) {
+	r.failure = failureText(err.Error())
+	r.log.Debug("a loss is unavailable, and a constant replaces it", "err", err)
+	if st := r.machine.Status(); !r.alarmed && st.Queries >= alarm && st.Failed == st.Queries {
+		r.alarmed = true
+		r.log.Warn("no query has had a loss: this node adds nothing but noise to the run, and its privacy budget is being spent", "err", err)
+	}
+}
+
+// maxFailure is the size of [Status].LastFailure in a stored state. States have the same size whether queries failed or
+// not.
+const maxFailure = 2 << 10
+
+// failureText returns a text of at most maxFailure bytes. It leaves out the middle of a longer text.
+func failureText(text string) string {
+	const gap, half = "\n...\n", maxFailure/2 - 4
+	if len(text) > maxFailure {
+		text = text[:half] + gap + text[len(text)-half:]
+	}
+	return text
+}
+
+func (n *Node) storedFailure() []byte {
+	if n.cfg.Fleet.Privacy.NonPrivate {
+		return nil
+	}
+	return append([]byte(n.failure), make([]byte, maxFailure-len(n.failure))...)
+}
+
+func (n *Node) loadFailure(stored []byte) { n.failure = string(bytes.TrimRight(stored, "\x00")) }

@@ -1,0 +1,122 @@
+package sdk_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+)
+
+// lonely is an oracle whose pointer may be nil.
+type lonely struct{}
+
+func (*lonely) Loss(context.Context, []float32, int) (float64, error) { return 1, nil }
+
+// TestFailuresAreTold checks that the owner of a private node whose oracle always fails learns why: by one warning, in
+// the status, and in the state, also after a restart. A node whose oracle fails now and then logs no warning. The state
+// has the same size in all cases.
+func TestFailuresAreTold(t *testing.T) {
+	f := privateRing()
+	f.Members, f.Edges, f.Method.Tau = f.Members[:2], f.Edges[:1], 20
+	sizes := map[int]bool{}
+	for name, c := range map[string]struct {
+		fails    func(query int) bool
+		warnings int
+	}{
+		"always":       {func(int) bool { return true }, 1},
+		"all but once": {func(query int) bool { return query != 50 }, 0},
+		"never":        {func(int) bool { return false }, 0},
+	} {
+		dir, query, log := filepath.Join(t.TempDir(), "state"), 0, new(bytes.Buffer)
+		store, err := state.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again sdk.Config
+		all := nodes(t, f, inMemory(t, f), func(i int, cfg *sdk.Config) {
+			if i == 0 {
+				return
+			}
+			cfg.Store, cfg.Logger = store, slog.New(slog.NewTextHandler(log, nil))
+			cfg.Oracle = sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (float64, error) {
+				if query++; c.fails((query + 2) / 3) { // each query is asked three times
+					panic("column age is gone")
+				}
+				return 0.5, nil
+			})
+			again = *cfg
+		})
+		mustRun(t, all)
+		st := all[1].Status()
+		if n := strings.Count(log.String(), "level=WARN"); n != c.warnings || n > 0 && !strings.Contains(log.String(), "losses_test.go") {
+			t.Errorf("%s: %d warnings, want %d, with the stack\n%s", name, n, c.warnings, log)
+		}
+		if told := strings.Contains(st.LastFailure, "column age is gone"); told != (st.FailedQueries > 0) || told != c.fails(1) {
+			t.Errorf("%s: %d of %d queries failed, the last because %q", name, st.FailedQueries, st.Queries, st.LastFailure)
+		}
+		restarted, err := sdk.New(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := restarted.Status(); now.FailedQueries != st.FailedQueries || now.LastFailure != st.LastFailure {
+			t.Errorf("%s: after a restart %d queries failed, the last because %q", name, now.FailedQueries, now.LastFailure)
+		}
+		kept, err := state.ReadSnapshot(dir)
+		if err != nil || kept.Failed != st.FailedQueries || kept.Queries != st.Queries || kept.Failure != st.LastFailure {
+			t.Errorf("%s: the state has %d of %d, %q, %v", name, kept.Failed, kept.Queries, kept.Failure, err)
+		}
+		saved, err := store.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[len(saved[0].State)] = true
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(sizes) != 1 {
+		t.Errorf("the sizes of the states are %v, want one", sizes)
+	}
+}
+
+// TestLostLossWithoutPrivacy checks that a run without privacy ends with the reason, and that the error of a model that
+// has diverged says so.
+func TestLostLossWithoutPrivacy(t *testing.T) {
+	f := ring()
+	f.Members, f.Edges, f.Method.Eta, f.Method.Estimator = f.Members[:1], nil, []float64{1e5}, sdk.EstimatorTracking
+	node := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
+		c.Oracle = sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (loss float64, _ error) {
+			for _, v := range x {
+				loss += (float64(v) - 1) * (float64(v) - 1)
+			}
+			return loss, nil
+		})
+	})[0]
+	err := node.Run(t.Context())
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{`sdk: "` + f.Members[0] + `" in round `, "want at most 1e30", "the model has diverged: a parameter has grown to ", "Use a smaller step (eta)"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "NaN") || strings.Contains(err.Error(), "client") {
+		t.Errorf("%v, want neither NaN nor a client", err)
+	}
+}
+
+func TestNilOracle(t *testing.T) {
+	f := ring()
+	for _, o := range []sdk.Oracle{nil, sdk.OracleFunc(nil), (*lonely)(nil)} {
+		_, err := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: o, Transport: inMemory(t, f)[0]})
+		if err == nil || !strings.Contains(err.Error(), "Oracle is nil") {
+			t.Errorf("%#v: %v", o, err)
+		}
+	}
+}
