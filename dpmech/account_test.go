@@ -10,30 +10,6 @@ import (
 	"testing"
 )
 
-// TestEpsilonReferenceValues compares Epsilon at delta = 1e-5 with independently computed values, for the paper's
-// formula, the optimized zCDP conversion and exact GDP.
-func TestEpsilonReferenceValues(t *testing.T) {
-	for _, c := range []struct {
-		rho              float64
-		paper, zcdp, gdp string
-	}{
-		{0.05, "1.567", "1.308", "1.199"},
-		{0.1, "2.246", "1.914", "1.760"},
-		{0.25, "3.643", "3.189", "2.943"},
-		{0.5, "5.299", "4.728", "4.377"},
-		{1, "7.786", "7.077", "6.573"},
-		{2, "11.597", "10.725", "9.997"},
-		{4, "17.572", "16.511", "15.456"},
-		{8, "27.194", "25.919", "24.382"},
-	} {
-		for acc, want := range map[Accounting]string{Paper: c.paper, ZCDP: c.zcdp, GDP: c.gdp} {
-			if got := fmt.Sprintf("%.3f", acc.Epsilon(c.rho, 1e-5)); got != want {
-				t.Errorf("%v epsilon of rho %v is %s, want %s", acc, c.rho, got, want)
-			}
-		}
-	}
-}
-
 // TestSigmaReferenceValues compares the noise for 50 rounds at delta = 1e-5 with exact values from forty-digit
 // arithmetic. The values with six digits are rounded up; those with three decimals are rounded to nearest. (For zCDP at
 // epsilon 4 and 16, a published table has 16.371 and 5.126. The exact values are 16.370494 and 5.125484: the published
@@ -258,26 +234,6 @@ func TestEpsilonProperties(t *testing.T) {
 				if err != nil || math.Abs(back/rho-1) > 1e-6 || acc.Epsilon(back, delta) > eps {
 					t.Errorf("%v: MaxRho(%v, %v) = %v (%v), want %v from below", acc, eps, delta, back, err, rho)
 				}
-			}
-		}
-	}
-}
-
-// TestGDPAgainstIntegral compares the GDP curve with its definition, integrated numerically without a tail function:
-// delta is the integral of max(0, p - e^eps q), where p and q are the densities of N(0, 1) and N(mu, 1).
-func TestGDPAgainstIntegral(t *testing.T) {
-	t.Parallel()
-	for _, mu := range []float64{0.3, 1, 2.5} {
-		for _, eps := range []float64{0, 0.5, 2, 5} {
-			const step = 1e-4
-			var delta float64
-			for x := -12.0; x < 12; x += step {
-				p := math.Exp(-x*x/2) / math.Sqrt(2*math.Pi)
-				q := math.Exp(-(x-mu)*(x-mu)/2) / math.Sqrt(2*math.Pi)
-				delta += max(0, p-math.Exp(eps)*q) * step
-			}
-			if got := GDP.smallestDelta(mu*mu/2, eps); math.Abs(got-delta) > 1e-6*delta+1e-12 {
-				t.Errorf("delta(%v) at mu %v is %v, want %v", eps, mu, got, delta)
 			}
 		}
 	}

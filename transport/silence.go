@@ -73,6 +73,9 @@ func Ways(t Transport, names []string) string {
 // State describes the connection to the peer in a few words, such as "not connected: connection refused".
 func (p *PeerStatus) State() string {
 	state := map[bool]string{true: "connected", false: "not connected"}[p.Connected]
+	if p.Broker {
+		state += " to the broker"
+	}
 	if !p.Heard.IsZero() {
 		state += ", last heard " + p.Heard.Format(time.RFC3339)
 	}

@@ -54,10 +54,11 @@ type Peer struct {
 // PeerStatus describes a transport's connection to one peer.
 type PeerStatus struct {
 	Name      string
+	Broker    bool      // the peer is reached through a broker
 	Connected bool      // frames can be sent to the peer, or to a broker that stores them
 	Since     time.Time // time of the last change of Connected; zero if Connected has never been true
 	Where     string    // address of the peer or of the broker, if connected
-	Heard     time.Time // with a broker: when the last authentic message of the peer arrived; else zero
+	Heard     time.Time // with a broker: when the last new authentic message of the peer arrived; zero if none has
 	How       string    // how the connection was made, if connected: "dialed" by this end, or "accepted"; empty with a broker
 	Proxy     string    // the proxy through which this end dialed; empty if it used none
 	Lost      int       // number of connections that have ended

@@ -74,8 +74,8 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 		if phase == monitor.Waiting && other == longName {
 			s.Waiting = append(s.Waiting, other)
 			n.Round, n.Behind, n.Missing = round-1, 1, true
-			n.Link = &monitor.Link{Seconds: 2345, Lost: 3, LostBy: monitor.InWords("failed to get reader: failed to read frame header: EOF"),
-				Fault: monitor.InWords("wss://" + longName + ".example.org:47654/: dial tcp 192.0.2.17:47654: connect: connection refused")}
+			n.Link = &monitor.Link{Seconds: 2345, Lost: 3, LostBy: monitor.InWords("failed to get reader: failed to read frame header: EOF", false),
+				Fault: monitor.InWords("wss://" + longName + ".example.org:47654/: dial tcp 192.0.2.17:47654: connect: connection refused", false)}
 		}
 		s.Neighbors = append(s.Neighbors, n)
 	}
@@ -170,7 +170,7 @@ func rare() []scene {
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
 		// This neighbor exited after it had received all messages of the run.
-		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: monitor.InWords("going away")}
+		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: monitor.InWords("going away", false)}
 		s.Waiting = []string{}
 		return s
 	})

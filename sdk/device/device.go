@@ -78,6 +78,7 @@ type Device struct {
 	Linger func(o *Outcome) <-chan time.Time
 
 	HTTP    string   // loopback address of the page; empty for no page. Load takes it from the node file
+	Program string   // name and version of the program, for its status and metrics; empty if unknown
 	Anyway  bool     // start a run even if [plan.Hopeless] returns an error
 	Without []string // names of neighbors to give up, see [sdk.Config]
 

@@ -19,8 +19,8 @@ import (
 // newMonitor returns the monitor of the node. The monitor has access to the device's data only if the page is served.
 func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 	cfg := monitor.Config{
-		Fleet: d.fleet, Name: d.File.Name, Ledger: d.ledger,
-		Links: func() []monitor.Link { return Links(d.link.Peers(), began) }, Restarts: d.source.Restarts,
+		Fleet: d.fleet, Name: d.File.Name, Ledger: d.ledger, Program: d.Program,
+		Links: func() []monitor.Link { return Links(d.link.Peers(), began, d.File.SilentAfter) }, Restarts: d.source.Restarts,
 	}
 	if test := d.source.Test; d.HTTP != "" && test != nil {
 		cfg.Majority = test.Majority()
@@ -33,8 +33,9 @@ func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 }
 
 // Links returns the state of a transport's connections in the form of package monitor. began is when the transport was
-// opened.
-func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
+// opened. A neighbor behind a broker is silent if nothing from it has arrived for the time silentAfter; 0 means two
+// minutes, in which a node sends four heartbeats.
+func Links(peers []transport.PeerStatus, began time.Time, silentAfter time.Duration) []monitor.Link {
 	text := func(err error) string {
 		if err == nil {
 			return ""
@@ -48,12 +49,19 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 			since = began
 		}
 		l := monitor.Link{
-			Name: peer.Name, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received, How: peer.How,
-			Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost, LostBy: monitor.InWords(text(peer.LostBy)), Refusal: text(peer.Refused),
-			Seconds: time.Since(since).Seconds(),
+			Name: peer.Name, Broker: peer.Broker, Connected: peer.Connected, Sent: peer.Sent, Received: peer.Received, How: peer.How,
+			Address: peer.Where, Proxy: peer.Proxy, Lost: peer.Lost, LostBy: monitor.InWords(text(peer.LostBy), peer.Broker),
+			Refusal: text(peer.Refused), Seconds: time.Since(since).Seconds(),
 		}
-		if !peer.Connected {
-			l.Fault = monitor.InWords(text(peer.Err))
+		heard := began
+		if !peer.Heard.IsZero() {
+			heard, l.Heard = peer.Heard, time.Since(peer.Heard).Seconds()
+		}
+		switch silence := time.Since(heard); {
+		case !peer.Connected:
+			l.Fault = monitor.InWords(text(peer.Err), peer.Broker)
+		case peer.Broker && silence >= cmp.Or(silentAfter, 2*time.Minute):
+			l.Connected, l.Silent, l.Seconds = false, true, silence.Seconds()
 		}
 		all = append(all, l)
 	}

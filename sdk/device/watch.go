@@ -50,7 +50,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 				c = count{peer.Refused, c.times + 1}
 			}
 			seen[peer.Name] = c
-			if c.times >= refusals || c.times > 0 && !peer.Heard.IsZero() {
+			if c.times >= refusals || c.times > 0 && peer.Broker {
 				final = append(final, fmt.Sprintf("%q: %v", peer.Name, peer.Refused))
 			}
 		}

@@ -22,7 +22,7 @@ func (n neighbors) Peers() []transport.PeerStatus { return n.peers() }
 // TestRepeatedRefusals checks that a run ends after every neighbor has refused several hellos in a row; a single
 // refusal does not end it.
 func TestRepeatedRefusals(t *testing.T) {
-	once, heard := errors.New("refused once"), time.Now()
+	once := errors.New("refused once")
 	refuse := func(name string, err error) transport.PeerStatus {
 		return transport.PeerStatus{Name: name, Refused: err}
 	}
@@ -48,7 +48,7 @@ func TestRepeatedRefusals(t *testing.T) {
 			return []transport.PeerStatus{refuse("a", fmt.Errorf("refused: %w", once)), refuse("b", nil)}
 		}, false},
 		{"signed, through a broker", func() []transport.PeerStatus {
-			return []transport.PeerStatus{{Name: "a", Refused: once, Heard: heard}}
+			return []transport.PeerStatus{{Name: "a", Refused: once, Broker: true}}
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

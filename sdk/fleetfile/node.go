@@ -49,6 +49,10 @@ type Node struct {
 	Linger      time.Duration `json:"-"` // value of "linger_seconds", see [sdk.Config]; 0 if unset
 	ResendAfter time.Duration `json:"-"` // value of "resend_seconds", see [sdk.Config]; 0 if unset
 	Patience    time.Duration `json:"-"` // value of "patience", such as "15m", see [sdk.Config]; 0 if unset
+
+	// SilentAfter is the value of "silent_after", such as "3h": with a broker, the time after which the status shows a
+	// neighbor from which nothing arrives as silent; 0 if unset.
+	SilentAfter time.Duration `json:"-"`
 }
 
 // PairKeysName is the default name of the file with one-time keys.
@@ -64,6 +68,7 @@ type nodeForm struct {
 	Linger      *float64        `json:"linger_seconds"`
 	ResendAfter *float64        `json:"resend_seconds"`
 	Patience    *string         `json:"patience"`
+	SilentAfter *string         `json:"silent_after"`
 }
 
 // ReadNode reads a node file of at most 16 MiB. It does not open the files that the node file names.
@@ -121,11 +126,10 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		errs.when(*limit < 1, "memory_limit is %d, want 1 byte or more", *limit)
 		n.MemoryLimit = *limit
 	}
-	if text := form.Patience; text != nil {
-		const least = 2 * time.Minute
-		n.Patience, err = time.ParseDuration(*text)
-		errs.when(err != nil || n.Patience < least, "patience is %q, want a duration of at least %v, such as \"15m\"", *text, least)
-	}
+	n.Patience = atLeast(2*time.Minute, form.Patience, "patience", &errs)
+	n.SilentAfter = atLeast(time.Minute, form.SilentAfter, "silent_after", &errs)
+	errs.when(form.SilentAfter != nil && form.Transport == nil, "silent_after is %q, want the field omitted: without a broker, "+
+		"connections show whether a neighbor is there", *cmp.Or(form.SilentAfter, new(string)))
 	n.Linger = seconds(form.Linger, "linger_seconds", &errs)
 	n.ResendAfter = seconds(form.ResendAfter, "resend_seconds", &errs)
 	if len(errs) > 0 {
@@ -200,6 +204,16 @@ func seconds(s *float64, field string, errs *faults) time.Duration {
 	}
 	errs.when(!(*s >= 0.001 && *s <= most), "%s is %v, want a number of seconds, 0.001..%d", field, *s, most)
 	return time.Duration(*s * float64(time.Second))
+}
+
+// atLeast parses *text, the value of a field with a duration. It returns 0 if the field is missing (text is nil).
+func atLeast(least time.Duration, text *string, field string, errs *faults) time.Duration {
+	if text == nil {
+		return 0
+	}
+	d, err := time.ParseDuration(*text)
+	errs.when(err != nil || d < least, "%s is %q, want a duration of at least %v, such as \"15m\"", field, *text, least)
+	return d
 }
 
 // parseProxy parses the URL of a proxy and rejects a URL with credentials. Its errors do not contain the URL, which may

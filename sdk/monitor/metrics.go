@@ -17,7 +17,8 @@ type sampler func(name, help string, v Value, labels ...string)
 
 // samples calls put for each sample of the metrics of a status.
 func (s *Status) samples(put sampler) {
-	put("info", "Always 1; the label private says whether the run is private.", 1, "private", strconv.FormatBool(!s.NonPrivate))
+	put("info", "Always 1; the label private says whether the run is private, the label program the program and its version.", 1,
+		"private", strconv.FormatBool(!s.NonPrivate), "program", s.Program)
 	put("ready", "1 if the node takes part in its run, as /readyz says, else 0.", truth(s.Ready))
 	for _, p := range []Phase{Starting, Querying, Waiting, Cooling, Serving, Ended, Failed} {
 		put("phase", "1 for the current phase of the node, 0 for the others.", truth(p == s.Phase), "phase", string(p))
@@ -77,12 +78,16 @@ func (n *Neighbor) samples(put sampler) {
 		put("quarantined", "1 if this node has excluded the neighbor because it violated the protocol.", 1)
 	}
 	if l := n.Link; l != nil {
-		put("connected", "1 if there is a connection with the neighbor, else 0.", truth(l.Connected))
+		put("connected", "1 if there is a connection with the neighbor or, with a broker, it was heard recently, else 0.",
+			truth(l.Connected))
+		if l.Heard > 0 {
+			put("heard_seconds", "Time since the neighbor's last message came through a broker.", Value(l.Heard))
+		}
 		put("refused", "1 if one end refuses the other, as with different fleet files, else 0.",
 			truth(l.Refusal != ""))
 		put("lost_total", "Connections with the neighbor that have ended.", Value(l.Lost))
-		put("sent_bytes_total", "Bytes sent to the neighbor over TCP, TLS included.", Value(l.Sent))
-		put("received_bytes_total", "Bytes received from the neighbor over TCP, TLS included.", Value(l.Received))
+		put("sent_bytes_total", "Bytes sent to the neighbor: with TLS or, with a broker, of sealed messages.", Value(l.Sent))
+		put("received_bytes_total", "Bytes received from the neighbor: with TLS or, with a broker, of sealed messages.", Value(l.Received))
 	}
 }
 

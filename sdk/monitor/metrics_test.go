@@ -13,14 +13,14 @@ var update = flag.Bool("update", false, "write what the golden test finds into i
 // exactly the expected text.
 func TestMetricsGolden(t *testing.T) {
 	private := Status{
-		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Seconds: 12.5,
+		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Program: "spade-edge v1.2.0", Seconds: 12.5,
 		Uptime: 3600, Waiting: []string{"b"},
 		Round: 12, Rounds: 50, Cooldown: 30, Queries: 12345, FrameBytes: 678, RefusedFrames: 1, ConsensusError: 0.25,
 		Compared: 11,
 		Neighbors: []Neighbor{
 			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000,
 				Refusal: "another fleet"}},
-			{Name: "c", Round: 13, Behind: -1, Refused: 2},
+			{Name: "c", Round: 13, Behind: -1, Refused: 2, Link: &Link{Broker: true, Silent: true, Heard: 240, Seconds: 240}},
 		},
 		Privacy: &Privacy{Adversary: "everybody", Delta: 1e-5, Against: Against{Rho: 0.125, Epsilon: 2.5, Limit: 8, Planned: 7.5},
 			Lifetime: &Lifetime{Adversary: "no member", LifetimeAgainst: LifetimeAgainst{3, Unknown()}}},

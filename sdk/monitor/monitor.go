@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -35,6 +36,9 @@ type Config struct {
 	// Restarts, if not nil, returns how often a program that computes losses has been started again, and why it ended
 	// last.
 	Restarts func() (n int, last error)
+
+	// Program is the name and version of the program, for [Status]; empty if unknown.
+	Program string
 
 	// Links, if not nil, returns the state of the connections. Several goroutines call it, up to several times a
 	// second.
@@ -286,7 +290,7 @@ func (m *Monitor) Status() Status {
 	m.refresh()
 	f, st, now := m.cfg.Fleet, m.last, m.now()
 	out := NewStatus(f, m.cfg.Name)
-	out.Running, out.Phase, out.Seconds = !m.ended, m.phase, now.Sub(m.since).Seconds()
+	out.Program, out.Running, out.Phase, out.Seconds = m.cfg.Program, !m.ended, m.phase, now.Sub(m.since).Seconds()
 	out.Uptime = now.Sub(m.started).Seconds()
 	if m.node != nil && !m.ended && m.phase == Querying {
 		out.Stalled = now.Sub(m.progressed).Seconds()
@@ -294,7 +298,7 @@ func (m *Monitor) Status() Status {
 	out.Waiting = append(out.Waiting, st.Waiting...)
 	out.Round, out.Queries, out.FrameBytes, out.RefusedFrames = st.Round, st.Queries, st.BytesSent, st.Refused
 	out.Compared, out.ConsensusError, out.Evidence = m.compared, m.consensus, NewEvidence(st.Evidence)
-	out.OtherLedgers = NewOtherLedgers(st.OtherLedgers)
+	out.OtherLedgers, out.DataChanged = NewOtherLedgers(st.OtherLedgers), st.DataChanged
 	if m.err != nil {
 		out.Fault = m.err.Error()
 	}
@@ -351,10 +355,10 @@ func (m *Monitor) history() history {
 }
 
 // obstacle returns what keeps the node from taking part, or "" if nothing does. Either the run has not begun or is
-// over, or the node has neighbors but, as far as connections are known, is not connected to any of them. The caller
-// holds m.mu.
+// over, or the node has neighbors but, as far as connections are known, is connected neither to any of them nor to a
+// broker that stores messages for them. The caller holds m.mu.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
-	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
+	connected := func(n Neighbor) bool { return n.Link != nil && (n.Link.Connected || n.Link.Silent) }
 	switch {
 	case m.node == nil:
 		return "the run has not begun"
@@ -363,7 +367,11 @@ func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	case m.ended:
 		return "the run is over"
 	case len(neighbors) > 0 && m.cfg.Links != nil && !slices.ContainsFunc(neighbors, connected):
-		return "no neighbor is connected"
+		reason := ""
+		if l := neighbors[0].Link; l != nil && l.Fault != "" {
+			reason = fmt.Sprintf(" (%q: %s)", neighbors[0].Name, l.Fault)
+		}
+		return "no neighbor is connected" + reason
 	}
 	return ""
 }

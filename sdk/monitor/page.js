@@ -61,13 +61,14 @@
   // What the operator can do now.
   const advice = s => {
     const phase = phaseOf(s), refused = s.neighbors.filter(n => n.link && n.link.refusal), held = s.neighbors.filter(n => n.missing);
-    const away = held.filter(n => n.link && !n.link.connected);
+    const away = held.filter(n => n.link && !n.link.connected), unstored = away.filter(n => n.link.broker && !n.link.silent);
     if (phase === "failed") return "“spade-edge help troubleshooting” explains every message. Then run the node again: it continues where it was.";
     if (phase === "ended" && s.round < s.rounds + s.cooldown) return "Stopped before the end of the run: run the node again to continue.";
     if (phase === "ended" || phase === "serving") return "The model is final. “spade-edge export” writes it to a file" + (s.non_private ? "." : "; the certificate states its privacy cost.");
     if (refused.length) return "Compare fleet files and keys with " + list(refused.map(n => n.name)) + ": the two sides do not match.";
+    if (phase === "waiting" && unstored.length) return "Check the broker: " + (unstored[0].link.fault || "it is not connected") + ".";
     if (phase === "waiting" && away.length) return "Start " + list(away.map(n => n.name)) + ", or check address and firewall. If it is gone for good, stop this node and run it again with -without.";
-    if (phase === "waiting") return "Nothing to do here: " + list(s.waiting_for) + " is still working. Its own page shows on what.";
+    if (phase === "waiting") return "Nothing to do here: " + list(s.waiting_for) + " is still working. Its own page shows on what. If it never goes on, stop this node and run it again with -without.";
     if (s.stalled_seconds > 10) return "Check the program that computes the losses, and the disk: the node continues when they respond.";
     return "Nothing to do: the node continues by itself, even after a power cut.";
   };
@@ -230,14 +231,17 @@
   const lag = n => n.behind > 0 ? plural(n.behind, "round") + " behind" : n.behind < 0 ? "1 round ahead" : "in step";
   const how = l => (l.how ? ", " + l.how + " " + (l.address || "") : l.address ? ", at " + l.address : "") + (l.proxy ? " through " + l.proxy : "");
   const losses = l => l.lost ? ", lost " + (l.lost > 1 ? l.lost + " times" : "once") + (l.lost_by ? ": " + l.lost_by : "") : "";
+  const heardAt = l => l.heard_seconds ? "last heard " + new Date(Date.now() - 1000 * l.heard_seconds).toLocaleString() : "not heard since this node started";
   // Violations of the protocol by a neighbor.
   const conduct = n => (n.refused_frames ? "; " + plural(n.refused_frames, "frame") + " refused" : "");
   const linkState = (n, total) => {
     const l = n.link, own = conduct(n);
     if (!l) return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "waited for" : "in touch", more: own.slice(2) };
     if (l.refusal) return { class: "state down", text: "refused", more: l.refusal + own };
+    const heard = l.broker ? ", " + heardAt(l) : "";
+    if (l.silent) return { class: "state" + (n.round < total ? " down" : ""), text: "silent", more: "for " + span(l.seconds) + heard + losses(l) + own };
     if (!l.connected) return { class: "state" + (n.round < total ? " down" : ""), text: "not connected", more: "for " + span(l.seconds) + (l.fault ? ": " + l.fault : "") + losses(l) + own };
-    return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + losses(l) + own };
+    return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + heard + losses(l) + own };
   };
 
   // The graph of a group.
@@ -339,7 +343,7 @@
     tilePeers(links.length ? (group ? up / 2 + " of " + ends / 2 : up + " of " + ends) : String(group ? ends / 2 : ends), group ? "connections" : links.length ? "neighbors" : "neighbors; connections are not known");
     const frames = nodes.reduce((a, n) => a + n.frame_bytes_sent, 0);
     tileBytes(links.length ? bytes(sum(l => l.bytes_sent)) : bytes(frames), links.length ? bytes(frames) + " of it messages" : "of messages");
-    tileIn(links.length ? bytes(sum(l => l.bytes_received)) : "–", links.length ? "TLS included" : "not known");
+    tileIn(links.length ? bytes(sum(l => l.bytes_received)) : "–", links.length ? links[0].broker ? "in sealed messages" : "TLS included" : "not known");
     const refused = nodes.reduce((a, n) => a + n.refused_frames, 0);
     tileQueries(count(nodes.reduce((a, n) => a + n.queries, 0)), refused ? plural(refused, "frame") + " refused" : "of the black box");
 

@@ -61,7 +61,8 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 
 // Status is the state of a node: the content of /status, and the output of "spade-edge status -json".
 type Status struct {
-	Version    int    `json:"version"` // version of this format: 1
+	Version    int    `json:"version"`           // version of this format: 1
+	Program    string `json:"program,omitempty"` // name and version of the program that runs the node; empty if unknown
 	Run        string `json:"run"`
 	Name       string `json:"name"`
 	NonPrivate bool   `json:"non_private"`
@@ -99,6 +100,7 @@ type Status struct {
 
 	// OtherLedgers are ledgers of this member that neighbors know of and that its ledger does not count.
 	OtherLedgers []OtherLedger `json:"other_ledgers,omitempty"`
+	DataChanged  string        `json:"data_changed,omitempty"` // names the releases before which this node's data changed
 
 	obstacle string // why the node is not ready; empty if the node is ready
 }
@@ -182,20 +184,26 @@ type Quarantine struct {
 	Reason  string `json:"reason"`
 }
 
-// Link is the state of the connection with a neighbor.
+// Link is the state of the connection with a neighbor. A neighbor behind a broker counts as connected if the broker stores
+// messages for it, and a message of the neighbor has arrived recently.
 type Link struct {
 	Name      string  `json:"-"`
+	Broker    bool    `json:"broker,omitempty"` // the neighbor is reached through a broker
 	Connected bool    `json:"connected"`
-	Seconds   float64 `json:"seconds"`           // time since Connected last changed, or since the start if never
-	Sent      int64   `json:"bytes_sent"`        // bytes sent over all connections since the start, with overhead
-	Received  int64   `json:"bytes_received"`    // bytes received over all connections since the start, with overhead
-	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or failed, see [InWords]
-	Refusal   string  `json:"refusal,omitempty"` // why this node or the neighbor permanently refuses the other
-	How       string  `json:"how,omitempty"`     // if connected: "dialed" or "accepted" by this node; empty: a broker
-	Address   string  `json:"address,omitempty"` // if connected: address of the neighbor or of the broker
-	Proxy     string  `json:"proxy,omitempty"`   // proxy through which this node dialed
-	Lost      int     `json:"lost"`              // number of connections that ended since the start
-	LostBy    string  `json:"lost_by,omitempty"` // why the last of these connections ended
+	Silent    bool    `json:"silent,omitempty"`        // the broker works, but the neighbor has been silent for too long
+	Heard     float64 `json:"heard_seconds,omitempty"` // with a broker: time since the neighbor's last message; 0 if none has arrived
+	// Seconds is the time since Connected last changed, or since the start if it never has; if Silent is true, the
+	// duration of the silence.
+	Seconds  float64 `json:"seconds"`
+	Sent     int64   `json:"bytes_sent"`        // bytes sent over all connections since the start, with overhead
+	Received int64   `json:"bytes_received"`    // bytes received over all connections since the start, with overhead
+	Fault    string  `json:"fault,omitempty"`   // why the last connection ended or failed, see [InWords]
+	Refusal  string  `json:"refusal,omitempty"` // why this node or the neighbor permanently refuses the other
+	How      string  `json:"how,omitempty"`     // if connected without a broker: "dialed" or "accepted" by this node
+	Address  string  `json:"address,omitempty"` // if connected: address of the neighbor or of the broker
+	Proxy    string  `json:"proxy,omitempty"`   // proxy through which this node dialed
+	Lost     int     `json:"lost"`              // number of connections that ended since the start
+	LostBy   string  `json:"lost_by,omitempty"` // why the last of these connections ended
 }
 
 // Privacy is the privacy budget that a run has spent and the budget that it may spend. The figures of the embedded

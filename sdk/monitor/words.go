@@ -5,30 +5,41 @@ import (
 	"strings"
 )
 
-const (
-	silent = "nothing answers at ADDRESS (timeout): the host is off, or a firewall blocks the connection"
-	broken = "the connection broke: the other node or its network failed"
-	ended  = "the other node closed the connection: it stopped, or is done"
-	far    = "the network of ADDRESS is unreachable from here"
-)
-
-// reasons lists pairs: the ending of a common connection error, and its meaning in plain words.
-var reasons = [][2]string{
-	{"refused", "nothing listens at ADDRESS (connection refused): the node is not running"}, {"unreachable", far}, {"no route to host", far},
-	{"no such host", "the host name in ADDRESS is unknown: check the fleet file"},
-	{"i/o timeout", silent}, {"deadline exceeded", silent}, {"EOF", broken}, {"reset by peer", broken}, {"broken pipe", broken},
-	{"closed network connection", broken}, {"going away", ended}, {"goodbye", ended},
+// reasons lists the endings of common connection errors, and their meaning in plain words: for a connection with a node,
+// and for one with a broker. An ending without a second meaning has the same one for both.
+var reasons = []struct{ ending, node, broker string }{
+	{"refused", "nothing listens at ADDRESS (connection refused): the node is not running",
+		"nothing listens at ADDRESS (connection refused): the broker is not running, or its address is wrong"},
+	{"unreachable", "the network of ADDRESS is unreachable from here", ""},
+	{"no route to host", "the network of ADDRESS is unreachable from here", ""},
+	{"no such host", "the host name in ADDRESS is unknown: check the fleet file",
+		"the host name in ADDRESS is unknown: check the node file"},
+	{"i/o timeout", silent, ""}, {"deadline exceeded", silent, ""},
+	{"EOF", broken, brokerBroke}, {"reset by peer", broken, brokerBroke}, {"broken pipe", broken, brokerBroke},
+	{"closed network connection", broken, brokerBroke},
+	{"going away", ended, brokerEnded}, {"goodbye", ended, brokerEnded}, {"shutting down", ended, brokerEnded},
 }
+
+const (
+	silent      = "nothing answers at ADDRESS (timeout): the host is off, or a firewall blocks the connection"
+	broken      = "the connection broke: the other node or its network failed"
+	ended       = "the other node closed the connection: it stopped, or is done"
+	brokerBroke = "the connection to the broker broke"
+	brokerEnded = "the broker closed the connection: it stopped"
+)
 
 var addressIn = regexp.MustCompile(`(?:dial tcp |lookup |://)([^\s/]+?)(?:: |/| on )`)
 
-// InWords turns the text of a common connection error into a clause in plain words that contains the address. It
-// returns the text of any other error unchanged.
-func InWords(fault string) string {
+// InWords turns the text of a common connection error into a clause in plain words that contains the address. The other
+// end of the connection is a node or, if broker is true, a broker. InWords returns the text of any other error unchanged.
+func InWords(fault string, broker bool) string {
 	for _, r := range reasons {
-		if strings.HasSuffix(fault, r[0]) {
-			address := append(addressIn.FindStringSubmatch(fault), "", "its address")
-			return strings.ReplaceAll(r[1], "ADDRESS", address[1])
+		if strings.HasSuffix(fault, r.ending) {
+			address, words := append(addressIn.FindStringSubmatch(fault), "", "its address"), r.node
+			if broker && r.broker != "" {
+				words = r.broker
+			}
+			return strings.ReplaceAll(words, "ADDRESS", address[1])
 		}
 	}
 	return fault

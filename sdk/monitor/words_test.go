@@ -23,8 +23,20 @@ func TestInWords(t *testing.T) {
 		"its certificate is of another fleet": "its certificate is of another fleet",
 		"":                                    "",
 	} {
-		if got := InWords(fault); got != want {
+		if got := InWords(fault, false); got != want {
 			t.Errorf("%q: %q, want %q", fault, got, want)
+		}
+	}
+	for fault, want := range map[string]string{
+		"mqtt: broker: dial tcp 127.0.0.1:18831: connect: connection refused": "nothing listens at 127.0.0.1:18831 (connection refused): the broker is not running, or its address is wrong",
+		"dial tcp: lookup b.example on 127.0.0.53:53: no such host":           "the host name in b.example is unknown: check the node file",
+		"dial tcp 192.0.2.17:1883: i/o timeout":                               "nothing answers at 192.0.2.17:1883 (timeout): the host is off, or a firewall blocks the connection",
+		"mqtt: no connection to the broker: EOF":                              "the connection to the broker broke",
+		"server shutting down":                                                "the broker closed the connection: it stopped",
+		"not authorized":                                                      "not authorized",
+	} {
+		if got := InWords(fault, true); got != want {
+			t.Errorf("broker, %q: %q, want %q", fault, got, want)
 		}
 	}
 	// InWords must also recognize the error text that this operating system returns.
@@ -35,10 +47,10 @@ func TestInWords(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	_, err = net.DialTimeout("tcp", address, time.Minute)
-	if got := InWords(fmt.Sprintf("wss://%s/: %v", address, err)); got != "nothing listens at "+address+" (connection refused): the node is not running" {
+	if got := InWords(fmt.Sprintf("wss://%s/: %v", address, err), false); got != "nothing listens at "+address+" (connection refused): the node is not running" {
 		t.Errorf("%v is %q", err, got)
 	}
-	if got := InWords(errors.Join(context.DeadlineExceeded).Error()); !strings.HasPrefix(got, "nothing answers") {
+	if got := InWords(errors.Join(context.DeadlineExceeded).Error(), false); !strings.HasPrefix(got, "nothing answers") {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,6 +17,29 @@ func (tr *trial) tells(t *testing.T, member string, words ...string) {
 	for _, w := range words {
 		if code != cli.ExitDone || !strings.Contains(out, w) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, w, out, log)
+		}
+	}
+}
+
+// TestStatusOfNeighbors checks the text about neighbors behind a broker, and about a neighbor whose release is missing.
+func TestStatusOfNeighbors(t *testing.T) {
+	st := monitor.Status{Running: true, Phase: monitor.Waiting, Seconds: 240, Waiting: []string{"c"}, ConsensusError: monitor.Unknown(),
+		Neighbors: []monitor.Neighbor{
+			{Name: "a", Link: &monitor.Link{Broker: true, Silent: true, Seconds: 240, Heard: 240}},
+			{Name: "b", Link: &monitor.Link{Broker: true, Silent: true, Seconds: 240}},
+			{Name: "c", Missing: true, Link: &monitor.Link{Broker: true, Connected: true, Seconds: 600, Heard: 5, Address: "mqtt://h:1"}},
+			{Name: "d", Link: &monitor.Link{Connected: true, Seconds: 600, How: "dialed", Address: "h:1"}},
+		}}
+	var b strings.Builder
+	node.WriteStatus(cli.Table{Writer: &b}, &st)
+	for _, want := range []string{
+		`"a": silent for 4m0s \(last heard at 2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ; the broker works\), in step`,
+		`"b": silent for 4m0s \(not heard since this node started; the broker works\)`,
+		`"c": connected for 10m0s \(at mqtt://h:1\), last heard at .*Z, in step, this node has waited for it for 4m0s,`,
+		`"d": connected for 10m0s \(dialed h:1\), in step, 0 bytes sent`,
+	} {
+		if !regexp.MustCompile(want).MatchString(b.String()) {
+			t.Errorf("no %s in\n%s", want, b.String())
 		}
 	}
 }

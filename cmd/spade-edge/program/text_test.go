@@ -75,9 +75,9 @@ func TestTexts(t *testing.T) {
 // TestTopicIsComplete checks that "spade-edge help page" explains every metric and every field of a status.
 func TestTopicIsComplete(t *testing.T) {
 	_, topic, _ := call("help", "page")
-	link := &monitor.Link{Fault: "f", Refusal: "r"}
+	link := &monitor.Link{Fault: "f", Refusal: "r", Broker: true, Silent: true, Heard: 1}
 	st := monitor.Status{
-		NonPrivate: true, Fault: "f", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
+		NonPrivate: true, Fault: "f", Program: "p", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
 		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{AgainstAll: &monitor.LifetimeAgainst{}}, AgainstAll: &monitor.Against{}}, Mixing: 1,
 	}
 	names := 0

@@ -309,3 +309,30 @@ func TestNoWebsocket(t *testing.T) {
 		t.Error("a redirection was followed")
 	}
 }
+
+// TestNotPermitted checks that a node whose messages the broker refuses is not connected, with the broker's reason, as
+// long as the broker refuses them.
+func TestNotPermitted(t *testing.T) {
+	b := newToy(t).honest()
+	a, c := brokertest.Opener(b.End).Pair(t, "run", "a", "c")
+	brokertest.Pass(t, a, "a", c, "c", []byte("one"))
+	refuse := func(code byte) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.code = code
+	}
+	for code, want := range map[byte]string{0x87: "cannot publish on spade/", 0x95: "too long"} {
+		refuse(code)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if err := a.Send(ctx, "c", []byte{'x', code}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Send: %v, want %q", err, want)
+		}
+		cancel()
+		if p := a.Peers()[0]; p.Connected || !strings.Contains(p.Err.Error(), want) {
+			t.Errorf("%+v, want %q", p, want)
+		}
+		refuse(0)
+		brokertest.Pass(t, a, "a", c, "c", []byte{'y', code})
+		brokertest.Eventually(t, "the broker stores messages again", func() bool { return a.Peers()[0].Connected })
+	}
+}

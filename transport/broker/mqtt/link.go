@@ -20,6 +20,7 @@ type link struct {
 	dialer    *dialer
 	take      func(from string, payload []byte)
 	lost      func() // called when the broker no longer has this node's session
+	retry     func() // called when there is a new connection
 
 	mu     sync.Mutex // guards the fields below
 	conn   *conn      // nil while the link is down
@@ -49,7 +50,7 @@ func (l *link) work(ctx context.Context) {
 		n, via, err := l.connect(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.Failed(err)
+				l.Failed(sealed.Connecting, err)
 			}
 		} else {
 			began := time.Now()
@@ -71,7 +72,7 @@ func (l *link) work(ctx context.Context) {
 			l.leave(why)
 		}
 		if ctx.Err() == nil {
-			l.Pause(ctx, attempts)
+			l.Pause(ctx, attempts, l.cfg.timing.backoffMax)
 		}
 	}
 }
@@ -117,6 +118,7 @@ func (l *link) enter(n *conn, via string) {
 	l.conn, l.served, l.piece = n, true, pieceSize(n.maxPacket)
 	l.mu.Unlock()
 	l.Connected(l.cfg.URL, via)
+	l.retry()
 	if lost {
 		l.cfg.Logger.Warn("the broker lost the messages stored for this node; the node asks for them again")
 		l.lost()
@@ -168,27 +170,19 @@ func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 		// instead of one copy per repeat.
 		expiry = min(expiry, max(10*l.cfg.timing.repeatMin, 2*m.Again))
 	}
-	for attempts := 0; ; attempts++ {
-		n, err := l.await(ctx)
-		if err != nil {
-			return err
-		}
-		err = n.publish(ctx, topic(l.run, m.From, m.To), uint32(math.Ceil(expiry.Seconds())), m.Data)
-		var no *refusal
-		switch {
-		case err == nil:
-			l.Worked()
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.As(err, &no) && no.code == reasonTooLarge:
-			l.Failed(err)
-			return err
-		case n.over.Err() != nil: // not Failed: the end of the connection is already recorded
-			l.Pause(ctx, 0)
-			continue
-		}
-		l.Failed(fmt.Errorf("cannot publish on %s: %w", topic(l.run, l.self, "+"), err))
-		l.Pause(ctx, attempts)
+	n, err := l.await(ctx)
+	if err != nil {
+		return err
 	}
+	err = n.publish(ctx, topic(l.run, m.From, m.To), uint32(math.Ceil(expiry.Seconds())), m.Data)
+	var no *refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &no) && no.code == reasonTooLarge:
+		return fmt.Errorf("%w: %w", sealed.ErrTooLong, err)
+	case n.over.Err() != nil:
+		return fmt.Errorf("%w: %w", sealed.ErrEnded, err)
+	}
+	return fmt.Errorf("cannot publish on %s: %w", topic(l.run, l.self, "+"), err)
 }

@@ -44,7 +44,7 @@ func build(cfg Config) (*Transport, error) {
 	t.cfg.Logger = t.Log()
 	t.link.run, t.link.self = sealed.Tags(cfg.Run, cfg.Name)
 	t.link.Watch = sealed.NewWatch("mqtt", t.Log(), cfg.timing.backoffMin, cfg.timing.backoffMax)
-	t.link.cfg, t.link.dialer, t.link.lost = &t.cfg, newDialer(&t.cfg), t.ResendAll
+	t.link.cfg, t.link.dialer, t.link.lost, t.link.retry = &t.cfg, newDialer(&t.cfg), t.ResendAll, t.Retry
 	t.link.take = func(from string, payload []byte) { t.Take(from, payload, true) }
 	return t, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,11 +27,17 @@ type link struct {
 	want      jetstream.StreamConfig // without the limits of a subject, which depend on the server
 	dialer    *dialer
 	lost      func() // called when the broker has a new stream in place of the previous stream
+	retry     func() // called when there is a new connection
+
+	asking requests
 
 	mu      sync.Mutex // guards the fields below; held while looking for the stream
 	stream  jetstream.Stream
 	found   context.Context // ends with the connection over which the stream was found
 	created time.Time       // of the stream
+	piece   int             // bytes of a frame that fit into one message
+	failed  error           // why the last look-up failed, or nil
+	at      time.Time       // when the last look-up ended
 }
 
 // connect starts connecting in the background. An unreachable server is not an error.
@@ -45,8 +52,7 @@ func (l *link) connect() error {
 		client.ConnectHandler(l.connected),
 		client.ReconnectHandler(l.connected),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) { l.Disconnected(err) }),
-		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.Failed(l.dialer.explain(err)) }),
-		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { l.Failed(err) }),
+		client.ReconnectErrHandler(func(_ *client.Conn, err error) { l.Failed(sealed.Connecting, l.dialer.explain(err)) }),
 	)
 	for _, s := range l.cfg.URLs {
 		l.WarnIfExposed(s)
@@ -68,6 +74,11 @@ func (l *link) options(name string) []client.Option {
 		client.SetCustomDialer(l.dialer),
 		client.SkipHostLookup(), // the dialer or a proxy resolves names
 		client.ProxyPath(l.cfg.path()),
+		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
+			if !l.asking.refuse(err) {
+				l.cfg.Logger.Warn("broker", "reason", err)
+			}
+		}),
 	}, l.cfg.Options...)
 }
 
@@ -78,19 +89,34 @@ func (l *link) connected(c *client.Conn) {
 		where = u.String()
 	}
 	l.Connected(where, l.dialer.proxyName())
+	l.retry()
 }
 
+// ready waits for a connection over which the run's stream can be used, and returns the stream. It fails only if ctx
+// ends. As long as the broker is there and the stream cannot be used, ready records the reason.
 func (l *link) ready(ctx context.Context) (jetstream.Stream, error) {
-	for {
-		period, up := l.Period()
-		if up {
-			return l.find(ctx)
+	for attempts := 0; ; {
+		period, there := l.Period()
+		if !there {
+			select {
+			case <-period.Done():
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			continue
 		}
-		select {
-		case <-period.Done():
-		case <-ctx.Done():
+		stream, err := l.find(ctx, period)
+		switch {
+		case err == nil:
+			l.Worked(sealed.Looking)
+			return stream, nil
+		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case !errors.Is(err, sealed.ErrEnded):
+			l.Failed(sealed.Looking, err)
 		}
+		l.Pause(ctx, attempts, sealed.Retry)
+		attempts++
 	}
 }
 
@@ -103,47 +129,73 @@ func (l *link) from(peer, place string) string {
 // Ready implements [sealed.Line].
 func (l *link) Ready(ctx context.Context) (piece int, err error) {
 	_, err = l.ready(ctx)
-	return l.pieceSize(), err
-}
-
-// pieceSize returns the number of bytes of a frame that fit into one message.
-func (l *link) pieceSize() int { return max(1, min(sealed.MaxPiece, int(l.conn.MaxPayload())-spare)) }
-
-// find returns the run's stream, which it looks up once per connection, and creates it if it does not exist.
-func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	period, _ := l.Period()
-	if l.stream != nil && l.found == period {
-		return l.stream, nil
+	return l.piece, err
+}
+
+// pieceSize returns the number of bytes of a frame that fit into one message, where each limit is the length of the longest
+// message that someone accepts.
+func pieceSize(limits ...int) int { return max(1, min(sealed.MaxPiece, slices.Min(limits)-spare)) }
+
+// fit returns the number of bytes of a frame that fit into one message to a server and a stream. It fails if the stream
+// does not keep all messages of a long frame.
+func (l *link) fit(payload int64, info *jetstream.StreamInfo) (piece int, err error) {
+	piece = pieceSize(int(payload))
+	if have := info.Config.MaxMsgSize; have > 0 {
+		piece = pieceSize(int(payload), int(have))
 	}
-	ctx, cancel := l.request(ctx, period)
-	defer cancel()
-	want, piece := l.want, l.pieceSize()
-	want.MaxMsgsPerSubject = int64(max(1, (l.cfg.MaxFrame+piece-1)/piece))
-	want.MaxMsgSize = int32(piece + spare)
-	stream, err := l.js.Stream(ctx, want.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = l.js.CreateStream(ctx, want)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another member created it first, with other limits
-			stream, err = l.js.Stream(ctx, want.Name)
-		}
+	want := int64(max(1, (l.cfg.MaxFrame+piece-1)/piece))
+	if have := info.Config.MaxMsgsPerSubject; have > 0 && have < want {
+		return 0, fmt.Errorf("nats: stream %s keeps %d messages per subject, want at least %d, because a message has at most %d bytes "+
+			"of a frame", l.want.Name, have, want, piece)
 	}
+	return piece, nil
+}
+
+// find returns the run's stream, which it looks up once per connection, and creates it if it does not exist. Soon after a
+// failed look-up, it returns the same error again, so that goroutines that wait for the stream share their requests.
+func (l *link) find(ctx, period context.Context) (jetstream.Stream, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	soon := min(sealed.Retry, l.cfg.timing.backoffMax) / 2
+	if l.found == period && (l.stream != nil || l.failed != nil && time.Since(l.at) < soon) {
+		return l.stream, l.failed
+	}
+	stream, piece, err := l.look(ctx, period)
+	l.stream, l.found, l.failed, l.at = stream, period, err, time.Now()
 	if err != nil {
-		return nil, fmt.Errorf("nats: stream %s: %w", want.Name, err)
+		return nil, err
 	}
-	info := stream.CachedInfo()
-	if have := info.Config.MaxMsgsPerSubject; have > 0 && have < want.MaxMsgsPerSubject {
-		return nil, fmt.Errorf("nats: stream %s keeps %d messages per subject, want at least %d",
-			want.Name, have, want.MaxMsgsPerSubject)
-	}
-	lost := !l.created.IsZero() && !l.created.Equal(info.Created)
-	l.stream, l.found, l.created = stream, period, info.Created
+	created := stream.CachedInfo().Created
+	lost := !l.created.IsZero() && !l.created.Equal(created)
+	l.created, l.piece = created, piece
 	if lost {
 		l.cfg.Logger.Warn("the broker lost the messages stored for this run; the node sends its messages again")
 		l.lost()
 	}
 	return stream, nil
+}
+
+// look asks the broker for the run's stream, and creates it if it does not exist.
+func (l *link) look(ctx, period context.Context) (stream jetstream.Stream, piece int, err error) {
+	inner, done := l.asking.begin(ctx, period, l.cfg.timing.answer, l.want.Name)
+	want := l.want
+	piece = pieceSize(int(l.conn.MaxPayload()))
+	want.MaxMsgsPerSubject = int64(max(1, (l.cfg.MaxFrame+piece-1)/piece))
+	want.MaxMsgSize = int32(piece + spare)
+	stream, err = l.js.Stream(inner, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = l.js.CreateStream(inner, want)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another member created it first, with other limits
+			stream, err = l.js.Stream(inner, want.Name)
+		}
+	}
+	if err = done(err); err != nil {
+		return nil, 0, fmt.Errorf("nats: stream %s: %w", want.Name, err)
+	}
+	piece, err = l.fit(l.conn.MaxPayload(), stream.CachedInfo())
+	return stream, piece, err
 }
 
 // forget makes the link look up the stream again before its next request.
@@ -153,42 +205,28 @@ func (l *link) forget() {
 	l.stream = nil
 }
 
-// Publish implements [sealed.Line]. It sends a message repeatedly until the broker confirms that it has stored the
-// message.
+// Publish implements [sealed.Line].
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
-	to := subject(l.run, m.From, m.To, m.Place)
-	for attempts := 0; ; attempts++ {
-		_, err := l.ready(ctx)
-		if err == nil {
-			err = l.publishOnce(ctx, to, m.Data)
-		}
-		switch {
-		case err == nil:
-			l.Worked()
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, client.ErrMaxPayload):
-			return err
-		}
-		l.Failed(err)
-		l.forget()
-		l.Pause(ctx, attempts)
+	if _, err := l.ready(ctx); err != nil {
+		return err
 	}
-}
-
-func (l *link) publishOnce(ctx context.Context, subject string, data []byte) error {
 	period, _ := l.Period()
-	ctx, cancel := l.request(ctx, period)
-	defer cancel()
-	_, err := l.js.Publish(ctx, subject, data)
-	return err
+	to := subject(l.run, m.From, m.To, m.Place)
+	inner, done := l.asking.begin(ctx, period, l.cfg.timing.answer, to)
+	_, err := l.js.Publish(inner, to, m.Data)
+	err = done(err)
+	switch {
+	case err == nil || errors.Is(err, sealed.ErrEnded):
+		return err
+	case l.conn.Status() != client.CONNECTED:
+		return fmt.Errorf("%w: %w", sealed.ErrEnded, err)
+	case errors.Is(err, client.ErrMaxPayload):
+		return fmt.Errorf("%w: %w", sealed.ErrTooLong, err)
+	}
+	l.forget()
+	return l.cannotPublish(err)
 }
 
-// request returns a context for a request to the broker. The context also ends when the connection ends, because no
-// answer can arrive after that.
-func (l *link) request(ctx, period context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.timing.answer)
-	stop := context.AfterFunc(period, cancel)
-	return ctx, func() { stop(); cancel() }
+func (l *link) cannotPublish(err error) error {
+	return fmt.Errorf("cannot publish on %s: %w", Subjects(l.cfg.Run, l.cfg.Name), err)
 }

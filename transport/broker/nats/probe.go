@@ -20,6 +20,7 @@ type Answer struct {
 	Proxy  string // the proxy that was used, without credentials; empty if none
 	Took   time.Duration
 	Stream bool // the run has a stream, so a member has connected before
+	Pieces int  // messages for a frame of the maximum length
 	Peers  []PeerAnswer
 
 	// Err is the reason why the node could not use the broker, or nil if it could. Refused is true if waiting cannot
@@ -36,8 +37,10 @@ type PeerAnswer struct {
 }
 
 // Probe connects once to the broker and reports what it finds. It does not disturb a running node: it uses its own
-// connection and changes nothing at the broker. Probe returns an error only if cfg is invalid. If the broker does not
-// answer within 15 s, or before ctx ends, Answer.Err is not nil.
+// connection. To test permissions and limits, it publishes a message with the length of a piece, on a subject of this node
+// that nobody reads. If the run has a stream, the broker stores the message, and Probe deletes it if the broker permits
+// that; otherwise it stays like a frame, at most as often as there are pieces in a frame. Probe returns an error only if
+// cfg is invalid. If the broker does not answer within 15 s, or before ctx ends, Answer.Err is not nil.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)
@@ -52,6 +55,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 		a.Err = t.link.dialer.explain(err)
 		var told *net.OpError // such as the alert of a server that requires a certificate
 		a.Refused = errors.Is(err, client.ErrAuthorization) || errors.Is(err, client.ErrTLS) ||
+			errors.Is(err, client.ErrPermissionViolation) || errors.Is(err, client.ErrNoResponders) || errors.Is(err, errLimit) || errors.As(err, new(jetstream.JetStreamError)) ||
 			errors.As(err, &told) && told.Op == "remote error" ||
 			errors.Is(err, client.ErrSecureConnWanted) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
 			errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
@@ -59,6 +63,8 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	a.Proxy = t.link.dialer.proxyName()
 	return a, nil
 }
+
+var errLimit = errors.New("the broker's limits are too low")
 
 func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	l := &t.link
@@ -74,14 +80,18 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.answer)
 	defer cancel()
-	stream, err := js.Stream(ctx, l.want.Name)
+	inner, done := l.asking.begin(ctx, context.Background(), t.cfg.timing.answer, l.want.Name)
+	stream, err := js.Stream(inner, l.want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = nil, nil
 	}
-	if err != nil {
+	if err = done(err); err != nil {
 		return fmt.Errorf("stream %s: %w", l.want.Name, err)
 	}
 	a.Stream = stream != nil
+	if err := t.tryPublish(ctx, conn, js, stream, a); err != nil {
+		return err
+	}
 	for i, p := range t.Peers() {
 		answer := PeerAnswer{Name: p.Name}
 		if stream != nil {
@@ -91,6 +101,42 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 			answer.Refused = t.Peers()[i].Refused
 		}
 		a.Peers = append(a.Peers, answer)
+	}
+	return nil
+}
+
+// tryPublish publishes a message of the length of a piece, on a subject of this node that nobody reads. stream is nil if
+// there is none yet; then the broker only shows whether it permits the message.
+func (t *Transport) tryPublish(ctx context.Context, conn *client.Conn, js jetstream.JetStream, stream jetstream.Stream, a *Answer) error {
+	l, info := &t.link, new(jetstream.StreamInfo)
+	if stream != nil {
+		info = stream.CachedInfo()
+	}
+	piece, err := l.fit(conn.MaxPayload(), info)
+	if err == nil {
+		a.Pieces, err = sealed.Pieces(t.MaxFrame(), piece)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errLimit, err)
+	}
+	to, trial := subject(l.run, l.self, l.self, "check"), make([]byte, min(piece, t.MaxFrame())+sealed.Overhead)
+	if stream == nil {
+		if err = conn.Publish(to, trial); err == nil {
+			err = conn.FlushWithContext(ctx)
+		}
+		if told := conn.LastError(); errors.Is(told, client.ErrPermissionViolation) {
+			err = told
+		}
+	} else {
+		inner, done := l.asking.begin(ctx, context.Background(), t.cfg.timing.answer, to)
+		stored, failed := js.Publish(inner, to, trial)
+		if err = done(failed); err == nil {
+			inner, done := l.asking.begin(ctx, context.Background(), t.cfg.timing.answer, l.want.Name)
+			_ = done(stream.DeleteMsg(inner, stored.Sequence)) // the broker need not permit it
+		}
+	}
+	if err != nil {
+		return l.cannotPublish(err)
 	}
 	return nil
 }

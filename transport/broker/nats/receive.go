@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spade-dfl/spade-edge/transport/broker/internal/sealed"
 )
 
 var (
@@ -35,11 +37,16 @@ func (t *Transport) receiveAll() {
 		if r.next != before || errors.Is(err, errMoved) {
 			attempts = 0
 		}
-		if !errors.Is(err, errMoved) {
-			t.link.Failed(err)
-			t.link.forget()
-			t.link.Pause(t.Context(), attempts)
+		if errors.Is(err, errMoved) {
+			continue
 		}
+		if errors.Is(err, errGap) {
+			t.cfg.Logger.Warn("broker", "reason", err)
+		} else {
+			t.link.Failed(sealed.Reading, err)
+		}
+		t.link.forget()
+		t.link.Pause(t.Context(), attempts, sealed.Retry)
 	}
 }
 
@@ -81,7 +88,7 @@ func (t *Transport) receive(r *reader) error {
 	// Stop when the connection ends: the next connection may be to another server, on which this consumer does not
 	// exist.
 	defer context.AfterFunc(period, messages.Stop)()
-	t.link.Worked()
+	t.link.Worked(sealed.Reading)
 	for count := uint64(1); ; count++ {
 		m, err := messages.Next(jetstream.NextContext(t.Context()))
 		if err != nil {
@@ -104,8 +111,7 @@ func (t *Transport) receive(r *reader) error {
 
 // consume creates a consumer for this node's messages, starting at the message with the number next.
 func (t *Transport) consume(period context.Context, stream jetstream.Stream, next uint64) (jetstream.Consumer, error) {
-	ctx, cancel := t.link.request(t.Context(), period)
-	defer cancel()
+	inner, done := t.link.asking.begin(t.Context(), period, t.cfg.timing.answer, t.link.want.Name)
 	cfg := jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, next),
 		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: 5 * time.Minute, MemoryStorage: true, Replicas: 1,
@@ -113,8 +119,8 @@ func (t *Transport) consume(period context.Context, stream jetstream.Stream, nex
 	for _, p := range t.cfg.Peers {
 		cfg.FilterSubjects = append(cfg.FilterSubjects, t.link.from(p.Name, "*"))
 	}
-	consumer, err := stream.CreateConsumer(ctx, cfg)
-	if err != nil {
+	consumer, err := stream.CreateConsumer(inner, cfg)
+	if err = done(err); err != nil {
 		return nil, fmt.Errorf("nats: reading from stream %s: %w", t.link.want.Name, err)
 	}
 	return consumer, nil

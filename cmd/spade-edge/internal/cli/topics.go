@@ -86,6 +86,12 @@ func Version(_ context.Context, c *Cmdline) error {
 		_, err := io.WriteString(c.Out, text("licenses"))
 		return err
 	}
+	_, err := fmt.Fprintf(c.Out, "%s, %s, %s/%s\n", c.Program.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+// Version returns the name and version of the program.
+func (p *Program) Version() string {
 	stamp := Release
 	if info, ok := debug.ReadBuildInfo(); ok && stamp == "" {
 		revision := "unknown revision"
@@ -96,6 +102,5 @@ func Version(_ context.Context, c *Cmdline) error {
 		}
 		stamp = info.Main.Version + ", " + revision
 	}
-	_, err := fmt.Fprintf(c.Out, "%s %s, %s, %s/%s\n", c.Program.Name, stamp, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	return p.Name + " " + stamp
 }

@@ -160,7 +160,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 // monitor creates a monitor for each node. If addr is not empty, it serves the page of all nodes there until ctx ends.
 func (d *demo) monitor(ctx context.Context, addr string) error {
 	for i, name := range d.Fleet.Members {
-		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }
+		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began, 0) }
 		m, err := monitor.New(monitor.Config{Fleet: d.Fleet, Name: name, Links: links})
 		if err != nil {
 			return err

@@ -282,6 +282,9 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 	default:
 		c.ok(item, "continues after round %d of %d%s", r.Kept.Round, last, running)
 	}
+	if r.Changed != "" {
+		c.warn(item, "%s", r.Changed)
+	}
 	for _, remark := range remarks {
 		c.warn(item, "%s", remark)
 	}

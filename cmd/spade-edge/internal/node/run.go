@@ -65,7 +65,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if c.Given["patience"] {
 		d.File.Patience = *patience
 	}
-	d.Anyway, d.Noise = *anyway, c.Program.Noise
+	d.Anyway, d.Noise, d.Program = *anyway, c.Program.Noise, c.Program.Version()
 	r := &RunResult{}
 	judgeRun(d, r)
 	tell(c, d, show, *form == "json")

@@ -61,6 +61,9 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	for _, o := range s.OtherLedgers {
 		b.Row("ledger", "%v", o)
 	}
+	if s.DataChanged != "" {
+		b.Row("data", "%s", s.DataChanged)
+	}
 	if s.Mixing == 0 {
 		b.Row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	} else {
@@ -77,7 +80,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	head := "neighbors"
 	for _, n := range s.Neighbors {
-		b.Row(head, "%q: %s", n.Name, neighborText(&n))
+		b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
 		head = ""
 	}
 	if s.ConsensusError.Known() {
@@ -154,15 +157,20 @@ func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnd
 	}
 }
 
-func neighborText(n *monitor.Neighbor) string {
+func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if l := n.Link; l != nil {
 		switch {
 		case l.Refusal != "":
 			add("refused (%s)", l.Refusal)
+		case l.Silent:
+			add("silent for %s (%s; the broker works)", cli.Duration(l.Seconds), heardText(l))
 		case l.Connected:
 			add("connected for %s%s", cli.Duration(l.Seconds), howText(l))
+			if l.Broker {
+				add("%s", heardText(l))
+			}
 		case l.Fault != "":
 			add("not connected for %s (%s)", cli.Duration(l.Seconds), l.Fault)
 		default:
@@ -184,6 +192,9 @@ func neighborText(n *monitor.Neighbor) string {
 	default:
 		add("in step")
 	}
+	if n.Missing && s.Seconds >= 2 {
+		add("this node has waited for it for %s", cli.Duration(s.Seconds))
+	}
 	if l := n.Link; l != nil {
 		add("%s sent, %s received", cli.BytesText(l.Sent), cli.BytesText(l.Received))
 	}
@@ -194,6 +205,14 @@ func neighborText(n *monitor.Neighbor) string {
 		add("IN QUARANTINE from release %d on: %s", q.Release, q.Reason)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// heardText says when a neighbor was last heard through a broker.
+func heardText(l *monitor.Link) string {
+	if l.Heard == 0 {
+		return "not heard since this node started"
+	}
+	return "last heard at " + time.Now().Add(-time.Duration(l.Heard*float64(time.Second))).UTC().Format(time.RFC3339)
 }
 
 func howText(l *monitor.Link) string {

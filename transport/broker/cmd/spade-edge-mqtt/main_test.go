@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,6 +38,12 @@ func call(t *testing.T, args ...string) (code int, said string) {
 // newBroker starts Mosquitto with the given configuration and returns the broker's address.
 func newBroker(t *testing.T, conf string) string {
 	t.Helper()
+	url, _ := stoppableBroker(t, conf)
+	return url
+}
+
+func stoppableBroker(t *testing.T, conf string) (url string, stop func()) {
+	t.Helper()
 	program := brokertest.Mosquitto(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,9 +60,10 @@ func newBroker(t *testing.T, conf string) string {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	stop = func() { _ = c.Process.Kill(); _ = c.Wait() }
+	t.Cleanup(stop)
 	brokertest.Listens(t, at)
-	return "mqtt://" + at
+	return "mqtt://" + at, stop
 }
 
 // newFleet creates a fleet of three private nodes with the command "spade-edge init" and writes the broker's URL into
@@ -128,6 +136,34 @@ func TestInit(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestBrokerGone checks that the status of a node blames a stopped broker, and not its neighbors.
+func TestBrokerGone(t *testing.T) {
+	url, stop := stoppableBroker(t, "allow_anonymous true")
+	_, node := newFleet(t, url)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var log brokertest.Buffer
+	over := make(chan int, 1)
+	go func() { over <- overMQTT.Run(ctx, []string{"run", "-anyway", node(0)}, io.Discard, &log) }()
+	await := func(want string) {
+		t.Helper()
+		said := ""
+		brokertest.Eventually(t, want, func() bool {
+			_, said = call(t, "status", node(0))
+			return regexp.MustCompile(want).MatchString(said)
+		})
+		if strings.Contains(said, "other node") || strings.Contains(said, "the node is not running") {
+			t.Errorf("a neighbor is blamed in\n%s", said)
+		}
+	}
+	await(`"node-1": connected for .*\(at mqtt://127.*\), not heard since this node started`)
+	stop()
+	await(`"node-1": not connected for .*\(nothing listens at 127\.0\.0\.1:\d+ \(connection refused\): the broker is not running, ` +
+		`or its address is wrong\), lost once \(the connection to the broker broke\)`)
+	cancel()
+	<-over
 }
 
 // TestWrong checks that the commands "run" and "check" of spade-edge-mqtt report errors in the command line, errors in

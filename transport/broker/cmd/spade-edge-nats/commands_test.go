@@ -72,6 +72,37 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestNotPermitted checks that check and status say that the broker lets the node in, but not publish.
+func TestNotPermitted(t *testing.T) {
+	f := newFleet(t)
+	url := brokerWith(t, server.Options{Users: []*server.User{{Username: "joe", Password: "x", Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: []string{"$JS.API.>"}}, Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}}}}}})
+	f.write(t, "user", "joe:x")
+	node, err := os.ReadFile(f.path("b.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, _, _ := strings.Cut(string(node[bytes.Index(node, []byte(`"nats://`))+1:]), `"`)
+	f.write(t, "b.json", strings.Replace(string(node), `"`+place+`"`, `"`+url+`", "user_file": "user"`, 1))
+	for _, when := range []string{"before", "during"} {
+		if code, said := call(t, "check", f.path("b.json")); code != 1 || !strings.Contains(said, "fail  broker                 cannot publish on spade.") ||
+			!strings.Contains(said, `Permissions Violation for Publish to "spade.`) {
+			t.Errorf("check %s the run: exit code %d\n%s", when, code, said)
+		}
+		if when == "during" {
+			break
+		}
+		b := f.start(t, "b")
+		for end, said := time.Now().Add(time.Minute), ""; !strings.Contains(said, `"a": not connected for`) ||
+			!strings.Contains(said, "cannot publish on spade.") || !strings.Contains(said, "Permissions Violation"); _, said = call(t, "status", f.path("b.json")) {
+			if time.Now().After(end) {
+				t.Fatalf("status:\n%s", said)
+			}
+		}
+		defer func() { _, _ = call(t, "stop", f.path("b.json")); <-b.over }()
+	}
+}
+
 // authority creates a self-signed certificate that the broker and its users share. The certificate is valid for
 // 127.0.0.1.
 func authority(t *testing.T, dir string) tls.Certificate {

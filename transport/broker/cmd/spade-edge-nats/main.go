@@ -83,10 +83,10 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 	case a.Err != nil:
 		met.Err = fmt.Errorf("not reachable (yet): %s%s: %w", of(d.File).URL, through, a.Err)
 	case a.Stream:
-		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v, and has a stream for the run", a.Where, through,
+		met.Text = fmt.Sprintf("lets this node in, and publish, at %s%s, in %v, and has a stream for the run", a.Where, through,
 			a.Took.Round(100*time.Microsecond))
 	default:
-		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v; the first member to run creates the stream", a.Where, through,
+		met.Text = fmt.Sprintf("lets this node in, and publish, at %s%s, in %v; the first member to run creates the stream", a.Where, through,
 			a.Took.Round(100*time.Microsecond))
 	}
 	all = append(all, met)

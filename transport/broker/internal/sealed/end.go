@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -78,13 +79,32 @@ type Line interface {
 	// been none.
 	Ready(ctx context.Context) (piece int, err error)
 
-	// Publish waits until the broker confirms a message, and retries until ctx ends. If it fails before ctx ends, no
-	// retry can succeed.
+	// Publish waits for a connection, publishes a message once, and waits until the broker confirms that it has stored
+	// the message. The error wraps ErrEnded if the connection ended before that, and ErrTooLong if no later attempt can
+	// succeed.
 	Publish(ctx context.Context, m Message) error
+
+	// Pause waits before the next attempt to publish, see [Watch.Pause].
+	Pause(ctx context.Context, attempts int, most time.Duration)
 
 	// State returns the state of the connection.
 	State() State
 }
+
+var (
+	// ErrEnded reports that the connection ended during a request.
+	ErrEnded = errors.New("the connection to the broker has ended")
+
+	// ErrTooLong reports that a message is longer than the broker permits.
+	ErrTooLong = errors.New("the message is too long for the broker")
+)
+
+const (
+	// Retry is how long to wait, at most, between attempts that cost little while the broker is there and refuses. An
+	// attempt that repeats a message costs more, so that it waits for one second more for each retryRate bytes.
+	Retry     = 2 * time.Second
+	retryRate = 8 << 10
+)
 
 // End is a node's end of the connections to all its peers. It implements [transport.Transport] and
 // [transport.Notifier].
@@ -127,6 +147,14 @@ type peer struct {
 	seals  []*ecdh.PublicKey // the pinned keys as X25519 keys
 	ring   ring
 	status transport.PeerStatus
+	store  storing
+}
+
+// storing states whether the broker stores frames for a peer.
+type storing struct {
+	err   error     // why the broker does not store the last frame, or nil
+	size  int       // if err wraps ErrTooLong: length of the frame, so that a shorter one proves nothing
+	since time.Time // when err last became nil or ceased to be nil
 }
 
 // NewEnd returns an [End] for a configuration that has passed [Config.Check]. The End does nothing until [End.Start] is
@@ -147,7 +175,7 @@ func NewEnd(cfg Config, line Line) *End {
 	}
 	for _, c := range cfg.Peers {
 		p := &peer{name: c.Name, out: newEdge(cfg.Run, cfg.Name, c.Name), in: newEdge(cfg.Run, c.Name, cfg.Name),
-			turn: make(chan struct{}, 1), hello: make(chan struct{}, 1), status: transport.PeerStatus{Name: c.Name},
+			turn: make(chan struct{}, 1), hello: make(chan struct{}, 1), status: transport.PeerStatus{Name: c.Name, Broker: true},
 			ring: ring{repeatMin: cfg.RepeatMin, repeatMax: cfg.RepeatMax}}
 		p.setKeys(c.Keys)
 		e.peers[c.Name], e.byTag[hex.EncodeToString(p.in.fromTag[:])] = p, p
@@ -221,8 +249,8 @@ func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 			err = transport.ErrClosed
 		case ctx.Err() != nil:
 			err = ctx.Err()
-			if l := e.line.State(); !l.Up && l.Err != nil {
-				err = fmt.Errorf("%w (%w)", err, l.Err)
+			if why := e.obstacle(p); why != nil {
+				err = fmt.Errorf("%w (%w)", err, why)
 			}
 		}
 		return fmt.Errorf("%s: send to %q: %w", e.cfg.Prefix, to, err)
@@ -275,8 +303,86 @@ func Pieces(length, size int) (int, error) {
 	return max(1, (length+size-1)/size), nil
 }
 
-// post splits a frame into pieces, and seals and publishes each piece. It must be called through inTurn.
+// post publishes a frame, and records whether the broker has stored it. It must be called through inTurn.
 func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []byte) error {
+	err := e.postPieces(ctx, p, kind, m, frame)
+	if err == nil || ctx.Err() == nil {
+		e.note(p, err, len(frame))
+	}
+	return err
+}
+
+// note records whether the broker has stored a frame with the given length for a peer. When it stores frames again, note
+// sends the peer's name to the channel that [End.Opened] returns, because frames may have been dropped in the meantime.
+func (e *End) note(p *peer, err error, length int) {
+	p.mu.Lock()
+	s := &p.store
+	before := s.err
+	switch {
+	case err != nil:
+		s.err = fmt.Errorf("%s: broker: %w", e.cfg.Prefix, err)
+		if errors.Is(err, ErrTooLong) {
+			s.size = length
+		}
+	case length >= s.size:
+		s.err, s.size = nil, 0
+	}
+	after := s.err
+	if (before == nil) != (after == nil) {
+		s.since = time.Now()
+	}
+	p.mu.Unlock()
+	switch {
+	case after != nil:
+		same := before != nil && before.Error() == after.Error()
+		e.cfg.Logger.Log(context.Background(), endpoint.Level(same), "the broker does not store messages", "peer", p.name, "reason", after)
+	case before != nil:
+		e.cfg.Logger.Info("the broker stores messages again", "peer", p.name)
+		endpoint.Offer(e.opened, p.name)
+	}
+}
+
+// Retry must be called after a new connection to the broker. It sends the names of all peers for which the broker did not
+// store the last frame to the channel that [End.Opened] returns.
+func (e *End) Retry() {
+	for _, p := range e.sorted {
+		p.mu.Lock()
+		failed := p.store.err != nil
+		p.mu.Unlock()
+		if failed {
+			endpoint.Offer(p.hello, struct{}{})
+			endpoint.Offer(e.opened, p.name)
+		}
+	}
+}
+
+// obstacle returns why no frame can be exchanged with a peer, or nil if nothing is in the way.
+func (e *End) obstacle(p *peer) error {
+	if l := e.line.State(); !l.Up {
+		return l.Err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.store.err
+}
+
+// publish publishes a message, and retries until ctx ends or no retry can succeed.
+func (e *End) publish(ctx context.Context, p *peer, m Message) error {
+	most := Retry + time.Duration(len(m.Data)/retryRate)*time.Second
+	for attempts := 0; ; attempts++ {
+		err := e.line.Publish(ctx, m)
+		if err == nil || ctx.Err() != nil || errors.Is(err, ErrTooLong) {
+			return cmp.Or(ctx.Err(), err)
+		}
+		if !errors.Is(err, ErrEnded) { // the end of a connection is recorded already
+			e.note(p, err, 0)
+		}
+		e.line.Pause(ctx, attempts, most)
+	}
+}
+
+// postPieces splits a frame into pieces, and seals and publishes each piece.
+func (e *End) postPieces(ctx context.Context, p *peer, kind byte, m Message, frame []byte) error {
 	size, err := e.line.Ready(ctx)
 	if err != nil && ctx.Err() != nil {
 		return err
@@ -284,7 +390,7 @@ func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []b
 	p.number++
 	total, err := Pieces(len(frame), size)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrTooLong, err)
 	}
 	h := header{Kind: kind, Fleet: e.cfg.Fleet, Process: e.process, Number: p.number, Total: uint16(total), Length: uint32(len(frame))}
 	p.mu.Lock()
@@ -296,7 +402,7 @@ func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []b
 		if m.Data, err = seal(&p.out, h, e.cfg.Key, seals, frame[from:to]); err != nil {
 			return err
 		}
-		if err := e.line.Publish(ctx, m); err != nil {
+		if err := e.publish(ctx, p, m); err != nil {
 			return err
 		}
 		p.mu.Lock()
@@ -384,11 +490,16 @@ func (e *End) Peers() []transport.PeerStatus {
 	var all []transport.PeerStatus
 	for _, p := range e.sorted {
 		p.mu.Lock()
-		s := p.status
+		s, store := p.status, p.store
 		p.mu.Unlock()
-		s.Connected, s.Since, s.Where, s.Proxy, s.Lost, s.LostBy = l.Up, l.Since, l.Where, l.Proxy, l.Ended, l.LostBy
-		if l.Err != nil {
-			s.Err = l.Err
+		s.Connected, s.Since, s.Lost, s.LostBy = l.Up && store.err == nil, l.Since, l.Ended, l.LostBy
+		if l.Up && store.since.After(l.Since) {
+			s.Since = store.since
+		}
+		if s.Connected {
+			s.Where, s.Proxy = l.Where, l.Proxy
+		} else if err := cmp.Or(l.Err, store.err); err != nil {
+			s.Err = err
 		}
 		all = append(all, s)
 	}

@@ -23,10 +23,11 @@ import (
 type toy struct {
 	run string
 
-	mu   sync.Mutex
-	do   func(m brokertest.Message)
-	all  []brokertest.Message               // all messages ever published
-	mail map[string]chan brokertest.Message // by the receiver's tag
+	mu     sync.Mutex
+	do     func(m brokertest.Message)
+	refuse func(m sealed.Message) error       // if not nil: why a message is not stored
+	all    []brokertest.Message               // all messages ever published
+	mail   map[string]chan brokertest.Message // by the receiver's tag
 }
 
 func newToy(run string) *toy { return &toy{run: run, mail: map[string]chan brokertest.Message{}} }
@@ -66,11 +67,23 @@ func (b *toy) frames(from int) ([]brokertest.Message, int) {
 
 func (b *toy) Ready(context.Context) (int, error) { return sealed.MaxPiece, nil }
 
+func (b *toy) Pause(ctx context.Context, _ int, _ time.Duration) {
+	select {
+	case <-time.After(time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
 func (b *toy) State() sealed.State { return sealed.State{Up: true} }
 
 func (b *toy) Publish(_ context.Context, m sealed.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.refuse != nil {
+		if err := b.refuse(m); err != nil {
+			return err
+		}
+	}
 	got := brokertest.Message{From: m.From, To: m.To, Place: m.Place, Data: slices.Clone(m.Data)}
 	b.all = append(b.all, got)
 	if b.do != nil {

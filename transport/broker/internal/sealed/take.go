@@ -31,12 +31,13 @@ func (e *End) Take(from string, data []byte, live bool) {
 		e.refuse(p, fmt.Errorf("from %q: %w", p.name, err))
 		return
 	}
-	// The message is authentic: the peer did send it, although perhaps long ago.
-	p.mu.Lock()
-	p.status.Heard = time.Now()
-	p.mu.Unlock()
 	if p.window.seen(v.Process, v.Number) {
 		return
+	}
+	if live { // the peer has sent the message since this node started, as far as the broker can be trusted
+		p.mu.Lock()
+		p.status.Heard = time.Now()
+		p.mu.Unlock()
 	}
 	most := e.cfg.MaxFrame
 	if v.Kind == kindHello {

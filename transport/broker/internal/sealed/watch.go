@@ -1,6 +1,7 @@
 package sealed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +17,25 @@ import (
 
 // State describes the connection to a broker.
 type State struct {
-	Up     bool
+	Up     bool      // there is a connection over which this node can read
 	Since  time.Time // time of the last change of Up
-	Where  string    // the server, without credentials, if up
-	Proxy  string    // the proxy of the connection, if up; empty for none
+	Where  string    // the server, without credentials, if there is a connection
+	Proxy  string    // the proxy of the connection; empty for none
 	Ended  int       // number of connections that have ended
 	LostBy error     // why the last connection ended
-	Err    error     // the last error
+	Err    error     // why Up is false; nil if it is true
 }
+
+// Task is something that a node does at a broker, and that may fail while the others work.
+type Task int
+
+// The tasks whose failure [Watch.Failed] records. Failed messages are recorded for each peer, see [End].
+const (
+	Connecting Task = iota
+	Looking         // looking for the place where the broker stores messages
+	Reading         // reading messages
+	tasks
+)
 
 // Watch tracks the state of a connection that is restored whenever it ends. It is safe for concurrent use.
 type Watch struct {
@@ -31,9 +43,11 @@ type Watch struct {
 	log         *slog.Logger
 	least, most time.Duration // wait before a retry
 
-	mu    sync.Mutex // guards the fields below
-	state State
-	now   context.Context // ends at the next change of Up
+	mu    sync.Mutex      // guards the fields below
+	there bool            // there is a connection
+	state State           // Up and Err follow from the other fields, see State
+	why   [tasks]error    // why each task fails, or nil
+	now   context.Context // ends when there next changes
 	over  context.CancelFunc
 }
 
@@ -48,7 +62,7 @@ func NewWatch(prefix string, log *slog.Logger, least, most time.Duration) *Watch
 // Connected records a new connection. where is the name of the server. proxy is the name of the proxy in between, or
 // empty if there is none.
 func (w *Watch) Connected(where, proxy string) {
-	w.change(State{Up: true, Where: where, Proxy: proxy})
+	w.change(State{Where: where, Proxy: proxy}, nil)
 	if proxy != "" {
 		where += ", behind the proxy " + proxy
 	}
@@ -60,39 +74,52 @@ func (w *Watch) Disconnected(err error) {
 	if err == nil {
 		err = errors.New("the broker ended the connection")
 	}
-	w.change(State{LostBy: err, Err: fmt.Errorf("%s: no connection to the broker: %w", w.prefix, err)})
+	w.change(State{LostBy: err}, fmt.Errorf("%s: no connection to the broker: %w", w.prefix, err))
 	w.log.Info("disconnected from the broker", "reason", err)
 }
 
-// Failed records and logs an error. It logs the error at level Debug if the last recorded error is the same, and
-// otherwise at level Warn.
-func (w *Watch) Failed(err error) {
+// Failed records and logs why a task fails. It logs the error at level Debug if the last recorded error of this task is
+// the same, and otherwise at level Warn.
+func (w *Watch) Failed(task Task, err error) {
 	w.mu.Lock()
-	old := w.state.Err
-	w.state.Err = fmt.Errorf("%s: broker: %w", w.prefix, err)
-	same := old != nil && old.Error() == w.state.Err.Error()
+	old, now := w.why[task], fmt.Errorf("%s: broker: %w", w.prefix, err)
+	same := old != nil && old.Error() == now.Error()
+	w.set(task, now)
 	w.mu.Unlock()
 	w.log.Log(context.Background(), endpoint.Level(same), "broker", "reason", err)
 }
 
-// Worked records that the broker fulfilled a request. It clears the last error.
-func (w *Watch) Worked() {
+// Worked records that a task succeeded.
+func (w *Watch) Worked(task Task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Err = nil
+	w.set(task, nil)
 }
 
-// change sets a new state, with the current time and an updated count of ended connections.
-func (w *Watch) change(to State) {
+// set records why a task fails, or nil if it does not. The caller holds w.mu.
+func (w *Watch) set(task Task, err error) {
+	before := w.up()
+	w.why[task] = err
+	if w.up() != before {
+		w.state.Since = time.Now()
+	}
+}
+
+// up reports whether there is a connection and everything works. The caller holds w.mu.
+func (w *Watch) up() bool { return w.there && w.why == [tasks]error{} }
+
+// change sets the state of a new connection or, if err is not nil, of an ended one, with the current time and an updated
+// count of ended connections.
+func (w *Watch) change(to State, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	to.Since, to.Ended = time.Now(), w.state.Ended
-	if w.state.Up && !to.Up {
+	if w.there && err != nil {
 		to.Ended++
 	} else {
 		to.LostBy = w.state.LostBy
 	}
-	w.state = to
+	w.there, w.state, w.why = err == nil, to, [tasks]error{Connecting: err}
 	w.over()
 	w.now, w.over = context.WithCancel(context.Background())
 }
@@ -101,21 +128,28 @@ func (w *Watch) change(to State) {
 func (w *Watch) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.state
+	s := w.state
+	s.Up, s.Err = w.up(), cmp.Or(w.why[:]...)
+	return s
 }
 
-// Period returns the current value of State.Up, and a context that ends when that value next changes.
-func (w *Watch) Period() (period context.Context, up bool) {
+// Period reports whether there is a connection, and returns a context that ends when that next changes.
+func (w *Watch) Period() (period context.Context, there bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.now, w.state.Up
+	return w.now, w.there
 }
 
-// Pause waits before the next attempt, see [Watch.Backoff]. It returns early if the connection changes or ctx ends.
-func (w *Watch) Pause(ctx context.Context, attempts int) {
-	period, _ := w.Period()
+// Pause waits before the next attempt, see [Watch.Backoff]. It returns early if the connection changes or ctx ends. While
+// there is a connection, it waits for at most the given time.
+func (w *Watch) Pause(ctx context.Context, attempts int, most time.Duration) {
+	period, there := w.Period()
+	wait := w.Backoff(attempts)
+	if there {
+		wait = min(wait, most)
+	}
 	select {
-	case <-time.After(w.Backoff(attempts)):
+	case <-time.After(wait):
 	case <-period.Done():
 	case <-ctx.Done():
 	}
