@@ -201,6 +201,9 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Unjudged != "" {
 		t.Wrap("verdict", "%s", r.Unjudged)
 	}
+	if r.Losses != "" {
+		t.Row("losses", "%s (for this device only)", r.Losses)
+	}
 	lossRows(t, r.Queries, r.Failed, r.Failure, r.Restarts, r.Restart)
 	r.Privacy.Brief(t)
 	if r.Certificate != "" {
@@ -222,6 +225,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	}
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
-		t.Row("", "spade-edge privacy -verify %s checks the certificate", r.Certificate)
+		t.Row("", "spade-edge privacy -verify %s -fleet FLEETFILE checks the certificate", r.Certificate)
 	}
 }
