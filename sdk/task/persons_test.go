@@ -174,7 +174,7 @@ func TestDigest(t *testing.T) {
 		"another order": NewSoftmax(fresh().Select([]int{1, 0, 2})).Digest(),
 		"another class": NewSoftmax(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: []int{0, 1, 1}}).Digest(),
 		"three classes": NewSoftmax(&Data{Dim: 2, Classes: 3, X: fresh().X, Y: fresh().Y}).Digest(),
-		"one column":    NewSoftmax(&Data{Dim: 1, Classes: 2, X: []float64{1, 2, 3}, Y: fresh().Y}).Digest(),
+		"one column":    NewSoftmax(&Data{Dim: 1, Classes: 2, X: []float32{1, 2, 3}, Y: fresh().Y}).Digest(),
 		"a perceptron":  ModelSpec{Name: PerceptronModel, Hidden: 2}.New(fresh()).Digest(),
 		"a larger one":  ModelSpec{Name: PerceptronModel, Hidden: 3}.New(fresh()).Digest(),
 		"targets":       ModelSpec{Name: LinearModel}.New(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: fresh().Y, Target: []float64{1, 2, 1}, Range: &Range{0, 4}}).Digest(),
