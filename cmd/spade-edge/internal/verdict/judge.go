@@ -85,10 +85,10 @@ func (j judge) constant(own *task.Data) (marks []float64, answer string) {
 	if j.numeric {
 		mean := 0.0
 		for _, y := range own.Target {
-			mean += float64(y) / float64(own.Len())
+			mean += y / float64(own.Len())
 		}
 		for _, y := range rows.Target {
-			off := mean - float64(y)
+			off := mean - y
 			marks = append(marks, float64(off*off))
 		}
 		return marks, number(mean)

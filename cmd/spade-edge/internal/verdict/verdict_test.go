@@ -90,7 +90,7 @@ func TestNumbers(t *testing.T) {
 	d := &task.Data{Dim: 1, Classes: 2, Range: &task.Range{Low: 0, High: 10}}
 	for i := range 30 {
 		x := float32(i)/10 - 1.5
-		d.X, d.Y, d.Target = append(d.X, x), append(d.Y, i/15), append(d.Target, float32(10/(1+math.Exp(-float64(x)))))
+		d.X, d.Y, d.Target = append(d.X, x), append(d.Y, i/15), append(d.Target, 10/(1+math.Exp(-float64(x))))
 	}
 	model := task.ModelSpec{Name: task.LinearModel}.New(d)
 	v := new(Verdict)
