@@ -3,6 +3,7 @@ package sdk
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -19,12 +20,17 @@ type Check struct {
 	Pair    error           // the one-time key of pairwise noise is missing, or another run used it
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
 	Space   int64           // bytes that the rest of the run needs on the disk of its state, roughly; 0 if unknown
+	Changed string          // says that the data changed since Kept; otherwise empty
 }
 
 // Check applies the checks of [New] without creating a node. Only Fleet and Name are required. It changes nothing and
-// does not query the oracle. read must return the state in the Store, or fs.ErrNotExist.
+// does not query the oracle. read must return the state in the Store, or fs.ErrNotExist; nil means to load it from
+// c.Store, if there is one. Do not load it from the Store of a running node: read it with [state.ReadSnapshot].
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
+	if read == nil {
+		read = func() (*state.Snapshot, error) { return state.Newest(c.Store) }
+	}
 	var p *plan
 	if p, r.Config = c.validate(false); c.Fleet == nil {
 		return r
@@ -39,6 +45,15 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	default:
 		if r.State = checkOwn(hash, c.Name, kept.Fleet, kept.Member, kept.Build); r.State == nil {
 			r.Kept = kept
+			if c.Oracle != nil {
+				_, r.Changed = c.presentData(kept.Data, kept.Round)
+			}
+		} else {
+			r.State = fmt.Errorf("stored state of release %d: %w", kept.Round, r.State)
+			if named, ok := c.Store.(fmt.Stringer); ok {
+				r.State = fmt.Errorf("%v: %w", named, r.State)
+			}
+			r.State = fmt.Errorf("sdk: %w", r.State)
 		}
 	}
 	if r.Config == nil && c.Samples > 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,11 +93,13 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 func TestNodesGoOnFromTheirStores(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
-		"grid":   func(f *sdk.Fleet) {},
-		"shared": func(f *sdk.Fleet) { *f = *sharedRing() },
+		"grid":     func(f *sdk.Fleet) {},
+		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
+		"partners": func(f *sdk.Fleet) { *f = *partnered(t, 6, 5, 2) },
 		"tracking": func(f *sdk.Fleet) {
 			f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
 		},
+		"records": func(f *sdk.Fleet) { *f = *recordRing() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +120,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 				for i, tr := range trs {
 					n, release, err := kept(t, dir, sdk.Config{
 						Key: memberKey(f.Members[i]), Keys: memberKeys,
-						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr, Secret: simulatedSecret(f, i),
+						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: told{oracle(i), "samples"}, Transport: tr, Secret: simulatedSecret(f, i),
 						ResendAfter: 5 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
 						Observer: sdk.Observer{Released: func(int, []float32) {
 							if i == incarnation%len(trs) {
@@ -147,7 +148,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 							t.Fatal(err)
 						}
 						hash := f.Hash()
-						if cert.Rounds != 8 || cert.Fleet != hex.EncodeToString(hash[:]) || cert.Member != f.Members[i] ||
+						if cert.Rounds != f.Method.Rounds || cert.Fleet != hex.EncodeToString(hash[:]) || cert.Member != f.Members[i] ||
 							!cert.Simulated ||
 							cert.Lifetime == nil || cert.Lifetime.Rho != cert.Rho || cert.Rho != n.Spend().Rho ||
 							cert.ConditionalOn[0] != "nothing at all" {
@@ -170,87 +171,6 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestStoresAreChecked checks that a node refuses the stored state of another node and that, if a state is lost,
-// neighbors prove which releases it contained.
-func TestStoresAreChecked(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-	dir := newLedgers(t, f)
-	trs := inMemory(t, f)
-	config := func(i int) sdk.Config {
-		c := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 5 * time.Millisecond}
-		sign(&c)
-		return c
-	}
-	// Run nodes a and b until b makes its third release.
-	ctx, stop := context.WithCancel(t.Context())
-	cfg := config(1)
-	cfg.Observer.Released = func(round int, _ []float32) {
-		if round == 3 {
-			stop()
-		}
-	}
-	a, releaseA, err := kept(t, dir, config(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, releaseB, err := kept(t, dir, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	runAll(ctx, []*sdk.Node{a, b})
-	releaseA()
-	releaseB()
-
-	other := *f
-	other.Method.Tau = 3
-	wrong := config(1)
-	wrong.Fleet = &other
-	if _, _, err := kept(t, dir, wrong); err == nil || !strings.Contains(err.Error(), "it belongs to a fleet with hash") {
-		t.Errorf("state of another fleet: %v", err)
-	}
-
-	// The ledger has three releases, or two after an early crash. The new state folder is empty.
-	moved := filepath.Join(t.TempDir(), "b.ledger")
-	for _, name := range []string{"b.ledger", "b.ledger.mark"} {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(filepath.Dir(moved), name), data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := kept(t, filepath.Dir(moved), config(1)); !errors.Is(err, state.ErrRollback) {
-		t.Errorf("an empty state folder beside a ledger: %v", err)
-	}
-
-	// Without a ledger, the empty folder looks like a new device's folder, but a neighbor holds releases of b. b
-	// believes the neighbor and charges these releases.
-	if a, releaseA, err = kept(t, dir, config(0)); err != nil {
-		t.Fatal(err)
-	}
-	defer releaseA()
-	lost := config(1)
-	lost.Noise = noise(1)
-	fresh, err := sdk.New(lost)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop = context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	go func() { _ = a.Run(ctx) }()
-	err = fresh.Run(ctx)
-	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `"a" holds release`) || fresh.Spend().Rho == 0 {
-		t.Errorf("a node without its past: %v, spend %v", err, fresh.Spend().Rho)
-	}
-	if again := fresh.Run(ctx); !errors.Is(again, state.ErrRollback) {
-		t.Errorf("and once more: %v", again)
-	}
-	stop()
 }
 
 type broken struct {

@@ -46,39 +46,21 @@ func TestLostFrames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := privateRing()
-		lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
+		trs := inMemory(t, f)
+		for i := range trs {
+			trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
+		}
+		all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
+			c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // Linger limits the wait for a Done that was lost
+		})
+		mustRun(t, all)
+		sameModels(t, all, simulated(t, f))
+		for _, tr := range trs {
+			if tr.(*lossy).lost == 0 {
+				t.Error("no frame was lost")
+			}
+		}
 	})
-}
-
-// TestLostFramesOfAnAgreement checks that, if neighbors agree on secrets over a transport that drops frames, the models
-// equal, bit for bit, the models of a run without losses.
-func TestLostFramesOfAnAgreement(t *testing.T) {
-	onlyLong(t)
-	synctest.Test(t, func(t *testing.T) {
-		f, book := sharedRing(), newKeyBook()
-		sdk.OnKey(book.note)
-		defer sdk.OnKey(nil)
-		lostFrames(t, f, func() [][]float32 { return book.models(t, f) })
-	})
-}
-
-func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {
-	trs := inMemory(t, f)
-	for i := range trs {
-		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
-	}
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
-		c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // Linger limits the wait for a Done that was lost
-	})
-	mustRun(t, all)
-	sameModels(t, all, want())
-	var lost int
-	for _, tr := range trs {
-		lost += tr.(*lossy).lost
-	}
-	if lost == 0 {
-		t.Error("no frame was lost")
-	}
 }
 
 type first struct {

@@ -12,52 +12,34 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
+// TestFleetFaults checks errors that no fleet file can have; package fleetfile has a list of the others.
 func TestFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
-		`run is "", want 1..64 bytes of printable UTF-8`:                      func(f *sdk.Fleet) { f.Run = "" },
-		`xxx", want 1..64 bytes`:                                              func(f *sdk.Fleet) { f.Run = strings.Repeat("x", 65) },
-		`run is "\xff", want 1..64 bytes`:                                     func(f *sdk.Fleet) { f.Run = "\xff" },
-		`members[1] is "b\n", want 1..64 bytes`:                               func(f *sdk.Fleet) { f.Members[1] = "b\n" },
-		`run is "\x1b[2J", want 1..64`:                                        func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
-		"dim is 268435457":                                                    func(f *sdk.Fleet) { f.Dim = 1<<28 + 1 },
-		"Rounds is 8, Mixing is 0 and Cooldown is 2147483640":                 func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
-		"members is [], want at least one":                                    func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
-		`members[2] is "a", want a unique name: members[0] has the same name`: func(f *sdk.Fleet) { f.Members[2] = "a" },
-		`members[1] is "", want`:                                              func(f *sdk.Fleet) { f.Members[1] = "" },
-		`edges[0][1] is "z", want the name of a member`:                       func(f *sdk.Fleet) { f.Edges[0] = [2]string{"a", "z"} },
-		"not connected":                                                       func(f *sdk.Fleet) { f.Edges = f.Edges[:2] },
-		"dim is 0, want a whole number":                                       func(f *sdk.Fleet) { f.Dim = 0 },
-		"x0 is a list of 1 numbers, want 6":                                   func(f *sdk.Fleet) { f.X0 = []float32{1} },
-		"method.rounds is 0, want":                                            func(f *sdk.Fleet) { f.Method.Rounds = 0 },
-		"method.cooldown is -3":                                               func(f *sdk.Fleet) { f.Method.Cooldown = -3 },
-		"method.tau is 0":                                                     func(f *sdk.Fleet) { f.Method.Tau = 0 },
-		"method.batch is -1":                                                  func(f *sdk.Fleet) { f.Method.Batch = -1 },
-		"method.rho is 0, want 1e-9..1e9":                                     func(f *sdk.Fleet) { f.Method.Rho = 0 },
-		"method.gain is 1, want more than 0 and less":                         func(f *sdk.Fleet) { f.Method.Gain = 1 },
-		"gain is 0, want":                                                     func(f *sdk.Fleet) { f.Method.Gain = 0 },
-		"gain is NaN, want":                                                   func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
-		"method.eta is a list of 0 values":                                    func(f *sdk.Fleet) { f.Method.Eta = nil },
-		"method.mu is 0":                                                      func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
-		`method.directions is "7", want rademacher or walsh`:                  func(f *sdk.Fleet) { f.Method.Directions = 7 },
-		`method.estimator is "7", want paper or tracking`:                     func(f *sdk.Fleet) { f.Method.Estimator = 7 },
+		`run is "\xff", want 1..64 bytes`:                     func(f *sdk.Fleet) { f.Run = "\xff" },
+		`members[1] is "b\n", want 1..64 bytes`:               func(f *sdk.Fleet) { f.Members[1] = "b\n" },
+		`run is "\x1b[2J", want 1..64`:                        func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
+		"Rounds is 8, Mixing is 0 and Cooldown is 2147483640": func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
+		"x0 is a list of 1 numbers, want 6":                   func(f *sdk.Fleet) { f.X0 = []float32{1} },
+		"method.batch is -1":                                  func(f *sdk.Fleet) { f.Method.Batch = -1 },
+		"gain is NaN, want":                                   func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
+		"method.eta is a list of 0 values":                    func(f *sdk.Fleet) { f.Method.Eta = nil },
+		`method.directions is "7", want rademacher or walsh`:  func(f *sdk.Fleet) { f.Method.Directions = 7 },
+		`method.estimator is "7", want paper or tracking`:     func(f *sdk.Fleet) { f.Method.Estimator = 7 },
 		`privacy.accounting is "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
 			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
 		},
-		"the settings are {NonPrivate:true":    func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
-		"privacy.clip is 0, want 1e-30..1e30":  func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
-		"privacy.sigma is 0, want more than 0": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
-		"task is not a JSON object in UTF-8":   func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
-		"task is not a JSON object":            func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
-		"task is not a JSON obj":               func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
-		"task is not a JSON ob":                func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
+		"task is not a JSON object in UTF-8": func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
+		"task is not a JSON object":          func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
+		"task is not a JSON obj":             func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
+		"task is not a JSON ob":              func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
 		"task has 8388609 bytes, want at most": func(f *sdk.Fleet) {
 			f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1))
 		},
-		`privacy is {}, want clip, sigma and delta, or non_private`: func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{} },
-		"privacy.delta is 0": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1} },
 	} {
 		f := ring()
 		change(f)
@@ -66,16 +48,6 @@ func TestFleetFaults(t *testing.T) {
 		}
 		if _, err := f.Machines(samples[:len(f.Members)], noise); err == nil {
 			t.Errorf("%q: machines were made", want)
-		}
-	}
-	f := ring()
-	f.Run, f.Method.Gain, f.Method.Directions = "", 2, 7
-	if err := f.Validate(); strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("three faults gave %q", err)
-	}
-	for _, f := range []*sdk.Fleet{ring(), privateRing()} {
-		if err := f.Validate(); err != nil {
-			t.Error(err)
 		}
 	}
 	if _, err := ring().Machines(samples[:2], noise); err == nil {
@@ -112,24 +84,35 @@ func TestFleetHash(t *testing.T) {
 		t.Error("equal fleets have different hashes")
 	}
 	seen := map[[32]byte]string{ring().Hash(): "the original"}
-	for name, change := range map[string]func(f *sdk.Fleet){
-		"run":       func(f *sdk.Fleet) { f.Run = "other" },
-		"x0":        func(f *sdk.Fleet) { f.X0 = []float32{0, 0, 0, 0, 0, 1} },
-		"members":   func(f *sdk.Fleet) { f.Members[0], f.Members[1] = "b", "a" },
-		"edges":     func(f *sdk.Fleet) { f.Edges = f.Edges[:5] },
-		"rounds":    func(f *sdk.Fleet) { f.Method.Rounds++ },
-		"eta":       func(f *sdk.Fleet) { f.Method.Eta = []float64{math.Nextafter(0.5, 1)} },
-		"estimator": func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking },
-		"seed":      func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 1 },
-		"seed+1":    func(f *sdk.Fleet) { f.Method.Seed = 1<<63 + 2 },
-		"privacy":   func(f *sdk.Fleet) { f.Privacy = privateRing().Privacy },
-		"task":      func(f *sdk.Fleet) { f.Task = json.RawMessage(`{}`) },
-		"field":     func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1}`) },
-		"number":    func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 9007199254740993}`) },
-		"digit":     func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 9007199254740992}`) },
-		"order":     func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": [1, 2]}`) },
-		"turned":    func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": [2, 1]}`) },
-	} {
+	changes := map[string]func(f *sdk.Fleet){
+		"run":     func(f *sdk.Fleet) { f.Run = "other" },
+		"x0":      func(f *sdk.Fleet) { f.X0 = []float32{0, 0, 0, 0, 0, 1} },
+		"members": func(f *sdk.Fleet) { f.Members[0], f.Members[1] = "b", "a" },
+		"edges":   func(f *sdk.Fleet) { f.Edges = f.Edges[:5] },
+		"task":    func(f *sdk.Fleet) { f.Task = json.RawMessage(`{}`) },
+		"field":   func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1}`) },
+		"number":  func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 9007199254740993}`) },
+		"digit":   func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 9007199254740992}`) },
+		"order":   func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": [1, 2]}`) },
+		"turned":  func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": [2, 1]}`) },
+	}
+	for _, s := range settings.All() {
+		changes[s.Name] = func(f *sdk.Fleet) {
+			switch x := reflect.ValueOf(s.In(f)).Elem(); x.Kind() {
+			case reflect.Bool:
+				*f = *privateRing()
+			case reflect.Slice: // a schedule
+				x.Set(reflect.ValueOf(admm.Schedule{math.Nextafter(x.Index(0).Float(), 1)}))
+			case reflect.Uint64:
+				x.SetUint(x.Uint() + 1)
+			case reflect.Float64:
+				x.SetFloat(x.Float() + 1)
+			default:
+				x.SetInt(x.Int() ^ 1)
+			}
+		}
+	}
+	for name, change := range changes {
 		f := ring()
 		change(f)
 		if other, taken := seen[f.Hash()]; taken {

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -31,7 +32,8 @@ type Node struct {
 	machine   *admm.Machine // belongs to Run
 	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
-	encoded   []byte // scratch space of record
+	encoded   []byte    // scratch space of record
+	data      wire.Data // identifies the data of the estimator's memory
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
@@ -64,6 +66,8 @@ type Status struct {
 	Neighbors     []Neighbor          // all neighbors, in the order of Fleet.Members
 	Evidence      []signed.Evidence   // against members that signed two releases of one round
 	OtherLedgers  []state.OtherLedger // ledgers of this member that neighbors know of and that its ledger does not count
+
+	DataChanged string // a sentence that names the releases before which the data changed; "" for none
 
 	Last int // the number of the last release
 
@@ -148,11 +152,12 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.OtherLedgers = n.otherLedgers()
+	st.OtherLedgers, st.DataChanged = n.otherLedgers(), n.data.String()
 	return st
 }
 
-// Spend returns the zCDP cost of this run's releases so far.
+// Spend returns the cost of this run's releases so far, as zCDP. [dpmech.Total.Text] turns it into an epsilon, as does
+// [dpmech.Accounting.Epsilon] for each of its figures: both need a delta, such as Fleet.Privacy.Delta.
 func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,45 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
-
-// TestDeletedStates lets two nodes make their first release and then lose their states, so that neither node remembers
-// the other's release. Both ledgers still have the releases, so neither node may start again.
-func TestDeletedStates(t *testing.T) {
-	f := privateRing()
-	f.Members, f.Edges, f.Method.Rounds, f.Method.Cooldown = f.Members[:2], f.Edges[:1], 1, 0
-	dir := newLedgers(t, f)
-	trs := inMemory(t, f)
-	config := func(i int) sdk.Config {
-		return sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 5 * time.Millisecond}
-	}
-	var all []*sdk.Node
-	var releases []func()
-	for i := range f.Members {
-		n, release, err := kept(t, dir, config(i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, releases = append(all, n), append(releases, release)
-	}
-	mustRun(t, all)
-	for i, name := range f.Members {
-		releases[i]()
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i, name := range f.Members {
-		_, release, err := kept(t, dir, config(i))
-		if err == nil {
-			release()
-		}
-		if !errors.Is(err, state.ErrRollback) ||
-			!strings.Contains(err.Error(), "the ledger has release 1 of this run, but this device has lost its state of the run") {
-			t.Errorf("%s begins again: %v", name, err)
-		}
-	}
-}
 
 // closing is a store that closes the ledger after a save, so that the release cannot be marked.
 type closing struct {

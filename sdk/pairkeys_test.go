@@ -1,8 +1,6 @@
 package sdk_test
 
 import (
-	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -151,84 +149,6 @@ func TestNodesShareSecretsWithoutAWord(t *testing.T) {
 				t.Errorf("the same key from an old copy of the file: %v", err)
 			}
 		})
-	}
-}
-
-// TestSharedNoiseSurvivesRestarts restarts all nodes at every release and replaces their signing keys. The models must
-// equal those of an uninterrupted run, bit for bit, and no key may be used for two releases.
-func TestSharedNoiseSurvivesRestarts(t *testing.T) {
-	for name, f := range map[string]*sdk.Fleet{"neighbors": sharedRing(), "partners": partnered(t, 6, 5, 2)} {
-		t.Run(name, func(t *testing.T) { survivesRestarts(t, f) })
-	}
-}
-
-func survivesRestarts(t *testing.T, f *sdk.Fleet) {
-	book := newKeyBook()
-	dir, trs := newLedgers(t, f), inMemory(t, f)
-	var mu sync.Mutex
-	used := map[[32]byte]map[string]int{} // by key and member: the release
-	sdk.OnKey(func(member, neighbor string, process uint64, release int, key [32]byte) {
-		book.note(member, neighbor, process, release, key)
-		mu.Lock()
-		defer mu.Unlock()
-		if used[key] == nil {
-			used[key] = map[string]int{}
-		}
-		if before, ok := used[key][member]; ok && before != release {
-			t.Errorf("%s uses the key with %s of release %d in release %d", member, neighbor, before, release)
-		}
-		used[key][member] = release
-	})
-	defer sdk.OnKey(nil)
-	models := make([][]float32, len(f.Members))
-	most := len(f.Members)*f.Method.Last() + 20 // a restart is sure of one release of one member; 20 may add none
-	for incarnation, left := 0, len(f.Members); left > 0; incarnation++ {
-		if incarnation > most {
-			t.Fatal("no end")
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		var all []*sdk.Node
-		var releases []func()
-		for i, name := range f.Members {
-			cfg := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-				ResendAfter: 5 * time.Millisecond,
-				Observer: sdk.Observer{Released: func(int, []float32) {
-					if i == incarnation%len(trs) { // before the node sends its next release
-						stop()
-					}
-				}},
-				Keys: func(name string) []ed25519.PublicKey { return append(memberKeys(name), memberKeys("new "+name)...) }}
-			if cfg.Key = memberKey(name); incarnation > i+3 { // members replace their keys one after the other
-				cfg.Key = memberKey("new " + name)
-			}
-			n, release, err := kept(t, dir, cfg)
-			if err != nil {
-				t.Fatalf("incarnation %d, %s: %v", incarnation, name, err)
-			}
-			all, releases = append(all, n), append(releases, release)
-		}
-		for i, err := range runAll(ctx, all) {
-			if err != nil && !errors.Is(err, context.Canceled) {
-				t.Fatalf("incarnation %d, node %d: %v", incarnation, i, err)
-			}
-			if all[i].Status().Done && models[i] == nil {
-				models[i] = all[i].Model()
-				left--
-			}
-			releases[i]()
-		}
-		stop()
-	}
-	want := book.models(t, f)
-	for i, m := range models {
-		if !slices.Equal(m, want[i]) {
-			t.Errorf("node %d has another model than in the quiet run", i)
-		}
-	}
-	for key, by := range used {
-		if len(by) != 2 {
-			t.Errorf("key %x is used by %v, want by the two ends of an edge", key[:4], by)
-		}
 	}
 }
 

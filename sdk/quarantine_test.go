@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -173,23 +172,6 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// TestTowedAway simulates one of five members that moves away, farther with each release, beyond the public bound, but
-// never jumps. The other members must treat it as if it were at the bound, put nobody in quarantine, and not stop.
-func TestTowedAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := onGrid()
-		f.Wire.GridBits, f.Method.Rounds = 8, 60
-		lie := func(_ string, m admm.Message) []admm.Message {
-			if len(m.Grid) > 0 {
-				m.Grid[0] = 1500 * int32(2*m.Round-1)
-			}
-			return []admm.Message{m}
-		}
-		all, errs := withLiar(t, f, inMemory(t, f), true, lie, nil)
-		agree(t, f, all, errs, "", 1000)
-	})
-}
-
 // TestDrawnApart simulates one of five members that pulls the others apart but never jumps. It sends releases far to
 // one side to half of the members, and releases far to the other side to the rest. No member receives two releases of
 // one round, so nobody notices; nobody may stop or drop an edge.
@@ -310,58 +292,6 @@ func TestQuarantineIsKept(t *testing.T) {
 			t.Error(info, err)
 		}
 	}
-}
-
-// TestQuarantineSurvivesStops checks that nodes drop the liar and agree even if they stop at every release and restart
-// from disk.
-func TestQuarantineSurvivesStops(t *testing.T) {
-	t.Parallel()
-	f := onGrid()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	trs := inMemory(t, f)
-	lying, err := lying(trs[bad], f, f.Members[bad], memberKey("c"), jump(3, 1<<28))
-	if err != nil {
-		t.Fatal(err)
-	}
-	trs[bad] = lying
-	all, errs := make([]*sdk.Node, 5), make([]error, 5)
-	var honest, liar sync.WaitGroup
-	for i, name := range f.Members {
-		dir := filepath.Join(t.TempDir(), name)
-		live := func() bool {
-			store, err := state.Open(dir)
-			if err != nil {
-				errs[i] = err
-				return false
-			}
-			defer store.Close()
-			life, end := context.WithCancel(ctx)
-			defer end()
-			c := sdk.Config{Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i], Store: store,
-				Noise: noise(i), ResendAfter: 5 * time.Millisecond}
-			sign(&c)
-			if i != bad {
-				c.Observer.Released = func(int, []float32) { end() }
-			}
-			if all[i], errs[i] = sdk.New(c); errs[i] == nil {
-				errs[i] = all[i].Run(life)
-			}
-			return errors.Is(errs[i], context.Canceled) && ctx.Err() == nil
-		}
-		group := &honest
-		if i == bad {
-			group = &liar
-		}
-		group.Go(func() {
-			for live() {
-			}
-		})
-	}
-	honest.Wait()
-	stop()
-	liar.Wait()
-	agree(t, f, all, errs, "of release 3 moves by", 1, others...)
 }
 
 // TestAloneEnds checks that a node whose only neighbor is in quarantine stops instead of making its next release.

@@ -4,14 +4,8 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"math"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -112,47 +106,6 @@ func TestSettingsDefaults(t *testing.T) {
 		if s.Default != "" && s.Default != "chosen" && got != s.Default {
 			t.Errorf("%s: Suggest takes %s, the table says %s", s.Name, got, s.Default)
 		}
-	}
-}
-
-// TestASettingIsNamedInFourFiles uses Momentum as an example to check that a new setting needs changes in few files.
-// Apart from package zoest, which implements momentum, at most four files may mention it: the files with its field, its
-// range, its row in the table, and its codec.
-func TestASettingIsNamedInFourFiles(t *testing.T) {
-	word := regexp.MustCompile(`(?i)\bmomentum\b`)
-	var named []string
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		rel, _ := filepath.Rel("..", path)
-		name := d.Name()
-		switch rel = filepath.ToSlash(rel); {
-		case err != nil:
-			return err
-		case d.IsDir() && rel != "." && (name[0] == '.' || name == "testdata" || rel == "examples" || isModule(path)):
-			return filepath.SkipDir
-		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || path == filepath.Join("..", "zoest", name):
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution) // without comments
-		if err != nil {
-			return err
-		}
-		names := false
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch x := n.(type) {
-			case *ast.Ident:
-				names = names || word.MatchString(x.Name)
-			case *ast.BasicLit:
-				names = names || word.MatchString(x.Value)
-			}
-			return true
-		})
-		if names {
-			named = append(named, rel)
-		}
-		return nil
-	})
-	if err != nil || len(named) == 0 || len(named) > 4 {
-		t.Errorf("momentum is named by %q, %v; want four files at most", named, err)
 	}
 }
 

@@ -92,58 +92,6 @@ func TestGoldenNetwork(t *testing.T) {
 	}
 }
 
-// TestTraceNamesTheFirstDifference checks that a flipped bit in one loss of one client is reported where it first
-// appears: in that client's next release.
-func TestTraceNamesTheFirstDifference(t *testing.T) {
-	trace := func(flip bool) string {
-		clients := clientsOf(kite, 5, nil)
-		inner, asked := clients[2].Oracle, 0
-		clients[2].Oracle = oracleFunc(func(x []float32, h int) float64 {
-			v, err := inner.Loss(t.Context(), x, h)
-			if err != nil {
-				t.Error(err)
-			}
-			if asked++; flip && asked == 2*(6+2*3)+1 { // m + tau*b queries a round
-				v += 1e-6
-			}
-			return v
-		})
-		network, err := sim.New(clients)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := traceOf(t.Context(), network)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := traceOf(t.Context(), network); err == nil {
-			t.Error("a trace of a run that is over")
-		}
-		return text
-	}
-	want := trace(false)
-	if err := compareTraces(trace(false), want); err != nil {
-		t.Error(err)
-	}
-	err := compareTraces(trace(true), want)
-	if err == nil || !strings.Contains(err.Error(), "round 3, client 2: model has hash") {
-		t.Errorf("error %v, want one that names the model of client 2 in round 3", err)
-	}
-	lines := strings.Split(want, "\n")
-	if len(lines) != 1+6*8+1+1 {
-		t.Errorf("%d lines, want a header, 48 releases and the transcript", len(lines))
-	}
-	for text, says := range map[string]string{
-		strings.Join(lines[:9], "\n"):                "lines",
-		strings.Replace(want, "\n2 0 ", "\n2 1 ", 1): "line 8",
-		want + " ": "line 51",
-	} {
-		if err := compareTraces(text, want); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("error %v, want one with %q", err, says)
-		}
-	}
-}
-
 // traceHeader names the columns of a trace, in the order in which a round computes them.
 const traceHeader = "round client z memory model"
 

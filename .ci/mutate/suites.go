@@ -9,9 +9,9 @@ const transcripts = "./cmd/spade-edge/transcripts"
 var (
 	method = suite{"./sdk/admm",
 		"Reference|PenaltyRecursions|DecayRate|SingleClient|Momentum|BothEnds"}
-	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
+	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat"}
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
-	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
+	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
 	proofs    = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	layman    = suite{"./dpmech", "Guess|Bars"}
 	reports   = suite{transcripts, "Transcripts/^privacy$"}
@@ -20,7 +20,8 @@ var (
 	ledger    = suite{"./sdk/state", "Ledger"}
 	resume    = suite{"./dpmech", "CheckResume"}
 	claims    = suite{"./sdk", "LiesCostNothing|DoubleLeaves|WithoutStateEnds|NoticeShows"}
-	order     = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}
+	order     = suite{"./sdk", "CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}
+	edits     = suite{"./sdk", "MemoryBelongsToData|MovesNoOtherRow"}
 	agree     = suite{"./sdk/pair", "BothEnds|LowOrder|OneText|Public"}
 	sharing   = suite{"./sdk", "WithoutAWord|SharedNoise"}
 	oneTime   = suite{"./sdk", "PairKeys|WithoutAWord"}

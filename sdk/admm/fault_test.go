@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // quiet returns the models of an undisturbed run.
@@ -19,65 +18,6 @@ func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
 		t.Fatal(err)
 	}
 	return net.models()
-}
-
-// TestLossyDelivery loses, repeats, delays and reorders messages, and runs machines at random speeds. All machines must
-// finish, and the models must equal the models of the undisturbed run, bit for bit.
-func TestLossyDelivery(t *testing.T) {
-	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
-	want := quiet(t, change)
-	for seed := range uint64(200) {
-		chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
-		net := newNetwork(t, configs(4, kite, change))
-		var air []Message // in flight
-		var lost, sentAll, answers int
-		for steps := 0; !net.allFinished(); steps++ {
-			if steps > 20000 {
-				t.Fatalf("seed %d: no end after %d steps: %+v", seed, steps, net.machines[0].Status())
-			}
-			i := chance.IntN(len(net.machines))
-			if chance.IntN(4) == 0 {
-				net.machines[i].Tick()
-			}
-			sent, err := net.drive(i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, msg := range sent {
-				sentAll++
-				if msg.Resent {
-					answers++
-				}
-				switch chance.IntN(10) {
-				case 0, 1, 2:
-					lost++
-				case 3:
-					air = append(air, msg, msg)
-				default:
-					air = append(air, msg)
-				}
-			}
-			for range chance.IntN(6) {
-				if len(air) == 0 {
-					break
-				}
-				k := chance.IntN(len(air))
-				msg := air[k]
-				air[k] = air[len(air)-1]
-				air = air[:len(air)-1]
-				if err := net.machines[msg.To].Receive(msg); err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
-			}
-		}
-		// An undisturbed run sends nine messages and a Done over each of eight directed edges.
-		if lost == 0 || sentAll <= 80 || answers == 0 {
-			t.Fatalf("seed %d: %d messages lost, %d sent, %d of them answers: nothing was tested", seed, lost, sentAll, answers)
-		}
-		if !sameBits(net.models(), want) {
-			t.Fatalf("seed %d: models differ from the quiet run", seed)
-		}
-	}
 }
 
 // TestReceiveRules checks that client 2, in round 2, accepts a neighbor's valid messages and refuses invalid ones.

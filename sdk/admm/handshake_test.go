@@ -205,42 +205,6 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNotAnswered checks that a machine responds to the answer to a probe at most once per tick, only by
-// sending the missing release, and never with another probe.
-func TestAnswersAreNotAnswered(t *testing.T) {
-	net, _ := afterRounds(t, 4, probing)
-	answer := func(held int) []Message {
-		t.Helper()
-		if err := net.machines[2].Receive(Message{From: 3, To: 2, Kind: ProbeReply, Round: 4, Held: held}); err != nil {
-			t.Fatal(err)
-		}
-		r, err := net.machines[2].Ready()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return sentTo(3, r.Send)
-	}
-	if sent := answer(4); len(sent) != 0 {
-		t.Errorf("nothing is missing, sent %+v", sent)
-	}
-	if sent := answer(3); len(sent) != 1 || isProbe(sent[0]) || sent[0].Round != 4 || !sent[0].Resent {
-		t.Errorf("release 4 is missing, sent %+v", sent)
-	}
-	if sent := answer(3); len(sent) != 0 {
-		t.Errorf("release 4 was sent since the last tick, and again: %+v", sent)
-	}
-	// Nor does a machine answer messages that are marked as answers, whatever their round.
-	for round := range 2 {
-		msg := Message{Kind: Release, From: 3, To: 2, Round: 4 - round, Vector: net.machines[3].Posted(0, round).Vector, Resent: true}
-		if err := net.machines[2].Receive(msg); err != nil {
-			t.Fatal(err)
-		}
-		if r, _ := net.machines[2].Ready(); len(r.Send) != 0 {
-			t.Errorf("an answer of round %d was answered with %+v", msg.Round, r.Send)
-		}
-	}
-}
-
 func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
 	net.must(t, 2)
@@ -263,50 +227,6 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	}
 	if sent := net.must(t, 2); len(sent) != 0 {
 		t.Errorf("sent %+v", sent)
-	}
-}
-
-// TestStartAgainAfterTheLastWord restarts a client after its Done. The client must get its neighbors' last messages
-// again, although the neighbors know that it needs no more messages, and although the answers to its probes are lost.
-func TestStartAgainAfterTheLastWord(t *testing.T) {
-	net, kept := afterRounds(t, 9, probing)
-	for range 2 {
-		if err := net.round(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !net.allFinished() {
-		t.Fatal("not finished")
-	}
-	cfg := configs(4, kite, probing)[2]
-	net.machines[2] = reborn(t, cfg, kept[2][:2]...)
-	net.finished[2] = false
-	for _, msg := range net.must(t, 2) { // probes
-		if err := net.machines[msg.To].Receive(msg); err != nil {
-			t.Fatal(err)
-		}
-		for _, answer := range net.must(t, msg.To) {
-			if isProbe(answer) {
-				if err := net.machines[2].Receive(answer); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		// A Done of the previous incarnation may still be in flight and may overtake the last message.
-		if err := net.machines[2].Receive(Message{From: msg.To, To: 2, Round: 9, Kind: Done, Resent: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 3 {
-		for _, m := range net.machines {
-			m.Tick()
-		}
-		if err := net.round(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !net.allFinished() {
-		t.Errorf("no end: %+v", net.machines[2].Status())
 	}
 }
 
