@@ -18,6 +18,9 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	conditions := slices.Clone(n.cfg.ConditionalOn)
+	if changed := n.data.String(); changed != "" {
+		conditions = append(conditions, changed)
+	}
 	var lifetime *dpmech.Lifetime
 	if n.cfg.Ledger != nil {
 		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)

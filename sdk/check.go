@@ -16,6 +16,7 @@ type Check struct {
 	Ledger  error           // the ledger is rolled back, has releases that the state lacks, or has no room for the rest of the run
 	Pair    error           // the one-time key of pairwise noise is missing, or another run used it
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
+	Changed string          // says that the data changed since Kept; otherwise empty
 }
 
 // Check applies the checks of [New] without creating a node. Only Fleet and Name are required. It changes nothing and
@@ -35,6 +36,9 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	default:
 		if r.State = checkOwn(hash, c.Name, kept.Fleet, kept.Member, kept.Build); r.State == nil {
 			r.Kept = kept
+			if c.Oracle != nil {
+				_, r.Changed = c.presentData(kept.Data, kept.Round)
+			}
 		}
 	}
 	if r.Config == nil && c.agrees() && c.PairKeys != nil {

@@ -28,14 +28,14 @@ type OracleFunc = zoest.OracleFunc
 type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
 	Name      string              // the name of this member
-	Oracle    Oracle              // the loss; Run calls it, with up to Window queries if it is a zoest.BatchOracle
+	Oracle    Oracle              // the loss, perhaps a zoest.BatchOracle, which gets up to Window queries, or a Digester
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
 	Samples   int                 // m, the number of the oracle's samples, at least 1
 
 	// State that outlives the process. A restarted node without a Store fails once its Ledger or a neighbor shows
 	// earlier releases of this node.
 
-	Store  state.Store   // a restarted node continues from it, bit for bit
+	Store  state.Store   // a restarted node continues from it, bit for bit if its data is the same; see [Digester]
 	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only this run's releases count
 	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
 

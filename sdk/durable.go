@@ -20,6 +20,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if err != nil {
 		return err
 	}
+	n.tieData(mcfg, snaps)
 	if len(snaps) == 0 {
 		if err := n.account.check(0); err != nil {
 			return err
@@ -136,7 +137,7 @@ func (n *Node) record() error {
 }
 
 func (n *Node) save(s *admm.State) error {
-	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Failure: n.storedFailure()}
+	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Data: n.data, Failure: n.storedFailure()}
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}

@@ -99,6 +99,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 		"tracking": func(f *sdk.Fleet) {
 			f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
 		},
+		"records": func(f *sdk.Fleet) { *f = *recordRing() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +120,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 				for i, tr := range trs {
 					n, release, err := kept(t, dir, sdk.Config{
 						Key: memberKey(f.Members[i]), Keys: memberKeys,
-						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: tr, Secret: simulatedSecret(f, i),
+						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: told{oracle(i), "samples"}, Transport: tr, Secret: simulatedSecret(f, i),
 						ResendAfter: 5 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
 						Observer: sdk.Observer{Released: func(int, []float32) {
 							if i == incarnation%len(trs) {

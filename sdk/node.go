@@ -32,7 +32,8 @@ type Node struct {
 	machine   *admm.Machine // belongs to Run
 	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
-	encoded   []byte // scratch space of record
+	encoded   []byte    // scratch space of record
+	data      wire.Data // identifies the data of the estimator's memory
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
@@ -65,6 +66,8 @@ type Status struct {
 	Neighbors     []Neighbor          // all neighbors, in the order of Fleet.Members
 	Evidence      []signed.Evidence   // against members that signed two releases of one round
 	OtherLedgers  []state.OtherLedger // ledgers of this member that neighbors know of and that its ledger does not count
+
+	DataChanged string // a sentence that names the releases before which the data changed; "" for none
 
 	Last int // the number of the last release
 
@@ -149,7 +152,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.OtherLedgers = n.otherLedgers()
+	st.OtherLedgers, st.DataChanged = n.otherLedgers(), n.data.String()
 	return st
 }
 

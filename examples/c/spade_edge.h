@@ -72,7 +72,8 @@ int32_t spade_abi(void);
  * spade_open reads a node file, its fleet file and its key, and returns a node. Relative paths start from the folder
  * of the file. A loss replaces the oracle of the node file; samples, 1..2^31-1, is its number of samples. With NULL and 0
  * the node uses its file's oracle: then the data is read when it runs, and an oracle that is a program becomes a child
- * of this process.
+ * of this process. The node cannot tell whether a loss has the data of its last start: in a run that protects each record,
+ * its estimator forgets what it learned, and the run does not continue with the same bits.
  *
  * user is passed to the loss. It must be valid until spade_run returns or, for a node that is not run, until
  * spade_close returns.

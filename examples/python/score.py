@@ -12,7 +12,7 @@ rows = np.loadtxt(sys.argv[1], delimiter=",", skiprows=1)
 signed = np.where(rows[:, -1:] == 1, -rows[:, :-1], rows[:, :-1]).astype("f4")
 
 
-@scorer(dim=signed.shape[1], samples=len(signed), batch=True)
+@scorer(dim=signed.shape[1], samples=len(signed), batch=True, data=signed)
 def loss(points, samples):
     wrong = 1 / (1 + np.exp(-np.einsum("ij,ij->i", signed[samples], points, dtype="f8")))
     return wrong * wrong

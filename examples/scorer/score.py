@@ -7,6 +7,7 @@
 The last column of DATA is the class, 0 or 1. With p the probability that the model gives to it, the loss is (1 - p)^2.
 """
 import array
+import hashlib
 import json
 import math
 import struct
@@ -41,8 +42,13 @@ def floats(data):
     return x
 
 
+def digest(rows):
+    """Identifies the rows and their order, so that the node notices if they change between two starts."""
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
 def serve_json(rows):
-    hello = {"hello": 1, "dim": len(rows[0]) - 1, "samples": len(rows)}
+    hello = {"hello": 1, "dim": len(rows[0]) - 1, "samples": len(rows), "data": digest(rows)}
     print(json.dumps(hello), flush=True)
     for line in sys.stdin:
         query = json.loads(line)
@@ -56,8 +62,9 @@ def serve_cbor(rows):
         sys.stdout.buffer.write(struct.pack("<I", len(message)) + message)
         sys.stdout.buffer.flush()
 
-    # {1: version, 2: dim, 3: samples}, each number in four bytes
-    send(struct.pack(">BBB BBI BBI", 0xA3, 1, 1, 2, 0x1A, len(rows[0]) - 1, 3, 0x1A, len(rows)))
+    # {1: version, 2: dim, 3: samples, 5: data}, dim and samples in four bytes, and data as a text of 64
+    head = struct.pack(">BBB BBI BBI BBB", 0xA4, 1, 1, 2, 0x1A, len(rows[0]) - 1, 3, 0x1A, len(rows), 5, 0x78, 64)
+    send(head + digest(rows).encode())
     while head := sys.stdin.buffer.read(4):
         query = sys.stdin.buffer.read(struct.unpack("<I", head)[0])
         id, sample = struct.unpack_from(">3xQ2xQ", query)  # each integer has eight bytes

@@ -1,10 +1,10 @@
 #!/bin/sh
-# The loss of a logistic model on the rows of a CSV file, for SPADE-Edge. A POSIX shell with awk, wc and tr, and nothing else.
+# The loss of a logistic model on the rows of a CSV file, for SPADE-Edge. A POSIX shell with awk, wc, tr and sha256sum, and nothing else.
 #
 #   score.sh json DATA   messages are lines of JSON
 #
 # The last column of DATA is the class, 0 or 1. With p the probability that the model gives to it, the loss is (1 - p)^2.
-data=$2
+data=$(cat "$2") # read once: the file may change while the node runs
 
 # loss SAMPLE X prints a loss; X holds the parameters, with commas between them. Each query has an awk of its own: some awks would not
 # hand out a line before they have read a block of many.
@@ -30,14 +30,17 @@ loss() {
 			if (z >= 0) wrong = 1 / (1 + exp(-z))
 			else wrong = exp(z) / (1 + exp(z))
 			printf "%.17g\n", wrong * wrong
-		}' "$data"
+		}' <<END
+$data
+END
 }
 
 case $1 in
 json)
-	columns=$(head -n 1 "$data" | tr -cd , | wc -c)
-	lines=$(wc -l <"$data")
-	echo "{\"hello\":1,\"dim\":$((columns)),\"samples\":$((lines - 1))}"
+	columns=$(echo "$data" | head -n 1 | tr -cd , | wc -c)
+	lines=$(echo "$data" | wc -l)
+	digest=$(echo "$data" | sha256sum | cut -c 1-64)
+	echo "{\"hello\":1,\"dim\":$((columns)),\"samples\":$((lines - 1)),\"data\":\"$digest\"}"
 	while read -r line; do # {"id":1,"sample":7,"x":[0.5,-0.25,0]}
 		id=${line#*:}
 		sample=${line#*'"sample":'}

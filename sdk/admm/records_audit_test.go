@@ -27,6 +27,8 @@ type recordGame struct {
 	overlay              bool // the colluder is the only neighbor of each other member
 	single               bool // the adversary uses only member 0's releases
 	crash                bool // member 0 is restored from its state after a random release
+	edits                bool // after each release, member 0's lines change places, others are replaced, and it is restored
+	forgetful            bool // as it must be after an edit; otherwise memory of other data is kept
 	loss                 func(world int, x []float32) float64
 	plant                func(m *Machine) // a mutation at member 0, when the update is known and not yet clipped
 }
@@ -89,11 +91,12 @@ func auditKey(seed uint64, i, j, release int) (key [32]byte) {
 // play plays one game and returns the adversary's test statistic.
 func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 	cfgs, net := g.network(t, seed)
+	at, slope := 0, 10.0 // the place of the replaced record, and the loss of each other record
 	net.loss = func(client int, x []float32, sample int) float64 {
-		if client == 0 && sample < max(1, g.places) { // the replaced record
+		if client == 0 && sample/max(1, g.places) == at { // the replaced record
 			return g.loss(world, x)
 		}
-		return 10 * float64(x[0])
+		return slope * float64(x[0])
 	}
 	var memory []float32
 	net.reserved = func(i int) {
@@ -115,8 +118,14 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 			rows, _ := m.est.Rows()
 			copy(rows, memory)
 		}
-		if state := copied(m.State()); g.crash {
-			if round == when {
+		if state := copied(m.State()); g.crash || g.edits {
+			if g.edits {
+				at, slope = (at+1)%cfgs[0].units(), -slope
+			}
+			if g.forgetful {
+				state.Forget(cfgs[0])
+			}
+			if round == when || g.edits {
 				restored, err := Restore(cfgs[0], state, before)
 				if err != nil {
 					t.Fatal(err)
@@ -208,6 +217,17 @@ func auditGames() int {
 // steep is the loss of a record whose row lies entirely along the first axis, in a direction that depends on world.
 func steep(world int, x []float32) float64 { return []float64{1e3, -1e3}[world] * float64(x[0]) }
 
+// cliff is steep with the largest slope that usable losses allow.
+func cliff(world int, x []float32) float64 { return 1e12 * steep(world, x) }
+
+// step is like steep, but between 0 and 1.
+func step(world int, x []float32) float64 {
+	if steep(world, x) > 0 {
+		return 1
+	}
+	return 0
+}
+
 // TestRecordAudit checks that replacing one record reveals no more than the charged mu, and nearly that much if the
 // record moves the update as far as possible.
 func TestRecordAudit(t *testing.T) {
@@ -218,18 +238,21 @@ func TestRecordAudit(t *testing.T) {
 		return 1e3 * float64(x[0])
 	}
 	tracking := func(c *Config) { c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh }
+	longer := func(c *Config) { tracking(c); c.Tau = 16 }
 	games := map[string]struct {
 		game  recordGame
 		tight bool
 	}{
-		"tracking d=1":            {recordGame{members: 3, dim: 1, form: tracking, loss: steep, crash: true}, true},
-		"tracking d=3 N=5":        {recordGame{members: 5, dim: 3, form: tracking, loss: steep, crash: true}, true},
-		"tracking d=2 hostile":    {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
-		"paper d=1 off grid":      {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
-		"persons":                 {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
-		"pairwise noise d=1":      {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
-		"overlay":                 {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, overlay: true, crash: true}, true},
-		"pairwise noise, hostile": {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, shared: true}, false},
+		"tracking d=1":             {recordGame{members: 3, dim: 1, form: tracking, loss: steep, crash: true}, true},
+		"tracking d=3 N=5":         {recordGame{members: 5, dim: 3, form: tracking, loss: steep, crash: true}, true},
+		"tracking d=2 hostile":     {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
+		"paper d=1 off grid":       {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
+		"persons":                  {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
+		"pairwise noise d=1":       {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
+		"overlay":                  {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, overlay: true, crash: true}, true},
+		"edited lines d=3":         {recordGame{members: 3, dim: 3, form: tracking, loss: cliff, edits: true, forgetful: true}, true},
+		"edited lines d=7 in 0..1": {recordGame{members: 3, dim: 7, form: longer, loss: step, edits: true, forgetful: true}, true},
+		"pairwise noise, hostile":  {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, shared: true}, false},
 	}
 	for name, c := range games {
 		t.Run(name, func(t *testing.T) {
@@ -281,6 +304,9 @@ func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 		m.cfg.Privacy.Clip = auditRadius * 3 / float64(m.cfg.units())
 		m.cfg.Records.Mean = float64(m.cfg.units())
 	})
+	edited := base
+	edited.dim, edited.loss, edited.edits = 3, cliff, true
+	plant("memory of other lines", 900, edited, func(*Machine, []float32) {})
 	persons := base
 	persons.places = 2
 	plant("a person's rows clipped apart", auditGames(), persons, func(m *Machine, rows []float32) {

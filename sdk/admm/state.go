@@ -19,6 +19,10 @@ type State struct {
 	Queries, Failed int64 // for Status
 }
 
+// Forget replaces what the estimator remembers by what it remembers at the start of a run: nothing. Call it, before
+// [Restore], if the losses to come are those of other data, perhaps of another number of samples.
+func (s *State) Forget(c Config) { s.Last = make([]float32, c.Estimator.Memory()) }
+
 // EdgeState is what a client stores about a neighbor.
 type EdgeState struct {
 	Peer       int
@@ -62,14 +66,16 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	}
 	lost := newest.Round - 1
 	if before != nil && newest.Round > 1 {
-		if err := m.check(*before); err != nil {
+		before := *before
+		before.Last = newest.Last // no round begins with its own, which may be of other data
+		if err := m.check(before); err != nil {
 			return nil, err
 		}
 		if before.Round != lost {
 			return nil, fmt.Errorf("admm: the stored states belong to releases %d and %d, want consecutive releases",
 				before.Round, newest.Round)
 		}
-		m.load(*before)
+		m.load(before)
 		lost = 0
 	}
 	m.load(newest)

@@ -104,6 +104,7 @@ type Device struct {
 	link    Link
 	unlink  func() error // closes link; safe to call again
 	node    *sdk.Node
+	flat    error // at the end, why nothing can be learned from a program's losses
 	monitor *monitor.Monitor
 	manager *notifier
 	hangUp  context.CancelFunc // closes all connections of the control socket
@@ -263,6 +264,11 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	}
 	if err == nil {
 		err = d.unlink()
+	}
+	if err == nil && d.source.Asked != nil && d.node.Status().FailedQueries == 0 {
+		within, cancel := context.WithTimeout(inner, 5*time.Second)
+		_, d.flat = plan.Examine(within, d.source.Oracle, d.fleet, d.source.Samples, 0)
+		cancel()
 	}
 	if err == nil && d.Finished != nil {
 		d.Finished(inner, d.source, d.node.Model())

@@ -96,9 +96,12 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		case st.Round > 0:
 			st.Phase = monitor.Stopped
 		}
-		if kept, err := state.ReadSnapshot(file.State); err == nil && kept.Failed > 0 {
-			st.Queries, st.Local = kept.Queries, &monitor.Local{Loss: monitor.Unknown(), Accuracy: monitor.Unknown(),
-				Majority: monitor.Unknown(), FailedQueries: kept.Failed, LastFailure: kept.Failure}
+		if kept, err := state.ReadSnapshot(file.State); err == nil {
+			st.DataChanged = kept.Data.String()
+			if kept.Failed > 0 {
+				st.Queries, st.Local = kept.Queries, &monitor.Local{Loss: monitor.Unknown(), Accuracy: monitor.Unknown(),
+					Majority: monitor.Unknown(), FailedQueries: kept.Failed, LastFailure: kept.Failure}
+			}
 		}
 		if own := evidenceLeft(&st, &dir, fleet); own != nil && dir.Refused == nil {
 			st.Phase, st.Fault = monitor.Damaged, own.Error()

@@ -18,6 +18,7 @@ type Outcome struct {
 	Queries    int64   `json:"queries"`                  // a multiple of the number of samples, so it must stay on this device
 	Failed     int64   `json:"failed_queries,omitempty"` // losses that could not be obtained; must stay on this device, too
 	Failure    string  `json:"last_failure,omitempty"`   // why the last of them could not
+	Losses     string  `json:"losses,omitempty"`         // at the end: why nothing can be learned from a program's losses
 	Restarts   int     `json:"restarts,omitempty"`       // how often the program that computes losses was started again
 	Restart    string  `json:"last_restart,omitempty"`   // why it ended last
 	BytesSent  int64   `json:"bytes_sent"`               // total size in bytes of the frames sent
@@ -39,6 +40,9 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		Run: d.fleet.Run, Name: d.File.Name, Rounds: st.Round, Done: st.Done, NonPrivate: d.fleet.Privacy.NonPrivate,
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
 		Failed: st.FailedQueries, Failure: st.LastFailure, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
+	}
+	if d.flat != nil {
+		o.Losses = d.flat.Error()
 	}
 	if d.source.Restarts != nil {
 		var last error

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -22,6 +23,7 @@ func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 		Fleet: d.fleet, Name: d.File.Name, Ledger: d.ledger, Program: d.Program,
 		Links: func() []monitor.Link { return Links(d.link.Peers(), began, d.File.SilentAfter) }, Restarts: d.source.Restarts,
 	}
+	cfg.PerRound, _ = plan.Cost(d.fleet, d.source.Samples)
 	if test := d.source.Test; d.HTTP != "" && test != nil {
 		cfg.Majority = test.Majority()
 		cfg.Score = func(x []float32) (loss, accuracy float64) { return test.MeanLoss(x), test.Accuracy(x) }

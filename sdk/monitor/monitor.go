@@ -37,6 +37,8 @@ type Config struct {
 	// last.
 	Restarts func() (n int, last error)
 
+	// PerRound is the number of losses that a round with data asks for, to forecast the end of the first; 0 if unknown.
+	PerRound int64
 	// Program is the name and version of the program, for [Status]; empty if unknown.
 	Program string
 
@@ -298,7 +300,7 @@ func (m *Monitor) Status() Status {
 	out.Waiting = append(out.Waiting, st.Waiting...)
 	out.Round, out.Queries, out.FrameBytes, out.RefusedFrames = st.Round, st.Queries, st.BytesSent, st.Refused
 	out.Compared, out.ConsensusError, out.Evidence = m.compared, m.consensus, NewEvidence(st.Evidence)
-	out.OtherLedgers = NewOtherLedgers(st.OtherLedgers)
+	out.OtherLedgers, out.DataChanged = NewOtherLedgers(st.OtherLedgers), st.DataChanged
 	if m.err != nil {
 		out.Fault = m.err.Error()
 	}
@@ -325,7 +327,11 @@ func (m *Monitor) Status() Status {
 			local.LastRestart = last.Error()
 		}
 	}
-	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 || local.Restarts > 0 {
+	if out.Running && m.phase == Querying && st.Round == 0 && st.Queries > 0 {
+		local.FirstRound = out.Seconds * max(0, float64(m.cfg.PerRound)/float64(st.Queries)-1)
+	}
+	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 || local.Restarts > 0 ||
+		local.FirstRound > 0 {
 		out.Local = &local
 	}
 	out.obstacle = m.obstacle(out.Neighbors)

@@ -100,6 +100,7 @@ type Status struct {
 
 	// OtherLedgers are ledgers of this member that neighbors know of and that its ledger does not count.
 	OtherLedgers []OtherLedger `json:"other_ledgers,omitempty"`
+	DataChanged  string        `json:"data_changed,omitempty"` // names the releases before which this node's data changed
 
 	obstacle string // why the node is not ready; empty if the node is ready
 }
@@ -306,4 +307,6 @@ type Local struct {
 	LastFailure   string `json:"last_failure,omitempty"` // why the last failed query has no loss, perhaps with a stack
 	Restarts      int    `json:"restarts,omitempty"`     // how often a program that computes losses was started again
 	LastRestart   string `json:"last_restart,omitempty"` // why it ended last
+	// FirstRound is a forecast of the seconds that the first round will last from now on; 0 if it is over or unknown.
+	FirstRound float64 `json:"first_round_seconds,omitempty"`
 }

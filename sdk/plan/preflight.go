@@ -14,10 +14,11 @@ import (
 // PreflightReport lists what prevents a node from starting or finishing, and forecasts the value of its run.
 type PreflightReport struct {
 	sdk.Check
-	Oracle error // the query failed, timed out, or returned an unusable loss
+	Oracle error // the query failed, timed out, or returned an unusable loss; or [Examine] failed
 
 	Forecast *Outlook      // nil if the run is not private, or the settings are wrong
-	Answered time.Duration // duration of the query
+	Answered time.Duration // duration of the first query with a loss
+	Losses   *Losses       // the result of [Examine]; nil without a loss
 	// Saddle is the size of a set of parameters that changes a loss if all of them move away from zero, although moving
 	// either half of them alone does not; 0 if Preflight found no such set. Networks with hidden layers have such sets:
 	// at zero, the gradient with respect to these parameters is zero, so the run needs a nonzero X0. Saddle depends on
@@ -26,8 +27,9 @@ type PreflightReport struct {
 }
 
 // Preflight runs the checks of [sdk.Config.Check], forecasts the run, and asks the oracle for the loss of one sample.
-// With record-level privacy, it tries up to 16 records until one has a loss. If the oracle returns a loss and the run
-// starts at zero, Preflight searches for a saddle for at most 5 seconds. It stops waiting for the oracle when ctx ends.
+// With record-level privacy, it tries up to 16 records until one has a loss. If the oracle returns a loss, Preflight
+// examines it ([Examine]) for at most half of the time that ctx leaves and, if the run starts at zero, searches for a
+// saddle for at most 5 seconds. It stops waiting for the oracle when ctx ends.
 //
 // Preflight writes nothing: the node may be running. In cfg only Fleet and Name are required. Preflight calls the
 // function read in place of cfg.Store.Load: read returns the stored snapshot, or fs.ErrNotExist.
@@ -41,12 +43,21 @@ func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot
 		r.Forecast, r.Config = Forecast(f, cfg.Samples)
 	}
 	if cfg.Oracle != nil {
-		began := time.Now()
+		began, h := time.Now(), 0
 		r.Oracle = tryOracle(ctx, cfg.Oracle, f, 0)
-		for h := 1; r.Oracle != nil && f.Privacy.Unit == sdk.UnitRecord && h < min(cfg.Samples, 16); h++ {
+		for ; r.Oracle != nil && f.Privacy.Unit == sdk.UnitRecord && h < min(cfg.Samples, 16)-1; began = time.Now() {
+			h++
 			r.Oracle = tryOracle(ctx, cfg.Oracle, f, h) // an unreadable record has no loss
 		}
 		r.Answered = time.Since(began)
+		if r.Oracle == nil && r.Config == nil {
+			within, cancel := context.WithCancel(ctx)
+			if end, ok := ctx.Deadline(); ok {
+				within, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+			}
+			r.Losses, r.Oracle = Examine(within, cfg.Oracle, f, max(1, cfg.Samples), h)
+			cancel()
+		}
 		if r.Oracle == nil && !slices.ContainsFunc(f.X0, func(v float32) bool { return v != 0 }) {
 			r.Saddle = saddle(ctx, cfg.Oracle, f.Dim, max(1, cfg.Samples))
 		}

@@ -27,7 +27,8 @@ func TestPreflightOracle(t *testing.T) {
 		oracle sdk.OracleFunc
 		want   string
 	}{
-		"sound":  {asks(1, nil), ""},
+		"sound":  {func(_ context.Context, x []float32, h int) (float64, error) { return bowl(x, h), nil }, ""},
+		"still":  {asks(1, nil), "nothing can be learned from a constant loss"},
 		"fails":  {asks(0, errors.New("no data")), "no data"},
 		"NaN":    {asks(math.NaN(), nil), "the loss at the start vector is NaN"},
 		"panics": {func(context.Context, []float32, int) (float64, error) { panic("broken") }, "the oracle panicked: broken"},
@@ -54,11 +55,11 @@ func TestPreflightOracle(t *testing.T) {
 func TestPreflightRecords(t *testing.T) {
 	f := clique(2, func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{40, 40} })
 	for first, sound := range map[int]bool{0: true, 15: true, 16: false} {
-		oracle := sdk.OracleFunc(func(_ context.Context, _ []float32, sample int) (float64, error) {
+		oracle := sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
 			if sample < first {
 				return 0, errors.New("no record")
 			}
-			return 1, nil
+			return bowl(x, sample), nil
 		})
 		r := plan.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "0", Samples: 40, Oracle: oracle}, nothing)
 		if (r.Oracle == nil) != sound {

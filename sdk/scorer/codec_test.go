@@ -64,7 +64,7 @@ func TestDocumentedFrames(t *testing.T) {
 	if want := cborFrames.appendQuery(nil, 1, 7, []float32{0.5, -0.25}); !bytes.Equal(frames[0], want) {
 		t.Errorf("query %x, want %x", frames[0], want)
 	}
-	if h, err := cborFrames.readHello(frames[1][4:]); err != nil || h != (hello{1, 2, 36, ""}) {
+	if h, err := cborFrames.readHello(frames[1][4:]); err != nil || h != (hello{1, 2, 36, "", "9f86d081884c7d65"}) {
 		t.Errorf("hello %+v, %v", h, err)
 	}
 	if a, err := read(&cborFrames, frames[2][4:]); err != nil || a != (said{id: 1, loss: 0.125}) {
@@ -222,7 +222,7 @@ func TestJSONAnswers(t *testing.T) {
 // FuzzJSONAnswer checks that the package reads the same values from a valid JSON answer as encoding/json does.
 func FuzzJSONAnswer(f *testing.F) {
 	for _, line := range []string{`{"id":1,"loss":0.5}`, `{"loss":-1e-7,"id":12}`, `{"id":1,"error":"why \" not"}`, `{"id":1,"loss":NaN}`, `{"hello":1,"dim":3,"samples":20}`,
-		`{"hello":1,"dim":3,"samples":20,"task":{"form":"random"}}`,
+		`{"hello":1,"dim":3,"samples":20,"task":{"form":"random"},"data":"00ff"}`,
 		"loading", `{"id":1,"loss":1,"loss":2}`, `{"id":1,"loss":[1,2]}`} {
 		f.Add([]byte(line))
 	}
@@ -231,8 +231,9 @@ func FuzzJSONAnswer(f *testing.F) {
 			var want struct {
 				Hello, Dim, Samples uint64
 				Task                json.RawMessage
+				Data                string
 			}
-			if json.Unmarshal(line, &want) == nil && (h != hello{want.Hello, want.Dim, want.Samples, object(want.Task)}) {
+			if json.Unmarshal(line, &want) == nil && (h != hello{want.Hello, want.Dim, want.Samples, object(want.Task), want.Data}) {
 				t.Errorf("%q: %+v, want %+v", line, h, want)
 			}
 		}

@@ -20,6 +20,7 @@ const (
 	maxDim     = 1 << 28
 	maxSamples = math.MaxInt32
 	maxWorkers = 1024
+	maxDigest  = 256
 )
 
 // Program specifies how to start and restart a program.

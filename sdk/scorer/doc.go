@@ -6,25 +6,30 @@
 //
 // A process starts with a hello and then answers queries in any order. With the format [JSON] each message is a line:
 //
-//	program:  {"hello":1,"dim":3,"samples":20}
+//	program:  {"hello":1,"dim":3,"samples":20,"data":"9f86d081884c7d65"}
 //	node:     {"id":1,"sample":7,"x":[0.5,-0.25,0]}
 //	program:  {"id":1,"loss":0.125}
 //	program:  {"id":1,"error":"the reason"}                   if there is no loss
 //
 // The value of hello is the protocol version, 1; dim is the number of parameters; samples is the number of samples,
 // which are numbered from 0. If the fleet file's task is {"program": {...}}, the hello also has "task", this inner object, which says
-// what the parameters mean. Parameters are float32 with the fewest digits that identify the value, even for a reader that parses a
+// what the parameters mean. data is a digest of the program's data, such as a SHA-256, which package sdk uses to decide
+// whether a restarted node continues with the same bits ([Oracle.Digest]); it may be missing. Parameters are float32 with the fewest digits that identify the value, even for a reader that parses a
 // float64 and rounds it to float32.
 //
 // With the format [CBOR] each message is a frame: its length as four little-endian bytes, and then that many bytes
 // with one CBOR map (RFC 8949) with these keys:
 //
-//	hello     1 version, 1;  2 dim;  3 samples;  4 task, text with its JSON
+//	hello     1 version, 1;  2 dim;  3 samples;  4 task, text with its JSON;  5 data, text
 //	query     1 id;  2 sample;  3 parameters: tag 85 (RFC 8746), a byte string of little-endian float32
 //	answer    1 id;  2 loss, or 3 the reason why there is no loss, text
 //
 // Every query has the same layout, so a program can read it without a CBOR library: examples/scorer/README.md lists
 // every byte.
+//
+// A program must read its data once, when it starts, and number the samples by their places in it: a program that reads
+// its file again for each query mixes old and new data after an edit, and in one that sorts samples by their content, one
+// sample moves others.
 //
 // # Failures
 //

@@ -77,7 +77,7 @@ func (l *loss) UnmarshalJSON(text []byte) error {
 
 var cborFrames = codec{
 	appendQuery: appendFrame, next: nextFrame, unmarshal: unmarshalFrame, show: shownFrame,
-	wantHello:  "a hello, a map of the keys 1 (version), 2 (dim), 3 (samples) and perhaps 4 (task)",
+	wantHello:  "a hello, a map of the keys 1 (version), 2 (dim), 3 (samples) and perhaps 4 (task) and 5 (data)",
 	wantAnswer: "an answer, a map of the keys 1 (id) and 2 (loss) or 3 (error)",
 }
 

@@ -102,7 +102,7 @@ func (p *program) send(v any) {
 		p.raw(string(line) + "\n")
 		return
 	}
-	names := map[string]uint64{"hello": 1, "dim": 2, "samples": 3, "id": 1, "loss": 2, "error": 3}
+	names := map[string]uint64{"hello": 1, "dim": 2, "samples": 3, "id": 1, "loss": 2, "error": 3, "data": 5}
 	keyed := map[uint64]any{}
 	for name, value := range v.(map[string]any) {
 		keyed[names[name]] = value
@@ -181,6 +181,7 @@ func scoring(args []string) {
 	}
 	p := &program{format: format, in: bufio.NewReaderSize(os.Stdin, 1<<16), out: bufio.NewWriter(os.Stdout)}
 	d, m := dim, samples
+	hello := map[string]any{"hello": 1}
 	switch how {
 	case "exit at once":
 		fmt.Fprintln(os.Stderr, "cannot read the data")
@@ -211,10 +212,17 @@ func scoring(args []string) {
 		d = 0
 	case "samples 0":
 		m = 0
-	case "other samples":
+	case "other samples", "other data":
 		// The hello of the second process differs from the hello of every other process.
+		if how == "other data" {
+			hello["data"] = "0d1"
+		}
 		if _, err := os.Stat(path); err == nil {
-			m++
+			if hello["data"] != nil {
+				hello["data"] = "0d2"
+			} else {
+				m++
+			}
 			os.Remove(path)
 		} else if err := os.WriteFile(path, nil, 0o600); err != nil {
 			panic(err)
@@ -226,7 +234,8 @@ func scoring(args []string) {
 			os.Exit(7)
 		}
 	}
-	p.send(map[string]any{"hello": 1, "dim": d, "samples": m})
+	hello["dim"], hello["samples"] = d, m
+	p.send(hello)
 	p.flush()
 	for {
 		q, ok := p.receive()

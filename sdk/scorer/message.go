@@ -32,6 +32,7 @@ type hello struct {
 	Dim     uint64 `json:"dim" cbor:"2,keyasint"`
 	Samples uint64 `json:"samples" cbor:"3,keyasint"`
 	Task    object `json:"task" cbor:"4,keyasint"`
+	Data    string `json:"data" cbor:"5,keyasint"` // a digest of the data; empty if the program does not have one
 }
 
 // object is the text of a JSON object. In the JSON format the object is part of the line; in the CBOR format it is a
@@ -69,6 +70,8 @@ func (c *codec) readHello(message []byte) (h hello, err error) {
 		return h, fmt.Errorf("has sent a hello with dim %d, want 1..%d", h.Dim, maxDim)
 	case h.Samples < 1 || h.Samples > maxSamples:
 		return h, fmt.Errorf("has sent a hello with samples %d, want 1..%d", h.Samples, maxSamples)
+	case len(h.Data) > maxDigest:
+		return h, fmt.Errorf("has sent a hello with %d bytes of data, want at most %d: a digest, such as a SHA-256", len(h.Data), maxDigest)
 	}
 	return h, nil
 }

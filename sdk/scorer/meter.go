@@ -17,6 +17,14 @@ type Meter struct {
 	count int
 }
 
+// Digest returns the other oracle's digest of its data, or "" if it has none; see package sdk, Digester.
+func (m *Meter) Digest() string {
+	if d, ok := m.BatchOracle.(interface{ Digest() string }); ok {
+		return d.Digest()
+	}
+	return ""
+}
+
 // Loss passes the query on to the other oracle and includes its loss in the mean.
 func (m *Meter) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
 	loss, err := m.BatchOracle.Loss(ctx, x, sample)

@@ -199,17 +199,27 @@ func TestNoSuchProgram(t *testing.T) {
 	}
 }
 
-// TestOtherSamplesAfterRestart checks that a process is rejected if its hello differs from the hello of the first
-// process.
-func TestOtherSamplesAfterRestart(t *testing.T) {
+// TestOtherHelloAfterRestart checks that a process is rejected if its hello differs from the hello of the first
+// process. The error does not quote a digest, which may reveal data.
+func TestOtherHelloAfterRestart(t *testing.T) {
 	t.Parallel()
-	s := open(t, config(t, scorer.JSON, "other samples", filepath.Join(t.TempDir(), "flag")))
-	if _, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 0); err == nil {
-		t.Fatal("no error")
+	for how, want := range map[string]string{
+		"other samples": `has sent a hello with dim 3, samples 6 and task "", want dim 3, samples 5 and task "" as in the first hello`,
+		"other data":    "has other data than the first process, by the digests in their hellos",
+	} {
+		s := open(t, config(t, scorer.CBOR, how, filepath.Join(t.TempDir(), "flag")))
+		if _, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 0); err == nil {
+			t.Fatal("no error")
+		}
+		works(t, s) // the third process answers
+		awaitFailure(t, s, want)
+		if d := (&scorer.Meter{BatchOracle: s}).Digest(); (d == "0d1") != (how == "other data") {
+			t.Errorf("%s: the digest is %q", how, d)
+		}
+		if _, err := s.Restarts(); strings.Contains(err.Error(), "0d") {
+			t.Errorf("%v quotes a digest", err)
+		}
 	}
-	works(t, s) // the third process answers
-	want := "has sent a hello with dim 3, samples 6 and task \"\", want dim 3, samples 5 and task \"\" as in the first hello"
-	awaitFailure(t, s, want)
 }
 
 func awaitFailure(t *testing.T, s *scorer.Oracle, want string) {

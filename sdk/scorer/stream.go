@@ -228,9 +228,14 @@ func (w *worker) greet(h hello) error {
 	if w.first == (hello{}) {
 		w.first, w.dim, w.samples = h, int(h.Dim), int(h.Samples)
 	}
-	if f := w.first; h != f {
+	f := w.first
+	if f.Data != h.Data && f.Data != "" && h.Data != "" { // the digests may reveal data
+		return errors.New("has other data than the first process, by the digests in their hellos: the data changed after the node started, " +
+			"so this process is not used; restart the node")
+	}
+	if h != f {
 		return fmt.Errorf("has sent a hello with dim %d, samples %d and task %.200q, want dim %d, samples %d and task %.200q as in "+
-			"the first hello", h.Dim, h.Samples, h.Task, f.Dim, f.Samples, f.Task)
+			"the first hello, and data if and only if the first hello has it", h.Dim, h.Samples, h.Task, f.Dim, f.Samples, f.Task)
 	}
 	w.serving++
 	return nil

@@ -232,6 +232,7 @@ type Snapshot struct {
 	Model  []float32 // last release, which is the model that the node holds
 	Ledger string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
 	Note   string    // note of the save, see [Record]
+	Data   wire.Data // identifies the data on which the node learned
 
 	// Queries and Failed count the losses that the run has asked for, and those of them that failed. Failure is why the
 	// last of these failed. They depend on the data: keep them on the device.
@@ -291,7 +292,7 @@ func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	last := &snap.State
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
-		Ledger: snap.Ledger, Note: s.Note,
+		Ledger: snap.Ledger, Note: s.Note, Data: snap.Data,
 		Queries: last.Queries, Failed: last.Failed, Failure: strings.TrimRight(string(snap.Failure), "\x00"),
 	}, nil
 }

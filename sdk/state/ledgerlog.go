@@ -163,14 +163,15 @@ func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 	return len(l.unsent) < before
 }
 
-// marked returns the highest marked round of a run, or 0 if there is none.
+// marked returns the highest marked round of a run, or 0 if there is none. The rounds of a run ascend, so it searches from
+// the end: a node asks before each release, and a ledger contains all releases of a lifetime.
 func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
-	for seq, line := range l.lines {
-		if _, unsent := slices.BinarySearch(l.unsent, seq); line.RunID == id && !unsent {
-			round = max(round, line.Round)
+	for seq := l.seq(); seq > 0; seq-- {
+		if _, unsent := slices.BinarySearch(l.unsent, seq); l.lines[seq].RunID == id && !unsent {
+			return l.lines[seq].Round
 		}
 	}
-	return round
+	return 0
 }
 
 // at returns the account after the first seq reservations.

@@ -27,7 +27,7 @@ func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	said = make([]int, m.data.Len())
 	for i := range said {
 		if said[i] = m.predict(x, i); said[i] < 0 {
-			return nil, nil, m.tooLarge(i)
+			return nil, nil, fmt.Errorf(tooLarge, i+1)
 		}
 		if m.head.classes == 2 {
 			ones = append(ones, vec.Sigmoid(m.score(x, i)))
@@ -36,10 +36,7 @@ func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	return said, ones, nil
 }
 
-// tooLarge returns the error for a sample whose output is NaN.
-func (m *Model) tooLarge(sample int) error {
-	return fmt.Errorf("task: sample %d has numbers too large for the model", sample+1)
-}
+const tooLarge = "task: sample %d has numbers too large for the model" // its output is NaN
 
 // Errors compares predictions with the targets of all samples, in the unit of the targets. It fails if Loss would fail,
 // the model has no target, or a target or a prediction is not finite.
@@ -52,9 +49,9 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	}
 	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
 	for i, y := range m.data.Target {
-		is[i], said[i] = float64(y), m.data.Range.at(vec.Sigmoid(m.score(x, i)))
+		is[i], said[i] = y, m.data.Range.at(vec.Sigmoid(m.score(x, i)))
 		if !finite([]float64{is[i], said[i]}) {
-			return nil, m.tooLarge(i)
+			return nil, fmt.Errorf(tooLarge, i+1)
 		}
 	}
 	return judgeNumbers(is, said), nil
@@ -71,7 +68,7 @@ func (m *Model) Marks(x []float32) ([]float64, error) {
 	for i, class := range m.data.Y {
 		switch {
 		case m.goal != nil:
-			y, r := float64(m.data.Target[i]), m.data.Range
+			y, r := m.data.Target[i], m.data.Range
 			off := r.at(vec.Sigmoid(m.score(x, i))) - y
 			if math.IsNaN(off) {
 				off = max(math.Abs(y-r.Low), math.Abs(y-r.High))

@@ -3,8 +3,11 @@ package task
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -173,6 +176,17 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 		return 0, nil
 	}
 	return m.loss(x, sample), nil
+}
+
+// Digest returns a SHA-256 of all that losses depend on: the kind of model, and the numbers, classes and targets of the
+// samples in their order or, after [Model.InPlaces], at their places. Models with equal digests have the same losses.
+func (m *Model) Digest() string {
+	h := sha256.New()
+	fmt.Fprintln(h, m.spec, m.data.Dim, m.data.Classes, m.data.Y, m.goal, m.place)
+	for part := range slices.Chunk(m.data.X, 1<<12) {
+		_ = binary.Write(h, binary.LittleEndian, part) // a hash accepts everything
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // at returns the sample at a place (see [Model.InPlaces]), or -1 if the place has no sample.

@@ -106,7 +106,12 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	case p.alpha > 0:
 		parts = p.divideEvenly(y, classes, clients, seed)
 	case p.shards > 0:
-		parts = p.divideShards(y, classes, clients, seed)
+		shards := cut(slices.Concat(shuffledClasses(y, classes, seed)...), clients*p.shards)
+		s := partitionStream(seed, shardStream, 0, 0)
+		shuffle(&s, shards)
+		for i := range clients {
+			parts = append(parts, slices.Concat(shards[i*p.shards:(i+1)*p.shards]...))
+		}
 	default:
 		parts = cut(shuffledClasses(make([]int, len(y)), 1, seed)[0], clients)
 	}
@@ -168,17 +173,6 @@ func (p Partition) divideClasses(y []int, classes, clients int, seed uint64) [][
 		k := repair.IntN(len(parts[largest]))
 		parts[i] = []int{parts[largest][k]}
 		parts[largest] = slices.Delete(parts[largest], k, k+1)
-	}
-	return parts
-}
-
-func (p Partition) divideShards(y []int, classes, clients int, seed uint64) [][]int {
-	shards := cut(slices.Concat(shuffledClasses(y, classes, seed)...), clients*p.shards)
-	s := partitionStream(seed, shardStream, 0, 0)
-	shuffle(&s, shards)
-	parts := make([][]int, clients)
-	for i := range parts {
-		parts[i] = slices.Concat(shards[i*p.shards : (i+1)*p.shards]...)
 	}
 	return parts
 }

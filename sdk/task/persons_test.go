@@ -155,3 +155,40 @@ func TestWrongPersons(t *testing.T) {
 		}
 	}
 }
+
+// TestDigest checks that the digest of a model's data changes with each number, class, target, place or kind of model, and
+// with nothing else.
+func TestDigest(t *testing.T) {
+	fresh := func() *Data {
+		return &Data{Dim: 2, Classes: 2, X: []float32{1, 2, 3, 4, 5, 6}, Y: []int{0, 1, 0}, Person: []int{7, 7, 9}}
+	}
+	seen := map[string]string{}
+	for name, digest := range map[string]string{
+		"classes":       NewSoftmax(fresh()).Digest(),
+		"places":        NewSoftmax(fresh()).InPlaces(2).Digest(),
+		"other places":  NewSoftmax(fresh()).InPlaces(3).Digest(),
+		"other persons": NewSoftmax(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: fresh().Y, Person: []int{7, 9, 7}}).InPlaces(2).Digest(),
+		"another cell":  NewSoftmax(&Data{Dim: 2, Classes: 2, X: []float32{1, 2, 3, 4, 5, 7}, Y: fresh().Y}).Digest(),
+		"a zero's sign": NewSoftmax(&Data{Dim: 2, Classes: 2, X: []float32{1, 0, 3, 4, 5, 6}, Y: fresh().Y}).Digest(),
+		"no sign":       NewSoftmax(&Data{Dim: 2, Classes: 2, X: []float32{1, float32(math.Copysign(0, -1)), 3, 4, 5, 6}, Y: fresh().Y}).Digest(),
+		"another order": NewSoftmax(fresh().Select([]int{1, 0, 2})).Digest(),
+		"another class": NewSoftmax(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: []int{0, 1, 1}}).Digest(),
+		"three classes": NewSoftmax(&Data{Dim: 2, Classes: 3, X: fresh().X, Y: fresh().Y}).Digest(),
+		"one column":    NewSoftmax(&Data{Dim: 1, Classes: 2, X: []float32{1, 2, 3}, Y: fresh().Y}).Digest(),
+		"a perceptron":  ModelSpec{Name: PerceptronModel, Hidden: 2}.New(fresh()).Digest(),
+		"a larger one":  ModelSpec{Name: PerceptronModel, Hidden: 3}.New(fresh()).Digest(),
+		"targets":       ModelSpec{Name: LinearModel}.New(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: fresh().Y, Target: []float64{1, 2, 1}, Range: &Range{0, 4}}).Digest(),
+		"another range": ModelSpec{Name: LinearModel}.New(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: fresh().Y, Target: []float64{1, 2, 1}, Range: &Range{0, 5}}).Digest(),
+		"no data":       NewSoftmax(&Data{Dim: 2, Classes: 2}).Digest(),
+	} {
+		if other, same := seen[digest]; same || len(digest) != 64 {
+			t.Errorf("%s and %s have the digest %q", name, other, digest)
+		}
+		seen[digest] = name
+	}
+	named := fresh()
+	named.Features, named.Person = []string{"a", "b"}, []int{0, 0, 1}
+	if seen[NewSoftmax(named).InPlaces(2).Digest()] != "places" {
+		t.Error("other names and pseudonyms are other data")
+	}
+}

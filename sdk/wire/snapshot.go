@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -38,7 +39,37 @@ type Snapshot struct {
 	// Failure says why the last failed query had no loss: up to 2 KiB, opaque; nil if there is none. To have the same
 	// length in all snapshots of a run, it is padded by the caller.
 	Failure []byte
+
+	Data Data // the data to which State.Last belongs
 }
+
+// Data identifies a node's data without revealing anything about it to a reader who lacks Key.
+type Data struct {
+	Key     [32]byte // random; the same in all snapshots of a run, and in no file but these
+	Digest  [32]byte // of the data, under Key; zero if unknown
+	Changed []int32  // the releases before which the data changed, up to [MaxChanged]; nil if there are none
+}
+
+// String says in words before which releases the data changed. It returns "" if there are none.
+func (d Data) String() string {
+	if len(d.Changed) == 0 {
+		return ""
+	}
+	text, more := "the data changed before release", ""
+	if d.Digest == [32]byte{} {
+		text = "the data, which the oracle does not identify, may have changed before release"
+	}
+	if len(d.Changed) > 1 {
+		text += "s"
+	}
+	if len(d.Changed) == MaxChanged {
+		more = " (and perhaps between the last two of these)"
+	}
+	return text + " " + strings.ReplaceAll(strings.Trim(fmt.Sprint(d.Changed), "[]"), " ", ", ") + more
+}
+
+// MaxChanged is the maximum length of [Data].Changed.
+const MaxChanged = 256
 
 // Peer is what a [Snapshot] holds about a neighbor in addition to the machine's state.
 type Peer struct {
@@ -65,6 +96,9 @@ type snapshot struct {
 	Ledger  string     `cbor:"14,keyasint"`
 	Signed  []byte     `cbor:"15,keyasint"`
 	Failure []byte     `cbor:"16,keyasint"`
+	Key     []byte     `cbor:"17,keyasint"`
+	Digest  []byte     `cbor:"18,keyasint"`
+	Changed integers   `cbor:"19,keyasint"`
 }
 
 // neighbor is the encoded form of an edge and its [Peer].
@@ -85,9 +119,10 @@ const (
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
 	signedBytes = 1 + 3 + maxField                                             // key, head and signed bytes
 	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
-	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
+	fixedBytes  = 1 + 3*(1+2+32) + 2*nameBytes +                               // map, fleet, key, digest, member and build
 		4*arrayBytes + (1 + 5) + 4*10 + // vectors, head of the edges, numbers
-		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes + (1 + 3 + maxFailed)
+		(1 + 3 + 4*MaxChanged) + (1 + 3 + maxFailed) + // changed and failure
+		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
 // MaxSnapshot returns an upper bound on the length, in bytes, of a snapshot with dim coordinates, the given number of
@@ -109,7 +144,8 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	}
 	e := snapshot{Version: snapshotVersion, Fleet: s.Fleet[:], Member: s.Member, Build: s.Build, Round: wide(st.Round),
 		X: st.X, Grid: st.Grid, Delta: st.Delta, Last: st.Last, Queries: wide(st.Queries),
-		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed, Failure: s.Failure}
+		Failed: wide(st.Failed), Filter: s.Filter, Ledger: s.Ledger, Signed: s.Signed, Failure: s.Failure,
+		Key: s.Data.Key[:], Digest: s.Data.Digest[:], Changed: s.Data.Changed}
 	for i, n := range st.Edges {
 		p := s.Peers[i]
 		e.Edges = append(e.Edges, neighbor{Peer: p.Name, Heard: wide(n.Heard), Z: n.Z, PeerZ: n.PeerZ, Base: n.Base,
@@ -158,6 +194,9 @@ func (e *snapshot) check() error {
 	return errors.Join(checkName("member", e.Member), checkName("build", e.Build), checkLimits([]limits{
 		{"version", int64(e.Version), snapshotVersion, snapshotVersion},
 		{"length of fleet", int64(len(e.Fleet)), 32, 32},
+		{"length of key", int64(len(e.Key)), 32, 32},
+		{"length of digest", int64(len(e.Digest)), 32, 32},
+		{"length of changed", int64(len(e.Changed)), 0, MaxChanged},
 		{"round", int64(e.Round), 0, maxRound},
 		{"length of x", int64(dim), 1, MaxDim},
 		{"length of last", int64(len(e.Last)), 0, MaxDim},
@@ -201,7 +240,8 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 // decoded converts e, which must have been checked, to a Snapshot.
 func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build,
-		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), Failure: present(e.Failure), State: admm.State{Round: int(e.Round),
+		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), Failure: present(e.Failure),
+		Data: Data{[32]byte(e.Key), [32]byte(e.Digest), e.Changed}, State: admm.State{Round: int(e.Round),
 			X: e.X, Grid: e.Grid, Delta: e.Delta, Last: e.Last, Queries: int64(e.Queries),
 			Failed: int64(e.Failed)}}
 	for _, n := range e.Edges {

@@ -29,6 +29,7 @@ func sampleSnapshot() *Snapshot {
 			Queries: 123_456_789_012, Failed: 3,
 		},
 		Peers: []Peer{{Name: "gateway-b"}, {Name: "名前"}},
+		Data:  Data{Key: [32]byte{1}, Digest: [32]byte{31: 2}, Changed: []int32{3, 40}},
 	}
 	for i := range c.Fleet {
 		c.Fleet[i] = byte(i * 7)
@@ -85,6 +86,7 @@ func TestSnapshotIsCBOR(t *testing.T) {
 		uint64(9): floatBytes(c.State.Last...), uint64(10): []any{edge(0), edge(1)},
 		uint64(11): number(uint64(c.State.Queries)), uint64(12): number(uint64(c.State.Failed)), uint64(13): c.Filter,
 		uint64(14): c.Ledger, uint64(15): []byte{}, uint64(16): c.Failure,
+		uint64(17): c.Data.Key[:], uint64(18): c.Data.Digest[:], uint64(19): ints(c.Data.Changed),
 	}
 	var got any
 	if err := cbor.Unmarshal(mustSnapshot(t, c), &got); err != nil || !reflect.DeepEqual(got, any(want)) {
@@ -139,6 +141,7 @@ func TestMaxSnapshot(t *testing.T) {
 	c := largeSnapshot(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
 	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
+	c.Data.Changed = make([]int32, MaxChanged)
 	c.Failure = make([]byte, maxFailed)
 	for i := range c.State.Edges {
 		c.State.Edges[i].Quarantine = math.MaxInt32
@@ -153,7 +156,7 @@ func TestMaxSnapshot(t *testing.T) {
 	}
 }
 
-// All snapshots of a run have the same size, whatever their numbers.
+// All snapshots of a run have the same size, whatever their numbers, as long as the data does not change.
 func TestSnapshotSize(t *testing.T) {
 	c := sampleSnapshot()
 	n := len(mustSnapshot(t, c))
@@ -164,6 +167,20 @@ func TestSnapshotSize(t *testing.T) {
 		copy(c.State.Delta, anyInts(3, uint64(v)))
 		if got := len(mustSnapshot(t, c)); got != n {
 			t.Errorf("round %d: %d bytes, want %d", v, got, n)
+		}
+	}
+}
+
+func TestDataInWords(t *testing.T) {
+	for want, d := range map[string]Data{
+		"":                                  {},
+		"the data changed before release 3": {Digest: [32]byte{1}, Changed: []int32{3}},
+		"the data, which the oracle does not identify, may have changed before releases 3, 7": {Changed: []int32{3, 7}},
+		"the data changed before releases 5" + strings.Repeat(", 5", 255) + " (and perhaps between the last two of these)": {
+			Digest: [32]byte{1}, Changed: slices.Repeat([]int32{5}, MaxChanged)},
+	} {
+		if got := d.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
@@ -228,7 +245,7 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 func checkpointPairs(replace map[int]any) []byte {
 	fields := map[int]any{1: number8(1), 2: make([]byte, 32), 3: "a", 4: "b", 5: number8(9), 6: floatBytes(1, 2),
 		7: []byte{}, 8: []byte{}, 9: []byte{}, 10: raw{0x80}, 11: number8(0), 12: number8(0), 13: []byte{},
-		14: "", 15: []byte{}, 16: []byte{}}
+		14: "", 15: []byte{}, 16: []byte{}, 17: make([]byte, 32), 18: make([]byte, 32), 19: []byte{}}
 	return withKeys(fields, replace)
 }
 
@@ -268,19 +285,19 @@ var malformedSnapshots = []struct {
 	{"nothing", nil, "EOF"},
 	{"array", enc([]int{1}), "cbor: cannot unmarshal array into Go value of type wire.snapshot (cannot decode CBOR array to struct without toarray option)"},
 	{"indefinite", append([]byte{0xbf}, checkpointPairs(nil)[1:]...), "cbor: indefinite-length map isn't allowed"},
-	{"overlong map", append([]byte{0xb8, 16}, checkpointPairs(nil)[1:]...), "wanted deterministic CBOR"},
+	{"overlong map", append([]byte{0xb8, 19}, checkpointPairs(nil)[1:]...), "wanted deterministic CBOR"},
 	{"map of 1 GiB", []byte{0xba, 0x40, 0, 0, 0}, "cbor: exceeded max number of key-value pairs 131072 for CBOR map"},
 	{"empty map", pairs(), "wanted deterministic CBOR"},
 	{"frame", pairs(1, 1, 2, 1, 3, 0), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.2 of type []uint8"},
-	{"trailing byte", append(checkpointPairs(nil), 0), "cbor: 1 bytes of extraneous data starting at index 108"},
-	{"a pair too few", append([]byte{0xaf}, checkpointPairs(nil)[1:]...), "cbor: 2 bytes of extraneous data starting at index 106"},
-	{"a pair too many", append([]byte{0xb1}, checkpointPairs(nil)[1:]...), "unexpected EOF"},
+	{"trailing byte", append(checkpointPairs(nil), 0), "cbor: 1 bytes of extraneous data starting at index 180"},
+	{"a pair too few", append([]byte{0xb2}, checkpointPairs(nil)[1:]...), "cbor: 2 bytes of extraneous data starting at index 178"},
+	{"a pair too many", append([]byte{0xb4}, checkpointPairs(nil)[1:]...), "unexpected EOF"},
 	{"key 0", checkpointPairs(map[int]any{0: 0}), "cbor: found unknown field at map element index 0"},
-	{"key 21", checkpointPairs(map[int]any{21: 0}), "cbor: found unknown field at map element index 16"},
+	{"key 21", checkpointPairs(map[int]any{21: 0}), "cbor: found unknown field at map element index 19"},
 	{"signed a number", checkpointPairs(map[int]any{15: 0}), "cbor: cannot unmarshal positive integer into Go struct field wire.snapshot.15 of type []uint8"},
 	{"signed too long", checkpointPairs(map[int]any{15: make([]byte, 257)}), "length of signed: found 257, wanted 0..256"},
 	{"failure too long", checkpointPairs(map[int]any{16: make([]byte, 2049)}), "length of failure: found 2049, wanted 0..2048"},
-	{"other order", append(pairs(2, make([]byte, 32), 1, number8(1)), checkpointPairs(nil)[45:]...), "cbor: 63 bytes of extraneous data starting at index 46"},
+	{"other order", append(pairs(2, make([]byte, 32), 1, number8(1)), checkpointPairs(nil)[45:]...), "cbor: 135 bytes of extraneous data starting at index 46"},
 	{"duplicate", pairs(1, number8(1), 2, make([]byte, 32), 2, make([]byte, 32)), "cbor: found duplicate map key 2 at map element index 2"},
 	{"overlong key", pairs(raw{0x18, 1}, number8(1)), "wanted deterministic CBOR"},
 	{"version 2", checkpointPairs(map[int]any{1: number8(2)}), "version: found 2, wanted 1..1"},
@@ -327,6 +344,9 @@ var malformedSnapshots = []struct {
 	{"failed cut", checkpointPairs(map[int]any{12: raw{0x48, 0, 0}}), "unexpected EOF"},
 	{"filter long", checkpointPairs(map[int]any{13: make([]byte, maxFilter+1)}), "length of filter: found 65537, wanted 0..65536"},
 	{"filter of 1 GiB", checkpointPairs(map[int]any{13: raw{0x5a, 0x40, 0, 0, 0}}), "unexpected EOF"},
+	{"key short", checkpointPairs(map[int]any{17: make([]byte, 31)}), "length of key: found 31, wanted 32..32"},
+	{"digest long", checkpointPairs(map[int]any{18: make([]byte, 33)}), "length of digest: found 33, wanted 32..32"},
+	{"changed long", checkpointPairs(map[int]any{19: make([]byte, 4*257)}), "length of changed: found 257, wanted 0..256"},
 	{"ledger long", checkpointPairs(map[int]any{14: strings.Repeat("x", 257)}), "length of ledger: found 257, wanted 0..256"},
 	{"ledger broken", checkpointPairs(map[int]any{14: raw{0x61, 0xff}}), "cbor: invalid UTF-8 string"},
 }

@@ -2,6 +2,7 @@
 
 examples/scorer/README.md of SPADE-Edge specifies the protocol.
 """
+import hashlib
 import json
 import os
 import struct
@@ -20,7 +21,7 @@ _BUFFER = 1 << 20
 _ROOM = 1 << 22  # expanded numbers at a time; one query may exceed it
 
 
-def scorer(dim=None, samples=None, batch=False, adapter=None, task=None):
+def scorer(dim=None, samples=None, batch=False, adapter=None, task=None, data=None):
     """Decorator that turns a function that returns a loss into a Scorer.
 
     dim is the number of parameters, and samples the number of the device's samples. The function gets the parameters, a
@@ -28,7 +29,7 @@ def scorer(dim=None, samples=None, batch=False, adapter=None, task=None):
     between 0 and 1. With batch=True it gets the parameters of n queries, an (n, dim) array, and the indices of n samples,
     and returns n losses. The arrays are read-only views, valid only during the call: copy what you keep.
 
-        @scorer(dim=3, samples=len(rows))
+        @scorer(dim=3, samples=len(rows), data=rows)
         def loss(x, sample):
             return float((rows[sample, :3] @ x - rows[sample, 3]) ** 2)
 
@@ -38,12 +39,16 @@ def scorer(dim=None, samples=None, batch=False, adapter=None, task=None):
     With an Adapter in place of dim, the fleet trains its few numbers, and the function gets the parameters expanded from
     them, in a new array. task is the object in task.program of the fleet file, if it has one; an Adapter sets it.
 
-    An index must mean the same sample during the whole run. If the function raises, the query has no loss: the node asks
+    data is all that losses depend on, in the order of the samples: an array, bytes, or a list of such. The node gets its
+    SHA-256, which stays on the device. If the data changed since the node's last start, its estimator forgets the old data.
+    Without data it forgets at each start, if the run protects each record; the run then does not continue with the same bits.
+
+    Read the data once, when the program starts. An index must mean the same sample during the whole run. If the function raises, the query has no loss: the node asks
     again, and reports the end of the traceback if it gives up.
     """
 
     def decorate(function):
-        return Scorer(function, dim, samples, batch, adapter, task)
+        return Scorer(function, dim, samples, batch, adapter, task, data)
 
     return decorate
 
@@ -51,7 +56,7 @@ def scorer(dim=None, samples=None, batch=False, adapter=None, task=None):
 class Scorer:
     """Serves a function that returns losses. Calling the Scorer calls the function."""
 
-    def __init__(self, function, dim=None, samples=None, batch=False, adapter=None, task=None):
+    def __init__(self, function, dim=None, samples=None, batch=False, adapter=None, task=None, data=None):
         if adapter is not None:
             if dim not in (None, adapter.dim):
                 raise ValueError(f"dim is {dim!r}, want None or {adapter.dim}, as in the adapter")
@@ -64,6 +69,7 @@ class Scorer:
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value < 1 << 31:
                 raise ValueError(f"{name} is {value!r}, want a whole number of at least 1")
         self.function, self.dim, self.samples, self.batch = function, int(dim), int(samples), bool(batch)
+        self._digest = digest(data) if data is not None else ""
         self.__doc__, self.__name__ = function.__doc__, getattr(function, "__name__", "loss")
         size = _QUERY_HEAD + 4 * self.dim
         self._type = np.dtype({
@@ -92,10 +98,10 @@ class Scorer:
 
     def answer(self, source, sink):
         """Answers the queries from the raw stream source on sink until source ends."""
-        hello = struct.pack(">BBB BBI BBI", 0xA3, 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples)
-        if self._task:
-            text = self._task.encode()
-            hello = b"\xa4" + hello[1:] + struct.pack(">BBI", 4, 0x7A, len(text)) + text
+        texts = [(key, text.encode()) for key, text in ((4, self._task), (5, self._digest)) if text]
+        hello = struct.pack(">BBB BBI BBI", 0xA3 + len(texts), 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples)
+        for key, text in texts:
+            hello += struct.pack(">BBI", key, 0x7A, len(text)) + text
         _write(sink, struct.pack("<I", len(hello)) + hello)
         size = self._type.itemsize
         buffer = bytearray(size * max(16, _BUFFER // size))
@@ -144,6 +150,18 @@ class Scorer:
         found = self.function(x, np.zeros(1, "i8"))[0] if self.batch else self.function(x[0], 0)
         print(f"a scorer of {self.dim} parameters and {self.samples} samples; the loss of sample 0 at zero is {found}")
         print('in the node file: "oracle": {"stream": ["python3", "%s"], "format": "cbor"}' % os.path.basename(sys.argv[0]))
+
+
+def digest(data):
+    """Returns a SHA-256 of an array, bytes, or a list of such, with the types and shapes of arrays."""
+    if isinstance(data, (list, tuple)):
+        data = "".join(map(digest, data)).encode()
+    elif not isinstance(data, (bytes, bytearray)):
+        array = np.ascontiguousarray(data)
+        if array.dtype.hasobject:
+            raise ValueError("data is an array of objects, want numbers, text or bytes")
+        data = f"{array.dtype.str} {array.shape} ".encode() + array.tobytes()
+    return hashlib.sha256(data).hexdigest()
 
 
 def _error(id, text):

@@ -6,7 +6,7 @@ import tempfile
 import numpy as np
 
 from .process import Fleet, python
-from .scorer import Scorer
+from .scorer import Scorer, digest
 
 _AS_SCORER = "--spade-edge-scorer"
 
@@ -55,6 +55,10 @@ class Wrapped(Scorer):
             raise ValueError(f"the arrays of data have {', '.join(map(str, sorted(counts)))} samples, want the same number in each")
         self.start = np.concatenate([np.ravel(arrays[n]) for n in self._shapes]).astype("f4")
         super().__init__(self._one, self.start.size, counts.pop())
+        try:
+            self._digest = digest([*data, *(a for n, a in arrays.items() if n not in self._shapes)])
+        except ValueError:  # data of objects: the node cannot notice a change
+            self._digest = ""
 
     def _split(self, x):
         """Returns the arrays of a vector, by name."""

@@ -90,6 +90,19 @@ class Scorers(unittest.TestCase):
                     self.assertEqual(hello, struct.pack(">BBBBBIBBI", 0xA3, 1, 1, 2, 0x1A, dim, 3, 0x1A, 7))
                     self.assertEqual(got, want)
 
+    def test_data(self):
+        """The hello tells a digest of the data, which any change of it changes."""
+        rows = np.arange(6, dtype="f4").reshape(3, 2)
+        digests = set()
+        for data in rows, rows[::-1], rows.T, rows.astype("f8"), rows.tobytes(), [rows, rows], [rows, [1, 2]], ["a", "b"], ["ab"]:
+            hello, _ = ask(scorer(dim=2, samples=3, data=data)(lambda x, h: 0), b"")
+            head = struct.pack(">BBBBBIBBI", 0xA4, 1, 1, 2, 0x1A, 2, 3, 0x1A, 3) + b"\x05\x7a\0\0\0\x40"
+            self.assertEqual((hello[:len(head)], len(hello)), (head, len(head) + 64))
+            digests.add(hello[len(head):])
+        self.assertEqual(len(digests), 9)
+        with self.assertRaisesRegex(ValueError, "want numbers, text or bytes"):
+            scorer(dim=2, samples=3, data=np.array([{}]))(lambda x, h: 0)
+
     def test_raises(self):
         """A query without a loss costs no other its own, and says why with the end of the traceback."""
         def odd(x, h):

@@ -50,7 +50,7 @@ var endings = []struct {
 }{
 	{fleetfile.ErrMismatch, ExitUsage, ""},
 	{dpmech.ErrBudget, ExitRefused, ""},
-	{dpmech.ErrUnit, ExitRefused, " (spade-edge privacy -new-ledger has -unit, -places and -person for it)"},
+	{dpmech.ErrUnit, ExitRefused, " (spade-edge privacy -new-ledger has -unit, -places, -person and -spent-epsilon for it)"},
 	{sdk.ErrWithout, ExitUsage, ""},
 	{plan.ErrHopeless, ExitRefused, "; run -anyway starts it regardless"},
 	{device.ErrMismatch, ExitMismatch, ""},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
@@ -184,6 +185,12 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if own != nil {
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
 		c.rows(own.Rows)
+		recipe, _ := builtin.Task(f)
+		if moved := slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }); moved && recipe != nil && recipe.Model.Hidden == 0 {
+			if text := verdict.Backwards(own, f.X0, "the model that the run starts from"); text != "" {
+				c.warn("labels", "%s", text)
+			}
+		}
 	}
 	var errLedger error
 	if node.Ledger != "" && !f.Privacy.NonPrivate {
@@ -210,7 +217,11 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		}
 		return kept, err
 	})
+	restarts, restart := 0, error(nil)
 	if own != nil {
+		if own.Restarts != nil {
+			restarts, restart = own.Restarts()
+		}
 		r.Oracle = cmp.Or(r.Oracle, own.Close())
 	}
 	if r.Config != nil {
@@ -230,6 +241,18 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	default:
 		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
 			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
+		if own.Asked != nil && r.Losses != nil {
+			for _, remark := range r.Losses.Remarks {
+				c.warn("oracle", "%s", remark)
+			}
+		}
+	}
+	if restarts > 0 && r.Losses != nil {
+		c.warn("oracle", "%d queries took %d starts of the program, and each takes time. It ended last because: %v", r.Losses.Queries,
+			1+restarts, restart)
+	}
+	if r.Losses != nil {
+		c.cost(f, own.Samples, r.Losses.Each)
 	}
 	c.data(within, node, f)
 	if r.Saddle > 0 {
@@ -238,6 +261,17 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 			"own data: the privacy guarantee does not cover it)", r.Saddle)
 	}
 	return errOracle
+}
+
+// cost warns of a number of samples for which a round lasts longer than a minute, or a node needs more than a gigabyte of
+// memory. each is the time of a query.
+func (c *Checkup) cost(f *sdk.Fleet, samples int, each time.Duration) {
+	queries, memory := plan.Cost(f, samples)
+	if round := float64(queries) * each.Seconds(); round > 60 || memory > 1e9 {
+		c.warn("cost", "%d samples need about %s of memory, besides the data, and each round asks for %d losses, about %s at %v each: "+
+			"a smaller -batch or -tau, or groups of samples as one, make a round shorter", samples, cli.BytesText(memory), queries,
+			cli.Duration(round), each)
+	}
 }
 
 // rows reports the rows of a table that have no effect. It fails for a table with too few readable rows, although "run"
@@ -274,6 +308,9 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
 	default:
 		c.ok(item, "continues after round %d of %d%s", r.Kept.Round, last, running)
+	}
+	if r.Changed != "" {
+		c.warn(item, "%s", r.Changed)
 	}
 	for _, remark := range remarks {
 		c.warn(item, "%s", remark)
@@ -406,7 +443,11 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 	}
 	c.ok("data", "%s; %d cells are missing", text, missing)
 	for _, s := range seen.Suspicions {
-		c.warn(fmt.Sprintf("column %.40q", s.Column), "%s: %s", s.Text, setup.Cure(s, `"na": ["%s"] in the node file's oracle`))
+		item := "data"
+		if s.Column != "" {
+			item = fmt.Sprintf("column %.40q", s.Column)
+		}
+		c.warn(item, "%s: %s", s.Text, setup.Cure(s, `"na": ["%s"] in the node file's oracle`))
 	}
 	switch l := labels; {
 	case l == nil:

@@ -61,6 +61,9 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	for _, o := range s.OtherLedgers {
 		b.Row("ledger", "%v", o)
 	}
+	if s.DataChanged != "" {
+		b.Row("data", "%s", s.DataChanged)
+	}
 	if s.Mixing == 0 {
 		b.Row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	} else {
@@ -86,6 +89,9 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	b.Row("cost", "%d losses, %s of messages sent", s.Queries, cli.BytesText(s.FrameBytes))
 	if s.Local != nil {
 		lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, s.Local.Restarts, s.Local.LastRestart)
+		if left := s.Local.FirstRound; left >= 10 {
+			b.Row("first round", "ends in about %s (for this device only)", cli.Duration(left))
+		}
 		ownRows(b, s.Local, s.NonPrivate)
 	}
 }

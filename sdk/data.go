@@ -1,0 +1,70 @@
+package sdk
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
+)
+
+// Digester is an optional interface of [Config.Oracle]. Digest returns a text, such as a SHA-256, that identifies the
+// samples in their order and everything else on the device that losses depend on; "" means unknown. The text never
+// leaves the device. While a node exists, its data must not change.
+//
+// A restarted node compares the texts of both processes. If they are equal, it continues with the same bits. If not, its
+// estimator begins with an empty memory. If a text is unknown, it does so in a run that protects each record.
+type Digester interface{ Digest() string }
+
+// digest returns a digest, under a key, of what an oracle says about its data, or zero if it says nothing.
+func digest(key [32]byte, o Oracle) (sum [32]byte) {
+	if d, ok := o.(Digester); ok {
+		if text := d.Digest(); text != "" {
+			h := hmac.New(sha256.New, key[:])
+			h.Write([]byte(text))
+			h.Sum(sum[:0])
+		}
+	}
+	return sum
+}
+
+// presentData returns the identity of the present data. If it is not known to be the data of a stored state whose last
+// release is given, it also returns a sentence that says so; without a state, the release is 0. If each record is
+// protected, unknown data count as changed, because all memory must be of present records: then who replaces a record
+// moves no other row. In other runs, the memory of other data is harmless, though wrong.
+func (c *Config) presentData(then wire.Data, release int) (now wire.Data, changed string) {
+	now = then
+	if m := c.Fleet.Method; m.Data(release) == m.Rounds { // no release will use data
+		return now, ""
+	}
+	var unknown [32]byte
+	switch now.Digest = digest(then.Key, c.Oracle); {
+	case release == 0 || now.Digest == then.Digest && now.Digest != unknown:
+		return now, ""
+	case (now.Digest == unknown || then.Digest == unknown) && c.Fleet.Privacy.Unit != UnitRecord:
+		return now, ""
+	}
+	kept := then.Changed[:min(len(then.Changed), wire.MaxChanged-1)]
+	now.Changed = []int32{int32(release + 1)}
+	changed = now.String() + ": the estimator begins with an empty memory"
+	now.Changed = append(slices.Clone(kept), now.Changed...)
+	return now, changed
+}
+
+// tieData makes the estimator forget data that has changed since the stored states, of which the newest is the first.
+// Each state has the identity of the data to which its memory belongs. So if the process ends before it stores the next
+// release, the next process decides again from the same state.
+func (n *Node) tieData(mcfg admm.Config, snaps []wire.Snapshot) {
+	if len(snaps) == 0 {
+		_, _ = rand.Read(n.data.Key[:]) // never fails
+		n.data, _ = n.cfg.presentData(n.data, 0)
+		return
+	}
+	var changed string
+	if n.data, changed = n.cfg.presentData(snaps[0].Data, snaps[0].State.Round); changed != "" {
+		n.log.Warn(changed)
+		snaps[0].State.Forget(mcfg)
+	}
+}
