@@ -34,42 +34,6 @@ func TestSpectrumRandom(t *testing.T) {
 	}
 }
 
-// TestSpectrumCorners checks that LambdaMax is correct on graphs that mislead an iteration: the eigenvector is
-// concentrated in one small corner, and a nearly equal eigenvalue belongs to another corner far away.
-func TestSpectrumCorners(t *testing.T) {
-	// barbell returns two stars, with a and b leaves, at the ends of a long path.
-	barbell := func(a, b, length int) *Graph {
-		var edges [][2]int
-		n := length
-		for j := 1; j < length; j++ {
-			edges = append(edges, [2]int{j - 1, j})
-		}
-		for range a {
-			edges = append(edges, [2]int{0, n})
-			n++
-		}
-		for range b {
-			edges = append(edges, [2]int{length - 1, n})
-			n++
-		}
-		g, err := New(n, edges)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g
-	}
-	small := barbell(12, 11, 40)
-	want := jacobi(small)
-	checkSpectrum(t, small, want[small.N()-1], want[1])
-
-	// This graph has the same corner at the end of a path that is too long for a complete Lanczos iteration. The mode
-	// vanishes far from the corner, so both graphs have the same eigenvalue to more digits than the test compares.
-	long := barbell(12, 11, 400)
-	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
-		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
-	}
-}
-
 // TestTridiagonal checks that the functions eigenvalue and eigenvector are correct for a matrix with known eigenvalues
 // and eigenvectors: 2 on the diagonal, -1 next to the diagonal.
 func TestTridiagonal(t *testing.T) {
@@ -182,32 +146,17 @@ func jacobi(g *Graph) []float64 {
 	return lambda
 }
 
-// TestContractionOfMatrix checks that Contraction agrees with the eigenvalues of the matrix.
+// TestContractionOfMatrix checks that Contraction agrees with the eigenvalues of the matrix, and is below 1 within the
+// stability limit only.
 func TestContractionOfMatrix(t *testing.T) {
 	for _, c := range []struct{ a, rho float64 }{{1, 1}, {0.3, 2}, {1e-3, 50}} {
 		for _, g := range []float64{-0.5, 0, 0.01, 0.5, 1, 1.9, 2, 2.1, 2.6, 8.0 / 3, 2.7, 4} {
 			lambda := g / (c.a * c.rho)
 			if got, want := Contraction(c.a, c.rho, lambda), spectralRadius(c.a, c.rho, lambda); math.Abs(got-want) > 1e-7 {
 				t.Errorf("a = %v, rho = %v, g = %v: Contraction is %v, want %v", c.a, c.rho, g, got, want)
+			} else if g != 8.0/3 && (got < 1) != (g > 0 && g < StabilityLimit) {
+				t.Errorf("g = %v: Contraction is %v", g, got)
 			}
-		}
-	}
-}
-
-// TestContractionShape checks that the contraction is 1 at g = 0 and at the stability limit, and 0 at g = 2, where the
-// mode vanishes after two rounds. Between these values it must fall until g = 2 and then rise.
-func TestContractionShape(t *testing.T) {
-	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
-		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {
-			t.Errorf("g = %v: %v, want %v", g, got, want)
-		}
-	}
-	for g := 0.0; g < 4; g += 1.0 / 64 {
-		if now, next := Contraction(1, g, 1), Contraction(1, g+1.0/64, 1); (next < now) != (g < 2) {
-			t.Errorf("from g = %v to the next, Contraction goes from %v to %v", g, now, next)
-		}
-		if stable := Contraction(1, 1, g) < 1; g > 0 && stable != (g < StabilityLimit) {
-			t.Errorf("g = %v: stable %v", g, stable)
 		}
 	}
 }
