@@ -30,6 +30,8 @@ var onNode = []mutation{
 	{"outbox: no room for a final message", "sdk/outbox.go", "last && len(b.frames) == room", "last && false", words},
 	{"flood: bytes outside frames are free", "transport/ws/tcp.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
 	{"flood: bytes in frames count", "transport/ws/conn.go", "c.tcp.meter.count(-got - got/16)", "c.tcp.meter.count(0)", floods},
+	{"send: a short frame overtakes another one", "transport/ws/peer.go", "p.resend || p.passed.Load() > 0", "p.resend", sends},
+	{"send: Send waits behind a long frame", "transport/ws/peer.go", " || s.long > s.sent+credit-window", "", sends},
 	{"flood: no pause for a waiting node", "sdk/inbox.go", "r.idle > burst", "r.idle < 0",
 		suite{"./sdk", "FloodOfWaiting"}},
 	{"absent: noise is planned for the colluders only", "sdk/privacy.go", "min(p.Colluders, n)+min(p.Absent, n)", "min(p.Colluders, n)",
