@@ -7,7 +7,7 @@ var onNode = []mutation{
 	{"connections: a probe does not add the scheme to an address", "transport/ws/probe.go", "transport.AddressURL(address)", "transport.AddressURL(address)[len(\"wss://\"):]", members},
 	{"connections: the scheme is not added to an address", "transport/ws/conn.go", "transport.AddressURL(address)", "address", members},
 	{"connections: the status does not say that nobody dials", "transport/ws/peer.go", "s.Err = errNoAddress", "", members},
-	{"state: no disk space is reserved", "sdk/node.go", "Reserve(wire.MaxSnapshot(", "Reserve(0 * wire.MaxSnapshot(", waits},
+	{"state: no disk space is reserved", "sdk/node.go", "Reserve(cfg.snapshotSize(", "Reserve(0*cfg.snapshotSize(", waits},
 	{"address: a listen address can be dialed", "transport/address.go", "case ip.IsUnspecified():", "case ip.IsUnspecified() && false:",
 		places},
 	{"adapter: the numbers repeat in each chunk", "examples/adapter/adapter.go", "at = (at + n) % len(c)", "at = 0 * n", adapters},
