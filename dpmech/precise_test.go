@@ -22,23 +22,6 @@ func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack fl
 	}
 }
 
-func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
-	t.Helper()
-	delta := a.smallestDelta(rho, eps)
-	want := r.delta(a, rho, eps)
-	if want.Cmp(r.num(leastDelta)) < 0 {
-		if delta > leastDelta*(1+1e-9) || delta < leastDelta {
-			t.Errorf("%v: delta of rho %v, epsilon %v is %v, want the least there is", a, rho, eps, delta)
-		}
-		return
-	}
-	if r.num(delta).Cmp(want) < 0 {
-		t.Errorf("%v: delta %v of rho %v, epsilon %v is below the truth, %.17g", a, delta, rho, eps, want)
-	} else if r.zero().Mul(r.num(delta), r.num(1-1e-9)).Cmp(want) > 0 {
-		t.Errorf("%v: delta %v of rho %v, epsilon %v is too far above the truth, %.17g", a, delta, rho, eps, want)
-	}
-}
-
 // TestAccountingAgainstReference checks that Epsilon is never below the true value and exceeds it by a relative error
 // of at most 1e-9. It tests a thousand random points (100 without SPADE_LONG) over the whole relevant range and, for
 // delta, far beyond it.
@@ -58,7 +41,6 @@ func TestAccountingAgainstReference(t *testing.T) {
 		}
 		for _, a := range []Accounting{GDP, ZCDP, Paper} {
 			checkEpsilon(t, r, a, rho, delta, 1e-9*a.Epsilon(rho, delta))
-			checkDelta(t, r, a, rho, a.Epsilon(rho, delta)*(0.5+s.Float64()))
 		}
 	}
 }
@@ -85,12 +67,6 @@ func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 					continue
 				}
 				checkEpsilon(t, r, a, rho, delta, max(1e-9*a.Epsilon(rho, delta), 1e-13*math.Sqrt(rho)))
-			}
-			root := math.Sqrt(rho)
-			for _, eps := range []float64{
-				0, 1e-300, 1e-9, 1e-3 * root, rho / 2, rho, rho * (1 + 1e-15), rho + 0.1*root, rho + 3*root, rho + 50*root,
-			} {
-				checkDelta(t, r, a, rho, eps)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"sdk/settings":    {"dpmech", "sdk/admm", "zoest/setting"},
 	"sdk/task/cell":   {},
 	"sdk/task":        {"sdk/regular", "sdk/task/cell", "zoest", "zoest/vec", "zoest/rng"},
-	"sdk/task/screen": {"sdk/task", "zoest/rng"},
+	"sdk/task/screen": {"sdk/task", "sdk/task/cell", "zoest/rng"},
 	"sdk/scorer":      {"dpmech", "zoest"},
 	"sdk": {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/trust", "sdk/graph", "sdk/settings",
 		"zoest", "zoest/setting", "dpmech", "transport"},

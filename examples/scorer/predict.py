@@ -30,13 +30,14 @@ with open(sys.argv[2], encoding="utf-8-sig", newline="") as file:
     parts = [[cells(row[c["name"]].strip(), c.get("categories", [])) for c in task["columns"]]
              for row in csv.DictReader(file, skipinitialspace=True)]
 
-x = np.array([sum(row, []) for row in parts], "f4")
+x = np.array([sum(row, []) for row in parts])
 if "fill" in gaps:
     marks = [[np.isnan(v[0]) for v, c in zip(row, task["columns"]) if c["name"] in gaps.get("columns", [])] for row in parts]
-    x = np.hstack([np.where(np.isnan(x), np.array(gaps["fill"], "f4"), x), np.array(marks, "f4")])
+    x = np.hstack([np.where(np.isnan(x), gaps["fill"], x), np.array(marks, float)])
 if s := task.get("standardize"):
     std = np.array(s["std"])
-    x = np.where(std > 0, (x - np.array(s["mean"])) / np.where(std > 0, std, 1), 0).astype("f4")
+    x = np.where(std > 0, (x - np.array(s["mean"])) / np.where(std > 0, std, 1), 0)
+x = x.astype("f4")  # rounded once, when it is standardized
 if c := task.get("pca"):
     x = (c["scale"] * ((x - np.array(c["mean"])) @ np.array(c["components"]).T)).astype("f4")
 one, w = np.ones((len(x), 1), "f4"), np.array(model["model"], "f4").astype("f8")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,69 +14,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
-
-// maxFaults is the maximum number of invalid cells per file that errors describe; further invalid cells are only
-// counted.
-const maxFaults = 10
-
-// column is a column of a CSV file. The index of a category in Categories is its category number.
-type column struct {
-	Column
-	at     int            // index of the column in the file
-	number map[string]int // number of each category; with fold, also of its lower-case form; nil: numbers
-	fold   bool           // upper and lower case are one category unless Categories has both
-	fixed  bool           // categories that are not in the list are not allowed
-
-	ignored bool                      // every cell counts as the first category
-	unknown func(column, cell string) // called for a cell that is not a category; nil: such a cell is an error
-
-	timed bool // a cell with a date or time was reported; later such cells are not reported
-
-	texts []error  // errors of the first cells that are not numbers, kept because the whole column may hold text
-	count int      // number of cells that are not numbers
-	some  []string // up to three different cells among those that are not numbers
-}
-
-// labels makes c a column of categories, the first of which are the given known categories. Texts that differ only in
-// case are one category unless both are known. labels returns c.
-func (c *column) labels(known []string) *column {
-	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
-	for i, v := range known {
-		c.folded(v, i)
-	}
-	return c
-}
-
-// folded makes the lower-case form of a category an alias of the category, unless it already is a category or an alias.
-func (c *column) folded(category string, number int) {
-	if _, ok := c.number[strings.ToLower(category)]; c.fold && !ok {
-		c.number[strings.ToLower(category)] = number
-	}
-}
-
-// category returns the category number of a cell, or a description of what is wrong with the cell.
-func (c *column) category(cell string) (_ int, fault string) {
-	n, ok := c.number[cell]
-	if !ok && c.fold {
-		n, ok = c.number[strings.ToLower(cell)]
-	}
-	switch {
-	case ok:
-		return n, ""
-	case c.unknown != nil:
-		c.unknown(c.Name, strings.Clone(cell))
-		return -1, ""
-	case c.fixed:
-		return 0, "is not one of its categories, which are " + quoted(c.Categories)
-	case !utf8.ValidString(cell):
-		return 0, "is not in UTF-8: save the file as CSV (UTF-8)"
-	}
-	n = len(c.Categories)
-	c.Categories = append(c.Categories, strings.Clone(cell)) // cloned, because a cell keeps its whole line in memory
-	c.number[c.Categories[n]] = n
-	c.folded(c.Categories[n], n)
-	return n, ""
-}
 
 // csvFile is a CSV file while it is read: its header, its cells, and the errors in both.
 type csvFile struct {
@@ -88,14 +26,15 @@ type csvFile struct {
 	id      *column        // column that identifies a row to the user; nil for none
 	rule    string         // rule for missing cells, "" for none; see [Missing]
 	na      []string       // further markers of a missing cell; see [Spec].NA
-	numbers numbers
+	numbers cell.Numbers
 
-	cells  []float32      // values of the cells in columns, row by row
+	cells  []float64      // values of the cells in columns, row by row
 	people []int          // number of the person of each row
 	ids    []string       // cells of the column in the field id
 	known  map[string]int // number of each person
 	lost   []bool         // true for each row that could not be read; used only if each row is a line
 
+	notes   []string  // what is strange about the file as a whole
 	reasons []*reason // why rows are lost
 	unread  []error   // reasons, for the owner of the file
 	within  bool      // the previous line was lost because of a line break in a cell
@@ -116,7 +55,7 @@ type csvFile struct {
 func (r *csvFile) header(record []string) {
 	r.where = make(map[string]int, len(record))
 	for i, name := range filled(record) {
-		name = strings.Clone(strings.TrimSpace(name))
+		name = strings.Clone(cell.Clean(name))
 		if !utf8.ValidString(name) {
 			r.wrong("task: %s: the name of column %d, %s, is not in UTF-8: save the file as CSV (UTF-8)", r.name, i+1, short(name))
 		}
@@ -128,6 +67,24 @@ func (r *csvFile) header(record []string) {
 		}
 		r.names = append(r.names, name)
 	}
+}
+
+// headless says so if most names of columns are numbers, except numbers that count the columns.
+func (r *csvFile) headless() string {
+	numbers, counted := 0, 0
+	for i, name := range r.names {
+		if _, ok := cell.Decimal(name); ok {
+			numbers++
+		}
+		if name == strconv.Itoa(i) || name == strconv.Itoa(i+1) {
+			counted++
+		}
+	}
+	if 2*numbers <= len(r.names) || counted == numbers {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d names of columns are numbers, such as %s: the first line looks like a sample, so the file may lack a header "+
+		"line with names", numbers, len(r.names), short(r.names[slices.IndexFunc(r.names, func(s string) bool { _, ok := cell.Decimal(s); return ok })]))
 }
 
 func (r *csvFile) label() *column { return r.columns[len(r.columns)-1] }
@@ -147,7 +104,7 @@ func filled(record []string) []string {
 
 // column returns the column with the given name. If the file has no such column, column records the given error.
 func (r *csvFile) column(name string, missing error) *column {
-	at, there := r.where[name]
+	at, there := r.where[cell.Clean(name)]
 	if !there {
 		r.faults, r.lacks = append(r.faults, missing), true
 	}
@@ -173,8 +130,8 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	for i, name := range r.names {
 		c := &column{Column: Column{Name: name}, at: i}
 		if _, categories := onehot[name]; categories {
-			c.number = map[string]int{}
 			columns = append(columns, c)
+			c.names = cell.NewNames(nil, false)
 		} else if found[name] == nil {
 			columns = append(columns, c)
 		}
@@ -186,12 +143,12 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	if s.Target != "" {
 		return append(columns, found[s.Target])
 	}
-	return append(columns, found[s.Label].labels(s.Labels))
+	return append(columns, found[s.Label].known(s.Labels))
 }
 
-// readCSV reads a CSV file with a header line. It trims cells. A column of categories becomes one column of zeros and
-// ones for each category (an empty cell is a category, too; 1 and 1.0 are different categories). Every other cell must
-// be a number that fits a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty
+// readCSV reads a CSV file with a header line. It cleans cells, see [cell.Clean]. A column of categories becomes one column of zeros and
+// ones for each category (an empty cell is a category, too; 1 and 1.0 are one category, but 01 is a code of its own).
+// Every other cell must be a number that fits a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty
 // cells after the last named column.
 func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error) {
 	r, below, err := openCSV(in, name, rule, l)
@@ -200,6 +157,11 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	}
 	if r.lacks {
 		r.wrong("task: the columns of %s are %s", name, quoted(r.names))
+	}
+	if note := r.headless(); note != "" && r.faults != nil {
+		r.wrong("task: %s: %s", name, note)
+	} else if note != "" {
+		r.notes = append(r.notes, note)
 	}
 	if r.faults != nil {
 		return nil, errors.Join(r.faults...)
@@ -262,17 +224,17 @@ func (r *csvFile) row(record []string) {
 	}
 	before, whole := len(r.cells), true
 	for _, c := range r.columns {
-		v := r.cell(c, strings.TrimSpace(record[c.at]))
-		whole = whole && !(isNaN(v) && (c == r.label() || r.rule == dropRows))
+		v := r.cell(c, cell.Clean(record[c.at]))
+		whole = whole && !(math.IsNaN(v) && (c == r.label() || r.rule == dropRows))
 		r.cells = append(r.cells, v)
 	}
 	if !whole {
 		r.cells = r.cells[:before]
 	} else if r.person != nil && r.at == 0 {
-		r.whose(strings.TrimSpace(record[r.person.at]))
+		r.whose(cell.Clean(record[r.person.at]))
 	}
 	if whole && r.id != nil {
-		r.ids = append(r.ids, strings.Clone(strings.TrimSpace(record[r.id.at])))
+		r.ids = append(r.ids, strings.Clone(cell.Clean(record[r.id.at])))
 	}
 }
 
@@ -298,29 +260,26 @@ func (r *csvFile) whose(cell string) {
 
 // cell returns the value of a cell of column c: its number, its category number, or NaN for a missing cell if there is
 // a rule for missing cells.
-func (r *csvFile) cell(c *column, text string) (v float32) {
-	_, known := c.number[text]
+func (r *csvFile) cell(c *column, text string) (v float64) {
 	wrong := ""
 	switch {
 	case c.ignored:
 	case r.na != nil && cell.OneOf(text, r.na):
 		if r.rule != "" {
-			return nan
+			return math.NaN()
 		}
 		wrong = "stands for a missing value; to accept missing cells, set missing to mean, median, indicator or drop"
-	case r.rule != "" && cell.Blank(text, c.number == nil) && !(known && c.fold):
-		return nan
+	case r.rule != "" && cell.Blank(text, c.names == nil) && !c.named(text):
+		return math.NaN()
 	case c == r.label() && text == "":
 		r.noLabel()
 		return 0
-	case c.number != nil:
+	case c.names != nil:
 		var n int
 		n, wrong = c.category(text)
-		v, r.bad = float32(n), r.bad || n < 0 && r.lax
+		v, r.bad = float64(n), r.bad || n < 0 && r.lax
 	default:
-		var f float64
-		f, wrong = r.numbers.parse(text, r.line(c.at), c.Name)
-		v = float32(f)
+		v, wrong = r.numbers.Parse(text, func() string { return fmt.Sprintf("line %d: column %s", r.line(c.at), short(c.Name)) })
 	}
 	r.bad = r.bad || wrong != ""
 	if wrong == cell.NoNumber && !r.lax {
@@ -329,36 +288,11 @@ func (r *csvFile) cell(c *column, text string) (v float32) {
 		r.fault(c.at, c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
 		c.timed = wrong == cell.NoTime
 	}
-	if len(c.Categories) > maxValues {
+	if c.names != nil && len(c.names.List) > maxValues {
 		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot "+
 			"encoding; for a label, "+asTarget, r.name, short(c.Name), maxValues)
 	}
 	return v
-}
-
-func (r *csvFile) text(c *column, text string) {
-	c.count++
-	if r.count++; r.count <= maxFaults {
-		c.texts = append(c.texts, fmt.Errorf("task: %s: line %d: column %s: %s %s", r.name, r.line(c.at), short(c.Name), short(text),
-			cell.NoNumber))
-	}
-	if len(c.some) < 3 && !slices.Contains(c.some, text) {
-		c.some = append(c.some, strings.Clone(text))
-	}
-}
-
-// textFault returns the error for a column that holds text.
-func (r *csvFile) textFault(c *column) error {
-	if !r.open {
-		return fmt.Errorf("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count,
-			short(c.some[0]))
-	}
-	advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
-	if len(c.some) == 2 {
-		advice += "; with two texts it may be the label"
-	}
-	return fieldError("onehot", "lacks %s, which holds text in %d lines of %s, such as %s: %s", short(c.Name), c.count, r.name,
-		short(c.some[0]), advice)
 }
 
 // end records the errors that are known only when the whole file has been read.
@@ -379,8 +313,11 @@ func (r *csvFile) end() {
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
 	}
-	if err := r.numbers.fault(r.name); err != nil {
-		r.faults = append(r.faults, err)
+	if note := r.numbers.Mixed(); note != "" {
+		r.notes = append(r.notes, note)
+	}
+	if err := r.numbers.Fault(r.name); err != nil {
+		r.wrong("task: %w", err)
 	}
 	if r.faults == nil && len(r.cells) == 0 {
 		r.wrong("task: %s: no rows below the header that can be used: each needs a label and, if missing is drop, all its cells",
@@ -391,41 +328,42 @@ func (r *csvFile) end() {
 // table returns the content of the file. Each category becomes a column. Categories are in the order of the recipe or,
 // without a recipe, sorted.
 func (r *csvFile) table() *table {
-	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread}
+	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread, notes: r.notes}
 	label, cells, width := r.label(), r.cells, len(r.columns)
 	features := r.columns[:width-1]
 	for i := width - 1; i < len(cells); i += width {
-		if label.number == nil {
+		if label.names == nil {
 			t.targets = append(t.targets, cells[i])
 		} else {
-			t.labels = append(t.labels, label.Categories[int(cells[i])])
+			t.labels = append(t.labels, label.names.List[int(cells[i])])
 		}
 	}
 	place := make([][]int, len(features)) // for each feature and category number, the index in the table
 	for k, c := range features {
-		sorted := slices.Clone(c.Categories)
+		if c.names == nil {
+			place[k] = []int{len(t.features)}
+			t.columns, t.features = append(t.columns, Column{Name: c.Name}), append(t.features, c.Name)
+			continue
+		}
+		sorted, number := slices.Clone(c.names.List), numbered(c.names.List)
 		if !c.fixed {
-			sortValues(sorted)
+			cell.Sort(sorted)
 		}
 		t.columns = append(t.columns, Column{Name: c.Name, Categories: sorted})
-		place[k] = make([]int, max(1, len(sorted)))
+		place[k] = make([]int, len(sorted))
 		for _, v := range sorted {
-			place[k][c.number[v]] = len(t.features)
+			place[k][number[v]] = len(t.features)
 			t.features = append(t.features, c.Name+"="+v)
-		}
-		if c.number == nil {
-			place[k][0] = len(t.features)
-			t.features = append(t.features, c.Name)
 		}
 	}
 	t.dim = len(t.features)
-	t.fill = func(row []float32, i int) {
+	t.numbers = func(row []float64, i int) {
 		for k, v := range cells[i*width : (i+1)*width-1] {
-			if features[k].number == nil {
+			if features[k].names == nil {
 				row[place[k][0]] = v
 			} else if v >= 0 {
 				row[place[k][int(v)]] = 1
-			} else if isNaN(v) {
+			} else if math.IsNaN(v) {
 				for _, j := range place[k] {
 					row[j] = v
 				}

@@ -48,22 +48,6 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
-func TestSortValues(t *testing.T) {
-	for _, c := range [][2]string{
-		{"10 9 2.5 -1 1e3", "-1 2.5 9 10 1e3"},
-		{"1.0 1 0", "0 1 1.0"},
-		{"10 9 x", "10 9 x"},
-		{"inf 2 10", "10 2 inf"},
-		{"NaN 2 10", "10 2 NaN"},
-	} {
-		got := strings.Fields(c[0])
-		sortValues(got)
-		if strings.Join(got, " ") != c[1] {
-			t.Errorf("sorted %q, want %q", got, c[1])
-		}
-	}
-}
-
 func TestReadCSVFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string

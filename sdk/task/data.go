@@ -1,13 +1,13 @@
 package task
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 // Data is a labeled data set: Len samples, each with Dim numbers and one of Classes classes. If the data has targets,
@@ -22,13 +22,17 @@ type Data struct {
 	Features   []string // name of each column, or nil if unknown
 	ClassNames []string // label of each class in the source, or nil if unknown
 
-	Target []float32 // the number to predict for each sample, in the unit of the source; nil for class data
+	Target []float64 // the number to predict for each sample, in the unit of the source; nil for class data
 	Range  *Range    // range of the targets; nil for class data
 
 	Person []int // number of the person of each sample; nil if unknown
 
-	lost []bool // true for each record that could not be read; nil if all were read
-	file []int  // number of the file of each sample; nil if all samples come from one file
+	// Notes says what is strange about the file as a whole, for its owner. Only [Recipe.Raw] sets it.
+	Notes []string
+
+	exact []float64 // the numbers of X before they were rounded, until the data is prepared; nil if they were not rounded
+	lost  []bool    // true for each record that could not be read; nil if all were read
+	file  []int     // number of the file of each sample; nil if all samples come from one file
 }
 
 // Len returns the number of samples.
@@ -37,6 +41,21 @@ func (d *Data) Len() int { return len(d.Y) }
 // Row returns sample i: a view into X, not a copy.
 func (d *Data) Row(i int) []float32 { return d.X[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
+// Value returns number j of sample i. For samples as read (see [Recipe.Raw]) it has all digits of the file.
+func (d *Data) Value(i, j int) float64 {
+	if d.exact != nil {
+		return d.exact[i*d.Dim+j]
+	}
+	return float64(d.X[i*d.Dim+j])
+}
+
+// rounded returns d without the digits that X lacks.
+func (d *Data) rounded() *Data {
+	out := *d
+	out.exact = nil
+	return &out
+}
+
 // Select returns a copy of the samples at the given indices, in that order. The copy shares the column and class names
 // with d.
 func (d *Data) Select(idx []int) *Data {
@@ -44,8 +63,12 @@ func (d *Data) Select(idx []int) *Data {
 	s.Y, s.Target, s.Person = pick(d.Y, idx), pick(d.Target, idx), pick(d.Person, idx)
 	s.lost, s.file = pick(d.lost, idx), pick(d.file, idx)
 	s.X = make([]float32, 0, len(idx)*d.Dim)
+	s.exact = nil
 	for _, i := range idx {
 		s.X = append(s.X, d.Row(i)...)
+		if d.exact != nil {
+			s.exact = append(s.exact, d.exact[i*d.Dim:(i+1)*d.Dim]...)
+		}
 	}
 	return &s
 }
@@ -64,7 +87,7 @@ func pick[T any](list []T, idx []int) []T {
 
 // WithBias returns a copy with the constant 1 as an additional last column: the intercept of a linear model.
 func (d *Data) WithBias() *Data {
-	b := d.mapped(d.Dim+1, func(to, from []float32) { to[copy(to, from)] = 1 })
+	b := d.mapped(d.Dim+1, func(to, from []float64) { to[copy(to, from)] = 1 })
 	if d.Features != nil {
 		b.Features = append(slices.Clip(d.Features), "bias")
 	}
@@ -73,19 +96,31 @@ func (d *Data) WithBias() *Data {
 
 // mapped returns a copy with rows of dim numbers. For each row, f fills the new row, which starts as zeros, from the
 // old row.
-func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
-	out := d.blank(dim)
+func (d *Data) mapped(dim int, f func(to, from []float64)) *Data {
+	out, to, from := d.blank(dim), make([]float64, dim), make([]float64, d.Dim)
 	for i := range d.Y {
-		f(out.Row(i), d.Row(i))
+		for j := range from {
+			from[j] = d.Value(i, j)
+		}
+		clear(to)
+		f(to, from)
+		for j, x := range to {
+			out.Row(i)[j] = float32(x)
+		}
+		if d.exact != nil {
+			out.exact = append(out.exact, to...)
+		}
 	}
 	return out
 }
 
 func (d *Data) blank(dim int) *Data {
 	out := *d
-	out.Dim, out.X = dim, make([]float32, d.Len()*dim)
+	out.Dim, out.X, out.exact = dim, make([]float32, d.Len()*dim), nil
 	return &out
 }
+
+func isNaN(x float32) bool { return x != x }
 
 // check validates the shape of a data set, which may come from outside the package.
 func (d *Data) check() error {
@@ -131,16 +166,18 @@ type table struct {
 	name     string   // the file or folder, for errors
 	names    []string // names of all columns of a CSV file
 	labels   []string
-	targets  []float32 // numbers to predict, in place of labels
+	targets  []float64 // numbers to predict, in place of labels
 	person   []int     // number of the person of each row; nil if unknown
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil if all rows come from one file
 	lost     []bool    // true for rows that could not be read but keep their index; nil if no row can be lost
+	notes    []string  // what is strange about a CSV file as a whole
 	unread   []error   // errors of the first rows that could not be read
 	dim      int
 	features []string
 	columns  []Column                   // origin of the features; nil for pixels
 	fill     func(row []float32, i int) // writes row i into a row of zeros; safe for concurrent use
+	numbers  func(row []float64, i int) // in place of fill, for numbers with more digits than a float32 has
 }
 
 // data returns the rows whose label is one of the classes or, if the table has targets in the range target, all rows. If
@@ -169,9 +206,20 @@ func (t *table) data(classes []string, target *Range) *Data {
 	d.Target, d.Range, d.lost = t.targets, target, t.lost
 	d.Person, d.file = pick(t.person, rows), pick(t.file, rows)
 	d.X = make([]float32, len(rows)*t.dim)
+	if t.numbers != nil {
+		d.exact = make([]float64, len(d.X))
+	}
 	share(len(rows), func(from, to int) {
 		for k := from; k < to; k++ {
-			t.fill(d.Row(k), rows[k])
+			if t.numbers == nil {
+				t.fill(d.Row(k), rows[k])
+				continue
+			}
+			exact := d.exact[k*t.dim : (k+1)*t.dim]
+			t.numbers(exact, rows[k])
+			for j, x := range exact {
+				d.Row(k)[j] = float32(x)
+			}
 		}
 	})
 	return d
@@ -194,7 +242,7 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 	}
 	slices.Sort(found)
 	found = slices.Compact(found)
-	sortValues(found)
+	cell.Sort(found)
 	if len(wanted) == 0 && len(found) < 2 {
 		return nil, fmt.Errorf("task: %s: every row has the label %s, want at least two labels", train.name, quoted(found))
 	} else if len(wanted) == 0 {
@@ -207,20 +255,6 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 		}
 	}
 	return wanted, nil
-}
-
-// sortValues sorts distinct values as numbers if all are finite numbers, and as strings otherwise.
-func sortValues(values []string) {
-	number := make(map[string]float64, len(values))
-	for _, v := range values {
-		f, err := strconv.ParseFloat(v, 64)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			slices.Sort(values)
-			return
-		}
-		number[v] = f
-	}
-	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
 // short returns s, which was read from a file, cut to 80 characters and quoted for use in an error message.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 const (
@@ -24,7 +26,7 @@ func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, bel
 	if rule != byRecord {
 		start = start[:headerLength(start)]
 	}
-	if what := foreign(start); what != "" {
+	if what := cell.Foreign(start); what != "" {
 		return nil, nil, fmt.Errorf("task: %s %s", name, what)
 	}
 	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
@@ -102,19 +104,4 @@ func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	}
 	r.columns = l(r)
 	return r, nil
-}
-
-func foreign(start []byte) string {
-	has := func(prefix string) bool { return bytes.HasPrefix(start, []byte(prefix)) }
-	switch {
-	case has("PK\x03\x04") || has("\xd0\xcf\x11\xe0"):
-		return "is a spreadsheet or an archive, want a text file: save it as CSV (UTF-8)"
-	case has("\x1f\x8b"):
-		return "is compressed, want a text file: unpack it with gunzip"
-	case has("\xff\xfe") || has("\xfe\xff") || bytes.IndexByte(start, 0) >= 0:
-		return "is UTF-16 or not text, want UTF-8: save it as CSV (UTF-8)"
-	case bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0:
-		return "ends its lines with CR alone, want LF or CR LF: save it again as CSV (UTF-8)"
-	}
-	return ""
 }

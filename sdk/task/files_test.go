@@ -88,6 +88,29 @@ func TestLoadFiles(t *testing.T) {
 	}
 }
 
+// TestOneNameInFiles checks that classes and categories written as 0 and 1 in one file and 0.0 and 1.0 in another are
+// the same, in either order of the files, and in a device's file under the recipe.
+func TestOneNameInFiles(t *testing.T) {
+	files := hospitals(t, "x,ward,y\n"+lines(20, "%d,1,%s", "0", "1"), "x,ward,y\n"+lines(20, "%d,1.0,%s", "0.0", "1.0"))
+	for range 2 {
+		slices.Reverse(files)
+		all, _, err := LoadFiles(Spec{Label: "y", OneHot: []string{"ward"}}, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "two files")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, records := range []bool{false, true} {
+			set, err := r.Apply(Spec{Source: "csv:" + files[1], Records: records})
+			if err != nil || len(all.Spec.Labels) != 2 || len(all.Train.Features) != 3 || set.Lost > 0 || set.Train.Len() != 16 {
+				t.Errorf("classes %q, columns %q, %d lost, %v", all.Spec.Labels, all.Train.Features, set.Lost, err)
+			}
+		}
+	}
+}
+
 // TestLoadOneOfFiles checks that LoadFiles with a single file returns the same set as Load.
 func TestLoadOneOfFiles(t *testing.T) {
 	file := filepath.FromSlash("../../examples/patients.csv")

@@ -24,10 +24,10 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	mean, std := columnMeans(train), make([]float64, train.Dim)
 	varies := make([]bool, train.Dim)
 	for i := range train.Y {
-		for j, x := range train.Row(i) {
-			diff := float64(x) - mean[j]
+		for j := range std {
+			diff := train.Value(i, j) - mean[j]
 			std[j] += float64(diff * diff)
-			varies[j] = varies[j] || x != train.X[j]
+			varies[j] = varies[j] || train.Value(i, j) != train.Value(0, j)
 		}
 	}
 	for j, square := range std {
@@ -49,7 +49,8 @@ func (s *Standardizer) tell(first int) {
 	}
 }
 
-// Apply returns a standardized copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0.
+// Apply returns a standardized copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0. It computes
+// in float64 and rounds the result.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	if err := cmp.Or(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
@@ -58,24 +59,23 @@ func (s *Standardizer) Apply(d *Data) (*Data, error) {
 }
 
 func (s *Standardizer) apply(d *Data) *Data {
-	return d.mapped(d.Dim, func(to, from []float32) {
+	return d.mapped(d.Dim, func(to, from []float64) {
 		for j, x := range from {
 			if s.Std[j] > 0 {
-				z := (float64(x) - s.Mean[j]) / s.Std[j]
+				to[j] = (x - s.Mean[j]) / s.Std[j]
 				if s.Scale != nil {
-					z *= s.Scale[j]
+					to[j] *= s.Scale[j]
 				}
-				to[j] = float32(z)
 			}
 		}
-	})
+	}).rounded()
 }
 
 func columnMeans(d *Data) []float64 {
 	mean := make([]float64, d.Dim)
 	for i := range d.Y {
-		for j, x := range d.Row(i) {
-			mean[j] += float64(x)
+		for j := range mean {
+			mean[j] += d.Value(i, j)
 		}
 	}
 	for j := range mean {

@@ -49,7 +49,7 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	}
 	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
 	for i, y := range m.data.Target {
-		is[i], said[i] = float64(y), m.data.Range.at(vec.Sigmoid(m.score(x, i)))
+		is[i], said[i] = y, m.data.Range.at(vec.Sigmoid(m.score(x, i)))
 		if !finite([]float64{is[i], said[i]}) {
 			return nil, fmt.Errorf(tooLarge, i+1)
 		}
@@ -68,7 +68,7 @@ func (m *Model) Marks(x []float32) ([]float64, error) {
 	for i, class := range m.data.Y {
 		switch {
 		case m.goal != nil:
-			y, r := float64(m.data.Target[i]), m.data.Range
+			y, r := m.data.Target[i], m.data.Range
 			off := r.at(vec.Sigmoid(m.score(x, i))) - y
 			if math.IsNaN(off) {
 				off = max(math.Abs(y-r.Low), math.Abs(y-r.High))

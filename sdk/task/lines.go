@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 type rowRule int
@@ -20,7 +23,7 @@ const (
 
 func (r *csvFile) lines(below *bufio.Reader) {
 	r.at, _ = r.FieldPos(0) // the line of the header
-	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'
+	r.numbers.Alone, r.numbers.Commas = true, r.Comma == ';'
 	one := bufio.NewReader(nil)
 	for r.stop == nil {
 		line, err := below.ReadString('\n')
@@ -110,12 +113,12 @@ func (r *csvFile) place(record []string, broken bool) {
 	if r.person != nil {
 		who := ""
 		if r.person.at < len(record) {
-			who = strings.TrimSpace(record[r.person.at])
+			who = cell.Clean(record[r.person.at])
 		}
 		r.whose(who)
 	}
 	if r.bad {
-		r.cells = append(r.cells[:from], make([]float32, len(r.columns))...)
+		r.cells = append(r.cells[:from], make([]float64, len(r.columns))...)
 	} else {
 		r.within = false
 	}
@@ -158,15 +161,6 @@ func (d *Data) keep() *Data {
 	return d
 }
 
-func count(lost []bool) (n int) {
-	for _, is := range lost {
-		if is {
-			n++
-		}
-	}
-	return n
-}
-
 // spoil makes the loss of each lost record NaN for all parameters.
 func (d *Data) spoil() {
 	defer func() { d.lost = nil }()
@@ -174,7 +168,7 @@ func (d *Data) spoil() {
 		if lost {
 			row := d.Row(i)
 			for j := range row {
-				row[j] = nan
+				row[j] = float32(math.NaN())
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 )
 
 // Spec specifies which data set to load and how to prepare it.
@@ -220,6 +222,7 @@ type Set struct {
 // Load reads and prepares a data set as the package comment describes. It reports all errors of the Spec at once or, if
 // there are none, the errors that one pass over the file finds.
 func Load(s Spec) (*Set, error) {
+	s = s.clean()
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -248,6 +251,19 @@ func Load(s Spec) (*Set, error) {
 	}
 	set.Train, set.Test = set.recipe.prepare(set.Train), set.recipe.prepare(set.Test)
 	return set, nil
+}
+
+// clean returns s with clean names of columns and classes; see [cell.Clean].
+func (s Spec) clean() Spec {
+	all := func(list []string) (clean []string) {
+		for _, text := range list {
+			clean = append(clean, cell.Clean(text))
+		}
+		return clean
+	}
+	s.Label, s.Target, s.Person, s.Missing = cell.Clean(s.Label), cell.Clean(s.Target), cell.Clean(s.Person), cell.Clean(s.Missing)
+	s.Drop, s.OneHot, s.Labels = all(s.Drop), all(s.OneHot), all(s.Labels)
+	return s
 }
 
 // begin returns a set without samples, whose recipe has everything that comes from all rows. test may be nil.
@@ -374,7 +390,7 @@ func (set *Set) fit() (err error) {
 		set.fitted("standardization fitted on the training split")
 	}
 	if s.PCA > 0 {
-		if r.PCA, err = FitPCA(r.clean(set.Train), s.PCA); err != nil {
+		if r.PCA, err = FitPCA(r.clean(set.Train).rounded(), s.PCA); err != nil {
 			return err
 		}
 		set.fitted("PCA to %d fitted on the training split", s.PCA)

@@ -2,6 +2,8 @@ package task
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -72,6 +74,14 @@ func TestMessyFiles(t *testing.T) {
 		"blood pressure is no date":   {"a,bp,y\n1,120/80,no\n", Spec{}, `column "bp": "120/80" is not a finite number`},
 		"spaces":                      {" a , b,y \n 1 ,\t2.5, no \n-3 ,40 ,yes\n", Spec{}, want},
 		"too many numbers as classes": {"a,y\n" + numbered21, Spec{}, `label "y" has 21 values that are numbers, too many for classes: give target instead of label`},
+		"classes as numbers":          {"a,y\n1,0\n2,1\n3,0.0\n4,1.0\n5,+1\n6,\"0,0\"\n", Spec{}, "1 0, 2 1, 3 0, 4 1, 5 1, 6 0"},
+		"categories as numbers":       {"a,ward,y\n1,7.0,no\n2,7,yes\n3,8,yes\n", Spec{OneHot: []string{"ward"}}, "1 1 0 no, 2 1 0 yes, 3 0 1 yes"},
+		"codes":                       {"a,ward,y\n1,07,no\n2,7,yes\n3,007,yes\n", Spec{OneHot: []string{"ward"}}, "1 0 1 0 no, 2 0 0 1 yes, 3 1 0 0 yes"},
+		"no width":                    {"a\u200b,y\n1,n\u200bo\n\ufeff2,yes\n3,no\u00ad\n", Spec{}, "1 no, 2 yes, 3 no"},
+		"accents in two ways":         {"gr\u00f6\u00dfe,a,y\n7,1,J\u00e4\n7,2,no\n7,3,ja\u0308\n", Spec{Drop: []string{"gro\u0308\u00dfe"}}, "1 J\u00e4, 2 no, 3 J\u00e4"},
+		"underscores":                 {"a,y\n1_0,no\n", Spec{}, `column "a": "1_0" is not a finite number`},
+		"hexadecimal":                 {"a,y\n0x1p3,no\n", Spec{}, `column "a": "0x1p3" is not a finite number`},
+		"beyond float32":              {"a,y\n4e38,no\n", Spec{}, `column "a": "4e38" is too large, at most 3.4e38`},
 		"nothing is whole":            {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +98,46 @@ func TestMessyFiles(t *testing.T) {
 	}
 }
 
+// TestDigits checks that numbers whose differences a float32 cannot hold are centered before they are rounded, as columns
+// and as targets.
+func TestDigits(t *testing.T) {
+	for name, format := range map[string]string{"dates": "20240%d", "milliseconds": "1700000000%d", "identifiers": "123456%d", "a fraction": "1000000.000%d"} {
+		file := "a,b,y\n"
+		for i := range 60 {
+			file += fmt.Sprintf(format+",%d,%s\n", 101+i, i%7, []string{"no", "yes"}[i/30])
+		}
+		source := ownFile(t, file)
+		for _, missing := range []string{"", "mean"} {
+			r, err := Fit(Spec{Source: source, Label: "y", Missing: missing, Whole: true}, ModelSpec{Name: SoftmaxModel}, "itself")
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := r.Apply(Spec{Source: source, Whole: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := r.Raw(Spec{Source: source}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step := 1 / r.Standardize.Std[0] * (raw.Value(1, 0) - raw.Value(0, 0))
+			for i := 1; i < 60; i++ {
+				if got := float64(set.Train.Row(i)[0]) - float64(set.Train.Row(i - 1)[0]); math.Abs(got/step-1) > 1e-3 || raw.Value(i, 0) <= raw.Value(i-1, 0) {
+					t.Fatalf("%s: sample %d is %v above the one before it, want %v", name, i, got, step)
+				}
+			}
+		}
+		set, err := Load(Spec{Source: source, Target: "a", Drop: []string{"y"}, Whole: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		goal := ModelSpec{Name: LinearModel}.New(set.Train).goal
+		if slices.Sort(goal); len(slices.Compact(goal)) < 50 {
+			t.Errorf("%s: %d different targets of 60", name, len(slices.Compact(goal)))
+		}
+	}
+}
+
 var numbered21 = func() string {
 	var b strings.Builder
 	for i := range 21 {
@@ -98,6 +148,7 @@ var numbered21 = func() string {
 
 // rows reads a file as Load does and returns the content of its rows, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
+	s = s.clean()
 	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
 	if err != nil {
 		return "", err

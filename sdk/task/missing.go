@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -66,8 +67,8 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	for j := range m.Fill {
 		var present []float64
 		for i := range train.Y {
-			if x := train.X[i*train.Dim+j]; !isNaN(x) {
-				present = append(present, float64(x))
+			if x := train.Value(i, j); !math.IsNaN(x) {
+				present = append(present, x)
 			}
 		}
 		n := len(present)
@@ -110,15 +111,15 @@ func (r *Recipe) fill(d *Data) *Data {
 			marks = append(marks, j)
 		}
 	}
-	out := d.mapped(d.Dim+len(marks), func(to, from []float32) {
+	out := d.mapped(d.Dim+len(marks), func(to, from []float64) {
 		for j, x := range from {
-			if isNaN(x) {
-				x = float32(m.Fill[j])
+			if math.IsNaN(x) {
+				x = m.Fill[j]
 			}
 			to[j] = x
 		}
 		for k, j := range marks {
-			if isNaN(from[j]) {
+			if math.IsNaN(from[j]) {
 				to[len(from)+k] = 1
 			}
 		}

@@ -177,8 +177,8 @@ func TestDigest(t *testing.T) {
 		"one column":    NewSoftmax(&Data{Dim: 1, Classes: 2, X: []float32{1, 2, 3}, Y: fresh().Y}).Digest(),
 		"a perceptron":  ModelSpec{Name: PerceptronModel, Hidden: 2}.New(fresh()).Digest(),
 		"a larger one":  ModelSpec{Name: PerceptronModel, Hidden: 3}.New(fresh()).Digest(),
-		"targets":       ModelSpec{Name: LinearModel}.New(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: fresh().Y, Target: []float32{1, 2, 1}, Range: &Range{0, 4}}).Digest(),
-		"another range": ModelSpec{Name: LinearModel}.New(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: fresh().Y, Target: []float32{1, 2, 1}, Range: &Range{0, 5}}).Digest(),
+		"targets":       ModelSpec{Name: LinearModel}.New(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: fresh().Y, Target: []float64{1, 2, 1}, Range: &Range{0, 4}}).Digest(),
+		"another range": ModelSpec{Name: LinearModel}.New(&Data{Dim: 2, Classes: 2, X: fresh().X, Y: fresh().Y, Target: []float64{1, 2, 1}, Range: &Range{0, 5}}).Digest(),
 		"no data":       NewSoftmax(&Data{Dim: 2, Classes: 2}).Digest(),
 	} {
 		if other, same := seen[digest]; same || len(digest) != 64 {

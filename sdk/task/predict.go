@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/sdk/task/cell"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -82,7 +83,7 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 }
 
 // Predict applies the model to each sample of a source, which is named as in [Spec].Source and must be of the recipe's
-// kind; "csv:-" reads stdin. From a CSV file, Predict reads only the recipe's columns. The label may be missing; other
+// kind; "csv:-" reads stdin. From a CSV file, Predict reads only the recipe's feature columns. The label may be missing; other
 // cells may be missing only if the recipe has a rule for missing cells. From images, Predict uses the test set if there
 // is one. seed generates the patients of a synthetic source. Predict reports errors in the data as [Recipe.Apply] does.
 func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Prediction, error) {
@@ -160,6 +161,7 @@ func (p *Predictor) layout(labels bool) layout {
 	return func(h *csvFile) []*column {
 		h.id = p.idOf(h)
 		r := *p.recipe
+		r.Person = ""
 		if !labels {
 			r.Label = h.names[0] // any column of the file, because its cells are ignored
 		}
@@ -181,7 +183,7 @@ func (p *Predictor) idOf(h *csvFile) *column {
 		lower := strings.ToLower(name)
 		return other && (lower == "id" || strings.HasSuffix(lower, "_id") || strings.HasSuffix(lower, " id") || strings.HasSuffix(name, "ID"))
 	}
-	at := slices.Index(h.names, p.recipe.Person) // no name is empty
+	at := slices.Index(h.names, cell.Clean(p.recipe.Person)) // no name is empty
 	if at < 0 {
 		at = slices.IndexFunc(h.names, is)
 	}

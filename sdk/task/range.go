@@ -18,12 +18,13 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-func rangeOf(targets []float32) (*Range, error) {
-	s, err := FitStandardizer(&Data{X: targets, Y: make([]int, len(targets)), Dim: 1, Classes: 2})
+func rangeOf(targets []float64) (*Range, error) {
+	n := len(targets)
+	s, err := FitStandardizer(&Data{X: make([]float32, n), exact: targets, Y: make([]int, n), Dim: 1, Classes: 2})
 	if err != nil {
 		return nil, err
 	}
-	low, high, two := float64(slices.Min(targets)), float64(slices.Max(targets)), 2*s.Std[0]
+	low, high, two := slices.Min(targets), slices.Max(targets), 2*s.Std[0]
 	r := &Range{Low: max(low, s.Mean[0]-two), High: min(high, s.Mean[0]+two)}
 	if low == high || r.check() != nil {
 		return nil, errors.New("all rows have nearly the same target: there is nothing to predict")
@@ -38,20 +39,20 @@ func (r *Range) check() error {
 	return nil
 }
 
-func (r *Range) side(y float32) int {
+func (r *Range) side(y float64) int {
 	if r.scale(y) < 0.5 {
 		return 0
 	}
 	return 1
 }
 
-func (r *Range) scale(y float32) float64 {
-	return min(max((float64(y)-r.Low)/(r.High-r.Low), 0), 1)
+func (r *Range) scale(y float64) float64 {
+	return min(max((y-r.Low)/(r.High-r.Low), 0), 1)
 }
 
 func (r *Range) at(share float64) float64 { return r.Low + float64((r.High-r.Low)*share) }
 
-func (r *Range) scaled(targets []float32) []float64 {
+func (r *Range) scaled(targets []float64) []float64 {
 	var out []float64
 	for _, y := range targets {
 		out = append(out, r.scale(y))

@@ -159,7 +159,8 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set.Rows, set.Lost = len(train.lost), count(train.lost)
+	set.Rows = len(train.lost)
+	set.Lost = set.Rows - len(slices.DeleteFunc(slices.Clone(train.lost), func(lost bool) bool { return lost }))
 	set.Train, set.Test = r.prepare(set.Train), r.prepare(set.Test.keep())
 	set.Train.spoil()
 	return set, nil
@@ -174,7 +175,9 @@ func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) 
 	if err != nil {
 		return nil, err
 	}
-	return t.data(r.Classes, r.Target).keep(), nil
+	d := t.data(r.Classes, r.Target).keep()
+	d.Notes = t.notes
+	return d, nil
 }
 
 // read reads the data that s names, which must be of the recipe's kind. unknown is as in layout; test may be nil.
@@ -223,7 +226,7 @@ func (r *Recipe) prepare(d *Data) *Data {
 	if r.Bias {
 		d = d.WithBias()
 	}
-	return d
+	return d.rounded()
 }
 
 // checkTable checks that images and generated patients, whose source has no header to reveal a mismatch, suit the
@@ -260,7 +263,7 @@ func (r *Recipe) layout(na []string, unknown func(column, cell string)) layout {
 			if c.Categories == nil {
 				columns = append(columns, find(c.Name, "a number"))
 			} else {
-				category := find(c.Name, "a category").labels(c.Categories)
+				category := find(c.Name, "a category").known(c.Categories)
 				category.fixed, category.unknown = true, unknown
 				columns = append(columns, category)
 			}
@@ -274,7 +277,7 @@ func (r *Recipe) layout(na []string, unknown func(column, cell string)) layout {
 		if r.Target != nil {
 			return append(columns, find(r.Label, "the target"))
 		}
-		label := find(r.Label, "the label").labels(r.Classes)
+		label := find(r.Label, "the label").known(r.Classes)
 		label.fixed = !r.Subset
 		return append(columns, label)
 	}

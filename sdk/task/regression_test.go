@@ -21,8 +21,8 @@ func targets(n, dim int, seed uint64) *Data {
 		for _, x := range d.Row(i) {
 			y += float64(x)
 		}
-		d.Target = append(d.Target, float32(y))
-		d.Y[i] = d.Range.side(float32(y))
+		d.Target = append(d.Target, float64(float32(y)))
+		d.Y[i] = d.Range.side(d.Target[i])
 	}
 	return d
 }
@@ -46,7 +46,7 @@ func referenceTarget(d *Data, hidden int, x []float32, sample int) float64 {
 	for j, a := range row {
 		z += float64(x[j]) * float64(a)
 	}
-	t := (float64(d.Target[sample]) - d.Range.Low) / (d.Range.High - d.Range.Low)
+	t := (d.Target[sample] - d.Range.Low) / (d.Range.High - d.Range.Low)
 	return math.Pow(1/(1+math.Exp(-z))-max(0, min(t, 1)), 2)
 }
 
@@ -102,7 +102,7 @@ func TestTargetOfTwoValues(t *testing.T) {
 	two := *d
 	two.Range = &Range{Low: -3, High: 5}
 	for _, y := range d.Y {
-		two.Target = append(two.Target, float32(8*y-3))
+		two.Target = append(two.Target, float64(8*y-3))
 	}
 	x := parameters(5, 0.5, 2)
 	for i := range d.Y {
@@ -165,7 +165,7 @@ func TestTargetFaults(t *testing.T) {
 	if _, err := NewSoftmax(classes).Errors(make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "predicts classes") {
 		t.Errorf("errors of classes: %v", err)
 	}
-	far := with(d, func(d *Data) { d.Target = slices.Clone(d.Target); d.Target[1] = float32(math.Inf(1)) })
+	far := with(d, func(d *Data) { d.Target = slices.Clone(d.Target); d.Target[1] = math.Inf(1) })
 	if _, err := (ModelSpec{Name: LinearModel}).New(far).Errors(make([]float32, far.Dim)); err == nil {
 		t.Error("errors of an infinite target")
 	}
@@ -179,13 +179,13 @@ func with(d *Data, change func(*Data)) *Data {
 
 func TestRangeOf(t *testing.T) {
 	for _, c := range []struct {
-		targets   []float32
+		targets   []float64
 		low, high float64 // expected range; both ends are 0 if an error is expected
 	}{
-		{[]float32{0, 10}, 0, 10},                                    // the range is cut to minimum and maximum
-		{[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // the outlier is outside the range
-		{[]float32{7, 7, 7}, 0, 0},
-		{[]float32{-math.MaxFloat32, math.MaxFloat32}, -math.MaxFloat32, math.MaxFloat32},
+		{[]float64{0, 10}, 0, 10},                                    // the range is cut to minimum and maximum
+		{[]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // the outlier is outside the range
+		{[]float64{7, 7, 7}, 0, 0},
+		{[]float64{-math.MaxFloat32, math.MaxFloat32}, -math.MaxFloat32, math.MaxFloat32},
 	} {
 		r, err := rangeOf(c.targets)
 		if c.low == c.high {

@@ -30,7 +30,7 @@ func TestWideHeader(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	if len(r.names) != columns+1 || len(r.columns) != columns || len(other.cells) != 2*columns || r.columns[7].Name != "c8" ||
-		r.columns[7].at != 8 || r.columns[8].number == nil {
+		r.columns[7].at != 8 || r.columns[8].names == nil {
 		t.Errorf("%d names, %d columns", len(r.names), len(r.columns))
 	}
 }

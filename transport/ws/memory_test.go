@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+func nodeName(i int) string { return string(rune('a' + i)) }
+
 // memory returns the number of bytes in use on the heap and on goroutine stacks. It first empties all pools.
 func memory() int64 {
 	for range 3 {

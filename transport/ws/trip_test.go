@@ -11,6 +11,10 @@ import (
 	"time"
 )
 
+// cpuTime returns the sum of the process's user and system time. The variable is nil on platforms without this
+// information.
+var cpuTime func() time.Duration
+
 // BenchmarkTrip sends a frame of d float32 values to a peer and waits until the peer has sent it back. It uses this
 // package and bare TLS 1.3 in turn, so that other load on the machine affects both equally. It reports the duration of
 // a round trip with this package, and the speed as a fraction of the speed of TLS, in wall-clock time and, where
@@ -117,4 +121,22 @@ func tlsTrip(b *testing.B, size int) func() {
 	}
 	trip() // includes the handshake
 	return trip
+}
+
+// tcpPair returns the two ends of a loopback connection and closes them when the test ends.
+func tcpPair(t testing.TB) (near, far net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if near, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if far, err = l.Accept(); err != nil { // does not wait, as the system has already made the connection
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { near.Close(); far.Close() })
+	return near, far
 }

@@ -1,13 +1,22 @@
 """Applies a trained model, as "spade-edge predict" does, in numpy."""
 import csv
+import decimal
 import io
 import json
 import os
+import re
 
 import numpy as np
 
 _MISSING = ["", "na", "n/a", "#n/a", "nan", "null", "?"]
 _MISSING_NUMBER = ["none", "-", "."]
+
+
+def _number(text):
+    """The decimal number in a text, or None: 1, 1.0 and +1 are one name, but 007 is a code."""
+    if re.fullmatch(r"[+-]?(0|(?!0\d)\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", text):
+        return decimal.Decimal(text)
+    return None
 
 
 def load_model(path):
@@ -81,7 +90,8 @@ class Model:
             return [np.nan] * max(1, len(of))
         if of:
             if value not in of:  # nor in other letters: none of them
-                value = next((c for c in of if c.lower() == value.lower()), value)
+                same = [c for c in of if c.lower() == value.lower()] or [c for c in of if _number(c) == _number(value) is not None]
+                value = same[0] if len(same) == 1 else value
                 if value not in of and not unknown:
                     raise ValueError(f"row {number}, column {column['name']}: {value!r} is not one of {', '.join(of)}")
             return [float(value == c) for c in of]
@@ -93,16 +103,17 @@ class Model:
     def _features(self, rows, unknown):
         columns, gaps = self._task["columns"], self._task.get("missing") or {}
         cells = [[self._cell(row, c, i + 1, unknown) for c in columns] for i, row in enumerate(rows)]
-        x = np.array([sum(row, []) for row in cells], "f4")
+        x = np.array([sum(row, []) for row in cells])
         if "fill" in gaps:
             marked = [i for i, c in enumerate(columns) if c["name"] in gaps.get("columns", [])]
-            marks = np.array([[np.isnan(row[i][0]) for i in marked] for row in cells], "f4").reshape(len(x), -1)
-            x = np.hstack([np.where(np.isnan(x), np.array(gaps["fill"], "f4"), x), marks])
+            marks = np.array([[np.isnan(row[i][0]) for i in marked] for row in cells], float).reshape(len(x), -1)
+            x = np.hstack([np.where(np.isnan(x), gaps["fill"], x), marks])
         if np.isnan(x).any():
             raise ValueError("some cells are missing, but the model has no rule for them")
         if s := self._task.get("standardize"):
             std = np.array(s["std"])
-            x = np.where(std > 0, (x - np.array(s["mean"])) / np.where(std > 0, std, 1), 0).astype("f4")
+            x = np.where(std > 0, (x - np.array(s["mean"])) / np.where(std > 0, std, 1), 0)
+        x = x.astype("f4")  # rounded once, when it is standardized
         if c := self._task.get("pca"):
             x = (c["scale"] * ((x - np.array(c["mean"])) @ np.array(c["components"]).T)).astype("f4")
         return x

@@ -80,3 +80,44 @@ func TestNumber(t *testing.T) {
 		t.Errorf("read %v", f)
 	}
 }
+
+// TestOneName checks which declared category a cell has: the one with its text, or else the only one that is the same
+// number or differs in case alone.
+func TestOneName(t *testing.T) {
+	for _, c := range []struct {
+		known, cell string
+		want        int
+	}{
+		{"0 1", "0.0", 0}, {"0 1", "1,0", 1}, {"0 1", "+1", 1}, {"0 1", "01", 1}, {"0 1", "2", -1}, {"0 1", "", -1}, {"0.0 1.0", "0", 0}, {"0 1", "0x1", -1},
+		{"0 1", "1e0", 1}, {"1 1.0", "1.0", 1}, {"1 1.0", "1.00", -1}, {"01 02 10", "1", -1}, {"01 02 10", "10.0", 2}, {"01 02 10", "01", 0},
+		{"0 00 1", "0.0", -1}, {"0 00 1", "1.0", 2}, {"No yes", "NO", 0}, {"No NO", "no", -1}, {"No NO", "NO", 1}, {"1.10 1.2", "1.1", 0},
+		{"12345678901234567890 12345678901234567891", "12345678901234567891.0", 1}, {"16777216 16777217", "16777217.0", 1},
+		{"1,234 1234", "1234.0", 1}, {"J\u00e4 no", "ja\u0308", 0}, {"Ja\u0308 no", "j\u00e4", 0},
+	} {
+		if n, _ := NewNames(strings.Fields(c.known), true).Find(Clean(c.cell)); n != c.want {
+			t.Errorf("%q of %q is %d, want %d", c.cell, c.known, n, c.want)
+		}
+	}
+	names := NewNames([]string{"no", "yes"}, true)
+	for text, want := range map[string]string{"yes.": `it nearly equals "yes"`, "x\u030c": "it has the combining mark U+030C"} {
+		if hint := names.Hint(text); !strings.Contains(hint, want) {
+			t.Errorf("%q: %s, want %s", text, hint, want)
+		}
+	}
+}
+
+func TestSort(t *testing.T) {
+	for _, c := range [][2]string{
+		{"10 9 2.5 -1 1e3", "-1 2.5 9 10 1e3"},
+		{"1.0 1 0", "0 1 1.0"},
+		{"10 9 x", "10 9 x"},
+		{"inf 2 10", "10 2 inf"},
+		{"NaN 2 10", "10 2 NaN"},
+	} {
+		got := strings.Fields(c[0])
+		Sort(got)
+		if strings.Join(got, " ") != c[1] {
+			t.Errorf("sorted %q, want %q", got, c[1])
+		}
+	}
+}

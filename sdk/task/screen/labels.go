@@ -71,15 +71,15 @@ func rows(d *task.Data, class int) (x [][]float64, y []int) {
 	mean, sd := make([]float64, d.Dim), make([]float64, d.Dim)
 	for j := range mean {
 		n := 0.0
-		for i := j; i < len(d.X); i += d.Dim {
-			if v := float64(d.X[i]); v == v {
+		for i := range d.Len() {
+			if v := d.Value(i, j); v == v {
 				mean[j] += v
 				n++
 			}
 		}
 		mean[j] /= max(1, n)
-		for i := j; i < len(d.X); i += d.Dim {
-			if v := float64(d.X[i]) - mean[j]; v == v {
+		for i := range d.Len() {
+			if v := d.Value(i, j) - mean[j]; v == v {
 				sd[j] += float64(v * v)
 			}
 		}
@@ -94,9 +94,9 @@ func rows(d *task.Data, class int) (x [][]float64, y []int) {
 			seen[d.Person[i]] = true
 		}
 		row := make([]float64, d.Dim)
-		for j, v := range d.Row(i) {
-			if v == v && sd[j] > 0 {
-				row[j] = (float64(v) - mean[j]) / sd[j]
+		for j := range row {
+			if v := d.Value(i, j); v == v && sd[j] > 0 {
+				row[j] = (v - mean[j]) / sd[j]
 			}
 		}
 		is := 0

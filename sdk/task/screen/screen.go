@@ -18,6 +18,13 @@ const (
 	Constant = "constant" // all rows have the same value
 	Unknown  = "unknown"  // a category that the recipe does not have
 	Labels   = "labels"   // the columns do not predict the label
+	Counter  = "counter"  // the column numbers the rows
+	Digits   = "digits"   // values that differ are the same number for the model
+	Coding   = "coding"   // two values are coded with other numbers than expected
+
+	Repeated  = "repeated" // rows occur more than once; Column is empty
+	NearNames = "near"     // names of classes or categories that are nearly the same
+	File      = "file"     // the file as a whole; Column is empty
 )
 
 const (
@@ -54,6 +61,7 @@ type Column struct {
 	Mean       float64 `json:"expected_mean,omitempty"`
 	Std        float64 `json:"expected_std,omitempty"` // 0 if the column has no expected values
 
+	pair    []float64 // the two values that the column has, or nil
 	unknown int       // number of values that are not categories
 	values  []float64 // the values that are neither missing nor sentinels, sorted
 }
@@ -88,10 +96,20 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 		}
 		now.unknown = odd[c.Name]
 		p.alone(&now)
+		if c.Categories == nil {
+			now.pair = pairOf(now.values)
+			p.counts(&now, d, at)
+			p.lost(&now, r.Standardize, at)
+			p.coded(&now)
+		}
 		p.Columns = append(p.Columns, now)
 		at += max(1, len(c.Categories))
 	}
 	p.compare()
+	p.repeats(d)
+	for _, note := range d.Notes {
+		p.add(File, "", 1, "", "%s", note)
+	}
 	for key, n := range unknown {
 		p.add(Unknown, key[0], n, key[1], "%d values are %.40q, not one of its categories", n, key[1])
 	}
@@ -123,6 +141,7 @@ func Among(all []*Report) {
 					medians, wide = append(medians, quantile(v, 0.5)), max(wide, spread(v))
 				}
 			}
+			codedAmong(all, i, k)
 			if slices.Sort(medians); len(medians) >= 2 {
 				p.Columns[k].Mean, p.Columns[k].Std = quantile(medians, 0.5), wide
 			}
@@ -136,16 +155,16 @@ func Among(all []*Report) {
 func column(c task.Column, d *task.Data, at int) Column {
 	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
 	for i := range d.Len() {
-		row := d.Row(i)[at:]
-		if row[0] != row[0] {
+		v := d.Value(i, at)
+		if v != v {
 			out.Missing++
 			continue
 		}
 		for k := range counts {
-			counts[k] += int(row[k])
+			counts[k] += int(d.Value(i, at+k))
 		}
 		if c.Categories == nil {
-			out.values = append(out.values, float64(row[0]))
+			out.values = append(out.values, v)
 		}
 	}
 	for k, n := range counts {
@@ -202,7 +221,7 @@ func (p *Report) alone(c *Column) {
 // count times; "rest" has the other values of the column, sorted. The gap between the number and the other values must
 // be wider than all gaps within "rest", except the gaps next to a few outliers.
 func isSentinel(at float64, count int, rest []float64) bool {
-	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
+	if count < repeated && !marker(at) || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
 		return false
 	}
 	widest, few := 0.0, 1+len(rest)/50
@@ -210,6 +229,9 @@ func isSentinel(at float64, count int, rest []float64) bool {
 		widest = max(widest, rest[i+1]-rest[i])
 	}
 	s, gap := spread(rest), min(math.Abs(at-rest[0]), math.Abs(at-rest[len(rest)-1]))
+	if gap == 1 && !slices.ContainsFunc(rest, func(x float64) bool { return x != math.Trunc(x) }) {
+		return false // the next whole number, as in a code
+	}
 	return gap > s && gap > widest && math.Abs(at-quantile(rest, 0.5)) > apart*s
 }
 
@@ -282,7 +304,7 @@ func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 		if s := r.Standardize; s != nil && c.Categories == nil {
 			e, count, example := Column{Mean: s.Mean[at], Std: s.Std[at]}, 0, ""
 			for i := range d.Len() {
-				if x := float64(d.Row(i)[at]); e.off(x) > strange { // false for a missing value, NaN
+				if x := d.Value(i, at); e.off(x) > strange { // false for a missing value, NaN
 					if count++; count == 1 {
 						example = fmt.Sprintf("%s in row %d", short(x), i+1)
 					}

@@ -324,6 +324,164 @@ func TestAmong(t *testing.T) {
 	}
 }
 
+// TestFound checks tables with one error each. The recipe comes from the same table without the error, in another order.
+func TestFound(t *testing.T) {
+	base := func(i int, row []string) { row[2] = strconv.Itoa(i % 2) }
+	s := task.Spec{Label: "y", Missing: "mean", Whole: true, Source: "csv:" + write(t, table(300, 5, base))}
+	r, err := task.Fit(s, task.ModelSpec{Name: task.SoftmaxModel}, "300 rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(i int, row []string)
+		want   []string
+	}{
+		"nothing":              {nothing, nil},
+		"a row number":         {func(i int, row []string) { row[1] = strconv.Itoa(i) }, []string{"counter b"}},
+		"an identifier":        {func(i int, row []string) { row[1] = strconv.Itoa(i - 4751) }, []string{"counter b"}},
+		"counts down":          {func(i int, row []string) { row[1] = strconv.Itoa(10 - i) }, []string{"counter b"}},
+		"a gap in the numbers": {func(i int, row []string) { row[1] = strconv.Itoa(i + i/20*3) }, []string{"counter b"}},
+		"sorted values":        {func(i int, row []string) { row[1] = fmt.Sprint(4 + float64(i*i)/1e4) }, nil},
+		"whole numbers, ties":  {func(i int, row []string) { row[1] = strconv.Itoa(4 + i/100) }, nil},
+		"one and two":          {func(i int, row []string) { row[2] = strconv.Itoa(1 + i%2) }, []string{"coding ward"}},
+		"minus one and one":    {func(i int, row []string) { row[2] = strconv.Itoa(i%2*2 - 1) }, []string{"coding ward"}},
+		"yes only for few":     {func(i int, row []string) { row[2] = map[bool]string{true: "1", false: "0"}[i%20 == 0] }, nil},
+		"one marker": {func(i int, row []string) {
+			if i == 7 {
+				row[1] = "-9"
+			}
+		}, []string{"sentinel b"}},
+		"one outlier": {func(i int, row []string) {
+			if i == 7 {
+				row[1] = "18.37"
+			}
+		}, nil},
+		"two rows twice": {func(i int, row []string) {
+			if i == 2 || i == 4 {
+				row[0], row[1], row[3] = "51.3", "4.44", "yes"
+			}
+		}, nil},
+		"many rows twice": {func(i int, row []string) {
+			if i%10 == 0 {
+				row[0], row[1], row[3] = "51.3", "4.44", "yes"
+			}
+		}, []string{"repeated "}},
+		"digits": {func(i int, row []string) { row[1] = fmt.Sprintf("5.00000000%d", i*7919%1000) }, []string{"digits b"}},
+	} {
+		rows := table(300, 6, base)
+		for i, row := range rows[1:] {
+			c.change(i, row)
+		}
+		p, _ := look(t, r, rows, false)
+		got := kinds(p)
+		if slices.Sort(got); len(got) == 0 != (c.want == nil) || len(got) > 0 && got[0] != c.want[0] {
+			t.Errorf("%s: found %q, want %q\n%s", name, got, c.want, text(p))
+		}
+	}
+	// The file as a whole
+	for content, want := range map[string]string{
+		"51,5.1,1,yes\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):      "3 of 4 names of columns are numbers",
+		"a;b;ward;y\n" + strings.Repeat("1.050;5,1;0;no\n61;4,2;1;yes\n", 20): "a point or comma may separate thousands",
+		"a;b;ward;y\n" + strings.Repeat("1,5;5,1;0;no\n61;4,2;1;yes\n", 20):   "",
+		"2019,2020,ward,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):  "",
+		"0,1,2,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):           "",
+	} {
+		path := filepath.Join(t.TempDir(), "own.csv")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		names := strings.FieldsFunc(content[:strings.Index(content, "\n")], func(r rune) bool { return r == ',' || r == ';' })
+		own := *r
+		own.Label, own.Columns = names[3], []task.Column{{Name: names[0]}, {Name: names[1]}, {Name: names[2]}}
+		d, err := own.Raw(task.Spec{Source: "csv:" + path, Records: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.Notes, "; "); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%.30q: %s, want %s", content, got, want)
+		}
+	}
+}
+
+// TestClean checks that FLamby's two tables and the four hospitals of one task raise no suspicion, with a recipe fitted
+// on them and among the sites.
+func TestClean(t *testing.T) {
+	brca := task.Spec{Source: "csv:" + shared + "/flamby/brca.csv", Target: "T", Drop: []string{"pid"}, Whole: true}
+	if _, err := os.Stat(strings.TrimPrefix(brca.Source, "csv:")); err != nil {
+		t.Skipf("no real data in ../shared/data beside the project: %v", err)
+	}
+	r, err := task.Fit(brca, task.ModelSpec{Name: task.LinearModel}, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := r.Raw(brca, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := screen.Table(r, d, false, nil); len(p.Suspicions) > 0 {
+		t.Errorf("brca:\n%s", text(p))
+	}
+	var files []string
+	for _, name := range heart.Hospitals {
+		files = append(files, write(t, hospital(t, name)))
+	}
+	s := task.Spec{Label: "ill", Drop: []string{"slope", "ca", "thal"}, Missing: "mean"}
+	all, _, err := task.LoadFiles(s, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = all.Recipe(task.ModelSpec{Name: task.SoftmaxModel}, "all"); err != nil {
+		t.Fatal(err)
+	}
+	var reports []*screen.Report
+	for _, file := range files {
+		if d, err = r.Raw(task.Spec{Source: "csv:" + file}, nil); err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, screen.Table(r, d, true, nil))
+	}
+	screen.Among(reports)
+	screen.Near(r, reports, files)
+	for i, p := range reports {
+		if len(p.Suspicions) > 0 {
+			t.Errorf("%s:\n%s", files[i], text(p))
+		}
+	}
+}
+
+// TestNear checks that names that nearly agree are reported once, with both files.
+func TestNear(t *testing.T) {
+	paths := []string{
+		write(t, table(60, 1, func(i int, row []string) { row[2] = []string{"East", "west"}[i%2] })),
+		write(t, table(60, 2, func(i int, row []string) {
+			row[2], row[3] = []string{"east.", "west"}[i%2], row[3]+map[bool]string{true: "."}[i%2 == 0]
+		})),
+	}
+	all, _, err := task.LoadFiles(task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean"}, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := all.Recipe(task.ModelSpec{Name: task.SoftmaxModel}, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reports []*screen.Report
+	for _, path := range paths {
+		d, err := r.Raw(task.Spec{Source: "csv:" + path}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, screen.Table(r, d, true, nil))
+	}
+	screen.Near(r, reports, []string{"north.csv", "south.csv"})
+	found := text(reports[0]) + text(reports[1])
+	for _, want := range []string{"near ward: ", "near y: ", `"East" (30 rows of north.csv), "east." (30 rows of south.csv)`} {
+		if strings.Count(found, want) < 1 {
+			t.Errorf("%s, want %s", found, want)
+		}
+	}
+}
+
 // TestStrange checks that single values far from the data that a model was fitted on are reported with their row, and
 // that missing values are not reported.
 func TestStrange(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
@@ -184,6 +185,12 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if own != nil {
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
 		c.rows(own.Rows)
+		recipe, _ := builtin.Task(f)
+		if moved := slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }); moved && recipe != nil && recipe.Model.Hidden == 0 {
+			if text := verdict.Backwards(own, f.X0, "the model that the run starts from"); text != "" {
+				c.warn("labels", "%s", text)
+			}
+		}
 	}
 	var errLedger error
 	if node.Ledger != "" && !f.Privacy.NonPrivate {
@@ -436,7 +443,11 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 	}
 	c.ok("data", "%s; %d cells are missing", text, missing)
 	for _, s := range seen.Suspicions {
-		c.warn(fmt.Sprintf("column %.40q", s.Column), "%s: %s", s.Text, setup.Cure(s, `"na": ["%s"] in the node file's oracle`))
+		item := "data"
+		if s.Column != "" {
+			item = fmt.Sprintf("column %.40q", s.Column)
+		}
+		c.warn(item, "%s: %s", s.Text, setup.Cure(s, `"na": ["%s"] in the node file's oracle`))
 	}
 	switch l := labels; {
 	case l == nil:

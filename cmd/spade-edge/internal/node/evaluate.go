@@ -21,6 +21,35 @@ type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
+	Advice         []string            `json:"advice,omitempty"` // what is wrong with the scores, and what to try
+}
+
+// advise says if the model is no better than a trivial answer, and what to try.
+func (r *Evaluation) advise() {
+	add := func(format string, args ...any) { r.Advice = append(r.Advice, fmt.Sprintf(format, args...)) }
+	if m := r.Regression; m != nil {
+		if m.RMSE.Value > m.MeanRMSE {
+			add("the model is worse than always saying the mean of these samples: check the unit of %q and of the columns, or use a model "+
+				"of own rows", r.Target)
+		}
+		return
+	}
+	m := r.Classification
+	if m.Binary != nil && m.Binary.AUC != nil && m.Binary.AUC.Value < 0.5 {
+		sure := "the model ranks these samples the wrong way round"
+		if m.Binary.AUC.High >= 0.5 {
+			sure = "the model ranks these samples no better than chance"
+		}
+		add("AUC is below 0.5: %s; check that %q and %q mean here what they mean to the model, and that the columns have its units", sure,
+			r.Classes[0], r.Classes[1])
+	}
+	if m.Accuracy.Value < m.Majority {
+		try := "check labels and columns, or use a model of own rows"
+		if m.Binary != nil && r.Threshold == nil {
+			try = "try -threshold youden, check labels and columns, or use a model of own rows"
+		}
+		add("the model is right less often than always saying the most frequent class: %s", try)
+	}
 }
 
 // Evaluate is the command that scores a model file on labeled samples.
@@ -41,6 +70,7 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
+	r.advise()
 	kept := ""
 	if *rule == "" {
 		kept = "of this copy"
@@ -63,14 +93,22 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 			t.Row("MAE", "%s; always saying the mean: %.4g", number(&m.MAE), m.MeanMAE)
 			t.Row("R2", "%s; always saying the mean: 0", number(m.R2))
 			t.Row("intervals", "95 %%, in brackets")
+			r.advice(t)
 			return
 		}
 		if th := r.Threshold; th != nil {
 			t.Row("threshold", "%q is predicted from %.4g on (%s by %d samples, %s)", r.Classes[1], th.Value, th.Rule, th.Samples,
 				cmp.Or(kept, "not kept: -out FILE writes a copy of the model with it"))
 		}
+		r.advice(t)
 		classMetrics(t, r.Classification, r.Classes)
 	})
+}
+
+func (r *Evaluation) advice(t cli.Table) {
+	for _, text := range r.Advice {
+		t.Wrap("warning", "%s", text)
+	}
 }
 
 // classMetrics prints the scores for predicted classes.

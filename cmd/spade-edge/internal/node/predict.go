@@ -52,6 +52,7 @@ type Applied struct {
 type Predictions struct {
 	*Applied
 	Columns []string    `json:"columns,omitempty"` // the columns of contributions
+	Decided string      `json:"decided,omitempty"` // the rule that chose the class
 	Rows    []predicted `json:"rows"`
 
 	named bool // whether a column of the data has the ids of the rows
@@ -144,6 +145,7 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
+	r.Decided = r.decided()
 	for _, column := range r.file.Task.Columns {
 		r.Columns = append(r.Columns, column.Name)
 	}
@@ -239,7 +241,20 @@ func (r *Predictions) table(t cli.Table) {
 		}
 		line(strconv.Itoa(row.Row), row.ID, row.said, p, strings.Join(most, ", "))
 	}
-	if th := r.Threshold; th != nil {
-		fmt.Fprintf(t, "\n%q from %.1f %% on (%s)\n", r.Classes[1], 100*th.Value, th.Rule)
+	if r.Decided != "" {
+		fmt.Fprintf(t, "\n%s\n", r.Decided)
 	}
+}
+
+// decided says from which probability on a sample has which class.
+func (a *Applied) decided() string {
+	switch th := a.Threshold; {
+	case len(a.Classes) == 0:
+		return ""
+	case len(a.Classes) > 2:
+		return "the most probable class"
+	case th != nil:
+		return fmt.Sprintf("%q from %.4g %% on (%s, this site's own threshold)", a.Classes[1], 100*th.Value, th.Rule)
+	}
+	return fmt.Sprintf("%q above 50 %%, the more probable class (evaluate -threshold chooses another threshold)", a.Classes[1])
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // Run is the command that runs a node of a fleet.
@@ -114,6 +115,9 @@ func judgeRun(d *device.Device, r *RunResult) {
 	}
 	d.Finished = func(ctx context.Context, source *fleetfile.Source, model []float32) {
 		var err error
+		if plan.Hopeless(d.Fleet.Fleet) == nil { // a model of noise ranks rows at random
+			r.Backwards = verdict.Backwards(source, model, "the shared model")
+		}
 		if r.Verdict, err = site.Judge(ctx, source, model); err != nil {
 			r.Unjudged = err.Error()
 		}
@@ -173,6 +177,8 @@ type RunResult struct {
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 	// Rows counts the rows of the table that had no effect; for this device only.
 	Rows string `json:"rows_without_effect,omitempty"`
+	// Backwards says so if the shared model ranks the own rows the wrong way round; for this device only.
+	Backwards string `json:"backwards,omitempty"`
 	// Unjudged says why there is no verdict, or why it could not be kept.
 	Unjudged string `json:"unjudged,omitempty"`
 }
@@ -187,6 +193,9 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	}
 	if r.Rows != "" {
 		t.Wrap("rows", "%s: \"spade-edge check\" says why", r.Rows)
+	}
+	if r.Backwards != "" {
+		t.Wrap("labels", "%s", r.Backwards)
 	}
 	verdictRows(t, r.Verdict, r.NonPrivate)
 	if r.Unjudged != "" {

@@ -27,13 +27,19 @@ func loneliest(g *graph.Graph) (lonely int) {
 func Cure(s screen.Suspicion, na string) string {
 	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
 	return map[string]string{
-		screen.Sentinel: missing,
-		screen.Constant: missing + "; otherwise check the export that wrote the file: a constant column carries no information",
-		screen.Unit:     "convert the column to the agreed unit",
-		screen.Far:      "check the column's unit and coding; " + missing,
-		screen.Swapped:  "check the names in the header",
-		screen.Unknown:  "write it as the task does; " + missing,
-		screen.Labels:   "check that the label was not sorted or pasted separately from the other columns",
+		screen.Sentinel:  missing,
+		screen.Constant:  missing + "; otherwise check the export that wrote the file: a constant column carries no information",
+		screen.Unit:      "convert the column to the agreed unit",
+		screen.Far:       "check the column's unit and coding; " + missing,
+		screen.Swapped:   "check the names in the header",
+		screen.Unknown:   "write it as the task does; " + missing,
+		screen.Counter:   "leave the column out (-drop), unless it measures something: in a sorted file it gives the label away",
+		screen.Digits:    "subtract a constant in the export, or leave the column out (-drop) if it is an identifier",
+		screen.Coding:    "code it as the task does",
+		screen.Repeated:  "check whether the export has the rows twice",
+		screen.NearNames: "write them alike in all files",
+		screen.File:      "check the export that wrote the file",
+		screen.Labels:    "check that the label was not sorted or pasted separately from the other columns",
 	}[s.Kind]
 }
 
@@ -72,9 +78,18 @@ func Suspect(w io.Writer, r *task.Recipe, s task.Spec, files []string, own bool)
 	if own {
 		screen.Among(all)
 	}
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(file))
+	}
+	screen.Near(r, all, names)
 	for i, p := range all {
 		for _, one := range p.Suspicions {
-			text := fmt.Sprintf("suspicious: %s, column %q: %s: %s", filepath.Base(files[i]), one.Column, one.Text, Cure(one, "-na %s"))
+			where := names[i]
+			if one.Column != "" {
+				where += fmt.Sprintf(", column %q", one.Column)
+			}
+			text := fmt.Sprintf("suspicious: %s: %s: %s", where, one.Text, Cure(one, "-na %s"))
 			fmt.Fprintln(w, cli.OneLine(text))
 		}
 	}

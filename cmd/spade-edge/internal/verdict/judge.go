@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk/task"
@@ -84,23 +85,19 @@ func (j judge) constant(own *task.Data) (marks []float64, answer string) {
 	if j.numeric {
 		mean := 0.0
 		for _, y := range own.Target {
-			mean += float64(y) / float64(own.Len())
+			mean += y / float64(own.Len())
 		}
 		for _, y := range rows.Target {
-			off := mean - float64(y)
+			off := mean - y
 			marks = append(marks, float64(off*off))
 		}
 		return marks, number(mean)
 	}
-	count, most := make([]int, own.Classes), 0
+	count := make([]int, own.Classes)
 	for _, y := range own.Y {
 		count[y]++
 	}
-	for y := range count {
-		if count[y] > count[most] {
-			most = y
-		}
-	}
+	most := slices.Index(count, slices.Max(count))
 	for _, y := range rows.Y {
 		marks = append(marks, map[bool]float64{true: 1}[y == most])
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -83,15 +82,28 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 		return v, nil
 	}
 	f := s.Fleet.Fleet
-	v := &Verdict{Run: f.Run, Fleet: fmt.Sprintf("%x", f.Hash()), Name: s.Node.Name, Rounds: f.Method.Last(), Model: sdk.ModelHash(last)}
-	own, ours := source.Oracle.(*task.Model)
-	if !ours {
-		var err error
-		if v.Losses, err = lossesOf(ctx, source, s.start(len(last)), last); err != nil {
-			return nil, err
-		}
-		return v, s.keep(v)
+	v := &Verdict{Run: f.Run, Fleet: s.fleet(), Name: s.Node.Name, Rounds: f.Method.Last(), Model: sdk.ModelHash(last)}
+	var accepted []float32
+	var err error
+	if own, ours := source.Oracle.(*task.Model); ours {
+		accepted, err = s.compare(ctx, v, source, own, last)
+	} else {
+		v.Losses, err = lossesOf(ctx, source, f.X0, last)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if accepted != nil && v.Other(v.Model) {
+		err = s.save(acceptedName, earlier{v.AsOf, accepted})
+	}
+	if err = errors.Join(err, s.keep(verdictName, v)); err != nil {
+		return v, fmt.Errorf("the verdict could not be kept, so run the node again before export: %w", err)
+	}
+	return v, nil
+}
+
+// compare decides on the rows that the source holds out, and returns the accepted model.
+func (s *Site) compare(ctx context.Context, v *Verdict, source *fleetfile.Source, own *task.Model, last []float32) ([]float32, error) {
 	held, some := source.Test.(interface{ Data() *task.Data })
 	if !some || held.Data().Len() == 0 {
 		return nil, fmt.Errorf("%w: the node holds out no rows; \"test_fraction\" or \"held_out\" in the node file changes that", ErrNone)
@@ -104,7 +116,7 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 	if err != nil {
 		return nil, err
 	}
-	alone, err := trainAlone(ctx, own.On(rows), f.X0, hidden, uneven)
+	alone, err := trainAlone(ctx, own.On(rows), s.Fleet.Fleet.X0, hidden, uneven)
 	if err != nil {
 		return nil, fmt.Errorf("training on the node's own rows alone: %w", err)
 	}
@@ -114,13 +126,7 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 			before = append(before, e)
 		}
 	}
-	if _, err := v.decide(own.On(held.Data()), rows, last, before, alone); err != nil {
-		return nil, err
-	}
-	if v.Accepted == Alone {
-		err = s.save(aloneName, earlier{model: alone})
-	}
-	return v, errors.Join(err, s.keep(v))
+	return v.decide(own.On(held.Data()), rows, last, before, alone)
 }
 
 // Model returns the accepted model, and the number of its release; 0 for a model of own rows alone. shared is the last
@@ -130,15 +136,8 @@ func (s *Site) Model(v *Verdict, last int, shared []float32) (model []float32, r
 	switch {
 	case v.Accepted == Constant:
 		return nil, 0, fmt.Errorf("the accepted answer is always %s, which is no model", v.Answers.constant())
-	case v.Accepted == Alone:
-		e, err = s.load(aloneName)
-	case v.AsOf > 0:
-		err = fs.ErrNotExist
-		for i := range points {
-			if kept, wrong := s.load(earlierName(i)); wrong == nil && kept.release == v.AsOf {
-				e, err = kept, nil
-			}
-		}
+	case v.Other(sdk.ModelHash(shared)):
+		e, err = s.load(acceptedName)
 	}
 	if err == nil && sdk.ModelHash(e.model) != v.AcceptedModel {
 		err = errors.New("it is not the one of the verdict")
@@ -147,14 +146,6 @@ func (s *Site) Model(v *Verdict, last int, shared []float32) (model []float32, r
 		return nil, 0, fmt.Errorf("the accepted model cannot be read from %s: %w; remove %s and run the node again", s.Node.State, err, s.path(verdictName))
 	}
 	return e.model, e.release, nil
-}
-
-// start returns the start vector of the run.
-func (s *Site) start(dim int) []float32 {
-	if x := s.Fleet.Fleet.X0; x != nil {
-		return x
-	}
-	return make([]float32, dim)
 }
 
 // shape reports whether the built-in model has hidden units, and whether its features are pixels or components.
@@ -182,6 +173,9 @@ func readable(d *task.Data) (rows []int) {
 // lossesOf asks a program for the losses of up to 200 of its samples, drawn at random, at the models start and shared. A
 // slow program is asked for a minute.
 func lossesOf(ctx context.Context, source *fleetfile.Source, start, shared []float32) (*Losses, error) {
+	if start == nil {
+		start = make([]float32, len(shared))
+	}
 	drawn := rand.New(rand.NewPCG(1, 2)).Perm(source.Samples)
 	drawn = drawn[:min(len(drawn), mostSamples)]
 	l, began := &Losses{}, time.Now()

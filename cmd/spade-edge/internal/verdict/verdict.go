@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -54,6 +55,12 @@ type Losses struct {
 	Samples int     `json:"samples"`
 }
 
+// Margins, in standard errors, by which an earlier model must be better than the site's own: see decision 13.
+const (
+	newest = 0.67 // the newest of the earlier models
+	older  = 2
+)
+
 // earlier is the shared model after a release.
 type earlier struct {
 	release int
@@ -63,10 +70,10 @@ type earlier struct {
 // decide compares the answers on the rows of held, which has at least one. own has the rows that the model alone was
 // trained on. It returns the accepted model, or nil for a constant.
 //
-// Between a model of others and the site's own answers, a tie goes to the site. An earlier model stands for the shared
-// one where it is better than the last by more than a standard error of their difference. Since it is the best of
-// several, it must also be clearly better than the site's own: an attacker could otherwise show the site several models
-// that are slightly wrong, each in its own way, and one of them would look good by chance.
+// Between a model of others and the site's own answers, a tie goes to the site. The latest earlier model that is better
+// than the last, and better than the site's own by a margin, stands for the shared one. The margin grows with the way
+// back: an attacker could otherwise show the site several models that are slightly wrong, each in its own way, and one
+// of them would look good by chance.
 func (v *Verdict) decide(held *task.Model, own *task.Data, last []float32, before []earlier, alone []float32) (model []float32, err error) {
 	j := judge{held: held, numeric: held.Data().Target != nil}
 	shared, mine := j.marks(last, &err), j.marks(alone, &err)
@@ -80,37 +87,30 @@ func (v *Verdict) decide(held *task.Model, own *task.Data, last []float32, befor
 	}
 	v.Model, v.Answers = sdk.ModelHash(last), a
 	model, a.Shared = last, a.Last
-	newest := shared
-	for _, e := range before {
+	margin := newest
+	for _, e := range slices.Backward(before) {
 		marks := j.marks(e.model, &err)
 		if err != nil {
 			return nil, err
 		}
-		if g := j.gain(marks, newest); g.Value > g.deviation && !j.better(a.Shared, j.worth(marks)) {
+		if g := j.gain(marks, mine); j.better(j.worth(marks), a.Last) && g.Value > margin*g.deviation {
 			shared, model, a.Shared, v.AsOf = marks, e.model, j.worth(marks), e.release
+			break
 		}
+		margin = older
 	}
 	a.Gain = j.gain(shared, mine)
-	doubt := v.AsOf > 0 && a.Gain.Value <= a.clearly()*a.Gain.deviation
 	switch {
-	case !j.better(a.Constant, a.Alone) && (doubt || !j.better(a.Shared, a.Alone)):
+	case !j.better(a.Constant, a.Alone) && !j.better(a.Shared, a.Alone):
 		v.Accepted, model = Alone, alone
-	case !j.better(a.Shared, a.Constant) || doubt:
-		v.Accepted, v.AcceptedModel = Constant, ""
+	case !j.better(a.Shared, a.Constant):
+		v.Accepted = Constant
 		return nil, nil
 	default:
 		v.Accepted = Shared
 	}
 	v.AcceptedModel = sdk.ModelHash(model)
 	return model, nil
-}
-
-// clearly returns by how many standard errors an earlier model must be better than the site's own.
-func (a *Answers) clearly() float64 {
-	if a.Rows < 60 {
-		return 1.5
-	}
-	return 1
 }
 
 // Other reports whether the accepted answer is another one than the model with this hash.

@@ -60,11 +60,12 @@ func TestDecide(t *testing.T) {
 		"both are NaN":      {rows(many...), rows(0, 1), []float32{nan}, []float32{nan}, nil, Constant, 0, ""},
 		"spoiled at the end": {rows(many...), rows(0, 1), bad, []float32{nan}, []earlier{{3, bad}, {6, good}, {9, bad}}, Shared, 6,
 			"the shared model as of release 6 (later ones made it worse here: 0.0 %), 100.0 % of 40 held-out rows (alone"},
-		"the latest of equals":     {rows(many...), rows(0, 1), bad, []float32{nan}, []earlier{{3, good}, {6, good}}, Shared, 6, ""},
-		"one row more is no proof": {mixed(39, 1), rows(0, 1), good, []float32{nan}, []earlier{{3, bad}}, Shared, 0, ""},
-		"a doubt": {mixed(21, 19), rows(0, 1), []float32{nan}, []float32{0}, []earlier{{3, good}}, Alone, 3,
-			"the shared model as of release 3 (later ones made it worse here: 0.0 %) is as good as alone"},
-		"spoiled, and no better": {rows(many...), rows(0, 1), bad, good, []earlier{{3, good}}, Alone, 3, ""},
+		"the latest that is better": {rows(many...), rows(0, 1), bad, []float32{nan}, []earlier{{3, good}, {6, good}, {9, bad}}, Shared, 6, ""},
+		"one row more is no proof":  {mixed(39, 1), rows(0, 1), good, []float32{nan}, []earlier{{3, bad}}, Shared, 0, ""},
+		"a doubt":                   {mixed(21, 19), rows(0, 1), []float32{nan}, []float32{0}, []earlier{{3, good}}, Alone, 0, "the shared model is worse"},
+		"one standard error":        {mixed(25, 15), rows(0, 1), []float32{nan}, []float32{0}, []earlier{{3, good}}, Shared, 3, "as good as alone"},
+		"one, and further back":     {mixed(25, 15), rows(0, 1), []float32{nan}, []float32{0}, []earlier{{3, good}, {6, bad}}, Alone, 0, ""},
+		"spoiled, and no better":    {rows(many...), rows(0, 1), bad, good, []earlier{{3, good}}, Alone, 0, ""},
 	} {
 		held := softmax.New(c.held)
 		v := new(Verdict)
@@ -89,7 +90,7 @@ func TestNumbers(t *testing.T) {
 	d := &task.Data{Dim: 1, Classes: 2, Range: &task.Range{Low: 0, High: 10}}
 	for i := range 30 {
 		x := float32(i)/10 - 1.5
-		d.X, d.Y, d.Target = append(d.X, x), append(d.Y, i/15), append(d.Target, float32(10/(1+math.Exp(-float64(x)))))
+		d.X, d.Y, d.Target = append(d.X, x), append(d.Y, i/15), append(d.Target, 10/(1+math.Exp(-float64(x))))
 	}
 	model := task.ModelSpec{Name: task.LinearModel}.New(d)
 	v := new(Verdict)
@@ -164,7 +165,7 @@ func TestSite(t *testing.T) {
 	if err != nil || v.Accepted != Shared || v.AsOf != 18 {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	for _, name := range []string{verdictName, earlierName(0), earlierName(3)} {
+	for _, name := range []string{verdictName, acceptedName, earlierName(0), earlierName(3)} {
 		if info, err := os.Stat(s.path(name)); err != nil || info.Mode().Perm() != private {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
@@ -176,9 +177,7 @@ func TestSite(t *testing.T) {
 	if x, release, err := s.Model(v, 20, last); err != nil || release != 18 || x[0] != 18 {
 		t.Errorf("model %v of release %d, %v", x, release, err)
 	}
-	text, _ := os.ReadFile(s.path(earlierName(3)))
-	text[40]++
-	if err := os.WriteFile(s.path(earlierName(3)), text, private); err != nil {
+	if err := s.save(acceptedName, earlier{18, []float32{17}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Model(v, 20, last); err == nil || !strings.Contains(err.Error(), "run the node again") {

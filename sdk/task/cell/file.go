@@ -1,0 +1,39 @@
+package cell
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Foreign says what the first bytes of a file show if it is not a text file in UTF-8, and what to do; else it returns "".
+func Foreign(start []byte) string {
+	has := func(prefix string) bool { return bytes.HasPrefix(start, []byte(prefix)) }
+	switch {
+	case has("PK\x03\x04") || has("\xd0\xcf\x11\xe0"):
+		return "is a spreadsheet or an archive, want a text file: save it as CSV (UTF-8)"
+	case has("\x1f\x8b"):
+		return "is compressed, want a text file: unpack it with gunzip"
+	case has("\xff\xfe") || has("\xfe\xff") || bytes.IndexByte(start, 0) >= 0:
+		return "is UTF-16 or not text, want UTF-8: save it as CSV (UTF-8)"
+	case bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0:
+		return "ends its lines with CR alone, want LF or CR LF: save it again as CSV (UTF-8)"
+	}
+	return ""
+}
+
+// Sort sorts distinct values as numbers if all are finite numbers, and as strings otherwise.
+func Sort(values []string) {
+	number := make(map[string]float64, len(values))
+	for _, v := range values {
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			slices.Sort(values)
+			return
+		}
+		number[v] = f
+	}
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
+}
