@@ -55,6 +55,9 @@ func (t Total) Text(delta float64, acc Accounting) string {
 	return text + with + t.weakest.short() + ", " + epsilonText(acc.Epsilon(t.All, delta)) + all + vanishing(t.weakest.absent)
 }
 
+// String returns [Total.Text] at delta 1e-5, with the accounting [GDP].
+func (t Total) String() string { return t.Text(1e-5, GDP) + ", at delta 1e-05" }
+
 // epsilonText formats an epsilon with three significant digits, rounded up as in [FormatEpsilon].
 func epsilonText(epsilon float64) string {
 	if !(epsilon > 0) {

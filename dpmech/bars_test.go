@@ -20,6 +20,9 @@ func TestText(t *testing.T) {
 		"epsilon 1.27 against outsiders, 2.73 with all others":                                outsiders.Total(7),
 		"epsilon 1.27 against the weakest adversary that a run names, 2.73 with all others":   {Rho: shared.Total(7).Rho, All: shared.Total(7).All},
 	} {
+		if got := total.String(); got != text+", at delta 1e-05" {
+			t.Errorf("printed as %q, want %q and the delta", got, text)
+		}
 		if got := total.Text(1e-5, GDP); got != text {
 			t.Errorf("found %q, want %q", got, text)
 		}

@@ -3,6 +3,7 @@ package sdk
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -20,9 +21,13 @@ type Check struct {
 }
 
 // Check applies the checks of [New] without creating a node. Only Fleet and Name are required. It changes nothing and
-// does not query the oracle. read must return the state in the Store, or fs.ErrNotExist.
+// does not query the oracle. read must return the state in the Store, or fs.ErrNotExist; nil means to load it from
+// c.Store, if there is one. Do not load it from the Store of a running node: read it with [state.ReadSnapshot].
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
+	if read == nil {
+		read = func() (*state.Snapshot, error) { return state.Newest(c.Store) }
+	}
 	if _, r.Config = c.validate(false); c.Fleet == nil {
 		return r
 	}
@@ -39,6 +44,12 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 			if c.Oracle != nil {
 				_, r.Changed = c.presentData(kept.Data, kept.Round)
 			}
+		} else {
+			r.State = fmt.Errorf("stored state of release %d: %w", kept.Round, r.State)
+			if named, ok := c.Store.(fmt.Stringer); ok {
+				r.State = fmt.Errorf("%v: %w", named, r.State)
+			}
+			r.State = fmt.Errorf("sdk: %w", r.State)
 		}
 	}
 	if r.Config == nil && c.agrees() && c.PairKeys != nil {

@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 		"state unread": {func(c *sdk.Config) { c.Ledger = nil },
 			func() (*state.Snapshot, error) { return nil, errors.New("torn") }, "State", "torn"},
 		"another fleet": {func(c *sdk.Config) { c.Ledger = nil }, kept(state.Snapshot{Member: "a", Build: build}), "State",
-			"a fleet with hash 0000000000000000"},
+			"sdk: stored state of release 0: it belongs to a fleet with hash 0000000000000000"},
 		"another's state": {func(c *sdk.Config) { c.Ledger = nil },
 			kept(state.Snapshot{Member: "b", Fleet: f.Hash(), Build: build}),
 			"State", `member "b", want`},
@@ -91,6 +91,31 @@ func TestCheck(t *testing.T) {
 		}
 		if name == "sound, kept" != (r.Kept != nil && c.subject == "") {
 			t.Errorf("%s: kept %+v", name, r.Kept)
+		}
+	}
+	// Without a function, Check reads the Store.
+	mine, err := state.Open(filepath.Join(t.TempDir(), "mine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mine.Close()
+	other := *f
+	other.Members, other.Edges, other.Run = f.Members[:1], nil, "other"
+	if r := (sdk.Config{Fleet: &other, Name: "a"}).Check(nil); r.State != nil || r.Kept != nil {
+		t.Errorf("without a store: %+v", r)
+	}
+	if r := (sdk.Config{Fleet: &other, Name: "a", Store: mine}).Check(nil); r.State != nil || r.Kept != nil {
+		t.Errorf("with an empty store: %+v", r)
+	}
+	mustRun(t, nodes(t, &other, inMemory(t, &other), func(_ int, c *sdk.Config) { c.Store = mine }))
+	if r := (sdk.Config{Fleet: &other, Name: "a", Store: mine}).Check(nil); r.State != nil || r.Kept == nil || r.Kept.Round != other.Method.Last() {
+		t.Errorf("with a store: %+v", r)
+	}
+	another := (sdk.Config{Fleet: f, Name: "a", Store: mine}).Check(nil).State
+	_, refused := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle, Transport: inMemory(t, f)[0], Store: mine})
+	for _, err := range []error{another, refused} {
+		if err == nil || !strings.Contains(err.Error(), "sdk: "+mine.String()+": stored state of release ") || !strings.Contains(err.Error(), ": give each run a state of its own") {
+			t.Errorf("state of another run: %v", err)
 		}
 	}
 	// A running node may save its state and mark a release between Check's two reads of the state.

@@ -216,7 +216,7 @@ func TestReplacedUnitMovesNoOtherRow(t *testing.T) {
 					Estimator: sdk.EstimatorTracking, Directions: zoest.Distribution(seed / 2 % 2), Seed: uint64(seed)},
 				Privacy: sdk.Privacy{Unit: sdk.UnitRecord, Clip: 0x1p-20, Sigma: 1, Delta: 1e-5}}
 			if places > 1 {
-				f.Privacy.Places = places
+				f.Privacy.Places, f.Privacy.Person = places, "who"
 			}
 			var h [2]history
 			for world := range h {

@@ -76,7 +76,7 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 			err = fmt.Errorf("found release %d, want %d", snap.State.Round, s.Round)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("sdk: stored state of release %d: %w", s.Round, err)
+			return nil, fmt.Errorf("sdk: %v: stored state of release %d: %w", n.cfg.Store, s.Round, err)
 		}
 		for k, p := range snap.Peers {
 			number, known := n.number[p.Name]
@@ -106,7 +106,8 @@ func (n *Node) disclose() {
 // differs.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
 	if fleet != want || member != name {
-		return fmt.Errorf("it belongs to a fleet with hash %x and member %q, want %x and %q", fleet[:8], member, want[:8], name)
+		return fmt.Errorf("it belongs to a fleet with hash %x and member %q, want %x and %q: give each run a state of its own", fleet[:8],
+			member, want[:8], name)
 	}
 	if arithmetic != build {
 		return fmt.Errorf("it comes from a program with %q, want %q: finish the run with the program that began it", arithmetic, build)

@@ -92,6 +92,12 @@ var onNode = []mutation{
 		"	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {\n		return err\n	}\n	if n.cfg.Store != nil {\n		if err := n.save(&s); err " +
 			"!= nil {\n" +
 			"			return err\n		}\n	}\n", order},
+	{"memory of other data that is kept", "sdk/data.go",
+		"snaps[0].State.Forget(mcfg)", "_ = mcfg", edits},
+	{"data that no oracle identifies, taken for the same", "sdk/data.go",
+		"c.Fleet.Privacy.Unit != UnitRecord", "c.Fleet.Privacy.Unit != 99", edits},
+	{"a certificate that omits the newest change of the data", "sdk/data.go",
+		"append(slices.Clone(kept), now.Changed...)", "slices.Clone(kept)", edits},
 	{"a release that is not marked", "sdk/durable.go",
 		"	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {\n		return err\n	}\n", "", order},
 	{"a kept release that is sent again without a mark", "sdk/durable.go",

@@ -21,6 +21,7 @@ var (
 	resume    = suite{"./dpmech", "CheckResume"}
 	claims    = suite{"./sdk", "LiesCostNothing|DoubleLeaves|WithoutStateEnds|NoticeShows"}
 	order     = suite{"./sdk", "CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}
+	edits     = suite{"./sdk", "MemoryBelongsToData|MovesNoOtherRow"}
 	agree     = suite{"./sdk/pair", "BothEnds|LowOrder|OneText|Public"}
 	sharing   = suite{"./sdk", "WithoutAWord|SharedNoise"}
 	oneTime   = suite{"./sdk", "PairKeys|WithoutAWord"}

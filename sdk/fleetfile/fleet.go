@@ -152,8 +152,8 @@ func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: Fleet is nil, want a fleet")
 	}
-	if !slices.EqualFunc(f.Members, f.Fleet.Members, func(m Member, name string) bool { return m.Name == name }) {
-		return nil, fmt.Errorf("fleetfile: Members differs from Fleet.Members, want the names %q in this order", f.Fleet.Members)
+	if err := f.CheckMembers(); err != nil {
+		return nil, err
 	}
 	moved := slices.ContainsFunc(f.Fleet.X0, func(x float32) bool { return x != 0 })
 	if moved && f.X0File == "" {

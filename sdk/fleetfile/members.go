@@ -145,6 +145,14 @@ func (f *File) checkAddresses() (errs faults) {
 	return errs
 }
 
+// CheckMembers returns an error unless Members has the members of Fleet, in their order.
+func (f *File) CheckMembers() error {
+	if !slices.EqualFunc(f.Members, f.Fleet.Members, func(m Member, name string) bool { return m.Name == name }) {
+		return fmt.Errorf("fleetfile: Members differs from Fleet.Members, want the names %q in this order, with their keys", f.Fleet.Members)
+	}
+	return nil
+}
+
 // Peers returns the neighbors of a member as peers for a transport, in the order of the file; nil if self is not a
 // member. The keys and addresses of the peers share memory with f.
 func (f *File) Peers(self string) []transport.Peer {

@@ -232,15 +232,6 @@ func TestSpectrumFamilies(t *testing.T) {
 			t.Errorf("%s: Lambda2 is %.12g, want %.12g", name, got, second)
 		}
 	}
-	check("hypercube", 1<<11, 22, 2, func(b *sketch) {
-		for i := range 1 << 11 {
-			for k := range 11 {
-				if j := i ^ 1<<k; j > i {
-					b.path(i, j)
-				}
-			}
-		}
-	})
 	const n, band = 1500, 4
 	var top, second float64
 	for k := 1; k < n; k++ {
@@ -265,16 +256,6 @@ func TestSpectrumFamilies(t *testing.T) {
 			for j := range 50 {
 				b.path(50*i+j, 50*i+(j+1)%50)
 				b.path(50*i+j, 50*((i+1)%40)+j)
-			}
-		}
-	})
-	check("cylinder", 4*600, 4+4-wave(1, 8), wave(1, 600), func(b *sketch) {
-		for i := range 4 {
-			b.path(append(span(600*i, 600*(i+1)), 600*i)...)
-			if i > 0 {
-				for j := range 600 {
-					b.path(600*(i-1)+j, 600*i+j)
-				}
 			}
 		}
 	})

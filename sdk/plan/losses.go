@@ -193,7 +193,7 @@ func (e *exam) flat(r *Losses) error {
 		return fmt.Errorf("plan: each of %d queries was answered with %v: nothing can be learned from a constant loss", len(losses), r.Low)
 	case wide == 0:
 		return fmt.Errorf("plan: the loss ignores the parameters: that of sample %d is %v at %d points", e.samples[0], losses[0], places)
-	case near == 0 && wide > 1000*resolution:
+	case near <= resolution && wide > 1000*resolution:
 		r.Remarks = append(r.Remarks, fmt.Sprintf("losses do not change within the smoothing radius mu, %v, only farther away: use a larger mu",
 			e.f.Method.Mu[0]))
 	case near <= resolution:

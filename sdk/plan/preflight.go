@@ -32,7 +32,7 @@ type PreflightReport struct {
 // saddle for at most 5 seconds. It stops waiting for the oracle when ctx ends.
 //
 // Preflight writes nothing: the node may be running. In cfg only Fleet and Name are required. Preflight calls the
-// function read in place of cfg.Store.Load: read returns the stored snapshot, or fs.ErrNotExist.
+// function read in place of cfg.Store.Load: read returns the stored snapshot, or fs.ErrNotExist; nil means to load it.
 func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := &PreflightReport{Check: *cfg.Check(read)}
 	f := cfg.Fleet

@@ -78,6 +78,9 @@ func TestPreflightChecks(t *testing.T) {
 	if err != nil || r.Config != nil || r.State == nil || r.Privacy == nil || r.Kept != nil || r.Forecast == nil || r.Forecast.Gain != want.Gain {
 		t.Errorf("%+v, %v", r, err)
 	}
+	if r := plan.Preflight(t.Context(), sdk.Config{Fleet: f, Name: "3", Samples: 5}, nil); r.State != nil || r.Kept != nil {
+		t.Errorf("without a store: %+v", r)
+	}
 	free := clique(8, func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} })
 	for _, cfg := range []sdk.Config{{Fleet: f, Name: "x", Samples: 5}, {Fleet: free, Name: "3"}, {Name: "3", Oracle: asks(1, nil)}} {
 		r := plan.Preflight(t.Context(), cfg, nothing)

@@ -262,7 +262,7 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 		if faults == nil || try >= tries && faults.Error() == before || time.Since(began) > patience {
 			for i := len(s.whole()) - 1; i >= 0; i-- {
 				if one := s.whole()[i]; one.version == slotVersion {
-					return decodeSnapshot(one.slot, dir)
+					return decodeSnapshot(one.Record, dir)
 				}
 			}
 			return nil, faults
@@ -284,7 +284,30 @@ func (s *scan) fault(i int) error {
 	return nil
 }
 
-func decodeSnapshot(s slot, path string) (*Snapshot, error) {
+// Newest returns the newest state in a store of this process. The error wraps fs.ErrNotExist if there is none, or if the
+// store is nil.
+func Newest(s Store) (*Snapshot, error) {
+	if s == nil {
+		return nil, fmt.Errorf("state: there is no store: %w", fs.ErrNotExist)
+	}
+	all, err := s.Load()
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("state: nothing is stored: %w", fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeSnapshot(all[0], storeName(s))
+}
+
+func storeName(s Store) string {
+	if named, ok := s.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return "the store"
+}
+
+func decodeSnapshot(s Record, path string) (*Snapshot, error) {
 	var snap wire.Snapshot
 	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {
 		return nil, fmt.Errorf("state: %s: saved state of release %d: %w", path, s.Round, err)

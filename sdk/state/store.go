@@ -43,6 +43,8 @@ type serial struct {
 	Store
 }
 
+func (s *serial) String() string { return storeName(s.Store) }
+
 func (s *serial) Save(r Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

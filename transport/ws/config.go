@@ -50,6 +50,8 @@ type Config struct {
 	// Logger receives log lines about new, lost and refused connections; nil disables logging.
 	Logger *slog.Logger
 
+	fault error // from ConfigOf
+
 	// These fields are for tests only. A zero timing means defaultTiming, and a nil dial means that a net.Dialer dials.
 	timing timing
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -61,13 +63,14 @@ type Fleet interface {
 	MaxFrame() int
 	Hello(member string) func(peer string) []byte
 	CheckHello(member string) func(peer string, hello []byte) error
+	CheckMembers() error // fails if a member of the run has no keys
 }
 
-// ConfigOf returns a configuration for a member of a fleet, to pass to [New] or [Probe]. The caller may set further
-// fields.
+// ConfigOf returns a configuration for a member of a fleet, to pass to [New] or [Probe], which fail if the fleet lacks the
+// key of a member. The caller may set further fields.
 func ConfigOf(fleet Fleet, name string, key ed25519.PrivateKey, listen string) Config {
 	return Config{Name: name, Key: key, Listen: listen, Peers: fleet.Peers(name), MaxFrame: fleet.MaxFrame(),
-		Hello: fleet.Hello(name), CheckHello: fleet.CheckHello(name)}
+		Hello: fleet.Hello(name), CheckHello: fleet.CheckHello(name), fault: fleet.CheckMembers()}
 }
 
 // Peer is a neighbor. Its addresses have the form "wss://host:port/path" or "host:port"; the default port is 443. While
@@ -99,6 +102,9 @@ var defaultTiming = timing{
 
 func (c *Config) validate() error {
 	faults := endpoint.Faults{Prefix: "ws: config: "}
+	if c.fault != nil {
+		faults.Add("%w", c.fault)
+	}
 	own := faults.CheckNode(c.Name, c.Key, c.MaxFrame)
 	if c.Listen != "" {
 		if _, _, err := net.SplitHostPort(c.Listen); err != nil {

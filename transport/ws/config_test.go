@@ -96,7 +96,12 @@ func TestConfigFaultsOfTheNode(t *testing.T) {
 }
 
 // two is a fleet with the members "a" and "b". Only member "a" has an address.
-type two struct{ at string }
+type two struct {
+	at    string
+	fault error
+}
+
+func (f two) CheckMembers() error { return f.fault }
 
 func (f two) Peers(member string) []Peer {
 	if member == "b" {
@@ -120,6 +125,14 @@ func (two) CheckHello(member string) func(string, []byte) error {
 	}
 }
 
+// TestFleetWithoutKeys checks that New refuses a fleet that lacks the keys of a member.
+func TestFleetWithoutKeys(t *testing.T) {
+	lacks := errors.New("Members differs from Fleet.Members")
+	if _, err := New(ConfigOf(two{fault: lacks}, "a", keyOf("a"), "127.0.0.1:0")); !errors.Is(err, lacks) {
+		t.Errorf("%v, want %v", err, lacks)
+	}
+}
+
 // TestConfigOfAFleet checks that ConfigOf returns a working configuration from a fleet and a key alone, even if the
 // address has no scheme.
 func TestConfigOfAFleet(t *testing.T) {
@@ -128,7 +141,7 @@ func TestConfigOfAFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	f := two{strings.Trim(strings.TrimPrefix(a.Addr(), "wss:"), "/")}
+	f := two{at: strings.Trim(strings.TrimPrefix(a.Addr(), "wss:"), "/")}
 	answers, err := Probe(t.Context(), ConfigOf(f, "b", keyOf("b"), ""))
 	if err != nil || len(answers) != 1 || answers[0].Err != nil || answers[0].Where != f.at {
 		t.Fatalf("it is asked at an address without a scheme: %+v, %v", answers, err)

@@ -300,7 +300,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 		c.fail(item, codeOf(err), err)
 		return
 	case r.State != nil:
-		c.fail(item, cli.ExitMismatch, fmt.Errorf("%s: %w: give this run its own state folder", node.State, r.State))
+		c.fail(item, cli.ExitMismatch, fmt.Errorf("%s: %w", node.State, r.State))
 		return
 	case r.Kept == nil:
 		c.ok(item, "%s is new%s", node.State, running)
