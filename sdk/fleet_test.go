@@ -109,6 +109,8 @@ func TestFleetHash(t *testing.T) {
 				x.SetUint(x.Uint() + 1)
 			case reflect.Float64:
 				x.SetFloat(x.Float() + 1)
+			case reflect.String:
+				x.SetString(x.String() + "x")
 			default:
 				x.SetInt(x.Int() ^ 1)
 			}

@@ -2,8 +2,8 @@
 // its functions return errors.
 //
 // Faults. A fault schedule ([Drop], [Delay] or [Duplicate]) decides what happens to a message. The decision depends
-// only on a seed, the edge and the number of the message on the edge. [Chain] combines schedules. The same schedules
-// work in a simulation (Sim.Faults) and in a transport ([Faulty]). [CrashAt] and [TornWrite] wrap an [OpenStore].
+// only on a seed, the edge and the number of the message on the edge. [Chain] combines schedules, and [Faulty] applies
+// them to a transport. [CrashAt] and [TornWrite] wrap an [OpenStore].
 //
 // Conformance. [TestTransport] and [TestOracle] check an implementation against the documentation of its interface and
 // return one error that explains each broken rule.

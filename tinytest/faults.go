@@ -7,10 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
+
+// FaultSchedule returns the delays, in ticks, of all copies of a message that arrive: {0} if the message arrives once
+// and on time, {0, 0} if it arrives twice, an empty list if it is lost. seq numbers the messages from one member to
+// another, starting at 0. A FaultSchedule must be a pure function, because it is called in any order and from any
+// goroutine. The caller must not change the list.
+type FaultSchedule func(from, to, seq int) []int
 
 // In all fault schedules p is a probability, clipped to [0, 1]. Two schedules draw independently if their seeds or
 // kinds differ.
@@ -20,15 +25,11 @@ var (
 	twice  = []int{0, 0}
 )
 
-// The kinds of draws, each with separate random numbers. Package sim uses kind 8.
+// The kinds of draws, each with separate random numbers.
 const (
-	kindDrop    = iota + 1
-	kindChannel // for GilbertElliott in bursts_test.go, like kindBurst
-	kindBurst
+	kindDrop = iota + 1
 	kindDelay
-	kindReorder // for Reorder in reorder_test.go
 	kindDuplicate
-	kindAsleep // for Markov in bursts_test.go
 )
 
 // draw returns the random numbers of a fault schedule for one message.
@@ -41,7 +42,7 @@ func draw(seed uint64, kind uint32, from, to, seq int) *rng.Stream {
 
 // either returns a schedule that, with probability p, delivers one copy of a message for each delay in hit, or no copy
 // if hit is empty. All other messages arrive on time.
-func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
+func either(seed uint64, kind uint32, p float64, hit []int) FaultSchedule {
 	return func(from, to, seq int) []int {
 		if draw(seed, kind, from, to, seq).Float64() < p {
 			return hit
@@ -51,21 +52,21 @@ func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 }
 
 // Drop loses each message with probability p, independently of all other messages.
-func Drop(seed uint64, p float64) sim.FaultSchedule { return either(seed, kindDrop, p, nil) }
+func Drop(seed uint64, p float64) FaultSchedule { return either(seed, kindDrop, p, nil) }
 
 // Delay delays each message with probability p, always by the given number of ticks.
-func Delay(seed uint64, p float64, ticks int) sim.FaultSchedule {
+func Delay(seed uint64, p float64, ticks int) FaultSchedule {
 	return either(seed, kindDelay, p, []int{max(0, ticks)})
 }
 
 // Duplicate makes a message arrive twice with probability p.
-func Duplicate(seed uint64, p float64) sim.FaultSchedule {
+func Duplicate(seed uint64, p float64) FaultSchedule {
 	return either(seed, kindDuplicate, p, twice)
 }
 
 // Chain applies several fault schedules to each message: each schedule sees every copy that the earlier schedules let
 // through. Delays add up.
-func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
+func Chain(schedules ...FaultSchedule) FaultSchedule {
 	return func(from, to, seq int) []int {
 		delays := onTime
 		for _, schedule := range schedules {
@@ -85,7 +86,7 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 // members, by number; tick is the duration of one tick of delay. Delayed frames and second copies are sent by
 // goroutines that Close ends. Close closes inner.
 func Faulty(
-	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
+	inner transport.Transport, faults FaultSchedule, tick time.Duration, self int, members ...string,
 ) transport.Transport {
 	f := &faulty{
 		Transport: inner, faults: faults, tick: tick, self: self, members: slices.Clone(members), sent: map[string]int{},
@@ -102,7 +103,7 @@ func Faulty(
 
 type faulty struct {
 	transport.Transport
-	faults  sim.FaultSchedule
+	faults  FaultSchedule
 	tick    time.Duration
 	self    int
 	members []string

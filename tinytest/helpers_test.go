@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -80,15 +79,6 @@ func scheduleOf(links [][]int) admm.Consensus {
 	return g.Chebyshev()
 }
 
-func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Config)) *sim.Sim {
-	t.Helper()
-	network, err := sim.New(clientsOf(graph, dim, change))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return network
-}
-
 // finish runs a simulation to its end and returns its transcript.
 func finish(t testing.TB, network *sim.Sim) string {
 	t.Helper()
@@ -96,20 +86,6 @@ func finish(t testing.TB, network *sim.Sim) string {
 		t.Fatal(err)
 	}
 	return network.Transcript()
-}
-
-// onCores runs f with GOMAXPROCS set to n.
-func onCores(n int, f func()) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
-	f()
-}
-
-// awful returns a fault schedule that combines all kinds of faults.
-func awful(seed uint64) sim.FaultSchedule {
-	return tinytest.Chain(
-		tinytest.Drop(seed, 0.2), tinytest.GilbertElliott(seed, 0.05, 0.3, 0, 1), tinytest.Duplicate(seed, 0.2),
-		tinytest.Reorder(seed, 3), tinytest.Delay(seed, 0.1, 9), tinytest.Partition(5, 15, 1, 2),
-	)
 }
 
 func numbered(n int) []string {

@@ -90,7 +90,7 @@ func TestNetwork(t *testing.T) {
 		net.ResendAfter = 10 * time.Millisecond
 		same(t, net, inMemory(0, func(i int, names []string, tr transport.Transport) transport.Transport {
 			return tinytest.Faulty(tr, tinytest.Chain(tinytest.Drop(1, 0.2), tinytest.Duplicate(1, 0.2),
-				tinytest.Reorder(1, 3)), time.Millisecond, i, names...)
+				tinytest.Delay(1, 0.5, 3)), time.Millisecond, i, names...)
 		}))
 	}
 }

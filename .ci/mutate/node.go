@@ -95,7 +95,7 @@ var onNode = []mutation{
 	{"memory of other data that is kept", "sdk/data.go",
 		"snaps[0].State.Forget(mcfg)", "_ = mcfg", edits},
 	{"data that no oracle identifies, taken for the same", "sdk/data.go",
-		"c.Fleet.Privacy.Unit != UnitRecord", "c.Fleet.Privacy.Unit != 99", edits},
+		"c.Fleet.Privacy.Unit != UnitRecord", "c.Fleet.Privacy.Unit <= UnitRecord", edits},
 	{"a certificate that omits the newest change of the data", "sdk/data.go",
 		"append(slices.Clone(kept), now.Changed...)", "slices.Clone(kept)", edits},
 	{"a release that is not marked", "sdk/durable.go",

@@ -118,7 +118,7 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 			rows, _ := m.est.Rows()
 			copy(rows, memory)
 		}
-		if state := copied(m.State()); g.crash || g.edits {
+		if state := m.State().copied(); g.crash || g.edits {
 			if g.edits {
 				at, slope = (at+1)%cfgs[0].units(), -slope
 			}

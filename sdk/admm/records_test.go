@@ -147,40 +147,6 @@ func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 	})
 }
 
-// TestRecordsSurviveCrashes restores a run from its stored state after every release. The models must equal the models
-// of an uninterrupted run, bit for bit.
-func TestRecordsSurviveCrashes(t *testing.T) {
-	recordForms(func(name string, change func(c *Config)) {
-		run := func(crash bool) [][]float32 {
-			cfgs := configs(3, [][2]int{{0, 1}, {1, 2}}, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.02}, func(i int, c *Config) {
-				change(c)
-			}))
-			net := newNetwork(t, cfgs)
-			before := make([]*State, 3)
-			net.released = func(i, round int) {
-				s := copied(net.machines[i].State())
-				if crash {
-					m, err := Restore(cfgs[i], s, before[i])
-					if err != nil {
-						t.Fatal(err)
-					}
-					net.machines[i] = m
-				}
-				before[i] = &s
-			}
-			for range net.machines[0].last() + 4 {
-				if err := net.round(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			return net.models()
-		}
-		if !sameBits(run(false), run(true)) {
-			t.Errorf("%s: other bits after crashes", name)
-		}
-	})
-}
-
 func TestRecordsConfig(t *testing.T) {
 	valid := func() Config {
 		return configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, nil))[0]
@@ -208,15 +174,4 @@ func TestRecordsConfig(t *testing.T) {
 	if got := cfg.reach(); got != 0.01*6 {
 		t.Errorf("a member reaches %v, want that of six records of 0.01", got)
 	}
-}
-
-// copied returns a copy of a state whose slices the machine no longer owns.
-func copied(s State) State {
-	s.X, s.Grid, s.Delta = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta)
-	s.Last, s.Edges = slices.Clone(s.Last), slices.Clone(s.Edges)
-	for i := range s.Edges {
-		e := &s.Edges[i]
-		e.Z, e.PeerZ, e.Base = slices.Clone(e.Z), slices.Clone(e.PeerZ), slices.Clone(e.Base)
-	}
-	return s
 }

@@ -82,6 +82,10 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 			c.Mixing = 5
 		}},
 		{"mixing", func(i int, c *Config) { c.Mixing = 4 }},
+		{"records", perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.02}, nil)},
+		{"records, tracking, walsh", perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.02}, func(_ int, c *Config) {
+			c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh
+		})},
 	} {
 		cfgs := configs(4, kite, func(i int, cfg *Config) {
 			c.change(i, cfg)

@@ -12,19 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// judge wraps a task.Model and adds Deviations, the method of fleetfile.Judge that the Model lacks.
-type judge struct{ *task.Model }
-
-// Deviations returns the errors on the held-back samples. The model must predict a number, and x holds its parameters.
-func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
-	m, err := j.Errors(x)
-	if err != nil {
-		return nil, err
-	}
-	return &fleetfile.Deviations{RMSE: m.RMSE.Value, MAE: m.MAE.Value, MeanRMSE: m.MeanRMSE, MeanMAE: m.MeanMAE,
-		Samples: m.Samples}, nil
-}
-
 // ErrOwnFit is wrapped by the error for a node with "fit": "own" if the fit on the node's own data does not yield the
 // fleet's model. The error depends on the data, so it must occur before other members can observe the node.
 var ErrOwnFit = errors.New("preprocessing fitted on this node's own data does not match the fleet's model")
@@ -184,7 +171,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		src.Rows.Beyond = train.Beyond(places)
 	}
 	if set.Test.Len() > 0 {
-		src.Test = judge{model.New(set.Test)}
+		src.Test = model.New(set.Test)
 	}
 	return src, nil
 }

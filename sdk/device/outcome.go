@@ -2,12 +2,10 @@ package device
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 // Outcome is the result of a node's run. It has a JSON form.
@@ -26,9 +24,6 @@ type Outcome struct {
 	BytesSent  int64   `json:"bytes_sent"`               // total size in bytes of the frames sent
 	Seconds    float64 `json:"seconds"`
 	Model      string  `json:"model_sha256"` // hash of the model as little-endian float32
-	Local      *Local  `json:"local_display"`
-	// LocalErrors is set instead of Local if the model predicts a number.
-	LocalErrors *LocalErrors `json:"local_errors,omitempty"`
 	// Certificate is the path of the file that states the privacy loss of this run and of all runs on the same data;
 	// empty without privacy.
 	Certificate string `json:"certificate,omitempty"`
@@ -37,22 +32,6 @@ type Outcome struct {
 
 	Spent         dpmech.Total `json:"-"` // privacy cost of the run's releases
 	ConditionalOn []string     `json:"-"` // see [sdk.Config]
-}
-
-// LocalErrors holds the errors of a model that predicts a number, in the unit of that number. Like [Local], it comes
-// directly from this node's data.
-type LocalErrors struct {
-	fleetfile.Deviations
-	Covered bool `json:"covered_by_privacy"` // always false
-}
-
-// Local holds results of the model on this node's own samples. It comes directly from the data: no privacy guarantee
-// covers it.
-type Local struct {
-	Accuracy float64 `json:"accuracy"` // accuracy on test samples, in percent
-	Majority float64 `json:"majority"` // accuracy of always predicting the most frequent class, in percent
-	Samples  int     `json:"test_samples"`
-	Covered  bool    `json:"covered_by_privacy"` // always false
 }
 
 func (d *Device) outcome(began time.Time) *Outcome {
@@ -79,13 +58,6 @@ func (d *Device) outcome(began time.Time) *Outcome {
 	}
 	if d.certified() {
 		o.Certificate = d.File.Certificate()
-	}
-	if test := d.source.Test; test != nil {
-		if accuracy := test.Accuracy(model); !math.IsNaN(accuracy) {
-			o.Local = &Local{Accuracy: 100 * accuracy, Majority: 100 * test.Majority(), Samples: test.Len()}
-		} else if m, err := test.Deviations(model); err == nil {
-			o.LocalErrors = &LocalErrors{Deviations: *m}
-		}
 	}
 	return o
 }

@@ -134,20 +134,9 @@ func (r Rows) Why() string {
 
 // Judge evaluates models on held-back samples.
 type Judge interface {
-	Len() int // number of samples
 	MeanLoss(x []float32) float64
-	Accuracy(x []float32) float64                // NaN if the model predicts a number
-	Majority() float64                           // the accuracy of always predicting the most frequent class
-	Deviations(x []float32) (*Deviations, error) // fails if the model predicts a class
-}
-
-// Deviations holds the errors of predicted numbers, and those of always predicting the mean of the samples.
-type Deviations struct {
-	RMSE     float64 `json:"rmse"`
-	MAE      float64 `json:"mae"`
-	MeanRMSE float64 `json:"rmse_of_mean"`
-	MeanMAE  float64 `json:"mae_of_mean"`
-	Samples  int     `json:"test_samples"`
+	Accuracy(x []float32) float64 // NaN if the model predicts a number
+	Majority() float64            // the accuracy of always predicting the most frequent class
 }
 
 // ErrMismatch is wrapped by errors of [Oracle].Open if the node file, the fleet file and the data do not match. An

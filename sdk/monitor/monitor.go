@@ -327,9 +327,7 @@ func (m *Monitor) Status() Status {
 			local.LastRestart = last.Error()
 		}
 	}
-	if out.Running && m.phase == Querying && st.Round == 0 && st.Queries > 0 {
-		local.FirstRound = out.Seconds * max(0, float64(m.cfg.PerRound)/float64(st.Queries)-1)
-	}
+	local.FirstRound = m.firstRound(out.Seconds)
 	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 || local.Restarts > 0 ||
 		local.FirstRound > 0 {
 		out.Local = &local
@@ -337,6 +335,14 @@ func (m *Monitor) Status() Status {
 	out.obstacle = m.obstacle(out.Neighbors)
 	out.Ready = out.obstacle == ""
 	return out
+}
+
+// firstRound returns [Local].FirstRound. seconds is the time since the node began to ask. The caller holds m.mu.
+func (m *Monitor) firstRound(seconds float64) float64 {
+	if m.ended || m.phase != Querying || m.last.Round > 0 || m.last.Queries == 0 {
+		return 0
+	}
+	return seconds * max(0, float64(m.cfg.PerRound)/float64(m.last.Queries)-1)
 }
 
 // privacy returns the spent and planned privacy budget of the run, or nil if the run is not private. The caller holds

@@ -174,10 +174,10 @@ func TestNotPrivate(t *testing.T) {
 func TestWaitingIsNoStall(t *testing.T) {
 	now := time.Unix(1000, 0)
 	asked, answer := make(chan struct{}), make(chan struct{})
-	first := true
+	begun := true
 	w := newWorld(t, pair(nil), nil, func(ctx context.Context) error {
-		if first {
-			first = false
+		if begun {
+			begun = false
 			close(asked)
 			<-answer
 		}
@@ -198,6 +198,13 @@ func TestWaitingIsNoStall(t *testing.T) {
 	w.mon.mu.Unlock()
 	if s := w.mon.Status().Stalled; s != 60 {
 		t.Errorf("stalled for %v", s)
+	}
+	w.mon.mu.Lock()
+	w.mon.cfg.PerRound, w.mon.last.Queries = 40, 10
+	first := w.mon.firstRound(60)
+	w.mon.mu.Unlock()
+	if first != 180 {
+		t.Errorf("after 60 s and 10 of 40 queries, the first round lasts %v s more, want 180", first)
 	}
 	close(answer)
 	<-w.waiting

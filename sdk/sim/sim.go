@@ -19,64 +19,40 @@ type Client struct {
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns the delays, in ticks, of all copies of a message that arrive: {0} if the message arrives once
-// and on time, {0, 0} if it arrives twice, an empty list if it is lost. seq numbers the messages from one client to
-// another, starting at 0. A FaultSchedule must be a pure function, because it is called in any order and from any
-// goroutine. The caller must not change the list.
-type FaultSchedule func(from, to, seq int) []int
-
 // Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has
 // arrived and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick after it
-// is sent, so a round without faults takes one tick.
+// is sent, in the order of sending.
 //
-// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on the number of goroutines: OnSend,
-// Faults and the transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its
+// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on the number of goroutines: OnSend
+// and the transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its
 // fields before Run.
 //
-// If none of Faults, Asleep, Seed and Forge is set, receivers read each release from its sender's memory in the next
-// tick. The allocations of a tick then do not depend on the number of clients and messages.
+// If Forge is not set, receivers read each release from its sender's memory in the next tick. The allocations of a tick
+// then do not depend on the number of clients and messages.
 type Sim struct {
-	// OnSend, if not nil, is called with every sent message, including lost messages. The message's vectors are valid
-	// only during the call.
+	// OnSend, if not nil, is called with every sent message, whose vectors are valid only during the call.
 	OnSend func(admm.Message)
 	// OnRelease, if not nil, is called with a client's machine right after each of its releases. Several goroutines
 	// call OnRelease, each for different clients.
 	OnRelease func(client int, m *admm.Machine)
 	// Meter, if not nil, returns a measuring function for each goroutine of a tick. That function measures a sent
-	// message, for example by the bytes of its frame; lost messages are measured, too. [Sim.Weight] returns the sum. A
-	// release to all neighbors is measured once and added once for each neighbor. The vectors are valid during the
+	// message, for example by the bytes of its frame. [Sim.Weight] returns the sum. A release to all neighbors is measured once and added once for each neighbor. The vectors are valid during the
 	// call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
-	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and do not change results.
-	Faults FaultSchedule
 	// Forge, if not nil, replaces each message that carries a release, to simulate malicious members. It is called in
 	// the order of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
 	Forge func(admm.Message) admm.Message
-	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Messages to the client wait
-	// until it is awake.
-	Asleep func(client, tick int) bool
-	// Seed, if not 0, shuffles the arrivals of a tick. Otherwise messages arrive in the order in which they were sent.
-	Seed uint64
 
 	members    []*member
 	workers    []*worker
-	direct     bool                   // in this tick every client reads what all its neighbors posted in the previous tick
-	transit    map[int][]admm.Message // sent messages that are not read directly, by tick of arrival
-	tick       int                    // tick in progress
-	idle       int                    // ticks since the last release
+	direct     bool           // in this tick every client reads what all its neighbors posted in the previous tick
+	transit    []admm.Message // sent messages that are not read directly and arrive in the next tick
 	last       int
 	over       int // number of complete rounds
 	transcript *Transcript
 	spare      [][]float32 // reusable model storage
 }
-
-const (
-	idleLimit = 10_000 // a simulation gives up after this many ticks without a release
-	shuffle   = 8      // separates the draws of Seed from those of the fault schedules in package tinytest
-)
-
-var onTime = []int{0} // delays of every message without faults
 
 // New returns a simulation at the start of round 0. It rejects clients that disagree on the number of rounds or on
 // which clients are neighbors.
@@ -84,7 +60,7 @@ func New(clients []Client) (*Sim, error) {
 	if len(clients) == 0 {
 		return nil, errors.New("sim: no clients")
 	}
-	s := &Sim{last: clients[0].Config.Last(), transit: map[int][]admm.Message{}}
+	s := &Sim{last: clients[0].Config.Last()}
 	s.transcript = NewTranscript(len(clients), func(round int, models [][]float32) {
 		s.over, s.spare = round, append(s.spare, models...)
 	})
@@ -115,14 +91,14 @@ func New(clients []Client) (*Sim, error) {
 			return nil, fmt.Errorf("sim: client %d: %w", i, err)
 		}
 		s.members = append(s.members, &member{
-			machine: m, oracle: c.Oracle, neighbors: slices.Clone(c.Config.Neighbors), place: place, sent: map[int]int{},
+			machine: m, oracle: c.Oracle, neighbors: slices.Clone(c.Config.Neighbors), place: place,
 		})
 	}
 	return s, nil
 }
 
 // Run runs all remaining rounds. The function each, if not nil, is called after every round; its error ends the run.
-// Run also fails if no client makes a release for 10,000 ticks. Do not call Run again after an error.
+// Do not call Run again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over
@@ -140,9 +116,6 @@ func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 
 // Round returns the number of complete rounds. In a complete round, all clients have made their release.
 func (s *Sim) Round() int { return s.over }
-
-// Ticks returns the number of past ticks; without faults it equals the number of rounds.
-func (s *Sim) Ticks() int { return s.tick }
 
 // Transcript returns the hash, in hex, of all complete rounds: see [Transcript].
 func (s *Sim) Transcript() string { return s.transcript.Sum() }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // member is a client. During a tick only one goroutine uses it.
@@ -20,13 +19,11 @@ type member struct {
 	oracle    zoest.Oracle
 	neighbors []int
 	place     []int32        // this client's index among the neighbors of each neighbor
-	sent      map[int]int    // with Faults: number of messages sent so far, by neighbor
 	in, out   []admm.Message // messages of this tick; out holds copies
-	asleep    bool
-	released  int       // round of the release made in this tick, or 0
-	model     []float32 // model of that release; before the release, reusable storage
-	fresh     int       // released if the client sends only its release, once per neighbor (out is empty); else 0
-	posted    int       // value of fresh in the previous tick
+	released  int            // round of the release made in this tick, or 0
+	model     []float32      // model of that release; before the release, reusable storage
+	fresh     int            // released if the client sends only its release, once per neighbor (out is empty); else 0
+	posted    int            // value of fresh in the previous tick
 	err       error
 }
 
@@ -39,12 +36,13 @@ type worker struct {
 }
 
 func (s *Sim) step(ctx context.Context) error {
-	if s.idle == idleLimit {
-		return s.standstill()
+	for _, msg := range s.transit {
+		to := s.members[msg.To]
+		to.in = append(to.in, msg)
 	}
-	s.arrive()
-	for i, c := range s.members {
-		c.asleep = s.Asleep != nil && s.Asleep(i, s.tick)
+	clear(s.transit)
+	s.transit = s.transit[:0]
+	for _, c := range s.members {
 		if n := len(s.spare); c.model == nil && n > 0 {
 			c.model, s.spare = s.spare[n-1][:0], s.spare[:n-1]
 		}
@@ -53,14 +51,12 @@ func (s *Sim) step(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.idle++
 	s.direct = true
 	for i, c := range s.members {
 		if c.err != nil {
 			return fmt.Errorf("sim: client %d, %w", i, c.err)
 		}
 		if c.released > 0 {
-			s.idle = 0
 			if out := c.machine.Outgrown(); out > 0 && s.Forge == nil {
 				return fmt.Errorf("sim: client %d, round %d: the model has diverged; try a smaller step or gain", i, out)
 			}
@@ -82,34 +78,15 @@ func (s *Sim) step(ctx context.Context) error {
 			}
 		}
 		for i := range c.out {
-			s.send(c, c.out[i])
+			s.send(c.out[i])
 		}
 		clear(c.out)
 		c.out, c.fresh = c.out[:0], 0
 	}
-	s.tick++
 	return nil
 }
 
-// plain reports whether every message arrives one tick later, in the order of sending.
-func (s *Sim) plain() bool {
-	return s.Faults == nil && s.Asleep == nil && s.Seed == 0 && s.Forge == nil
-}
-
-func (s *Sim) arrive() {
-	due := s.transit[s.tick]
-	delete(s.transit, s.tick)
-	if s.Seed != 0 {
-		order := rng.New(s.Seed, rng.Address{Purpose: rng.Fault, Component: shuffle, Round: uint32(s.tick)})
-		order.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
-	}
-	for _, msg := range due {
-		to := s.members[msg.To]
-		to.in = append(to.in, msg)
-	}
-}
-
-// work runs every awake client through the tick, on at most GOMAXPROCS goroutines.
+// work runs every client through the tick, on at most GOMAXPROCS goroutines.
 func (s *Sim) work(ctx context.Context) {
 	workers := min(runtime.GOMAXPROCS(0), len(s.members))
 	for len(s.workers) < workers {
@@ -126,7 +103,7 @@ func (s *Sim) work(ctx context.Context) {
 			if i >= len(s.members) {
 				return
 			}
-			s.awake(ctx, i, s.members[i], w)
+			s.live(ctx, i, s.members[i], w)
 		}
 	}
 	var others sync.WaitGroup
@@ -137,20 +114,18 @@ func (s *Sim) work(ctx context.Context) {
 	others.Wait()
 }
 
-// awake runs a client through one tick, unless it is asleep.
-func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
+// live runs a client through one tick.
+func (s *Sim) live(ctx context.Context, number int, c *member, w *worker) {
 	c.released = 0
-	if c.asleep {
-		return
-	}
 	w.room = c.machine.Lend(w.room)
-	c.err = s.live(ctx, c, w)
+	c.err = s.receive(ctx, c, w)
 	if w.room = c.machine.Lend(nil); c.released > 0 && s.OnRelease != nil {
 		s.OnRelease(number, c.machine)
 	}
 }
 
-func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
+// receive gives a client what has arrived, and drives it.
+func (s *Sim) receive(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
 		// A neighbor that runs concurrently does not change the release that is read here: the neighbor makes at most
 		// one release in a tick, which overwrites an older release.
@@ -185,7 +160,7 @@ func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 		if err != nil {
 			return err
 		}
-		if r.Released > 0 && s.plain() && len(c.out) == 0 && c.posts(r.Send, r.Released) {
+		if r.Released > 0 && s.Forge == nil && len(c.out) == 0 && c.posts(r.Send, r.Released) {
 			c.fresh = r.Released
 		} else {
 			for i := range r.Send {
@@ -261,30 +236,12 @@ func (w *worker) measure(send []admm.Message) (err error) {
 	return nil
 }
 
-func (s *Sim) send(c *member, msg admm.Message) {
+func (s *Sim) send(msg admm.Message) {
 	if s.Forge != nil && msg.Kind == admm.Release {
 		msg = s.Forge(msg)
 	}
 	if s.OnSend != nil {
 		s.OnSend(msg)
 	}
-	delays := onTime
-	if s.Faults != nil {
-		delays = s.Faults(msg.From, msg.To, c.sent[msg.To])
-		c.sent[msg.To]++
-	}
-	for _, ticks := range delays {
-		at := s.tick + 1 + max(0, ticks)
-		s.transit[at] = append(s.transit[at], msg)
-	}
-}
-
-// standstill returns an error that names the slowest client and the clients that it waits for.
-func (s *Sim) standstill() error {
-	behind := slices.MinFunc(s.members, func(a, b *member) int {
-		return cmp.Compare(a.machine.Status().Round, b.machine.Status().Round)
-	})
-	st := behind.machine.Status()
-	return fmt.Errorf("sim: no release for %d ticks: client %d has made %d of %d releases and waits for the clients %v",
-		idleLimit, slices.Index(s.members, behind), st.Round, s.last, st.Waiting)
+	s.transit = append(s.transit, msg)
 }

@@ -44,7 +44,7 @@ func loadIDX(dir string) (train, test *table, err error) {
 // findIDX returns the path of a file, or "" if it does not exist. The file may be plain or have .gz appended, may have a
 // dot before "idx", and may be in a folder of its own name, as in archives of MNIST.
 func findIDX(dir, name string) string {
-	for _, name := range []string{name, strings.Replace(name, "-idx", ".idx", 1)} {
+	for _, name := range []string{name, strings.Replace(name, "s-idx", "s.idx", 1)} {
 		for _, path := range []string{name, name + ".gz", filepath.Join(name, name)} {
 			path = filepath.Join(dir, path)
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {

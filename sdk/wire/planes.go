@@ -80,10 +80,15 @@ func repeats(block []byte) bool {
 
 func (p *packer) compressible() bool {
 	clear(p.counts[:])
+	distinct, last := 0, byte(0)
 	for _, b := range p.block {
+		if p.counts[b] == 0 {
+			distinct++
+		}
 		p.counts[b]++
+		last = max(last, b)
 	}
-	return compressible(&p.counts, len(p.block))
+	return compressible(&p.counts, len(p.block), distinct, int(last))
 }
 
 // unpacker holds the decoder's work space. The zero value is ready to use.

@@ -217,12 +217,6 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 		own = "; for this device only: a multiple of its samples"
 	}
 	t.Row("losses", "%d asked for%s", r.Queries, own)
-	if l := r.Local; l != nil {
-		t.Row("accuracy", "%.1f %% of %d test samples (most frequent class: %.1f %%)", l.Accuracy, l.Samples, l.Majority)
-	} else if e := r.LocalErrors; e != nil {
-		t.Row("errors", "RMSE %.4g of %d test samples (always saying their mean: %.4g)", e.RMSE, e.Samples, e.MeanRMSE)
-		t.Row("errors", "MAE %.4g of %d test samples (always saying their mean: %.4g)", e.MAE, e.Samples, e.MeanMAE)
-	}
 	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Certificate != "" {
 		t.Row("", "spade-edge privacy -verify %s -fleet FLEETFILE checks the certificate", r.Certificate)

@@ -123,14 +123,10 @@ func siteIn(t *testing.T) *Site {
 func sourceOf(own, held *task.Data) *fleetfile.Source {
 	s := &fleetfile.Source{Oracle: softmax.New(own), Samples: own.Len()}
 	if held != nil {
-		s.Test = tested{softmax.New(held)}
+		s.Test = softmax.New(held)
 	}
 	return s
 }
-
-type tested struct{ *task.Model }
-
-func (tested) Deviations([]float32) (*fleetfile.Deviations, error) { return nil, errors.ErrUnsupported }
 
 // TestSite runs a site through a run that is spoiled at its end. The node is killed before one of the four releases is
 // kept, and again before the verdict.
