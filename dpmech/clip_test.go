@@ -281,17 +281,3 @@ func TestClipGolden(t *testing.T) {
 		t.Errorf("digest is %#x, want %#x", got, uint64(want))
 	}
 }
-
-func BenchmarkClip(b *testing.B) {
-	for _, size := range []float64{0.5, 2} {
-		b.Run(fmt.Sprintf("length%v", size), func(b *testing.B) {
-			update := make([]float32, 1_000_000)
-			hostile(update, 0, size, stream(38))
-			gamma := math.Ldexp(8, -gridBits(Gaussian{Clip: 1, Sigma: 8}, len(update)))
-			b.SetBytes(int64(4 * len(update)))
-			for b.Loop() {
-				clip(update, 1, gamma)
-			}
-		})
-	}
-}

@@ -322,12 +322,3 @@ func TestReleaseDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a release on the grid, want 0", n)
 	}
 }
-
-func BenchmarkRelease(b *testing.B) {
-	m, _ := NewMechanism(1000, rand.Reader)
-	s := make([]float32, 1000)
-	for b.Loop() {
-		_ = m.Release(s, Gaussian{Clip: 1, Sigma: 8})
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/coordinate")
-}

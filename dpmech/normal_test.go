@@ -300,12 +300,3 @@ func TestNormalGolden(t *testing.T) {
 		t.Errorf("drew\n%s\nwant\n%s", &got, want)
 	}
 }
-
-func BenchmarkNormal(b *testing.B) {
-	dst, n := make([]int64, 10000), normal{}
-	b.ReportAllocs()
-	for b.Loop() {
-		n.expand(dst, 28)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/draw")
-}

@@ -201,32 +201,3 @@ func TestRowsAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations a release", n)
 	}
 }
-
-// BenchmarkRows measures how many bytes per second can be clipped and summed and, for comparison, how many can be read.
-func BenchmarkRows(b *testing.B) {
-	const d, units = 40, 20000
-	values := make([]float32, d*units)
-	random := stream(344)
-	for i := range values {
-		values[i] = float32(random.Normal())
-	}
-	b.Run("sum", func(b *testing.B) {
-		m, dst, g := newMechanism(b, d, 7), make([]int32, d), Gaussian{Clip: 1, Sigma: 30, Unit: Record}
-		b.SetBytes(4 * d * units)
-		for b.Loop() {
-			if err := m.ReleaseRowsOnGrid(dst, Rows{Values: values, Factor: -1, Most: units}, g, 2); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("read", func(b *testing.B) {
-		b.SetBytes(4 * d * units)
-		var sum float32
-		for b.Loop() {
-			for _, x := range values {
-				sum += x
-			}
-		}
-		_ = sum
-	})
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -18,16 +17,6 @@ import (
 
 // kite is a network of six clients: a ring with a chord. Degrees are 2 and 3.
 var kite = [][]int{{1, 3, 5}, {0, 2}, {1, 3}, {0, 2, 4}, {3, 5}, {0, 4}}
-
-// ringOf returns the neighbors of n >= 3 clients in a ring.
-func ringOf(n int) [][]int {
-	graph := make([][]int, n)
-	for i := range graph {
-		graph[i] = []int{(i + 1) % n, (i + n - 1) % n}
-		slices.Sort(graph[i])
-	}
-	return graph
-}
 
 // seeded returns the noise source of a simulated client.
 func seeded(client int) io.Reader {
