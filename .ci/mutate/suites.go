@@ -47,6 +47,7 @@ var (
 	waits     = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
 	places    = suite{"./transport", "ParseAddress"}
 	members   = suite{"./transport/ws", "ConfigOf|NoAddress"}
+	sends     = suite{"./transport/ws", "SendNow"}
 	adapters  = suite{"./examples/adapter", "Expand|Open|Validate|Parse|Oracle|Task"}
 	programs  = suite{"./sdk/fleetfile", "ProgramTask"}
 	scenes    = suite{"./sdk/admm", "Scenes"}

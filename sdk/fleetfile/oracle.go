@@ -127,7 +127,7 @@ func (r Rows) Why() string {
 		why = append(why, strings.TrimPrefix(err.Error(), "task: "))
 	}
 	if more := len(r.Reasons) - len(why); more > 0 {
-		why = append(why, fmt.Sprintf("and %d more reasons", more))
+		why = append(why, fmt.Sprintf("and others (%d)", more))
 	}
 	return strings.Join(why, "; ")
 }

@@ -219,7 +219,7 @@ func (r *csvFile) row(record []string) {
 		return
 	}
 	if len(record) < len(r.names) || last > len(r.names) {
-		r.fault(0, "cells", fmt.Sprintf("%d cells, want %d as in the header", len(record), len(r.names)))
+		r.fault(0, "cells", fmt.Sprintf("%d cells, want %d as in the header: put each cell with %q in quotes", len(record), len(r.names), r.Comma))
 		return
 	}
 	before, whole := len(r.cells), true
@@ -313,9 +313,7 @@ func (r *csvFile) end() {
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
 	}
-	if note := r.numbers.Mixed(); note != "" {
-		r.notes = append(r.notes, note)
-	}
+	r.notes = append(r.notes, r.numbers.Notes()...)
 	if err := r.numbers.Fault(r.name); err != nil {
 		r.wrong("task: %w", err)
 	}

@@ -76,7 +76,7 @@ func (r *csvFile) tell() {
 
 const (
 	lineBreak   = "line break" // the kind of a reason
-	noLineBreak = "contains a line break, but each line is a record: export without line breaks in cells, for instance with " +
+	noLineBreak = "contains a line break or an open quote, but each line is a record: export without line breaks in cells, for instance with " +
 		"replace(NOTE, chr(10), ' ') in SQL or SUBSTITUTE(A2,CHAR(10),\" \") in a spreadsheet"
 )
 

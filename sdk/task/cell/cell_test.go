@@ -99,7 +99,7 @@ func TestOneName(t *testing.T) {
 		}
 	}
 	names := NewNames([]string{"no", "yes"}, true)
-	for text, want := range map[string]string{"yes.": `it nearly equals "yes"`, "x\u030c": "it has the combining mark U+030C"} {
+	for text, want := range map[string]string{"yes.": `it nearly equals "yes"`, "x\u030c": "it has the combining mark U+030C", "k\xf6": "not in UTF-8"} {
 		if hint := names.Hint(text); !strings.Contains(hint, want) {
 			t.Errorf("%q: %s, want %s", text, hint, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Names finds the name of a category, or of a class, that a cell means. The zero value has no names. Names is not safe
@@ -78,6 +79,9 @@ func (n *Names) Hint(cell string) (hint string) {
 		if Near(v) == Near(cell) {
 			hint = fmt.Sprintf("; it nearly equals %.80q", v)
 		}
+	}
+	if !utf8.ValidString(cell) {
+		return "; it is not in UTF-8: save the file as CSV (UTF-8)"
 	}
 	if mark := Apart(cell); mark != "" {
 		hint += "; it has the combining mark " + mark

@@ -3,6 +3,8 @@ package cell
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 )
 
@@ -10,6 +12,8 @@ import (
 // 1,234 is ambiguous; the unambiguous numbers of the file decide whether the comma is decimal.
 type Numbers struct {
 	point, comma, either string // the first number with a decimal point, with a decimal comma, and of ambiguous form
+
+	long string // the first whole number that loses digits
 
 	Alone  bool // each number is parsed without regard to the file's other numbers, and 1,234 is an error
 	Commas bool // if Alone is set: every comma is a decimal comma, even in 1,234
@@ -22,6 +26,12 @@ func (n *Numbers) Parse(text string, where func() string) (_ float64, fault stri
 	f, fault := Number(text)
 	if fault != "" {
 		return 0, fault
+	}
+	if math.Abs(f) > 1<<53 && n.long == "" {
+		read, _ := Decimal(strconv.FormatFloat(f, 'f', 0, 64))
+		if exact, ok := Decimal(text); ok && exact != read {
+			n.long = fmt.Sprintf("%s: %.80q", where(), text)
+		}
 	}
 	var kind *string
 	comma := strings.IndexByte(text, ',') >= 0
@@ -55,11 +65,15 @@ func (n *Numbers) Fault(file string) error {
 	return nil
 }
 
-// Mixed says so if each number of the file was parsed alone, and their decimal marks differ.
-func (n *Numbers) Mixed() string {
-	if !n.Alone || n.point == "" || n.comma == "" && (n.either == "" || !n.Commas) {
-		return ""
+// Notes says what is strange about the numbers of the file: decimal marks that differ although each number was read
+// alone, and whole numbers with more digits than a float64 keeps.
+func (n *Numbers) Notes() (notes []string) {
+	if n.Alone && n.point != "" && (n.comma != "" || n.either != "" && n.Commas) {
+		notes = append(notes, fmt.Sprintf("found both %s and %s: a point or comma may separate thousands, but each counts as a decimal mark",
+			n.point, cmp.Or(n.comma, n.either)))
 	}
-	return fmt.Sprintf("found both %s and %s: a point or comma may separate thousands, but each counts as a decimal mark", n.point,
-		cmp.Or(n.comma, n.either))
+	if n.long != "" {
+		notes = append(notes, n.long+" has more digits than a number keeps: leave the column out if it is an identifier, or subtract a constant")
+	}
+	return notes
 }

@@ -111,7 +111,9 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 		p.add(File, "", 1, "", "%s", note)
 	}
 	for key, n := range unknown {
-		p.add(Unknown, key[0], n, key[1], "%d values are %.40q, not one of its categories", n, key[1])
+		if key[1] != "" { // an empty cell is missing
+			p.add(Unknown, key[0], n, key[1], "%.40q (%d times) is not one of its categories", key[1], n)
+		}
 	}
 	slices.SortStableFunc(p.Suspicions, func(a, b Suspicion) int { // the order of a map is random
 		return slices.Compare([]string{a.Kind, a.Column, a.Example}, []string{b.Kind, b.Column, b.Example})

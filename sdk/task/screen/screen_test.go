@@ -380,11 +380,13 @@ func TestFound(t *testing.T) {
 	}
 	// The file as a whole
 	for content, want := range map[string]string{
-		"51,5.1,1,yes\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):      "3 of 4 names of columns are numbers",
-		"a;b;ward;y\n" + strings.Repeat("1.050;5,1;0;no\n61;4,2;1;yes\n", 20): "a point or comma may separate thousands",
-		"a;b;ward;y\n" + strings.Repeat("1,5;5,1;0;no\n61;4,2;1;yes\n", 20):   "",
-		"2019,2020,ward,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):  "",
-		"0,1,2,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):           "",
+		"51,5.1,1,yes\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):                                 "3 of 4 names of columns are numbers",
+		"a;b;ward;y\n" + strings.Repeat("1.050;5,1;0;no\n61;4,2;1;yes\n", 20):                            "a point or comma may separate thousands",
+		"a;b;ward;y\n" + strings.Repeat("1,5;5,1;0;no\n61;4,2;1;yes\n", 20):                              "",
+		"2019,2020,ward,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):                             "",
+		"a,b,ward,y\n" + strings.Repeat("1700000000000000001,5,0,no\n1700000000000000002,4,1,yes\n", 20): `line 2: column "a": "1700000000000000001" has more digits`,
+		"a,b,ward,y\n" + strings.Repeat("1700000000000000000,5,0,no\n9007199254740994,4,1,yes\n", 20):    "",
+		"0,1,2,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):                                      "",
 	} {
 		path := filepath.Join(t.TempDir(), "own.csv")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
