@@ -39,6 +39,7 @@ var (
 	saddles   = suite{"./sdk/plan", "Saddle"}
 	ofVerdict = suite{"./cmd/spade-edge/internal/verdict", "Decide|Site"}
 	verdicts  = suite{transcripts, "Transcripts/^verdict$"}
+	corrected = suite{transcripts, "Transcripts/^recalibrate$"}
 	looks     = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
 	overlay   = suite{"./sdk/admm", "Partners|WithoutTheAbsent"}
 	partners  = suite{"./sdk", "PartnersOnARing"}

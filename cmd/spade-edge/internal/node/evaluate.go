@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
@@ -22,6 +24,8 @@ type Evaluation struct {
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
 	Advice         []string            `json:"advice,omitempty"` // what is wrong with the scores, and what to try
+	// Recalibration is the result of -recalibrate, which has no other.
+	Recalibration *verdict.Recalibrated `json:"recalibration,omitempty"`
 }
 
 // advise says if the model is no better than a trivial answer, and what to try.
@@ -53,14 +57,25 @@ func (r *Evaluation) advise() {
 }
 
 // Evaluate is the command that scores a model file on labeled samples.
-func Evaluate(_ context.Context, c *cli.Cmdline) error {
+func Evaluate(ctx context.Context, c *cli.Cmdline) error {
 	var r Evaluation
 	rule := c.String("threshold", "", "two classes: the `probability` from which the second one is predicted: youden or "+
 		"sensitivity:0.9, chosen on these samples, or a number")
 	to := c.String("out", "", "with -threshold: write a copy of the model with this site's threshold to this `file`")
 	force := c.Bool("force", false, "overwrite an existing file")
+	again := c.Bool("recalibrate", false, "without -data: fit a recalibration to this site's training rows, for predict on this device")
 	var err error
-	r.Applied, err = apply(c, func(a *Applied) (err error) {
+	r.Applied, err = apply(c, again, func(a *Applied) (err error) {
+		if *again {
+			if a.Data != "" || *rule != "" || *to != "" {
+				return cli.Usage("-recalibrate uses the rows of the node's own data: it cannot be combined with -data, -threshold or -out")
+			}
+			r.Recalibration, err = a.recalibrate(ctx)
+			return err
+		}
+		if here, err := a.recalibration(io.Discard); here != nil && err == nil {
+			fmt.Fprintln(c.Log, "these scores are of the model as it is; predict on this device recalibrates it")
+		}
 		if err := a.choose(*rule, *to); err != nil {
 			return err
 		}
@@ -69,6 +84,9 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	})
 	if err != nil {
 		return err
+	}
+	if r.Recalibration != nil {
+		return c.Print(r, r.recalibration)
 	}
 	r.advise()
 	kept := ""

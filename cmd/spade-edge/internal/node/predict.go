@@ -43,6 +43,7 @@ type Applied struct {
 	Alone     bool               `json:"alone,omitempty"`     // whether it is a site's own model
 	Verdict   *verdict.Verdict   `json:"verdict,omitempty"`   // of the node on this device that exported the file
 
+	site      *verdict.Site // the node on this device that exported the file from its present run, or nil
 	file      *builtin.Model
 	predictor *task.Predictor
 	seed      uint64
@@ -51,9 +52,11 @@ type Applied struct {
 // Predictions is the result of the predict command, printed as text or, with -json, as JSON.
 type Predictions struct {
 	*Applied
-	Columns []string    `json:"columns,omitempty"` // the columns of contributions
-	Decided string      `json:"decided,omitempty"` // the rule that chose the class
-	Rows    []predicted `json:"rows"`
+	Columns []string `json:"columns,omitempty"` // the columns of contributions
+	Decided string   `json:"decided,omitempty"` // the rule that chose the class
+	// Recalibrated is whether probabilities and numbers are corrected as "evaluate -recalibrate" found for this site.
+	Recalibrated bool        `json:"recalibrated,omitempty"`
+	Rows         []predicted `json:"rows"`
 
 	named bool // whether a column of the data has the ids of the rows
 }
@@ -71,8 +74,8 @@ type predicted struct {
 }
 
 // apply parses the flags that predict and evaluate share, reads the model file and calls f. It marks an error from f as
-// an error in the data.
-func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
+// an error in the data. If noData is not nil and true after parsing, -data may be missing.
+func apply(c *cli.Cmdline, noData *bool, f func(a *Applied) error) (*Applied, error) {
 	a := &Applied{}
 	c.StringVar(&a.Data, "data", "", "the `source`: csv:FILE, csv:- for standard input, idx:DIR or synthetic:clinical")
 	c.Uint64Var(&a.seed, "seed", 1000, "the seed of generated patients")
@@ -84,7 +87,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Data == "" {
+	if a.Data == "" && (noData == nil || !*noData) {
 		return nil, cli.Usage("-data is missing, want csv:FILE or another source of the kind that the model was trained on")
 	}
 	if strings.ToLower(filepath.Ext(path)) == ".npy" {
@@ -109,9 +112,9 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	if *unknown {
 		a.predictor.Unknown = func(column, value string) { found[fmt.Sprintf("%s=%s", column, value)] = true }
 	}
-	if v, node := verdictOn(c.Log, path); v != nil && v.Fleet == fmt.Sprintf("%x", m.Fleet) {
-		a.Verdict = v
-		warn(c.Log, v, a.Model, node)
+	if site, node := siteOf(c.Log, path); site != nil && site.Fleet.Fleet.Hash() == m.Fleet {
+		a.site, a.Verdict = site, readVerdict(c.Log, site.Node, site.Fleet)
+		warn(c.Log, a.Verdict, a.Model, node)
 	}
 	if err := f(a); err != nil {
 		return nil, setup.WithFlags(err)
@@ -134,10 +137,17 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	r := Predictions{Rows: []predicted{}}
 	var said []task.Prediction
 	var err error
+	var here *verdict.Recalibration
 	asCSV := c.Bool("csv", false, "print CSV for programs, with all classes and columns")
-	r.Applied, err = apply(c, func(a *Applied) (err error) {
+	r.Applied, err = apply(c, nil, func(a *Applied) (err error) {
 		if *asCSV && c.JSON {
 			return cli.Usage("-csv and -json cannot be combined")
+		}
+		if here, err = a.recalibration(c.Log); err != nil {
+			return err
+		} else if here != nil {
+			r.Recalibrated = true
+			fmt.Fprintln(c.Log, "recalibrated: these answers are corrected for this site, as \"evaluate -recalibrate\" found on its own rows")
 		}
 		said, err = a.predictor.Predict(a.Data, os.Stdin, a.seed)
 		return err
@@ -145,18 +155,27 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	r.Decided = r.decided()
+	if r.Decided = r.decided(); here != nil && r.Threshold != nil {
+		r.Decided += ", compared with the probability before the recalibration"
+	}
 	for _, column := range r.file.Task.Columns {
 		r.Columns = append(r.Columns, column.Name)
 	}
 	for i, s := range said {
 		row := predicted{Row: i + 1, ID: s.ID, Probability: s.Probability, Contribution: s.Contribution, at: s.Class}
 		if r.Target != "" {
-			row.Number, row.said = &said[i].Number, four(s.Number)
+			if here != nil {
+				said[i].Number = here.Apply([]float64{s.Number})[0]
+			}
+			row.Number, row.said = &said[i].Number, four(said[i].Number)
 		} else {
+			if here != nil {
+				row.Probability = here.Apply(s.Probability)
+				row.at = slices.Index(row.Probability, slices.Max(row.Probability))
+			}
 			if th := r.Threshold; th != nil {
 				row.at = 0
-				if s.Probability[1] >= th.Value {
+				if s.Probability[1] >= th.Value { // chosen on probabilities as the model says them
 					row.at = 1
 				}
 			}

@@ -52,9 +52,9 @@ func warn(log io.Writer, v *verdict.Verdict, hash, node string) {
 // whoever copies it learns a path.
 func nodeOf(model string) string { return model + ".node" }
 
-// verdictOn returns the verdict of the node on this device that exported a model file, and the node's file. It returns
-// nil if the file was exported elsewhere or there is no verdict on its run.
-func verdictOn(log io.Writer, model string) (v *verdict.Verdict, path string) {
+// siteOf returns the node on this device that exported a model file, and the node's file. It returns nil if the file was
+// exported elsewhere.
+func siteOf(log io.Writer, model string) (s *verdict.Site, path string) {
 	text, err := regular.Read(nodeOf(model), 1<<16)
 	if err != nil {
 		return nil, ""
@@ -70,5 +70,5 @@ func verdictOn(log io.Writer, model string) (v *verdict.Verdict, path string) {
 		fmt.Fprintln(log, cli.OneLine("the verdict cannot be read: "+err.Error()))
 		return nil, ""
 	}
-	return readVerdict(log, node, fleet), path
+	return verdict.At(node, fleet), path
 }

@@ -177,6 +177,7 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
 			"would bring more", epsilon)
 	}
+	would += "; it assumes sites with similar shares of each answer: a site with 3 % of yes is not one"
 	const constant, free = 55, 83
 	right := func(gain float64) float64 { return constant + (free-constant)*gain }
 	return fmt.Sprintf("%.0f %% of the way from the most frequent answer to a model without noise: if these are right %v and %v "+

@@ -15,6 +15,8 @@ const (
 	verdictName  = "verdict.json"
 	acceptedName = "verdict-accepted.json" // the accepted model, if it is not the last shared one
 
+	recalibrationName = "recalibration.json" // of the site's answers, see [Site.Recalibrate]
+
 	mostFile = 1 << 31 // bytes
 	private  = 0o600
 )

@@ -1,0 +1,199 @@
+package verdict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// Recalibrated is a new recalibration and how the site's held-out rows fare without and with it.
+type Recalibrated struct {
+	*Recalibration
+	File     string       `json:"-"`                  // the private file that has it
+	Held     int          `json:"held_out_rows"`      // 0 if the node holds out none; the fields below are then missing
+	Observed []float64    `json:"observed,omitempty"` // the share of each class, or the mean target
+	Before   *Calibration `json:"before,omitempty"`
+	After    *Calibration `json:"after,omitempty"`
+}
+
+// Calibration compares answers with the truth on held-out rows.
+type Calibration struct {
+	Said   []float64 `json:"said"`             // the mean probability of each class, or the mean number
+	Error  float64   `json:"error"`            // the Brier score (for more than two classes half the sum over them), or the RMSE
+	Tenths []Tenth   `json:"tenths,omitempty"` // for two classes: element k has the probabilities from k/10 to (k+1)/10
+}
+
+// Tenth has the rows whose probability of class 1 is in one tenth.
+type Tenth struct {
+	Samples  int     `json:"samples"`
+	Said     float64 `json:"said"`     // the mean probability of class 1; 0 without samples
+	Observed float64 `json:"observed"` // the share of class 1; 0 without samples
+}
+
+// Recalibrate fits a recalibration of a shared model to the training rows of the node's opened source, and keeps it in
+// the state folder for [Site.Recalibration].
+func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibrated, error) {
+	own, ours := source.Oracle.(*task.Model)
+	if !ours {
+		return nil, errors.New("the losses come from a program, so the model's answers are unknown here")
+	}
+	r := &Recalibration{Fleet: s.fleet(), Name: s.Node.Name, Model: sdk.ModelHash(model)}
+	rows := own.Data().Select(readable(own.Data()))
+	if r.Rows = rows.Len(); r.Rows == 0 {
+		return nil, errors.New("none of the node's own rows can be read")
+	}
+	said, err := answers(own.On(rows), model)
+	if err == nil {
+		err = r.fit(said, rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &Recalibrated{Recalibration: r, File: s.path(recalibrationName)}
+	if held, some := source.Test.(interface{ Data() *task.Data }); some && held.Data().Len() > 0 {
+		if err := out.measure(own.On(held.Data()), model); err != nil {
+			return nil, err
+		}
+	}
+	return out, s.keep(recalibrationName, r)
+}
+
+// answers returns for each sample the probability of each class, or the number. The losses of a sample as if it were of
+// class k are half the squared distance of the probabilities from class k, and of a sample with the lowest target the
+// squared share of the range; see [task.ModelSpec].
+func answers(m *task.Model, x []float32) ([][]float64, error) {
+	d := *m.Data()
+	out := make([][]float64, d.Len())
+	as := func(k int) error {
+		d.Y = slices.Repeat([]int{k}, d.Len())
+		other := m.On(&d)
+		for i := range out {
+			loss, err := other.Loss(context.Background(), x, i)
+			if err == nil && loss != loss {
+				err = fmt.Errorf("own row %d has numbers too large for the model", i+1)
+			}
+			if err != nil {
+				return err
+			}
+			out[i] = append(out[i], loss)
+		}
+		return nil
+	}
+	if d.Target != nil {
+		d.Target = slices.Repeat([]float64{d.Range.Low}, d.Len())
+		err := as(0)
+		for _, row := range out {
+			row[0] = d.Range.Low + float64((d.Range.High-d.Range.Low)*math.Sqrt(row[0]))
+		}
+		return out, err
+	}
+	for k := range d.Classes {
+		if err := as(k); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range out {
+		shares(row)
+	}
+	return out, nil
+}
+
+// shares replaces the losses of a row as if it were of each class by the probabilities.
+func shares(row []float64) {
+	if len(row) == 2 {
+		row[0], row[1] = math.Sqrt(row[1]), math.Sqrt(row[0])
+		return
+	}
+	n, squares := float64(len(row)), 0.0
+	for _, loss := range row {
+		squares += 2 * loss
+	}
+	squares = (squares - n + 2) / n // the sum of squared probabilities
+	for k, loss := range row {
+		row[k] = (squares + 1 - 2*loss) / 2
+	}
+}
+
+// measure compares the answers of a model for the rows of held, without and with the recalibration.
+func (r *Recalibrated) measure(held *task.Model, model []float32) error {
+	said, err := answers(held, model)
+	if err != nil {
+		return err
+	}
+	d := held.Data()
+	r.Held, r.Observed = d.Len(), make([]float64, len(r.Intercepts))
+	corrected, is := make([][]float64, len(said)), make([][]float64, len(said))
+	for i, row := range said {
+		corrected[i], is[i] = r.Apply(row), make([]float64, len(row))
+		if d.Target != nil {
+			is[i][0] = d.Target[i]
+		} else {
+			is[i][d.Y[i]] = 1
+		}
+		for k, v := range is[i] {
+			r.Observed[k] += v / float64(r.Held)
+		}
+	}
+	r.Before, r.After = calibrationOf(said, is), calibrationOf(corrected, is)
+	return nil
+}
+
+// calibrationOf compares answers with the truth, which has a 1 for the class of a row, or the target.
+func calibrationOf(said, is [][]float64) *Calibration {
+	n, width := float64(len(said)), len(said[0])
+	c := &Calibration{Said: make([]float64, width)}
+	for i, row := range said {
+		square := 0.0
+		for k, v := range row {
+			off := v - is[i][k]
+			square += float64(off * off)
+			c.Said[k] += v / n
+		}
+		c.Error += square / float64(min(width, 2)) / n
+	}
+	switch width {
+	case 1:
+		c.Error = math.Sqrt(c.Error)
+	case 2:
+		c.Tenths = make([]Tenth, 10)
+		for i, row := range said {
+			t := &c.Tenths[min(max(int(row[1]*10), 0), 9)]
+			t.Samples++
+			t.Said += row[1]
+			t.Observed += is[i][1]
+		}
+		for k := range c.Tenths {
+			t := &c.Tenths[k]
+			t.Said, t.Observed = t.Said/float64(max(1, t.Samples)), t.Observed/float64(max(1, t.Samples))
+		}
+	}
+	return c
+}
+
+// Recalibration returns the recalibration that the state folder has for a model, which is given by its hash and by the
+// length of its answers: the number of classes, or 1. other reports that the folder has one for another model or run
+// instead.
+func (s *Site) Recalibration(hash string, width int) (r *Recalibration, other bool, err error) {
+	r = new(Recalibration)
+	if err := s.read(recalibrationName, r); errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	} else if err != nil {
+		return nil, false, fmt.Errorf("the recalibration cannot be read: %w; remove the file, or run evaluate -recalibrate again", err)
+	}
+	if r.Fleet != s.fleet() || r.Name != s.Node.Name || r.Model != hash {
+		return nil, true, nil
+	}
+	infinite := func(b float64) bool { return math.IsInf(b, 0) || math.IsNaN(b) }
+	if !(r.Slope > 0) || infinite(r.Slope) || len(r.Intercepts) != width || slices.ContainsFunc(r.Intercepts, infinite) {
+		return nil, false, fmt.Errorf("%s: slope %v and %d intercepts, want a slope above 0 and %d intercepts; remove the file, or run evaluate "+
+			"-recalibrate again", s.path(recalibrationName), r.Slope, len(r.Intercepts), width)
+	}
+	return r, false, nil
+}

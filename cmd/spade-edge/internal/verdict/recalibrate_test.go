@@ -1,0 +1,185 @@
+package verdict
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/task"
+)
+
+// drawn returns probabilities of the given number of classes and, drawn from the corrected probabilities, the classes.
+func drawn(n int, truth *Recalibration) (said [][]float64, is []int) {
+	s := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		p, sum := make([]float64, len(truth.Intercepts)), 0.0
+		for k := range p {
+			p[k] = math.Exp(2 * s.NormFloat64())
+			sum += p[k]
+		}
+		for k := range p {
+			p[k] /= sum
+		}
+		at, class := s.Float64(), 0
+		for _, v := range truth.Apply(p)[:len(p)-1] {
+			if at -= v; at > 0 {
+				class++
+			}
+		}
+		said, is = append(said, p), append(is, class)
+	}
+	return said, is
+}
+
+// descend minimizes the same function as fitClasses by many small steps along gradients that it takes by differences.
+func descend(said [][]float64, is []int) (slope float64, intercepts []float64) {
+	x := append(make([]float64, len(said[0])), 1)
+	last := len(x) - 1
+	loss := func(x []float64) (sum float64) {
+		for _, b := range x[:last] {
+			sum += weak * b * b
+		}
+		sum += weak / 2 * (x[last] - 1) * (x[last] - 1)
+		for i, p := range said {
+			total := 0.0
+			for k, v := range p {
+				total += math.Exp(x[k]) * math.Pow(v, x[last])
+			}
+			sum -= math.Log(math.Exp(x[is[i]]) * math.Pow(p[is[i]], x[last]) / total)
+		}
+		return sum
+	}
+	const h = 1e-5
+	rate, now := 1.0, loss(x)
+	for range 1500 {
+		g := make([]float64, len(x))
+		for k := range x {
+			up, down := slices.Clone(x), slices.Clone(x)
+			up[k], down[k] = x[k]+h, x[k]-h
+			g[k] = (loss(up) - loss(down)) / (2 * h)
+		}
+		next := slices.Clone(x)
+		for k := range x {
+			next[k] -= rate * g[k]
+		}
+		if value := loss(next); value < now {
+			x, now, rate = next, value, 1.5*rate
+		} else {
+			rate /= 2
+		}
+	}
+	return x[last], x[:last]
+}
+
+func TestRecalibrationOfClasses(t *testing.T) {
+	two, twoIs := drawn(60, &Recalibration{Slope: 0.5, Intercepts: []float64{0.75, -0.75}})
+	three, threeIs := drawn(60, &Recalibration{Slope: 0.4, Intercepts: []float64{0.5, 0.5, -1}})
+	apart, apartIs := drawn(40, &Recalibration{Slope: 1e6, Intercepts: []float64{0, 0}})
+	for name, c := range map[string]struct {
+		said [][]float64
+		is   []int
+	}{
+		"two classes":    {two, twoIs},
+		"three classes":  {three, threeIs},
+		"separated":      {apart, apartIs},
+		"a single class": {two, make([]int, len(two))},
+		"a single row":   {two[:1], twoIs[:1]},
+		"equal answers":  {slices.Repeat([][]float64{{0.5, 0.5}}, 4), []int{0, 0, 0, 1}},
+	} {
+		r, d := new(Recalibration), &task.Data{Y: c.is}
+		if err := r.fit(c.said, d); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		slope, intercepts := descend(c.said, c.is)
+		off := math.Abs(r.Slope - slope)
+		for k, b := range intercepts {
+			off = max(off, math.Abs(r.Intercepts[k]-b))
+		}
+		if !(off < 1e-3) || r.Slope > 100 {
+			t.Errorf("%s: slope %v and intercepts %v, want %v and %v", name, r.Slope, r.Intercepts, slope, intercepts)
+		}
+	}
+	// The truth is found from enough rows, and the corrected mean is the observed share.
+	said, is := drawn(20000, &Recalibration{Slope: 0.5, Intercepts: []float64{0.75, -0.75}})
+	r := new(Recalibration)
+	if err := r.fit(said, &task.Data{Y: is}); err != nil || math.Abs(r.Slope-0.5) > 0.03 || math.Abs(r.Intercepts[1]+0.75) > 0.03 {
+		t.Errorf("found %+v, %v", r, err)
+	}
+	off := 0.0
+	for i, p := range said {
+		off += (r.Apply(p)[1] - float64(is[i])) / float64(len(is))
+	}
+	if math.Abs(off) > 1e-4 {
+		t.Errorf("the mean probability is off by %v", off)
+	}
+	// Extreme answers stay finite, and answers the wrong way round are refused.
+	sure := [][]float64{{0, 1}, {1, 0}, {0, 1}, {1, 0}}
+	if err := r.fit(sure, &task.Data{Y: []int{1, 0, 1, 1}}); err != nil || math.IsNaN(r.Slope+r.Apply([]float64{0, 1})[1]) {
+		t.Errorf("found %+v, %v", r, err)
+	}
+	if err := r.fit(slices.Repeat(sure, 9), &task.Data{Y: slices.Repeat([]int{0, 1}, 18)}); err == nil {
+		t.Errorf("answers the wrong way round: found %+v", r)
+	}
+}
+
+func TestRecalibrationOfNumbers(t *testing.T) {
+	for name, c := range map[string]struct {
+		said, is         []float64
+		slope, intercept float64
+	}{
+		"a line":        {[]float64{1, 2, 3, 4}, []float64{5, 7, 9, 11}, 2, 3},
+		"shifted":       {[]float64{1, 2, 3}, []float64{11, 12, 13}, 1, 10},
+		"equal answers": {[]float64{2, 2, 2}, []float64{1, 5, 9}, 1, 3},
+		"one row":       {[]float64{2}, []float64{9}, 1, 7},
+		"wrong way":     {[]float64{1, 2, 3, 4}, []float64{4, 3, 2, 1}, 0, 0},
+	} {
+		var said [][]float64
+		for _, v := range c.said {
+			said = append(said, []float64{v})
+		}
+		r := new(Recalibration)
+		err := r.fit(said, &task.Data{Target: c.is})
+		if c.slope == 0 && err != nil {
+			continue
+		}
+		if err != nil || math.Abs(r.Slope-c.slope) > 0.05 || math.Abs(r.Apply([]float64{2})[0]-(2*c.slope+c.intercept)) > 0.05 {
+			t.Errorf("%s: found %+v, %v", name, r, err)
+		}
+	}
+}
+
+// TestAnswers compares answers taken from losses with those of small models computed by hand.
+func TestAnswers(t *testing.T) {
+	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+	e := math.Exp
+	for name, c := range map[string]struct {
+		d     *task.Data
+		model []float32
+		want  []float64
+	}{
+		"two classes":   {&task.Data{Dim: 1, Classes: 2, X: []float32{3}, Y: []int{1}}, []float32{2}, []float64{sigmoid(-6), sigmoid(6)}},
+		"three classes": {&task.Data{Dim: 1, Classes: 3, X: []float32{1}, Y: []int{2}}, []float32{0, 1, 2}, []float64{1 / (1 + e(1) + e(2)), e(1) / (1 + e(1) + e(2)), e(2) / (1 + e(1) + e(2))}},
+		"a target": {&task.Data{Dim: 1, Classes: 2, X: []float32{1}, Y: []int{1}, Target: []float64{25}, Range: &task.Range{Low: 10, High: 30}},
+			[]float32{-1}, []float64{10 + 20*sigmoid(-1)}},
+	} {
+		spec := task.ModelSpec{Name: task.SoftmaxModel}
+		if c.d.Target != nil {
+			spec.Name = task.LinearModel
+		}
+		got, err := answers(spec.New(c.d), c.model)
+		if err != nil || len(got) != 1 || len(got[0]) != len(c.want) {
+			t.Fatalf("%s: found %v, %v", name, got, err)
+		}
+		for k, v := range c.want {
+			if math.Abs(got[0][k]-v) > 1e-12*math.Abs(v)+1e-15 {
+				t.Errorf("%s: answer %d is %v, want %v", name, k, got[0][k], v)
+			}
+		}
+	}
+	nan := &task.Data{Dim: 1, Classes: 2, X: []float32{float32(math.NaN())}, Y: []int{1}}
+	if _, err := answers(softmax.New(nan), []float32{1}); err == nil {
+		t.Error("a row without an answer is no error")
+	}
+}
