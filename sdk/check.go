@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // Check reports why a node cannot be created or cannot finish.
@@ -17,6 +19,7 @@ type Check struct {
 	Ledger  error           // the ledger is rolled back, has releases that the state lacks, or has no room for the rest of the run
 	Pair    error           // the one-time key of pairwise noise is missing, or another run used it
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
+	Space   int64           // bytes that the rest of the run needs on the disk of its state, roughly; 0 if unknown
 	Changed string          // says that the data changed since Kept; otherwise empty
 }
 
@@ -28,7 +31,8 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	if read == nil {
 		read = func() (*state.Snapshot, error) { return state.Newest(c.Store) }
 	}
-	if _, r.Config = c.validate(false); c.Fleet == nil {
+	var p *plan
+	if p, r.Config = c.validate(false); c.Fleet == nil {
 		return r
 	}
 	hash := c.Fleet.Hash()
@@ -52,6 +56,9 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 			r.State = fmt.Errorf("sdk: %w", r.State)
 		}
 	}
+	if r.Config == nil && c.Samples > 0 {
+		r.Space = c.space(p, r.Kept)
+	}
 	if r.Config == nil && c.agrees() && c.PairKeys != nil {
 		r.Pair = r.checkPair(&c, hash)
 	}
@@ -59,6 +66,20 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 		r.Ledger = r.checkLedger(&c, hash, read)
 	}
 	return r
+}
+
+// space returns the bytes that the rest of the run needs for its slots, unless they exist, and for its logs.
+func (c *Config) space(p *plan, kept *state.Snapshot) (bytes int64) {
+	const line = 1 << 10 // an upper bound on what a release adds to log and ledger
+	if kept != nil {
+		return line * int64(c.Fleet.Method.Last()-kept.Round)
+	}
+	return line*int64(c.Fleet.Method.Last()) + 2*int64(c.snapshotSize(c.Fleet.machine(p, p.number[c.Name], c.Samples, nil)))
+}
+
+// snapshotSize returns the maximum number of bytes of a stored state.
+func (c *Config) snapshotSize(m admm.Config) int {
+	return wire.MaxSnapshot(c.Fleet.Dim, len(m.Neighbors), m.Estimator.Memory())
 }
 
 // checkPair checks the one-time key if the rest of the run needs it.

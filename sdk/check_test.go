@@ -132,3 +132,32 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%v after %d looks", r.Ledger, reads-1)
 	}
 }
+
+// reserving is a store that records how many bytes a new node reserves for a state, and then refuses.
+type reserving struct {
+	state.Store
+	size int
+}
+
+func (r *reserving) Reserve(size int) error { r.size = size; return errors.New("reserved") }
+
+// TestCheckSpace checks that the space that Check reports is that of the two slots that a new node reserves and of its
+// logs, and for a node with slots that of its logs.
+func TestCheckSpace(t *testing.T) {
+	f, store := privateRing(), new(reserving)
+	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 5, Oracle: oracle(0), Transport: inMemory(t, f)[0], Store: store}
+	if _, err := sdk.New(cfg); store.size == 0 {
+		t.Fatal(err)
+	}
+	for round, want := range map[int]int64{0: 1024*int64(f.Method.Last()) + 2*int64(store.size), 2: 1024 * int64(f.Method.Last()-2)} {
+		got := cfg.Check(func() (*state.Snapshot, error) {
+			if round == 0 {
+				return nil, fs.ErrNotExist
+			}
+			return &state.Snapshot{Member: "a", Fleet: f.Hash(), Build: "spade-edge arithmetic 2", Round: round}, nil
+		}).Space
+		if got != want {
+			t.Errorf("after round %d: %d bytes, want %d", round, got, want)
+		}
+	}
+}

@@ -77,7 +77,7 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	for _, name := range f.Members {
-		l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, dpmech.Client, nil, state.NeverUsed)
+		l, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "samples of "+name, f.Privacy.Gaussian().Unit, nil, state.NeverUsed)
 		if err == nil {
 			err = l.Close()
 		}

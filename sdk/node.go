@@ -103,7 +103,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
 	if s, ok := cfg.Store.(interface{ Reserve(size int) error }); ok {
-		if err := s.Reserve(wire.MaxSnapshot(cfg.Fleet.Dim, len(mcfg.Neighbors), mcfg.Estimator.Memory())); err != nil {
+		if err := s.Reserve(cfg.snapshotSize(mcfg)); err != nil {
 			return nil, err
 		}
 	}

@@ -122,13 +122,6 @@ func TestPersonsFleet(t *testing.T) {
 	}
 }
 
-func TestRecordNodesMatchSimulation(t *testing.T) {
-	f := recordRing()
-	all := nodes(t, f, inMemory(t, f), nil)
-	mustRun(t, all)
-	sameModels(t, all, simulated(t, f))
-}
-
 func TestRecordFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
 		"records is a list of 0 numbers, want the number of records of each of the 5 members": func(f *sdk.Fleet) { f.Records = nil },

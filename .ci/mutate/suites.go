@@ -8,7 +8,7 @@ const transcripts = "./cmd/spade-edge/transcripts"
 
 var (
 	method = suite{"./sdk/admm",
-		"Reference|PenaltyRecursions|DecayRate|SingleClient|Momentum|BothEnds"}
+		"Reference|DecayRate|SingleClient|Momentum|BothEnds"}
 	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat"}
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}

@@ -4,9 +4,6 @@ import (
 	"testing"
 )
 
-// eps is the distance from 1 to the next float32.
-const eps = 0x1p-23
-
 // TestSingleClient checks that a run with N = 1 is plain zeroth-order descent: it has no graph terms and no messages,
 // and its cool-down rounds change nothing.
 func TestSingleClient(t *testing.T) {

@@ -122,7 +122,7 @@ func TestNodeFaults(t *testing.T) {
 			`transport: credentials: found number, want a string`),
 		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://me:secret@x"}`, "transport.nats contains a user name"),
 		one(`"listen": "0.0.0.0:7443"`, `"proxy": "ftp://p:1"`, "proxy is not the URL of a proxy: want http://host:port"),
-		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://p:1/path"`, "want only a host and a port after http://"),
+		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://p:1/path"`, "want only a host, with brackets if it is an IPv6 address, and a port after http://"),
 		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://me:secret@p"`, "proxy contains a user name"),
 		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://me:secret@%"`, "proxy is not a URL"),
 		one(`"listen": "0.0.0.0:7443"`, `"proxy_credentials": "p.txt"`, "want the field omitted: there is no proxy"),

@@ -265,8 +265,8 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	if err == nil {
 		err = d.unlink()
 	}
-	if err == nil && d.source.Asked != nil && d.node.Status().FailedQueries == 0 {
-		within, cancel := context.WithTimeout(inner, 5*time.Second)
+	if st := d.node.Status(); err == nil && d.source.Asked != nil && st.FailedQueries == 0 && st.Queries > int64(time.Since(began)/(100*time.Millisecond)) {
+		within, cancel := context.WithTimeout(inner, 30*time.Second)
 		_, d.flat = plan.Examine(within, d.source.Oracle, d.fleet, d.source.Samples, 0)
 		cancel()
 	}

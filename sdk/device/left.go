@@ -107,6 +107,11 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 			st.Phase, st.Fault = monitor.Damaged, own.Error()
 		}
 	}
+	if free, known := state.Free(file.State); known && st.Fault == "" && st.Phase != monitor.Finished {
+		if err := DiskFull(file.State, 1<<20, free); err != nil {
+			st.Fault = err.Error()
+		}
+	}
 	if p := f.Privacy; !p.NonPrivate {
 		var life *dpmech.Lifetime
 		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
@@ -117,6 +122,14 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		st.Privacy = monitor.NewPrivacy(f, spent, life)
 	}
 	return &st, nil
+}
+
+// DiskFull returns an error if fewer bytes are free on the disk of a folder than a node needs.
+func DiskFull(folder string, needs, free int64) error {
+	if free >= needs {
+		return nil
+	}
+	return fmt.Errorf("the disk of %s is full: %d bytes are free, and the run needs up to %d; free some space and run again", folder, free, needs)
 }
 
 // evidenceLeft adds to st all stored evidence that is valid under the keys in the fleet file, as a node does when it

@@ -2,11 +2,13 @@ package device
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -43,4 +45,18 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDiskFull checks the error for a disk with less space than a node needs, and that the free space is also known for a
+// folder that does not exist yet.
+func TestDiskFull(t *testing.T) {
+	err := DiskFull("state", 100, 99)
+	if DiskFull("state", 100, 100) != nil || err == nil || err.Error() != "the disk of state is full: 99 bytes are free, and the run needs up to 100; "+
+		"free some space and run again" {
+		t.Error(err)
+	}
+	free, known := state.Free(t.TempDir())
+	if later, same := state.Free(filepath.Join(t.TempDir(), "a", "b")); same != known || known && (free <= 0 || later <= 0) {
+		t.Errorf("%d bytes free (%v), %d in a new folder (%v)", free, known, later, same)
+	}
 }

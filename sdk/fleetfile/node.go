@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -173,11 +174,22 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
 // Resolve converts a path in a file to a path that can be opened: it joins a relative path to dir, the folder of that
-// file. An empty path stays empty.
+// file. An empty path stays empty. If dir is a link, ".." in path means the folder that contains the linked folder, as it
+// does for the system.
 func Resolve(dir, path string) string {
 	path = filepath.FromSlash(path)
 	if path == "" || filepath.IsAbs(path) {
 		return path
+	}
+	through := dir + string(filepath.Separator) + path
+	if up := strings.LastIndex(through, "..") + 2; strings.Contains(path, "..") {
+		at, err := os.Stat(through[:up])
+		clean, missing := os.Stat(filepath.Clean(through[:up]))
+		if err == nil && (missing != nil || !os.SameFile(at, clean)) {
+			if target, err := filepath.EvalSymlinks(through[:up]); err == nil {
+				return filepath.Join(target, through[up:])
+			}
+		}
 	}
 	return filepath.Join(dir, path)
 }

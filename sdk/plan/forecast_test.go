@@ -151,6 +151,12 @@ func TestHopeless(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
+	noise := clique(3, func(f *sdk.Fleet) {
+		f.Records, f.Privacy.Unit, f.Privacy.Sigma = []int{100, 100, 100}, sdk.UnitRecord, 1e6*f.Privacy.Clip
+	})
+	if r, err := plan.Forecast(noise, 100); err != nil || r.Gain > 0 || !errors.Is(plan.Hopeless(noise), plan.ErrHopeless) {
+		t.Errorf("records without any signal: %+v, %v", r, err)
+	}
 	free := clique(2, func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} })
 	if _, err := plan.Forecast(free, 9); err == nil || !strings.Contains(err.Error(), "without noise") || plan.Hopeless(free) != nil {
 		t.Errorf("%v", err)

@@ -52,18 +52,26 @@ func Examine(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, samples, firs
 		took     time.Duration
 	}
 	answers := make(chan answer, 2*places*examined+1) // buffered, because an oracle may answer after Examine has returned
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	asking, cancel := context.WithCancel(ctx)
+	defer func() { // an oracle may be unfit for queries at the same time: wait for the one in progress
+		cancel()
+		for more := true; more && ctx.Err() == nil; {
+			select {
+			case _, more = <-answers:
+			case <-ctx.Done():
+			}
+		}
+	}()
 	go func() {
 		defer close(answers)
 		all := e.questions()
 		ask := func(pass, at, n int) {
-			if ctx.Err() != nil {
+			if asking.Err() != nil {
 				return
 			}
 			began, losses := time.Now(), make([]float64, n)
-			err := zoest.Ask(ctx, oracle, all[at:at+n], losses, 2) // as often as a run asks
-			if ctx.Err() == nil {
+			err := zoest.Ask(asking, oracle, all[at:at+n], losses, 2) // as often as a run asks
+			if asking.Err() == nil {
 				answers <- answer{pass, at, losses, err, time.Since(began)}
 			}
 		}

@@ -64,12 +64,13 @@ var (
 	entryLine = regexp.MustCompile(`^  (\S.*)  \[(\d+|-)\]\n$`)
 	// packagePrefix matches the names of this module's packages at the beginning of errors, which mean nothing to users.
 	packagePrefix = regexp.MustCompile(`(?m)(^|: |; |["(])(sdk|admm|state|trust|signed|device|fleetfile|dpmech|zoest|transport|ws): `)
-	troubleLine   = regexp.MustCompile(`(?m)^(?:\[\w+\] )?trouble '((?:[^']|'')+)' `)
+	// troubleLine matches a line of a transcript, and a comment in a test of a program for brokers.
+	troubleLine = regexp.MustCompile(`(?m)^(?:\[\w+\] |\s*// )?trouble '((?:[^']|'')+)'(?: |$)`)
 )
 
 // TestTroubleshooting checks that every entry of "spade-edge help troubleshooting" has a cause and a remedy, and that
-// its message is provoked in one of two ways: by a test in this file, or by a "trouble" line in the transcripts, which
-// checks the message and the exit code.
+// its message is provoked in one of three ways: by a test in this file, by a "trouble" line in the transcripts, which
+// checks the message and the exit code, or by a test of a program for brokers that a comment names.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")
@@ -101,7 +102,11 @@ func TestTroubleshooting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
+	brokers, err := filepath.Glob("../../../transport/broker/cmd/*/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, brokers...) {
 		for _, m := range troubleLine.FindAllStringSubmatch(readFile(t, file), -1) {
 			provoked[entryOf(strings.ReplaceAll(m[1], "''", "'"), entries)] = true
 		}

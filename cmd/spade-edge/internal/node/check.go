@@ -228,6 +228,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 		c.fail("settings", cli.ExitUsage, r.Config)
 	}
 	c.state(node, f, r, used, folder.Remarks, errState)
+	c.disk(node, r.Space)
 	c.pairKeys(node, f, r.Pair)
 	c.privacy(f, cfg.Ledger, device.LostLedger(cmp.Or(errLedger, r.Ledger), node, r.Kept != nil), r)
 	c.listen(node, used)
@@ -314,6 +315,16 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 	}
 	for _, remark := range remarks {
 		c.warn(item, "%s", remark)
+	}
+}
+
+// disk compares the free space with what the rest of the run needs. A disk that is full stops a node.
+func (c *Checkup) disk(node *fleetfile.Node, needs int64) {
+	free, known := state.Free(node.State)
+	if err := device.DiskFull(node.State, needs, free); known && needs > 0 && err != nil {
+		c.fail("disk", cli.ExitFailed, err)
+	} else if known && needs > 0 {
+		c.ok("disk", "%s free, and the rest of the run needs up to %s", cli.BytesText(free), cli.BytesText(needs))
 	}
 }
 

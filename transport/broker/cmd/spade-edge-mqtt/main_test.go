@@ -160,6 +160,7 @@ func TestBrokerGone(t *testing.T) {
 	}
 	await(`"node-1": connected for .*\(at mqtt://127.*\), not heard since this node started`)
 	stop()
+	// trouble 'nothing listens at 127.0.0.1:1883 (connection refused): the broker is not running'
 	await(`"node-1": not connected for .*\(nothing listens at 127\.0\.0\.1:\d+ \(connection refused\): the broker is not running, ` +
 		`or its address is wrong\), lost once \(the connection to the broker broke\)`)
 	cancel()

@@ -85,6 +85,7 @@ func TestNotPermitted(t *testing.T) {
 	place, _, _ := strings.Cut(string(node[bytes.Index(node, []byte(`"nats://`))+1:]), `"`)
 	f.write(t, "b.json", strings.Replace(string(node), `"`+place+`"`, `"`+url+`", "user_file": "user"`, 1))
 	for _, when := range []string{"before", "during"} {
+		// trouble 'cannot publish on spade.'
 		if code, said := call(t, "check", f.path("b.json")); code != 1 || !strings.Contains(said, "fail  broker                 cannot publish on spade.") ||
 			!strings.Contains(said, `Permissions Violation for Publish to "spade.`) {
 			t.Errorf("check %s the run: exit code %d\n%s", when, code, said)
