@@ -106,7 +106,7 @@ class Scorer:
     def answer(self, source, sink, failed=_show, turn=contextlib.nullcontext()):
         """Answers the queries from the raw stream source on sink until source ends.
 
-        failed is called with the traceback of each query without a loss. Losses are computed in "with turn".
+        failed is called with the traceback of each call of the function that raised, the first included. Losses are computed in "with turn".
         """
         texts = [(key, text.encode()) for key, text in ((4, self._task), (5, self._digest)) if text]
         hello = struct.pack(">BBB BBI BBI", 0xA3 + len(texts), 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples)
@@ -150,9 +150,9 @@ class Scorer:
                 out["loss"] = [number(function(x, h)) for x, h in zip(points, samples.tolist())]
             return out.tobytes()
         except Exception as error:  # at least one query has no loss
+            text = self._traceback(error)
+            failed(text)
             if len(queries) == 1:
-                text = self._traceback(error)
-                failed(text)
                 return _error(int(ids[0]), text)
         return b"".join(self._answers(queries[i:i + 1], failed) for i in range(len(queries)))  # finds out which
 
