@@ -281,8 +281,9 @@ func TestMemoryBelongsToData(t *testing.T) {
 		var log bytes.Buffer
 		store := &shelf{seen: func(s *wire.Snapshot) { newest = s }}
 		run := func(s start) *sdk.Node {
-			samples, ctx, stop := 3, context.Context(nil), func() {}
-			if ctx, stop = context.WithCancel(t.Context()); s.digest != "A" && s.digest != "C" && unit == sdk.UnitClient {
+			samples := 3
+			ctx, stop := context.WithCancel(t.Context())
+			if s.digest != "A" && s.digest != "C" && unit == sdk.UnitClient {
 				samples = 4 // in a run that protects each client, their number may change
 			}
 			defer stop()

@@ -1,7 +1,6 @@
 package tinytest_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"testing"
@@ -83,10 +82,4 @@ func numbered(n int) []string {
 		names[i] = fmt.Sprintf("n%02d", i)
 	}
 	return names
-}
-
-type oracleFunc func(x []float32, sample int) float64
-
-func (f oracleFunc) Loss(_ context.Context, x []float32, sample int) (float64, error) {
-	return f(x, sample), nil
 }

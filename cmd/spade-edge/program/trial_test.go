@@ -170,20 +170,3 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	}
 	return clients
 }
-
-// simulate simulates the trial. It returns the hash of each member's final model, and the number of queries per member.
-func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
-	t.Helper()
-	network, err := sim.New(tr.clients(t, "dirichlet:0.3", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := network.Run(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range network.Models() {
-		models = append(models, sdk.ModelHash(x))
-	}
-	queries, _ = network.Queries()
-	return models, queries
-}

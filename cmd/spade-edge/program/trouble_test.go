@@ -26,33 +26,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// variant writes a copy of a file in which it replaces parts of the text, and returns the path of the copy.
-func (tr *trial) variant(t *testing.T, name string, oldNew ...string) string {
-	t.Helper()
-	text := readFile(t, tr.path(name))
-	for i := 0; i < len(oldNew); i += 2 {
-		if !strings.Contains(text, oldNew[i]) {
-			t.Fatalf("no %q in %s", oldNew[i], name)
-		}
-		text = strings.Replace(text, oldNew[i], oldNew[i+1], 1)
-	}
-	f, err := os.CreateTemp(tr.dir, "variant-*.json")
-	if err == nil {
-		_, err = f.WriteString(text)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	return f.Name()
-}
-
-func (tr *trial) oracle(t *testing.T, oracle string) string {
-	t.Helper()
-	text := readFile(t, tr.path("a.json"))
-	return tr.variant(t, "a.json", text[strings.Index(text, `{"builtin"`):len(text)-1], oracle)
-}
-
 func (tr *trial) place(i int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[i].Addresses[0], "wss://"), "/")
 }

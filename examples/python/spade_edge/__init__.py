@@ -17,7 +17,8 @@ from .library import LocalNode
 from .model import Model, load_model
 from .process import Fleet, Node, ScorerError, SpadeEdgeError
 from .scorer import Scorer, scorer
-from .wrap import Wrapped, trial, wrap
+from .trial import trial
+from .wrap import Wrapped, wrap
 
 __all__ = ["Adapter", "Fleet", "LocalNode", "Model", "Node", "Scorer", "ScorerError", "SpadeEdgeError", "Wrapped", "load_model", "scorer",
            "trial", "wrap"]

@@ -11,17 +11,22 @@ import traceback
 import numpy as np
 
 from .process import SpadeEdgeError
+from .scorer import number
+from .trial import raise_if_all_failed
 
 _LOSS = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.POINTER(ctypes.c_float), ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p)
 _LINE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
 _ABI = 2
 _STOPPED = -5
-_library = None
+_library = _process = None  # the library, and the process that loaded it
 
 
 def _load():
     """Returns the library: libspade_edge.so, or the file that SPADE_EDGE_LIBRARY names."""
-    global _library
+    global _library, _process
+    if _library is not None and _process != os.getpid():
+        raise RuntimeError("this process is a fork of one that uses the library of SPADE-Edge, whose threads it lacks: start it with "
+                           'multiprocessing.get_context("spawn")')
     if _library is None:
         path = os.environ.get("SPADE_EDGE_LIBRARY", "libspade_edge.so")
         try:
@@ -39,7 +44,7 @@ def _load():
         ):
             function = getattr(lib, "spade_" + name)
             function.restype, function.argtypes = result, args
-        _library = lib
+        _library, _process = lib, os.getpid()
     return _library
 
 
@@ -58,33 +63,38 @@ def _logged():
 
 
 class LocalNode:
-    """The node of a node file, in this process. Do not use it in a child process after fork.
+    """The node of a node file, in this process. A child process after fork cannot use it: every call raises.
 
     loss(x, sample) returns the loss of a sample, 0 to samples-1, at the float32 array x, a view that is valid only during the
-    call. If loss raises, the node asks again, and failure holds the newest exception. Without loss the node uses the oracle of
+    call. If loss raises or returns no number, the node asks again, and failure holds the newest exception. Without loss the node uses the oracle of
     its file. on_line is called in another thread with each line that the node logs. By default, lines about missing neighbors
     go to the logger "spade_edge" as warnings, at growing intervals, and all other lines as information.
     """
 
     def __init__(self, file, loss=None, samples=0, on_line=None):
-        self._lib, self._handle, self.failure = _load(), 0, None
+        self._handle, self.failure, self._first = 0, None, None
 
         def asked(x, d, sample, _):
             try:
                 view = np.ctypeslib.as_array(x, (d,))
                 view.setflags(write=False)
-                return loss(view, sample)
+                return number(loss(view, sample))
             except BaseException as error:  # no exception may leave a callback
                 # Drop the frames' variables: they may be views of memory that is invalid after the call.
                 self.failure = error.with_traceback(error.__traceback__.tb_next)
                 traceback.clear_frames(self.failure.__traceback__)
+                self._first = self._first or self.failure
                 return math.nan
 
         self._loss = _LOSS(asked) if loss else _LOSS()
         on_line = on_line or _logged()
-        self._line = _LINE(lambda line, _: on_line(line.decode()))
+        self._line = _LINE(lambda line, _: on_line(line.decode("utf-8", "replace")))
         self._handle = self._checked("open", self._lib.spade_open(os.fsencode(file), samples if loss else 0, self._loss, None))
         self._checked("lines", self._lib.spade_lines(self._handle, self._line, None))
+
+    @property
+    def _lib(self):
+        return _load()
 
     def _checked(self, command, result):
         if result < 0:
@@ -94,11 +104,15 @@ class LocalNode:
         return result
 
     def run(self, anyway=False):
-        """Runs all remaining rounds; call it once. Returns True when they are done, and False after stop."""
-        outcome = []
+        """Runs all remaining rounds; call it once. Returns True when they are done, and False after stop.
+
+        It raises SpadeEdgeError if the node fails. Also, at the end of a private run, if none of its losses could be computed: the
+        rounds are done, but the model has learned nothing from this node. The cause is the newest exception of loss, or the first.
+        """
+        lib, outcome = self._lib, []
 
         def through():
-            code = self._lib.spade_run(self._handle, anyway)
+            code = lib.spade_run(self._handle, anyway)
             try:
                 outcome.append(code == _STOPPED or self._checked("run", code))
             except SpadeEdgeError as error:
@@ -116,6 +130,8 @@ class LocalNode:
                 raise
         if isinstance(outcome[0], SpadeEdgeError):
             raise outcome[0] from self.failure
+        if outcome[1] == 0:
+            raise_if_all_failed("this node", self.status(), self._first)
         return outcome[1] == 0
 
     def stop(self):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import numpy as np
 
@@ -201,9 +202,17 @@ class Fleet:
         return self
 
     def wait(self, timeout=None):
-        """Waits until all nodes are done, and returns their outcomes by name. If one fails, all are stopped."""
+        """Waits until all nodes are done, and returns their outcomes by name. As soon as one fails, all are stopped."""
+        outcomes, began = {}, time.monotonic()
         try:
-            return {name: node.wait(timeout) for name, node in self.nodes.items()}
+            while len(outcomes) < len(self.nodes):
+                for name, node in self.nodes.items():
+                    if name not in outcomes and not node.running:
+                        outcomes[name] = node.wait()
+                if len(outcomes) < len(self.nodes) and timeout is not None and time.monotonic() - began > timeout:
+                    raise subprocess.TimeoutExpired("spade-edge run", timeout)
+                time.sleep(0.02)
+            return {name: outcomes[name] for name in self.nodes}
         except BaseException:
             self.stop()
             raise

@@ -2,9 +2,11 @@
 
 examples/scorer/README.md of SPADE-Edge specifies the protocol.
 """
+import contextlib
 import hashlib
 import json
 import os
+import reprlib
 import struct
 import sys
 import traceback
@@ -19,6 +21,10 @@ _ANSWER_TYPE = np.dtype({"names": ["id", "loss"], "formats": [">u8", ">f8"], "of
 _ERROR_BYTES = 2000
 _BUFFER = 1 << 20
 _ROOM = 1 << 22  # expanded numbers at a time; one query may exceed it
+
+
+def _show(text):
+    sys.stderr.write(text + "\n")
 
 
 def scorer(dim=None, samples=None, batch=False, adapter=None, task=None, data=None):
@@ -43,8 +49,8 @@ def scorer(dim=None, samples=None, batch=False, adapter=None, task=None, data=No
     SHA-256, which stays on the device. If the data changed since the node's last start, its estimator forgets the old data.
     Without data it forgets at each start, if the run protects each record; the run then does not continue with the same bits.
 
-    Read the data once, when the program starts. An index must mean the same sample during the whole run. If the function raises, the query has no loss: the node asks
-    again, and reports the end of the traceback if it gives up.
+    Read the data once, when the program starts. An index must mean the same sample during the whole run. If the function raises,
+    or returns no number, the query has no loss: the node asks again, and reports the end of the traceback if it gives up.
     """
 
     def decorate(function):
@@ -70,6 +76,7 @@ class Scorer:
                 raise ValueError(f"{name} is {value!r}, want a whole number of at least 1")
         self.function, self.dim, self.samples, self.batch = function, int(dim), int(samples), bool(batch)
         self._digest = digest(data) if data is not None else ""
+        self._failure = None, ""  # what the last failure was, and the text of its traceback
         self.__doc__, self.__name__ = function.__doc__, getattr(function, "__name__", "loss")
         size = _QUERY_HEAD + 4 * self.dim
         self._type = np.dtype({
@@ -96,8 +103,11 @@ class Scorer:
         with open(given, "rb", buffering=0) as source, open(taken, "wb", buffering=0) as sink:
             self.answer(source, sink)
 
-    def answer(self, source, sink):
-        """Answers the queries from the raw stream source on sink until source ends."""
+    def answer(self, source, sink, failed=_show, turn=contextlib.nullcontext()):
+        """Answers the queries from the raw stream source on sink until source ends.
+
+        failed is called with the traceback of each call of the function that raised, the first included. Losses are computed in "with turn".
+        """
         texts = [(key, text.encode()) for key, text in ((4, self._task), (5, self._digest)) if text]
         hello = struct.pack(">BBB BBI BBI", 0xA3 + len(texts), 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples)
         for key, text in texts:
@@ -112,13 +122,15 @@ class Scorer:
             if count:
                 queries = np.frombuffer(buffer, self._type, count)
                 queries.setflags(write=False)
-                _write(sink, self._answers(queries))
+                with turn:
+                    answers = self._answers(queries, failed)
+                _write(sink, answers)
                 view[:rest] = bytes(view[count * size:filled])
                 filled = rest
         if filled:
             raise ValueError(f"standard input ended in the middle of a query, after {filled} of {size} bytes")
 
-    def _answers(self, queries):
+    def _answers(self, queries, failed):
         ids, samples, points = queries["id"], queries["sample"], queries["x"]
         for name, want in (("head", self._head), ("tag", self._tag)):
             if (queries[name] != np.frombuffer(want, "u1")).any():
@@ -126,30 +138,66 @@ class Scorer:
         if self.adapter is not None:
             most = max(1, _ROOM // self.adapter.of)
             if len(queries) > most:
-                return b"".join(self._answers(queries[i:i + most]) for i in range(0, len(queries), most))
+                return b"".join(self._answers(queries[i:i + most], failed) for i in range(0, len(queries), most))
             points = self.adapter.expand(points)
         out = np.frombuffer(bytearray(_ANSWER * len(queries)), _ANSWER_TYPE)
         out["id"] = ids
         try:
+            function = self.function
             if self.batch:
-                out["loss"] = self.function(points, samples.astype(np.int64))
+                out["loss"] = numbers(function(points, samples.astype(np.int64)), len(queries))
             else:
-                function = self.function
-                out["loss"] = [function(x, h) for x, h in zip(points, samples.tolist())]
+                out["loss"] = [number(function(x, h)) for x, h in zip(points, samples.tolist())]
             return out.tobytes()
-        except Exception:  # at least one query has no loss
-            if len(queries) > 1:  # find out which
-                return b"".join(self._answers(queries[i:i + 1]) for i in range(len(queries)))
-            return _error(int(ids[0]), traceback.format_exc())
+        except Exception as error:  # at least one query has no loss
+            text = self._traceback(error)
+            failed(text)
+            if len(queries) == 1:
+                return _error(int(ids[0]), text)
+        return b"".join(self._answers(queries[i:i + 1], failed) for i in range(len(queries)))  # finds out which
+
+    def _traceback(self, error):
+        """Returns the text of a traceback. It keeps the last one, because formatting takes longer than most losses."""
+        places, at = [], error.__traceback__
+        while at is not None:
+            places.append((at.tb_frame.f_code, at.tb_lineno))
+            at = at.tb_next
+        what = type(error), str(error), places
+        if error.__cause__ or error.__context__ or what != self._failure[0]:
+            self._failure = what, "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        return self._failure[1]
 
     def _try(self):
         """Prints what a user sees who starts the program without a node."""
         x = np.zeros((1, self.dim), "f4")
         if self.adapter is not None:
             x = self.adapter.expand(x)
-        found = self.function(x, np.zeros(1, "i8"))[0] if self.batch else self.function(x[0], 0)
+        found = numbers(self.function(x, np.zeros(1, "i8")), 1)[0] if self.batch else number(self.function(x[0], 0))
         print(f"a scorer of {self.dim} parameters and {self.samples} samples; the loss of sample 0 at zero is {found}")
         print('in the node file: "oracle": {"stream": ["python3", "%s"], "format": "cbor"}' % os.path.basename(sys.argv[0]))
+
+
+def number(loss):
+    """Returns what a loss function returned as a float: a number, or an array or a tensor with one number."""
+    if isinstance(loss, float):
+        return float(loss)
+    if getattr(loss, "shape", ()) and np.prod(loss.shape) != 1:
+        raise TypeError(f"loss returned an array of shape {tuple(loss.shape)}, want a number")
+    value = loss.item() if hasattr(loss, "item") else loss
+    if isinstance(value, complex) or not hasattr(value, "__float__"):  # None, text and lists
+        raise TypeError(f"loss returned {reprlib.repr(loss)}, want a number")
+    return float(value)
+
+
+def numbers(losses, count):
+    """Returns what a loss function with batch=True returned as an array of count floats."""
+    found = losses.shape if hasattr(losses, "shape") else (len(losses),) if hasattr(losses, "__len__") else ()
+    if isinstance(losses, (str, bytes)) or len(found) != 1 or found[0] != count:
+        what = f"an array of shape {tuple(found)}" if found and not isinstance(losses, (str, bytes)) else reprlib.repr(losses)
+        raise TypeError(f"loss returned {what} for {count} queries, want {count} losses, one for each query")
+    if isinstance(losses, np.ndarray) and losses.dtype.kind in "fiub":
+        return losses
+    return np.array([number(loss) for loss in losses])
 
 
 def digest(data):
@@ -167,7 +215,6 @@ def digest(data):
 def _error(id, text):
     """Returns the answer for a query without a loss, with the end of the reason."""
     text = text.encode("utf-8", "replace")[-_ERROR_BYTES:].decode("utf-8", "ignore").encode()
-    sys.stderr.write(text.decode() + "\n")
     message = b"\xa2\x01\x1b" + struct.pack(">Q", id) + b"\x03\x79" + struct.pack(">H", len(text)) + text
     return struct.pack("<I", len(message)) + message
 

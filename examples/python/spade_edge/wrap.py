@@ -1,15 +1,9 @@
 """Bring your own model: wrap makes a scorer of a scikit-learn estimator, a PyTorch module, or numpy arrays."""
-import os
-import sys
-import tempfile
+import reprlib
 
 import numpy as np
 
-from .process import Fleet, python
-from .scorer import Scorer, digest
-
-_AS_SCORER = "--spade-edge-scorer"
-
+from .scorer import Scorer, digest, number
 
 def wrap(model, data, loss=None, frozen=(), classes=None):
     """Returns a Wrapped, which is a Scorer, of a model and a device's data. The data stays in this process.
@@ -30,6 +24,9 @@ def wrap(model, data, loss=None, frozen=(), classes=None):
     """
     if hasattr(model, "parameters") and hasattr(model, "state_dict"):
         return _Torch(model, data, loss, frozen)
+    if hasattr(model, "steps") and hasattr(model, "named_steps"):
+        raise TypeError("model is a Pipeline, want its last step (model[-1]) and the data as the steps before it return it. Steps that are "
+                        "fitted on this device's data would differ between devices: use constants that all devices share")
     if hasattr(model, "get_params") and hasattr(model, "fit"):
         return _Sklearn(model, data, loss, frozen, classes)
     if isinstance(model, dict):
@@ -50,9 +47,15 @@ class Wrapped(Scorer):
         self._shapes = {n: np.shape(a) for n, a in arrays.items() if not any(_means(f, n) for f in frozen)}
         if not self._shapes:
             raise ValueError("all parameters are frozen, so there is nothing to learn")
-        counts = {len(d) for d in data}
+        if not isinstance(data, (tuple, list)):
+            raise TypeError(f"data is {type(data).__name__}, want a tuple of arrays")
+        if not data:
+            raise ValueError("data is empty, want at least one array with a row for each sample")
+        counts = {_rows(d) for d in data}
         if len(counts) != 1:
             raise ValueError(f"the arrays of data have {', '.join(map(str, sorted(counts)))} samples, want the same number in each")
+        if counts == {0}:
+            raise ValueError("the data has no rows, want at least one sample")
         self.start = np.concatenate([np.ravel(arrays[n]) for n in self._shapes]).astype("f4")
         super().__init__(self._one, self.start.size, counts.pop())
         try:
@@ -75,7 +78,7 @@ class Wrapped(Scorer):
 
     def _one(self, x, sample):
         self._put(self._split(x))
-        return float(self._loss_of(sample))
+        return number(self._loss_of(sample))
 
     def save_start(self, path):
         """Writes start for "spade-edge init -x0 PATH"."""
@@ -107,7 +110,7 @@ class _Torch(Wrapped):
         import torch
         self._torch, self._loss = torch, _callable(loss)
         model.eval()  # with dropout or batch statistics a loss would depend on more than the vector
-        super().__init__(model, [torch.as_tensor(d) for d in data], frozen)
+        super().__init__(model, [torch.as_tensor(d) for d in _pair(data)], frozen)
 
     def _arrays(self):
         return {n: p.detach().cpu().numpy() for n, p in self.model.named_parameters() if p.requires_grad}
@@ -127,10 +130,30 @@ class _Torch(Wrapped):
 class _Sklearn(Wrapped):
     def __init__(self, model, data, loss, frozen, classes):
         from sklearn.base import is_classifier
-        x, y = np.asarray(data[0], "f8"), np.asarray(data[1])
+        x, y = map(np.asarray, _pair(data))
+        try:
+            x = np.asarray(x, "f8")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X is not an array of numbers: {error}") from None
+        if x.ndim != 2:
+            raise ValueError(f"X has the shape {x.shape}, want a row for each sample and a column for each feature")
+        if len(x) != _rows(y):
+            raise ValueError(f"X has {len(x)} rows and y has {_rows(y)}, want the same number")
+        if not len(x):
+            raise ValueError("the data has no rows, want at least one sample")
+        for name, values in ("X", x), ("y", y):
+            bad = np.array([_missing(v) for v in values.ravel()] if values.dtype.hasobject else _missing(values)).reshape(values.shape)
+            if bad.any():
+                row = int(np.argwhere(bad)[0][0])
+                raise ValueError(f"{name} has {values[row] if values.ndim == 1 else values[row][bad[row]][0]} in row {row}, want finite "
+                                 "values: leave the row out, or fill it with a constant that all devices share")
         self._classifies = is_classifier(model)
+        if self._classifies and y.ndim != 1:
+            raise ValueError(f"y has the shape {y.shape}, want one class for each row")
         if self._classifies:
             classes = np.unique(y if classes is None else classes)
+            if len(classes) < 2:
+                raise ValueError(f"the data has only the class {classes.tolist()}: give wrap the classes of all devices, classes=[...]")
             unknown = np.setdiff1d(y, classes)
             if len(unknown):
                 raise ValueError(f"the data has the class {unknown[0]!r}, want classes from {classes.tolist()}")
@@ -193,6 +216,29 @@ def _log_loss(probabilities, y):
     return -np.log(max(probabilities[y], 1e-12))
 
 
+def _pair(data):
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        found = f"{len(data)} arrays" if isinstance(data, (tuple, list)) else type(data).__name__
+        raise TypeError(f"data is {found}, want (X, y)")
+    return data
+
+
+def _rows(array):
+    if isinstance(array, (str, bytes)) or not np.ndim(array):
+        raise TypeError(f"data has {reprlib.repr(array)}, want arrays with a row for each sample")
+    return len(array)
+
+
+def _missing(values):
+    """Reports which values are NaN, infinite or None."""
+    if values is None:
+        return True
+    try:
+        return ~np.isfinite(values)
+    except TypeError:  # text
+        return np.zeros(np.shape(values), bool)
+
+
 def _callable(loss):
     if not callable(loss):
         raise TypeError(f"loss is {loss!r}, want a function")
@@ -201,33 +247,3 @@ def _callable(loss):
 
 def _means(frozen, name):
     return f".{frozen}." in f".{name}."
-
-
-def trial(site, names, timeout=None, **settings):
-    """Runs a fleet on this machine, one process per member, and returns the members' final vectors by name.
-
-    site(name) returns the Wrapped of a member. trial starts its program again as the scorer of each member; that process runs
-    up to this call, so it must pass the same names. settings are those of Fleet.create. By default the graph is complete, and
-    the numbers of records and the start values come from the sites.
-    """
-    if sys.argv[1:2] == [_AS_SCORER]:
-        site(sys.argv[2]).serve()
-        sys.exit(0)
-    if not os.path.isfile(sys.argv[0]):
-        raise RuntimeError("trial runs its program again in each process: call it from a file")
-    sites = [site(name) for name in names]
-    for name, s in zip(names, sites):
-        if s.dim != sites[0].dim or (s.start != sites[0].start).any():
-            raise ValueError(f"{names[0]} and {name} start with different values: give the model a seed, and give wrap the classes")
-    samples = ",".join(str(s.samples) for s in sites)
-    with tempfile.TemporaryDirectory() as folder:
-        if sites[0].start.any():
-            settings.setdefault("x0", sites[0].save_start(os.path.join(folder, "start.npy")))
-        settings.setdefault("graph", "complete")
-        settings.setdefault("records" if settings.get("unit") == "record" else "samples", samples if settings.get("unit") == "record" else
-                            min(s.samples for s in sites))
-        with Fleet.create(os.path.join(folder, "trial"), names, scorer=python(sys.argv[0], _AS_SCORER, "{name}"), dim=sites[0].dim,
-                          **settings) as fleet:
-            fleet.start()
-            fleet.wait(timeout)
-            return {name: node.model() for name, node in fleet.nodes.items()}

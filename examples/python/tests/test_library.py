@@ -112,6 +112,48 @@ class LocalNodes(unittest.TestCase):
             with self.assertRaises(SpadeEdgeError):
                 node.status()
 
+    def test_no_number(self):
+        """A loss that returns no number has not returned whatever was in memory: the run ends with the reason."""
+        for value, want in (None, "loss returned None, want a number"), ("0.5", "loss returned '0.5'"), (np.ones(3), r"of shape \(3,\)"):
+            with self.fleet(f"none-{np.ndim(value)}-{value is None}", "a", "b") as fleet:
+                with LocalNode(fleet.nodes["a"].file, lambda x, h: value, 50) as node:
+                    with self.assertRaises(SpadeEdgeError) as caught:
+                        node.run()
+                    with self.assertRaisesRegex(TypeError, want):
+                        raise caught.exception.__cause__
+
+    def test_all_losses_fail(self):
+        """A private node without one loss ends with the first reason, although its rounds are done."""
+        with self.fleet("private", "a", "b", non_private=False, epsilon=1000, rounds=3) as fleet:
+            fleet.nodes["b"].start("-anyway")
+            with LocalNode(fleet.nodes["a"].file, lambda x, h: None, 50) as node:
+                with self.assertRaisesRegex(SpadeEdgeError, "all [0-9]+ losses of this node failed") as caught:
+                    node.run(anyway=True)
+                self.assertIn("loss returned None, want a number", str(caught.exception.__cause__))
+                self.assertEqual(node.certificate()["member"], "a")
+                self.assertGreater(node.status()["local"]["failed_queries"], 0)
+            fleet.nodes["b"].wait(timeout=60)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
+    def test_forked(self):
+        """In a forked child every call of a node raises, and names what to use instead."""
+        with self.fleet("forked", "a", "b") as fleet:
+            with LocalNode(fleet.nodes["a"].file, losses("a"), 50) as node:
+                calls = [node.run, node.stop, node.status, node.certificate, node.model, node.close,
+                         lambda: LocalNode(fleet.nodes["a"].file, losses("a"), 50)]
+                pid, right = os.fork(), 0
+                if pid == 0:
+                    try:
+                        for call in calls:
+                            try:
+                                call()
+                            except RuntimeError as error:
+                                right += "spawn" in str(error)
+                    finally:
+                        os._exit(right)
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), len(calls))
+                self.assertEqual(node.status()["round"], 0)
+
     def test_waiting_is_said(self):
         """A node that waits says for whom and why, without being asked, and rarely."""
         with self.fleet("alone", "a", "b") as fleet:

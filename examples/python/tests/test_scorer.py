@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from fractions import Fraction
 
 import numpy as np
 
@@ -125,8 +126,24 @@ class Scorers(unittest.TestCase):
         _, got = ask(scorer(dim=1, samples=1)(lambda x, h: 1 / 0), query(1, 0, [1]))
         self.assertIn("Traceback", got[0][1])
         self.assertIn("ZeroDivisionError", got[0][1])
-        _, got = ask(scorer(dim=1, samples=1)(lambda x, h: "much"), query(1, 0, [1]))
-        self.assertIn("could not convert", got[0][1])
+
+    def test_no_number(self):
+        """What is no number is no loss, although numpy would make one of it; what has one number is one."""
+        two = query(1, 0, [1]) + query(2, 0, [3])
+        for value, want in ((None, "returned None"), ("0.5", "returned '0.5'"), (b"1", "returned b'1'"), (1j, "returned 1j"), ([1], r"returned [1]"),
+                            (np.ones(2), "an array of shape (2,)"), (np.ones(0), "an array of shape (0,)"), (np.array("7"), "want a number")):
+            _, got = ask(scorer(dim=1, samples=1)(lambda x, h: value), two)
+            for _, answer in got:
+                self.assertIn("TypeError: loss returned", answer)
+                self.assertIn(want, answer)
+        for value in 1, True, np.float32(1), np.array(1), np.ones((1, 1)), Fraction(1):
+            self.assertEqual(ask(scorer(dim=1, samples=1)(lambda x, h: value), two)[1], [(1, 1.0), (2, 1.0)])
+        for value, want in ((None, "returned None"), (0.5, "returned 0.5"), (np.ones((1, 3)), "shape (1, 3)"), ([None], "returned None"), (["1"], "returned '1'"),
+                            (np.ones(3), "shape (3,)"), (np.array(["1"]), "want a number"), ("1", "returned '1'"), (np.array([1j]), "want a number")):
+            _, got = ask(scorer(dim=1, samples=1, batch=True)(lambda x, h: value), two)
+            for _, answer in got:
+                self.assertIn("TypeError: loss returned", answer)
+                self.assertIn(want, answer)
 
     def test_views(self):
         """What the function gets cannot be written to."""

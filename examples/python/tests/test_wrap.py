@@ -23,6 +23,11 @@ DRAW = np.random.default_rng(5)
 X, Y = DRAW.normal(size=(12, 3)), np.array([0, 2, 1, 1, 0, 2, 2, 1, 0, 0, 1, 2])
 
 
+class Steps:
+    """What wrap knows a Pipeline of scikit-learn by."""
+    steps, named_steps = [], {}
+
+
 class Numpy(unittest.TestCase):
     def test_arrays(self):
         """A dict of arrays becomes a vector and back; what is frozen stays, and the loss sees both."""
@@ -48,7 +53,9 @@ class Numpy(unittest.TestCase):
         ok = {"w": np.ones(2)}
         for model, data, frozen, want in (
                 ([1], (X,), (), "want a scikit-learn estimator"), (ok, (X,), ["v"], "frozen has 'v', want names from w"),
-                (ok, (X,), "w", "all parameters are frozen"), (ok, (X, Y[:-1]), (), "have 11, 12 samples"), (ok, (X[:0],), (), "samples is 0")):
+                (ok, (X,), "w", "all parameters are frozen"), (ok, (X, Y[:-1]), (), "have 11, 12 samples"), (ok, (X[:0],), (), "the data has no rows"),
+                (ok, (), (), "data is empty"), (ok, ("text",), (), "data has 'text'"), (ok, 5, (), "data is int, want a tuple of arrays"),
+                (Steps(), (X, Y), (), r"want its last step \(model\[-1\]\)")):
             with self.assertRaisesRegex((TypeError, ValueError), want):
                 wrap(model, data, lambda *a: 0, frozen=frozen)
         with self.assertRaisesRegex(TypeError, "loss is None"):
@@ -105,13 +112,30 @@ class Sklearn(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "so its parameters are unknown"):
                 wrap(model, (X, Y))
 
+    def test_data(self):
+        """Data that is no (X, y) of finite numbers and known classes is named before anything is learned from it."""
+        from sklearn.linear_model import LinearRegression, LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        missing = X.copy()
+        missing[3, 1] = np.nan
+        for model, data, want in (
+                (LogisticRegression(), (X,), r"data is 1 arrays, want \(X, y\)"), (LogisticRegression(), X, r"data is ndarray, want \(X, y\)"),
+                (LogisticRegression(), (X, Y[:3]), "X has 12 rows and y has 3"), (LogisticRegression(), (X[:0], Y[:0]), "the data has no rows"),
+                (LogisticRegression(), (X, np.full(12, np.nan)), "y has nan in row 0"), (LogisticRegression(), (missing, Y), "X has nan in row 3"),
+                (LogisticRegression(), (X, Y * 0), r"only the class \[0\]: give wrap the classes"), (LogisticRegression(), (X[0], Y), r"X has the shape \(3,\)"),
+                (LogisticRegression(), (np.full((12, 2), "a"), Y), "X is not an array of numbers"),
+                (LogisticRegression(), (X, Y[:, None]), r"y has the shape \(12, 1\)"), (LogisticRegression(), (X, [None, "a"] * 6), "y has None in row 0"),
+                (LinearRegression(), (X, X[:, 0] / 0), "y has .*inf in row 0"), (make_pipeline(LogisticRegression()), (X, Y), "want its last step")):
+            with self.assertRaisesRegex((TypeError, ValueError), want), np.errstate(divide="ignore"):
+                wrap(model, data)
+
     def test_example(self):
         """Ten lines from a model to a fleet that has learned it."""
         need_program()
         path = os.path.join(HERE, "three_hospitals.py")
         with open(path) as file:
             self.assertLessEqual(len(file.read().splitlines()), 12)
-        done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=400, env=dict(os.environ, PYTHONPATH=HERE))
+        done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=400, env=dict(os.environ, PYTHONPATH=os.pathsep.join([HERE, *filter(None, [os.environ.get("PYTHONPATH")])])))
         self.assertEqual(done.returncode, 0, done.stderr)
         right = [float(line.split("right for ")[1].split("%")[0]) for line in done.stdout.splitlines()]
         self.assertEqual(len(right), 3, done.stdout)
