@@ -29,6 +29,7 @@ const (
 	// weak is the inverse of the variance of the normal prior for the slope around 1 and for the difference of two
 	// intercepts around 0. It keeps both finite if the classes are separated or the rows have a single class.
 	weak = 0.1
+	firm = 1e6 // in its place for the slope if the rows have a single class, which says nothing about the slope
 )
 
 // Apply returns the corrected answer, see [Recalibration]. said has the probabilities of all classes, or one number.
@@ -87,7 +88,11 @@ func (r *Recalibration) fitClasses(said [][]float64, is []int) {
 		l[i] = logs(p)
 	}
 	r.Slope, r.Intercepts = 1, make([]float64, len(said[0]))
-	loss, gradient, hessian := r.slopes(l, is)
+	precision := weak
+	if !slices.ContainsFunc(is, func(k int) bool { return k != is[0] }) {
+		precision = firm
+	}
+	loss, gradient, hessian := r.slopes(l, is, precision)
 	for improved, tries := true, 0; improved && tries < 100; tries++ {
 		step := solve(hessian, gradient)
 		improved = false
@@ -96,7 +101,7 @@ func (r *Recalibration) fitClasses(said [][]float64, is []int) {
 			for k, b := range r.Intercepts {
 				next.Intercepts = append(next.Intercepts, b-float64(size*step[k]))
 			}
-			value, g, h := next.slopes(l, is)
+			value, g, h := next.slopes(l, is, precision)
 			if improved = value < loss; improved {
 				loss, gradient, hessian = value, g, h
 				r.Slope, r.Intercepts = next.Slope, next.Intercepts
@@ -106,13 +111,13 @@ func (r *Recalibration) fitClasses(said [][]float64, is []int) {
 }
 
 // slopes returns the negative logarithm of the posterior at r, its gradient and its Hessian. The coordinates are the
-// intercepts, then the slope.
-func (r *Recalibration) slopes(l [][]float64, is []int) (loss float64, gradient []float64, hessian [][]float64) {
+// intercepts, then the slope, whose prior has the given precision.
+func (r *Recalibration) slopes(l [][]float64, is []int, precision float64) (loss float64, gradient []float64, hessian [][]float64) {
 	last := len(r.Intercepts)
 	gradient = make([]float64, last+1)
 	for k := range last + 1 {
 		hessian = append(hessian, make([]float64, last+1))
-		lambda, off := weak, r.Slope-1
+		lambda, off := precision, r.Slope-1
 		if k < last {
 			lambda, off = 2*weak, r.Intercepts[k] // so the difference of two intercepts has the precision weak
 		}

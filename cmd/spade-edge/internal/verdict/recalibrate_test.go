@@ -80,12 +80,10 @@ func TestRecalibrationOfClasses(t *testing.T) {
 		said [][]float64
 		is   []int
 	}{
-		"two classes":    {two, twoIs},
-		"three classes":  {three, threeIs},
-		"separated":      {apart, apartIs},
-		"a single class": {two, make([]int, len(two))},
-		"a single row":   {two[:1], twoIs[:1]},
-		"equal answers":  {slices.Repeat([][]float64{{0.5, 0.5}}, 4), []int{0, 0, 0, 1}},
+		"two classes":   {two, twoIs},
+		"three classes": {three, threeIs},
+		"separated":     {apart, apartIs},
+		"equal answers": {slices.Repeat([][]float64{{0.5, 0.5}}, 4), []int{0, 0, 0, 1}},
 	} {
 		r, d := new(Recalibration), &task.Data{Y: c.is}
 		if err := r.fit(c.said, d); err != nil {
@@ -99,6 +97,14 @@ func TestRecalibrationOfClasses(t *testing.T) {
 		}
 		if !(off < 1e-3) || r.Slope > 100 {
 			t.Errorf("%s: slope %v and intercepts %v, want %v and %v", name, r.Slope, r.Intercepts, slope, intercepts)
+		}
+	}
+	// A single class moves the intercepts, not the slope.
+	for _, n := range []int{1, len(two)} {
+		r := new(Recalibration)
+		err := r.fit(two[:n], &task.Data{Y: make([]int, n)})
+		if err != nil || math.Abs(r.Slope-1) > 1e-3 || !(r.Intercepts[0] > 0 && r.Intercepts[0] < 10) {
+			t.Errorf("%d rows of a single class: found %+v, %v", n, r, err)
 		}
 	}
 	// The truth is found from enough rows, and the corrected mean is the observed share.
