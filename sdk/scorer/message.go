@@ -2,6 +2,7 @@ package scorer
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -57,6 +58,21 @@ type loss struct {
 	value float64
 	given bool
 	word  string // such as null or -nan; empty if there is a number
+}
+
+// first is next for the first message. It recognizes the other format by its first bytes: the length of a frame, below
+// 16 MiB, or the brace of a line. Nobody may wait for more bytes than one, because a line may be short.
+func (c *codec) first(r *bufio.Reader) ([]byte, int, error) {
+	_, _ = r.Peek(1)
+	switch head, _ := r.Peek(min(4, r.Buffered())); {
+	case c == &jsonLines && bytes.IndexByte(head, 0) >= 0:
+		return nil, 0, fmt.Errorf("has sent the bytes %s, which begin a CBOR frame, want a line of JSON: set \"format\": \"cbor\" "+
+			"in the section \"oracle\"", shown(head))
+	case c == &cborFrames && bytes.HasPrefix(head, []byte(`{"`)):
+		return nil, 0, fmt.Errorf("has sent the bytes %s, which begin a line of JSON, want a CBOR frame: set \"format\": \"json\" "+
+			"in the section \"oracle\", or leave it out", shown(head))
+	}
+	return c.next(r)
 }
 
 func (c *codec) readHello(message []byte) (h hello, err error) {

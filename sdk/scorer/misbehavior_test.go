@@ -183,6 +183,26 @@ func TestBadStart(t *testing.T) {
 	}
 }
 
+// TestOtherFormat checks that a program that speaks the other format is recognized by its first bytes, and not after the
+// time limit for a hello.
+func TestOtherFormat(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[scorer.Format]string{
+		scorer.JSON: `which begin a CBOR frame, want a line of JSON: set "format": "cbor"`,
+		scorer.CBOR: `which begin a line of JSON, want a CBOR frame: set "format": "json"`,
+	} {
+		other := scorer.CBOR
+		if format == scorer.CBOR {
+			other = scorer.JSON
+		}
+		cfg := config(t, other, "")
+		cfg.Format, cfg.Start = format, time.Hour
+		if s, err := scorer.OpenStream(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) || s != nil {
+			t.Errorf("%s: %v, error %v, want %s", format, s, err, want)
+		}
+	}
+}
+
 func TestNoSuchProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -160,8 +160,9 @@ func (w *worker) live() error {
 func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
 	defer close(p.read)
 	r := bufio.NewReaderSize(p.out, maxMessage)
-	for first, m := true, (message{}); m.err == nil && ctx.Err() == nil; first = false {
-		text, unfinished, err := c.next(r)
+	next := c.first
+	for first, m := true, (message{}); m.err == nil && ctx.Err() == nil; next, first = c.next, false {
+		text, unfinished, err := next(r)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
 			p.unfinished = unfinished
