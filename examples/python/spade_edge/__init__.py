@@ -20,5 +20,7 @@ from .scorer import Scorer, scorer
 from .trial import trial
 from .wrap import Wrapped, wrap
 
-__all__ = ["Adapter", "Fleet", "LocalNode", "Model", "Node", "Scorer", "ScorerError", "SpadeEdgeError", "Wrapped", "load_model", "scorer",
-           "trial", "wrap"]
+__version__ = "0.1.0"
+
+__all__ = ["Adapter", "Fleet", "LocalNode", "Model", "Node", "Scorer", "ScorerError", "SpadeEdgeError", "Wrapped", "__version__", "load_model",
+           "scorer", "trial", "wrap"]

@@ -2,11 +2,15 @@
 
 A fleet trains d numbers. A scorer with an adapter expands them here to the D parameters of its model.
 """
+from __future__ import annotations
+
 import hashlib
 import json
 import os
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 _PURPOSE = 13  # the purpose of the signs in the random generator
 
@@ -21,7 +25,7 @@ class Adapter:
     task has a hash of base, both must match.
     """
 
-    def __init__(self, spec, base=None, basis=None):
+    def __init__(self, spec: dict[str, Any], base: ArrayLike | None = None, basis: ArrayLike | None = None) -> None:
         self.spec, self.form, self.dim, self.of = spec, spec["form"], int(spec["dim"]), int(spec["of"])
         self.text = json.dumps({"adapter": spec}, separators=(",", ":"))
         self._base = np.zeros(self.of, "<f4") if base is None else np.ascontiguousarray(base, "<f4").ravel()
@@ -43,7 +47,7 @@ class Adapter:
             raise ValueError(f"the adapter has the form {self.form!r}, want random, coords, lora or basis")
 
     @classmethod
-    def load(cls, fleet, base=None):
+    def load(cls, fleet: str | os.PathLike[str], base: ArrayLike | None = None) -> Adapter:
         """Reads the adapter of a fleet file or of a file from save, and its files in the same folder unless base is given."""
         with open(fleet, encoding="utf-8") as file:
             form = json.load(file)
@@ -54,17 +58,17 @@ class Adapter:
                 if name in spec and (name == "basis" or base is None)}
         return cls(spec, base if base is not None else read.get("base"), read.get("basis"))
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the task of a fleet with this adapter, for "spade-edge init -task". dim goes to -dim, and radius() to -mu."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.text + "\n")
 
-    def radius(self):
+    def radius(self) -> float:
         """Returns the smoothing radius for a fleet with this adapter: 1.5 over the root of the parameters that a query moves."""
         moved = {"random": self.of, "lora": sum(self.spec.get("rank", 0) * m["rows"] * m["columns"] for m in self.spec.get("matrices", []))}
         return float(f"{1.5 / moved.get(self.form, self.dim) ** 0.5:.3g}")
 
-    def expand(self, c):
+    def expand(self, c: ArrayLike) -> NDArray[np.float32]:
         """Returns x0 + A c as a new float32 array, for one c or for each row of several."""
         c = np.asarray(c, "f4")
         if c.shape[-1] != self.dim:

@@ -1,4 +1,6 @@
 """A node in this process, through the C library of examples/c (spade_edge.h specifies each function)."""
+from __future__ import annotations
+
 import ctypes
 import json
 import logging
@@ -7,8 +9,10 @@ import os
 import threading
 import time
 import traceback
+from typing import Any, Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .process import SpadeEdgeError
 from .scorer import number
@@ -71,7 +75,8 @@ class LocalNode:
     go to the logger "spade_edge" as warnings, at growing intervals, and all other lines as information.
     """
 
-    def __init__(self, file, loss=None, samples=0, on_line=None):
+    def __init__(self, file: str | os.PathLike[str], loss: Callable[[NDArray[np.float32], int], float] | None = None, samples: int = 0,
+                 on_line: Callable[[str], object] | None = None) -> None:
         self._handle, self.failure, self._first = 0, None, None
 
         def asked(x, d, sample, _):
@@ -103,7 +108,7 @@ class LocalNode:
             raise SpadeEdgeError(command, -result, text.value.decode("utf-8", "replace"))
         return result
 
-    def run(self, anyway=False):
+    def run(self, anyway: bool = False) -> bool:
         """Runs all remaining rounds; call it once. Returns True when they are done, and False after stop.
 
         It raises SpadeEdgeError if the node fails. Also, at the end of a private run, if none of its losses could be computed: the
@@ -134,7 +139,7 @@ class LocalNode:
             raise_if_all_failed("this node", self.status(), self._first)
         return outcome[1] == 0
 
-    def stop(self):
+    def stop(self) -> None:
         """Makes run return soon. Another LocalNode can continue from there."""
         self._checked("stop", self._lib.spade_stop(self._handle))
 
@@ -147,27 +152,27 @@ class LocalNode:
                 return json.loads(text.raw[:length])
             size = 2 * (length + 1)
 
-    def status(self):
+    def status(self) -> dict[str, Any]:
         """Returns the status of the node, like Node.status."""
         return self._text("status")
 
-    def certificate(self):
+    def certificate(self) -> dict[str, Any]:
         """Returns the certificate: an upper bound on what all releases so far leaked."""
         return self._text("certificate")
 
-    def model(self):
+    def model(self) -> NDArray[np.float32]:
         """Returns the last release, a float32 array."""
         x = np.empty(self._checked("model", self._lib.spade_dim(self._handle)), "f4")
         self._checked("model", self._lib.spade_model(self._handle, x.ctypes.data, x.size))
         return x
 
-    def close(self):
+    def close(self) -> None:
         if self._handle > 0:
             self._lib.spade_close(self._handle)
             self._handle = -1
 
-    def __enter__(self):
+    def __enter__(self) -> LocalNode:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,12 +1,16 @@
 """Applies a trained model, as "spade-edge predict" does, in numpy."""
+from __future__ import annotations
+
 import csv
 import decimal
 import io
 import json
 import os
 import re
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _MISSING = ["", "na", "n/a", "#n/a", "nan", "null", "?"]
 _MISSING_NUMBER = ["none", "-", "."]
@@ -19,7 +23,7 @@ def _number(text):
     return None
 
 
-def load_model(path):
+def load_model(path: str | os.PathLike[str]) -> Model:
     """Reads a model file that "spade-edge export NODEFILE -out model.json" wrote."""
     with open(path, encoding="utf-8") as file:
         return Model(json.load(file), os.fspath(path))
@@ -28,7 +32,7 @@ def load_model(path):
 class Model:
     """A built-in model with its preprocessing. parameters is a float32 array; run, member and round say where it comes from."""
 
-    def __init__(self, document, name="the model"):
+    def __init__(self, document: dict[str, Any], name: str = "the model") -> None:
         if not isinstance(document, dict) or "model" not in document:
             raise ValueError(f'{name} is not a model file: it has no "model" (spade-edge export NODEFILE -out model.json writes one)')
         self._task = document.get("task")
@@ -40,7 +44,7 @@ class Model:
         self.target = (self._task.get("target") or {}).get("name")
         self.classes = self._task.get("classes")
 
-    def predict(self, rows, unknown=False):
+    def predict(self, rows: str | os.PathLike[str] | list[dict[str, Any]], unknown: bool = False) -> NDArray[np.float64]:
         """Predicts samples.
 
         rows is the path of a CSV file (commas, decimal points, a line of names), or a list of dicts from column to cell,
@@ -65,7 +69,7 @@ class Model:
             return t["low"] + (t["high"] - t["low"]) * p[:, 1]
         return p
 
-    def classify(self, rows, unknown=False):
+    def classify(self, rows: str | os.PathLike[str] | list[dict[str, Any]], unknown: bool = False) -> list[str]:
         """Returns the most probable class of each row."""
         if not self.classes:
             raise ValueError("the model has no classes: it predicts a number")

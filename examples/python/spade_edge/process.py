@@ -1,4 +1,6 @@
 """Nodes as processes of the program spade-edge: make their files, start and watch them, export their models."""
+from __future__ import annotations
+
 import collections
 import contextlib
 import json
@@ -10,14 +12,16 @@ import sys
 import tempfile
 import threading
 import time
+from typing import Any, Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class SpadeEdgeError(Exception):
     """The program refused or failed. code is its exit code; "spade-edge help exit-codes" explains it."""
 
-    def __init__(self, command, code, text):
+    def __init__(self, command: str, code: int, text: str) -> None:
         super().__init__(f"spade-edge {command}: exit code {code}: {text.strip()}")
         self.code, self.text = code, text
 
@@ -26,7 +30,7 @@ class ScorerError(Exception):
     """The traceback of a scorer that had no loss. It is the cause of the resulting SpadeEdgeError."""
 
 
-def program():
+def program() -> str:
     """Returns the path of the program spade-edge."""
     found = os.environ.get("SPADE_EDGE") or shutil.which("spade-edge")
     if not found:
@@ -34,7 +38,7 @@ def program():
     return found
 
 
-def call(*args):
+def call(*args: object) -> str:
     """Runs a command of the program, and returns its output."""
     done = subprocess.run([program(), *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
     if done.returncode:
@@ -45,16 +49,16 @@ def call(*args):
 class Node:
     """The node of a node file, in a separate process. The process is stopped when this object or its "with" block ends."""
 
-    def __init__(self, file):
+    def __init__(self, file: str | os.PathLike[str]) -> None:
         self.file = os.fspath(file)
         self.events = collections.deque(maxlen=1000)  # log events of the node as dicts, oldest first
         self._process = None
 
     @property
-    def running(self):
+    def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def start(self, *flags, on_event=None):
+    def start(self, *flags: str, on_event: Callable[[dict[str, Any]], object] | None = None) -> Node:
         """Starts the node, or continues where it stopped. flags go to "spade-edge run".
 
         on_event is called in another thread with each log event, a dict with time, level, msg and more.
@@ -81,7 +85,7 @@ class Node:
                 if on_event:
                     on_event(event)
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> dict[str, Any]:
         """Waits until the run is done, and returns its outcome: model hash, accuracy, privacy and more, as a dict."""
         if self._process is None:
             raise RuntimeError(f"{self.file} was not started")
@@ -103,7 +107,7 @@ class Node:
         return "\n".join(str(e["msg"]) + "".join(f", {k} {v}" for k, v in e.items() if k not in ("time", "level", "msg", "run", "node"))
                          for e in list(self.events)[-5:])
 
-    def stop(self, timeout=30):
+    def stop(self, timeout: float = 30) -> None:
         """Stops the process between two steps. start continues from there."""
         if self.running:
             self._process.terminate()
@@ -118,7 +122,7 @@ class Node:
             self._reader.join()
             self._out.close()
 
-    def status(self):
+    def status(self) -> dict[str, Any]:
         """Returns the status of the node, running or not: the dict of "spade-edge status -json".
 
         If the process failed, "failure" says why. In a running node, ["local"]["last_failure"] is the reason for the newest
@@ -129,23 +133,23 @@ class Node:
             found["failure"] = self._said()
         return found
 
-    def export(self, path):
+    def export(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
         """Writes the model to a file: a model file for load_model (.json), or only the numbers (.npy)."""
         call("export", self.file, "-out", path)
         return path
 
-    def model(self):
+    def model(self) -> NDArray[np.float32]:
         """Returns the parameters of the last stored release, as a float32 array."""
         with tempfile.TemporaryDirectory() as folder:
             return np.load(self.export(os.path.join(folder, "model.npy")))
 
-    def __enter__(self):
+    def __enter__(self) -> Node:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_process", None) is not None and self._process.poll() is None:
             self._process.kill()
 
@@ -153,7 +157,7 @@ class Node:
 class Fleet:
     """The nodes of a fleet on this machine, for a trial. A real fleet makes each key on its device (spade-edge help fleets)."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
         with open(os.path.join(self.folder, "fleet.json"), encoding="utf-8") as file:
             self.members = [m["name"] for m in json.load(file)["members"]]
@@ -164,7 +168,7 @@ class Fleet:
                 self.nodes[name] = Node(file)
 
     @classmethod
-    def create(cls, folder, names, scorer=None, **settings):
+    def create(cls, folder: str | os.PathLike[str], names: list[str], scorer: list[str] | None = None, **settings: object) -> Fleet:
         """Makes the files of a fleet in a new folder.
 
         scorer is the command of a scorer, a list in which {name} stands for the node's name; settings must then have dim and
@@ -195,13 +199,13 @@ class Fleet:
                     json.dump(settings, file, indent=2)
         return fleet
 
-    def start(self, *flags, on_event=None):
+    def start(self, *flags: str, on_event: Callable[[str, dict[str, Any]], object] | None = None) -> Fleet:
         """Starts all nodes. on_event is called with a node's name and its log event."""
         for name, node in self.nodes.items():
             node.start(*flags, on_event=on_event and (lambda event, name=name: on_event(name, event)))
         return self
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> dict[str, dict[str, Any]]:
         """Waits until all nodes are done, and returns their outcomes by name. As soon as one fails, all are stopped."""
         outcomes, began = {}, time.monotonic()
         try:
@@ -217,17 +221,17 @@ class Fleet:
             self.stop()
             raise
 
-    def stop(self):
+    def stop(self) -> None:
         for node in self.nodes.values():
             node.stop()
 
-    def status(self):
+    def status(self) -> dict[str, dict[str, Any]]:
         return {name: node.status() for name, node in self.nodes.items()}
 
-    def __enter__(self):
+    def __enter__(self) -> Fleet:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
@@ -240,6 +244,6 @@ def _free(n):
         return ["127.0.0.1:%d" % s.getsockname()[1] for s in taken]
 
 
-def python(*args):
+def python(*args: str) -> list[str]:
     """Returns the command that runs a file with this Python: Fleet.create(..., scorer=python("score.py", "{name}"))."""
     return [sys.executable, *(os.path.abspath(a) if os.path.exists(a) else a for a in args)]

@@ -2,6 +2,8 @@
 
 examples/scorer/README.md of SPADE-Edge specifies the protocol.
 """
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import json
@@ -10,8 +12,12 @@ import reprlib
 import struct
 import sys
 import traceback
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
 
 # Every query has the same layout: its length, and a map of id, sample and float32 parameters (tag 85 of RFC 8746).
 _QUERY_HEAD = 33
@@ -27,7 +33,8 @@ def _show(text):
     sys.stderr.write(text + "\n")
 
 
-def scorer(dim=None, samples=None, batch=False, adapter=None, task=None, data=None):
+def scorer(dim: int | None = None, samples: int | None = None, batch: bool = False, adapter: Adapter | None = None,
+           task: dict[str, Any] | None = None, data: Any = None) -> Callable[[Callable[..., Any]], Scorer]:
     """Decorator that turns a function that returns a loss into a Scorer.
 
     dim is the number of parameters, and samples the number of the device's samples. The function gets the parameters, a
@@ -62,7 +69,8 @@ def scorer(dim=None, samples=None, batch=False, adapter=None, task=None, data=No
 class Scorer:
     """Serves a function that returns losses. Calling the Scorer calls the function."""
 
-    def __init__(self, function, dim=None, samples=None, batch=False, adapter=None, task=None, data=None):
+    def __init__(self, function: Callable[..., Any], dim: int | None = None, samples: int | None = None, batch: bool = False,
+                 adapter: Adapter | None = None, task: dict[str, Any] | None = None, data: Any = None) -> None:
         if adapter is not None:
             if dim not in (None, adapter.dim):
                 raise ValueError(f"dim is {dim!r}, want None or {adapter.dim}, as in the adapter")
@@ -87,10 +95,10 @@ class Scorer:
         self._head = struct.pack("<I", size - 4) + b"\xa3\x01\x1b"
         self._tag = b"\x03\xd8\x55\x5a" + struct.pack(">I", 4 * self.dim)
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         return self.function(*args)
 
-    def serve(self):
+    def serve(self) -> None:
         """Answers queries on standard input until it ends. What the function prints goes to standard error."""
         if sys.stdin is not None and sys.stdin.isatty():
             self._try()

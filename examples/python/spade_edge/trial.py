@@ -1,4 +1,6 @@
 """Tries wrapped models: trial runs a fleet on this machine, and this program computes the losses of all its members."""
+from __future__ import annotations
+
 import hmac
 import os
 import secrets
@@ -6,12 +8,17 @@ import socket
 import sys
 import tempfile
 import threading
+from typing import Callable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .process import Fleet, ScorerError, SpadeEdgeError
 from .wrap import Wrapped
 
 
-def trial(site, names, timeout=None, **settings):
+def trial(site: Callable[[str], Wrapped], names: list[str], timeout: float | None = None,
+          **settings: object) -> dict[str, NDArray[np.float32]]:
     """Runs a fleet on this machine, and returns the members' final vectors by name.
 
     site(name) returns the Wrapped of a member. Each node is a process of its own, and asks this one for its losses, one at a time;

@@ -1,11 +1,18 @@
 """Bring your own model: wrap makes a scorer of a scikit-learn estimator, a PyTorch module, or numpy arrays."""
+from __future__ import annotations
+
+import os
 import reprlib
+from typing import Any, Callable, Iterable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .scorer import Scorer, digest, number
 
-def wrap(model, data, loss=None, frozen=(), classes=None):
+
+def wrap(model: Any, data: tuple | list, loss: Callable[..., Any] | None = None, frozen: Iterable[str] | str = (),
+         classes: ArrayLike | None = None) -> Wrapped:
     """Returns a Wrapped, which is a Scorer, of a model and a device's data. The data stays in this process.
 
     model is one of
@@ -37,7 +44,7 @@ def wrap(model, data, loss=None, frozen=(), classes=None):
 class Wrapped(Scorer):
     """A model as a scorer. start has its initial values, float32: the x0 of all members. model is the wrapped model."""
 
-    def __init__(self, model, data, frozen):
+    def __init__(self, model: Any, data: tuple | list, frozen: Iterable[str] | str) -> None:
         self.model, self.data = model, data
         arrays = self._arrays()
         frozen = [frozen] if isinstance(frozen, str) else list(frozen)
@@ -71,7 +78,7 @@ class Wrapped(Scorer):
             arrays[name], at = np.asarray(x[at:at + n]).reshape(shape), at + n
         return arrays
 
-    def into_model(self, x):
+    def into_model(self, x: ArrayLike) -> Any:
         """Sets the model's parameters from a vector, and returns the model."""
         self._put(self._split(np.array(x, "f4")))
         return self.model
@@ -80,7 +87,7 @@ class Wrapped(Scorer):
         self._put(self._split(x))
         return number(self._loss_of(sample))
 
-    def save_start(self, path):
+    def save_start(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
         """Writes start for "spade-edge init -x0 PATH"."""
         np.save(path, self.start)
         return path
