@@ -70,7 +70,7 @@ func (c *codec) first(r *bufio.Reader) ([]byte, int, error) {
 			"in the section \"oracle\"", shown(head))
 	case c == &cborFrames && bytes.HasPrefix(head, []byte(`{"`)):
 		return nil, 0, fmt.Errorf("has sent the bytes %s, which begin a line of JSON, want a CBOR frame: set \"format\": \"json\" "+
-			"in the section \"oracle\", or leave it out", shown(head))
+			"in the section \"oracle\", or remove the field", shown(head))
 	}
 	return c.next(r)
 }
