@@ -22,7 +22,7 @@ func TestMetricsParse(t *testing.T) {
 	status := monitor.Status{
 		Run: run, Name: "ward-1", NonPrivate: true, Phase: monitor.Waiting, Round: 7, Rounds: 50, Cooldown: 30,
 		Queries:        1 << 40,
-		ConsensusError: 0.125,
+		ConsensusError: 0.125, Program: "edge 1",
 		Neighbors: []monitor.Neighbor{{Name: `b\`, Round: 6, Behind: 1, Missing: true,
 			Link: &monitor.Link{Connected: true, Sent: 10, Received: 20}}},
 		Local: &monitor.Local{Loss: 0.25, Accuracy: monitor.Unknown()},
@@ -63,7 +63,7 @@ func TestMetricsParse(t *testing.T) {
 	for name, want := range map[string]float64{
 		"round": 7, "rounds": 80, "queries_total": 1 << 40, "consensus_error": 0.125, "loss": 0.25, "phase{phase=waiting}": 1,
 		"phase{phase=querying}":               0,
-		`neighbor_behind_rounds{neighbor=b\}`: 1, `neighbor_received_bytes_total{neighbor=b\}`: 20, "info{private=false}": 1,
+		`neighbor_behind_rounds{neighbor=b\}`: 1, `neighbor_received_bytes_total{neighbor=b\}`: 20, "info{private=false}{program=edge 1}": 1,
 	} {
 		if v, there := got[name]; !there || v != want {
 			t.Errorf("%s is %v (%v), want %v", name, v, there, want)
