@@ -2,5 +2,5 @@
 
 package state
 
-// Free returns nothing: it is not implemented for this system.
+// Free reports on this system that the free space of a disk is not known.
 func Free(string) (bytes int64, known bool) { return 0, false }

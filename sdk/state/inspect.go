@@ -284,8 +284,8 @@ func (s *scan) fault(i int) error {
 	return nil
 }
 
-// Newest returns the newest state in a store of this process. The error wraps fs.ErrNotExist if there is none, or if the
-// store is nil.
+// Newest returns the newest state in a store of this process. For an empty store, and for nil, the error wraps
+// fs.ErrNotExist.
 func Newest(s Store) (*Snapshot, error) {
 	if s == nil {
 		return nil, fmt.Errorf("state: there is no store: %w", fs.ErrNotExist)

@@ -163,8 +163,8 @@ func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 	return len(l.unsent) < before
 }
 
-// marked returns the highest marked round of a run, or 0 if there is none. The rounds of a run ascend, so it searches from
-// the end: a node asks before each release, and a ledger contains all releases of a lifetime.
+// marked returns the highest marked round of a run, or 0 if no round is marked. The rounds of a run ascend, so it searches
+// from the end: a node asks before each release, and a ledger contains all releases of a lifetime.
 func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 	for seq := l.seq(); seq > 0; seq-- {
 		if _, unsent := slices.BinarySearch(l.unsent, seq); l.lines[seq].RunID == id && !unsent {

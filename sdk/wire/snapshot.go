@@ -36,8 +36,8 @@ type Snapshot struct {
 	Filter []byte // state of the privacy filter, up to 64 KiB, opaque; nil if there is none
 	Ledger string // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
 	Signed []byte // signed last release, up to maxField bytes, opaque; nil if it was not signed
-	// Failure says why the last failed query had no loss: up to 2 KiB, opaque; nil if there is none. To have the same
-	// length in all snapshots of a run, it is padded by the caller.
+	// Failure says why the last failed query had no loss: up to 2 KiB, opaque; nil if no query failed. The caller
+	// pads it, so that all snapshots of a run have the same length.
 	Failure []byte
 
 	Data Data // the data to which State.Last belongs

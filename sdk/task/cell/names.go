@@ -58,8 +58,8 @@ func (n *Names) keys(text string) (keys []string) {
 	return keys
 }
 
-// Find returns the number of the name with the text of a clean cell or, if there is none, of the only name that is the
-// same number or differs from it in case alone.
+// Find returns the number of the name with the text of a clean cell. If no name has this text, it returns the number of
+// the only name that is the same number or differs from the text in case alone.
 func (n *Names) Find(cell string) (number int, ok bool) {
 	if number, ok = n.number[cell]; ok {
 		return number, true

@@ -105,8 +105,8 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	return nil
 }
 
-// tryPublish publishes a message of the length of a piece, on a subject of this node that nobody reads. stream is nil if
-// there is none yet; then the broker only shows whether it permits the message.
+// tryPublish publishes a message of the length of a piece, on a subject of this node that nobody reads. If stream is
+// nil, because it does not exist yet, the broker only shows whether it permits the message.
 func (t *Transport) tryPublish(ctx context.Context, conn *client.Conn, js jetstream.JetStream, stream jetstream.Stream, a *Answer) error {
 	l, info := &t.link, new(jetstream.StreamInfo)
 	if stream != nil {

@@ -60,7 +60,7 @@ func NewWatch(prefix string, log *slog.Logger, least, most time.Duration) *Watch
 }
 
 // Connected records a new connection. where is the name of the server. proxy is the name of the proxy in between, or
-// empty if there is none.
+// empty for a direct connection.
 func (w *Watch) Connected(where, proxy string) {
 	w.change(State{Where: where, Proxy: proxy}, nil)
 	if proxy != "" {
