@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -36,8 +37,8 @@ func InWords(fault string, broker bool) string {
 	for _, r := range reasons {
 		if strings.HasSuffix(fault, r.ending) {
 			address, words := append(addressIn.FindStringSubmatch(fault), "", "its address"), r.node
-			if broker && r.broker != "" {
-				words = r.broker
+			if broker {
+				words = cmp.Or(r.broker, r.node)
 			}
 			return strings.ReplaceAll(words, "ADDRESS", address[1])
 		}

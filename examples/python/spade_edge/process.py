@@ -209,13 +209,13 @@ class Fleet:
         """Waits until all nodes are done, and returns their outcomes by name. As soon as one fails, all are stopped."""
         outcomes, began = {}, time.monotonic()
         try:
-            while len(outcomes) < len(self.nodes):
-                for name, node in self.nodes.items():
-                    if name not in outcomes and not node.running:
-                        outcomes[name] = node.wait()
-                if len(outcomes) < len(self.nodes) and timeout is not None and time.monotonic() - began > timeout:
-                    raise subprocess.TimeoutExpired("spade-edge run", timeout)
-                time.sleep(0.02)
+            while left := [name for name in self.nodes if name not in outcomes]:
+                done = [name for name in left if not self.nodes[name].running]
+                outcomes.update({name: self.nodes[name].wait() for name in done})
+                if not done:
+                    if timeout is not None and time.monotonic() - began > timeout:
+                        raise subprocess.TimeoutExpired("spade-edge run", timeout)
+                    time.sleep(0.02)
             return {name: outcomes[name] for name in self.nodes}
         except BaseException:
             self.stop()

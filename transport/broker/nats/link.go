@@ -179,7 +179,7 @@ func (l *link) find(ctx, period context.Context) (jetstream.Stream, error) {
 
 // look asks the broker for the run's stream, and creates it if it does not exist.
 func (l *link) look(ctx, period context.Context) (stream jetstream.Stream, piece int, err error) {
-	inner, done := l.asking.begin(ctx, period, l.cfg.timing.answer, l.want.Name)
+	inner, done := l.asking.begin(ctx, period, l.want.Name)
 	want := l.want
 	piece = pieceSize(int(l.conn.MaxPayload()))
 	want.MaxMsgsPerSubject = int64(max(1, (l.cfg.MaxFrame+piece-1)/piece))
@@ -212,7 +212,7 @@ func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	}
 	period, _ := l.Period()
 	to := subject(l.run, m.From, m.To, m.Place)
-	inner, done := l.asking.begin(ctx, period, l.cfg.timing.answer, to)
+	inner, done := l.asking.begin(ctx, period, to)
 	_, err := l.js.Publish(inner, to, m.Data)
 	err = done(err)
 	switch {

@@ -80,7 +80,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.answer)
 	defer cancel()
-	inner, done := l.asking.begin(ctx, context.Background(), t.cfg.timing.answer, l.want.Name)
+	inner, done := l.asking.begin(ctx, context.Background(), l.want.Name)
 	stream, err := js.Stream(inner, l.want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = nil, nil
@@ -128,10 +128,10 @@ func (t *Transport) tryPublish(ctx context.Context, conn *client.Conn, js jetstr
 			err = told
 		}
 	} else {
-		inner, done := l.asking.begin(ctx, context.Background(), t.cfg.timing.answer, to)
+		inner, done := l.asking.begin(ctx, context.Background(), to)
 		stored, failed := js.Publish(inner, to, trial)
 		if err = done(failed); err == nil {
-			inner, done := l.asking.begin(ctx, context.Background(), t.cfg.timing.answer, l.want.Name)
+			inner, done := l.asking.begin(ctx, context.Background(), l.want.Name)
 			_ = done(stream.DeleteMsg(inner, stored.Sequence)) // the broker need not permit it
 		}
 	}

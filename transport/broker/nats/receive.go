@@ -111,7 +111,7 @@ func (t *Transport) receive(r *reader) error {
 
 // consume creates a consumer for this node's messages, starting at the message with the number next.
 func (t *Transport) consume(period context.Context, stream jetstream.Stream, next uint64) (jetstream.Consumer, error) {
-	inner, done := t.link.asking.begin(t.Context(), period, t.cfg.timing.answer, t.link.want.Name)
+	inner, done := t.link.asking.begin(t.Context(), period, t.link.want.Name)
 	cfg := jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: max(1, next),
 		AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: 5 * time.Minute, MemoryStorage: true, Replicas: 1,

@@ -16,6 +16,8 @@ import (
 // requests holds the requests that wait for an answer. A broker does not answer a request that it does not permit, but
 // reports the refusal apart from it, so that the request would wait until its time is over.
 type requests struct {
+	limit time.Duration // of each request
+
 	mu      sync.Mutex
 	waiting map[*request]bool
 }
@@ -27,8 +29,8 @@ type request struct {
 
 // begin returns a context for a request, which also ends when the connection ends (period), because no answer can arrive
 // after that. The caller must pass the request's error to done, which returns the reason for this error.
-func (r *requests) begin(ctx, period context.Context, limit time.Duration, subject string) (inner context.Context, done func(error) error) {
-	limited, cancel := context.WithTimeout(ctx, limit)
+func (r *requests) begin(ctx, period context.Context, subject string) (inner context.Context, done func(error) error) {
+	limited, cancel := context.WithTimeout(ctx, r.limit)
 	inner, refuse := context.WithCancelCause(limited)
 	stop := context.AfterFunc(period, cancel)
 	one := &request{subject, refuse}
@@ -50,7 +52,7 @@ func (r *requests) begin(ctx, period context.Context, limit time.Duration, subje
 		case errors.Is(err, client.ErrNoResponders):
 			err = fmt.Errorf("JetStream does not answer: the server has none, or it is not ready: %w", err)
 		case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-			err = fmt.Errorf("the broker did not answer within %v", limit)
+			err = fmt.Errorf("the broker did not answer within %v", r.limit)
 		}
 		stop()
 		refuse(nil)

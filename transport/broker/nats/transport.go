@@ -52,6 +52,7 @@ func build(cfg Config) (*Transport, error) {
 	t.cfg.Logger = t.Log()
 	t.link.run, t.link.self = sealed.Tags(cfg.Run, cfg.Name)
 	t.link.Watch = sealed.NewWatch("nats", t.Log(), cfg.timing.backoffMin, cfg.timing.backoffMax)
+	t.link.asking.limit = cfg.timing.answer
 	t.link.cfg, t.link.dialer, t.link.lost, t.link.retry = &t.cfg, newDialer(t.Context(), &t.cfg), t.ResendAll, t.Retry
 	t.link.want = jetstream.StreamConfig{
 		Name: Stream(t.cfg.Run), Subjects: []string{subject(t.link.run, "*", "*", "*")}, Storage: jetstream.FileStorage,

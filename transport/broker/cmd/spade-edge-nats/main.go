@@ -82,12 +82,12 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 		met.Code = 1
 	case a.Err != nil:
 		met.Err = fmt.Errorf("not reachable (yet): %s%s: %w", of(d.File).URL, through, a.Err)
-	case a.Stream:
-		met.Text = fmt.Sprintf("lets this node in, and publish, at %s%s, in %v, and has a stream for the run", a.Where, through,
-			a.Took.Round(100*time.Microsecond))
 	default:
-		met.Text = fmt.Sprintf("lets this node in, and publish, at %s%s, in %v; the first member to run creates the stream", a.Where, through,
-			a.Took.Round(100*time.Microsecond))
+		stream := "; the first member to run creates the stream"
+		if a.Stream {
+			stream = ", and has a stream for the run"
+		}
+		met.Text = fmt.Sprintf("lets this node in, and publish, at %s%s, in %v%s", a.Where, through, a.Took.Round(100*time.Microsecond), stream)
 	}
 	all = append(all, met)
 	for _, p := range a.Peers {

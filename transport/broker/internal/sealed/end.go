@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -63,49 +62,6 @@ func (c *Config) Check(faults *endpoint.Faults) {
 	faults.CheckPeers(c.Name, own, c.Peers)
 }
 
-// Message is a message to publish through the broker.
-type Message struct {
-	From, To string        // tags of the members, in hexadecimal
-	Place    string        // "hello" or "0" to "3"; the broker keeps only the latest message of each place
-	Again    time.Duration // if this frame repeats an earlier one: minimum delay until the next repeat; else 0
-	Data     []byte
-}
-
-// Line is a connection to a broker. When the connection ends, the Line connects again. Its methods must be safe for
-// concurrent use.
-type Line interface {
-	// Ready waits for a connection and returns the maximum length of a piece, in bytes, that fits into a message. If
-	// Ready fails for a reason other than the end of ctx, piece is the value for the last connection, or 0 if there has
-	// been none.
-	Ready(ctx context.Context) (piece int, err error)
-
-	// Publish waits for a connection, publishes a message once, and waits until the broker confirms that it has stored
-	// the message. The error wraps ErrEnded if the connection ended before that, and ErrTooLong if no later attempt can
-	// succeed.
-	Publish(ctx context.Context, m Message) error
-
-	// Pause waits before the next attempt to publish, see [Watch.Pause].
-	Pause(ctx context.Context, attempts int, most time.Duration)
-
-	// State returns the state of the connection.
-	State() State
-}
-
-var (
-	// ErrEnded reports that the connection ended during a request.
-	ErrEnded = errors.New("the connection to the broker has ended")
-
-	// ErrTooLong reports that a message is longer than the broker permits.
-	ErrTooLong = errors.New("the message is too long for the broker")
-)
-
-const (
-	// Retry is how long to wait, at most, between attempts that cost little while the broker is there and refuses. An
-	// attempt that repeats a message costs more, so that it waits for one second more for each retryRate bytes.
-	Retry     = 2 * time.Second
-	retryRate = 8 << 10
-)
-
 // End is a node's end of the connections to all its peers. It implements [transport.Transport] and
 // [transport.Notifier].
 type End struct {
@@ -148,13 +104,6 @@ type peer struct {
 	ring   ring
 	status transport.PeerStatus
 	store  storing
-}
-
-// storing states whether the broker stores frames for a peer.
-type storing struct {
-	err   error     // why the broker does not store the last frame, or nil
-	size  int       // if err wraps ErrTooLong: length of the frame, so that a shorter one proves nothing
-	since time.Time // when err last became nil or ceased to be nil
 }
 
 // NewEnd returns an [End] for a configuration that has passed [Config.Check]. The End does nothing until [End.Start] is
@@ -301,115 +250,6 @@ func Pieces(length, size int) (int, error) {
 			"room for only %d bytes of the frame in each", length, maxPieces, max(0, size))
 	}
 	return max(1, (length+size-1)/size), nil
-}
-
-// post publishes a frame, and records whether the broker has stored it. It must be called through inTurn.
-func (e *End) post(ctx context.Context, p *peer, kind byte, m Message, frame []byte) error {
-	err := e.postPieces(ctx, p, kind, m, frame)
-	if err == nil || ctx.Err() == nil {
-		e.note(p, err, len(frame))
-	}
-	return err
-}
-
-// note records whether the broker has stored a frame with the given length for a peer. When it stores frames again, note
-// sends the peer's name to the channel that [End.Opened] returns, because frames may have been dropped in the meantime.
-func (e *End) note(p *peer, err error, length int) {
-	p.mu.Lock()
-	s := &p.store
-	before := s.err
-	switch {
-	case err != nil:
-		s.err = fmt.Errorf("%s: broker: %w", e.cfg.Prefix, err)
-		if errors.Is(err, ErrTooLong) {
-			s.size = length
-		}
-	case length >= s.size:
-		s.err, s.size = nil, 0
-	}
-	after := s.err
-	if (before == nil) != (after == nil) {
-		s.since = time.Now()
-	}
-	p.mu.Unlock()
-	switch {
-	case after != nil:
-		same := before != nil && before.Error() == after.Error()
-		e.cfg.Logger.Log(context.Background(), endpoint.Level(same), "the broker does not store messages", "peer", p.name, "reason", after)
-	case before != nil:
-		e.cfg.Logger.Info("the broker stores messages again", "peer", p.name)
-		endpoint.Offer(e.opened, p.name)
-	}
-}
-
-// Retry must be called after a new connection to the broker. It sends the names of all peers for which the broker did not
-// store the last frame to the channel that [End.Opened] returns.
-func (e *End) Retry() {
-	for _, p := range e.sorted {
-		p.mu.Lock()
-		failed := p.store.err != nil
-		p.mu.Unlock()
-		if failed {
-			endpoint.Offer(p.hello, struct{}{})
-			endpoint.Offer(e.opened, p.name)
-		}
-	}
-}
-
-// obstacle returns why no frame can be exchanged with a peer, or nil if nothing is in the way.
-func (e *End) obstacle(p *peer) error {
-	if l := e.line.State(); !l.Up {
-		return l.Err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.store.err
-}
-
-// publish publishes a message, and retries until ctx ends or no retry can succeed.
-func (e *End) publish(ctx context.Context, p *peer, m Message) error {
-	most := Retry + time.Duration(len(m.Data)/retryRate)*time.Second
-	for attempts := 0; ; attempts++ {
-		err := e.line.Publish(ctx, m)
-		if err == nil || ctx.Err() != nil || errors.Is(err, ErrTooLong) {
-			return cmp.Or(ctx.Err(), err)
-		}
-		if !errors.Is(err, ErrEnded) { // the end of a connection is recorded already
-			e.note(p, err, 0)
-		}
-		e.line.Pause(ctx, attempts, most)
-	}
-}
-
-// postPieces splits a frame into pieces, and seals and publishes each piece.
-func (e *End) postPieces(ctx context.Context, p *peer, kind byte, m Message, frame []byte) error {
-	size, err := e.line.Ready(ctx)
-	if err != nil && ctx.Err() != nil {
-		return err
-	}
-	p.number++
-	total, err := Pieces(len(frame), size)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrTooLong, err)
-	}
-	h := header{Kind: kind, Fleet: e.cfg.Fleet, Process: e.process, Number: p.number, Total: uint16(total), Length: uint32(len(frame))}
-	p.mu.Lock()
-	seals := p.seals
-	p.mu.Unlock()
-	m.From, m.To = hex.EncodeToString(p.out.fromTag[:]), hex.EncodeToString(p.out.toTag[:])
-	for ; h.Index < h.Total; h.Index++ {
-		from, to := h.piece()
-		if m.Data, err = seal(&p.out, h, e.cfg.Key, seals, frame[from:to]); err != nil {
-			return err
-		}
-		if err := e.publish(ctx, p, m); err != nil {
-			return err
-		}
-		p.mu.Lock()
-		p.status.Sent += int64(len(m.Data))
-		p.mu.Unlock()
-	}
-	return nil
 }
 
 func (e *End) sendHellos(p *peer) {
