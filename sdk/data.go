@@ -47,10 +47,10 @@ func (c *Config) presentData(then wire.Data, release int) (now wire.Data, change
 		return now, ""
 	}
 	kept := then.Changed[:min(len(then.Changed), wire.MaxChanged-1)]
-	now.Changed = []int32{int32(release + 1)}
-	changed = now.String() + ": the estimator begins with an empty memory"
-	now.Changed = append(slices.Clone(kept), now.Changed...)
-	return now, changed
+	newest := now
+	newest.Changed = []int32{int32(release + 1)}
+	now.Changed = append(slices.Clone(kept), newest.Changed...)
+	return now, newest.String() + ": the estimator begins with an empty memory"
 }
 
 // tieData makes the estimator forget data that has changed since the stored states, of which the newest is the first.

@@ -52,7 +52,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if err := n.account.mark(n.cfg.Fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
 		return err
 	}
-	n.loadFailure(newest.Failure)
+	n.failure = newest.FailureText()
 	n.disclose()
 	return nil
 }

@@ -213,9 +213,8 @@ func (f *Fleet) checkRecords(errs *faults) {
 	p := f.Privacy
 	errs.refuse((p.Person != "") != (p.Places > 1), "privacy.person", p.Person, "the column that names the person of a row if places "+
 		"is 2 or more, otherwise none (places is %d)", p.Places)
-	if p.Unit == UnitRecord && p.Places > 1 && p.Person != "" && p.Protects().Validate() != nil {
-		errs.refuse(true, "privacy.person", p.Person, "at most 100 printable bytes")
-	}
+	errs.refuse(p.Person != "" && p.Unit == UnitRecord && p.Protects().Validate() != nil, "privacy.person", p.Person,
+		"at most 100 printable bytes")
 	if f.Privacy.Unit != UnitRecord {
 		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, because privacy.unit is %v", f.Privacy.Unit)
 		errs.refuse(f.Records != nil, "records", f.Records, "none, because privacy.unit is %v", f.Privacy.Unit)

@@ -1,11 +1,11 @@
 package sdk
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -43,30 +43,29 @@ const alarm = 100
 func (r *run) lost(err error) {
 	r.failure = failureText(err.Error())
 	r.log.Debug("a loss is unavailable, and a constant replaces it", "err", err)
-	if st := r.machine.Status(); !r.alarmed && st.Queries >= alarm && st.Failed == st.Queries {
+	if r.alarmed {
+		return
+	}
+	if st := r.machine.Status(); st.Queries >= alarm && st.Failed == st.Queries {
 		r.alarmed = true
 		r.log.Warn("no query has had a loss: this node adds nothing but noise to the run, and its privacy budget is being spent", "err", err)
 	}
 }
 
-// maxFailure is the size of [Status].LastFailure in a stored state. States have the same size whether queries failed or
-// not.
-const maxFailure = 2 << 10
-
-// failureText returns a text of at most maxFailure bytes. It leaves out the middle of a longer text.
+// failureText returns a text of at most [wire.MaxFailure] bytes. It leaves out the middle of a longer text.
 func failureText(text string) string {
-	const gap, half = "\n...\n", maxFailure/2 - 4
-	if len(text) > maxFailure {
+	const gap, half = "\n...\n", wire.MaxFailure/2 - 4
+	if len(text) > wire.MaxFailure {
 		text = text[:half] + gap + text[len(text)-half:]
 	}
 	return text
 }
 
+// storedFailure returns [Status].LastFailure for a stored state. States of a private run have the same size whether
+// queries failed or not.
 func (n *Node) storedFailure() []byte {
 	if n.cfg.Fleet.Privacy.NonPrivate {
 		return nil
 	}
-	return append([]byte(n.failure), make([]byte, maxFailure-len(n.failure))...)
+	return append([]byte(n.failure), make([]byte, wire.MaxFailure-len(n.failure))...)
 }
-
-func (n *Node) loadFailure(stored []byte) { n.failure = string(bytes.TrimRight(stored, "\x00")) }

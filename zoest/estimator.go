@@ -83,7 +83,6 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	if cfg.Directions == Walsh {
 		e.walsh, e.rows = newWalsh(cfg), make([]uint32, collect)
 	}
-	e.table = newTable(cfg)
 	own := cfg.Memory()
 	if own > 0 {
 		e.whole = make([]float32, own)
@@ -92,8 +91,13 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		own -= cfg.Dim
 		e.carry = e.whole[own:]
 	}
+	// The table has a row a_h = coefficient*direction of d numbers for each of the m components, one after the other. With
+	// tracking, a row is a slope, and belongs to the memory.
+	rows := cfg.Samples * cfg.Dim
 	if cfg.Kind == Tracking {
-		e.offsets = newOffsets(e.whole[cfg.Samples*cfg.Dim:], cfg.Samples)
+		e.table, e.offsets = e.whole[:rows:rows], newOffsets(e.whole[rows:], cfg.Samples)
+	} else {
+		e.table = make([]float32, rows)
 	}
 	if cfg.Records {
 		e.newRecords()
@@ -101,7 +105,6 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	}
 	if cfg.Kind == Tracking {
 		e.model, e.bends = newModel(cfg, e.whole[:own]), make([]float32, collect)
-		e.table = e.model.slopes
 	}
 	return e, nil
 }

@@ -36,7 +36,6 @@ func (e *Estimator) newRecords() {
 	m, d := e.cfg.Samples, e.cfg.Dim
 	e.records = new(records)
 	if e.cfg.Kind == Tracking {
-		e.table = e.whole[: m*d : m*d]
 		e.records.levels, e.records.grown = e.offsets.levels, e.whole[m*(d+3):]
 	}
 	if e.walsh != nil {

@@ -2,15 +2,6 @@ package zoest
 
 import "github.com/spade-dfl/spade-edge/zoest/vec"
 
-// newTable allocates the memory table: a row a_h = coefficient*direction of d numbers for each of the m components, one
-// after the other.
-func newTable(cfg Config) []float32 {
-	if cfg.Kind == Tracking { // the rows of Tracking belong to the model
-		return nil
-	}
-	return make([]float32, cfg.Samples*cfg.Dim)
-}
-
 // row returns row h of the table.
 func (e *Estimator) row(h int) []float32 {
 	d := e.cfg.Dim

@@ -74,7 +74,6 @@ func (c Config) Memory() int {
 // rounds, G_h increases with it, and the bound increases temporarily.
 type model struct {
 	memory []float32       // the memory of slopes, levels, offsets and tail
-	slopes []float32       // g, m rows of d
 	levels []float32       // c
 	tail   *[tails]float32 // numbers common to all components; the constants below are its indices
 
@@ -107,7 +106,7 @@ const kappa, omega, renewed = 0.25, 0.25, 0.25
 func newModel(cfg Config, memory []float32) model {
 	rows := cfg.Samples * cfg.Dim
 	m := model{memory: memory, d: float64(cfg.Dim)}
-	m.slopes, m.levels = m.memory[:rows:rows], m.memory[rows:rows+cfg.Samples]
+	m.levels = m.memory[rows : rows+cfg.Samples]
 	m.tail = (*[tails]float32)(m.memory[len(m.memory)-tails:])
 	m.keep = 1 - float64(renewed*float64(cfg.Batch)/float64(cfg.Samples))
 	return m

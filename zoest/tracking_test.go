@@ -161,7 +161,7 @@ func TestTrackingLemma(t *testing.T) {
 						v0 = wide(e.Estimate())
 					}
 				}
-				rows += mu * mu * vec.SumSquares(e.model.slopes) / float64(n*cfg.Samples)
+				rows += mu * mu * vec.SumSquares(e.table) / float64(n*cfg.Samples)
 				return v0, wide(e.Estimate())
 			}, len(p.x), n)
 			for step, m := range map[int]moments{0: first, 3: last} {
@@ -194,7 +194,7 @@ func TestTrackingSecondMoment(t *testing.T) {
 				e.Step(x)
 				drive(t, e, func(Query) float64 { return float64(s.IntN(2)) })
 				square += vec.SumSquares(e.Estimate()) / rounds
-				rows += mu * mu * vec.SumSquares(e.model.slopes) / (rounds * m)
+				rows += mu * mu * vec.SumSquares(e.table) / (rounds * m)
 			}
 			if square > 9*d || rows > 1 {
 				t.Errorf("%v, batch %d: E|v|^2 is %.3f and E|G|^2 %.3f, want at most %d and 1", dist, b, square, rows, 9*d)

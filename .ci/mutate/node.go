@@ -99,7 +99,7 @@ var onNode = []mutation{
 	{"data that no oracle identifies, taken for the same", "sdk/data.go",
 		"c.Fleet.Privacy.Unit != UnitRecord", "c.Fleet.Privacy.Unit <= UnitRecord", edits},
 	{"a certificate that omits the newest change of the data", "sdk/data.go",
-		"append(slices.Clone(kept), now.Changed...)", "slices.Clone(kept)", edits},
+		"append(slices.Clone(kept), newest.Changed...)", "slices.Clone(kept)", edits},
 	{"a release that is not marked", "sdk/durable.go",
 		"	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {\n		return err\n	}\n", "", order},
 	{"a kept release that is sent again without a mark", "sdk/durable.go",

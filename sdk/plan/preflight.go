@@ -45,13 +45,13 @@ func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot
 	if cfg.Oracle != nil {
 		began, h := time.Now(), 0
 		r.Oracle = tryOracle(ctx, cfg.Oracle, f, 0)
-		for ; r.Oracle != nil && f.Privacy.Unit == sdk.UnitRecord && h < min(cfg.Samples, 16)-1; began = time.Now() {
-			h++
+		for r.Oracle != nil && f.Privacy.Unit == sdk.UnitRecord && h < min(cfg.Samples, 16)-1 {
+			h, began = h+1, time.Now()
 			r.Oracle = tryOracle(ctx, cfg.Oracle, f, h) // an unreadable record has no loss
 		}
 		r.Answered = time.Since(began)
 		if r.Oracle == nil && r.Config == nil {
-			within, cancel := context.WithCancel(ctx)
+			within, cancel := ctx, func() {}
 			if end, ok := ctx.Deadline(); ok {
 				within, cancel = context.WithTimeout(ctx, time.Until(end)/2)
 			}

@@ -46,8 +46,7 @@ type Sim struct {
 
 	members    []*member
 	workers    []*worker
-	direct     bool           // in this tick every client reads what all its neighbors posted in the previous tick
-	transit    []admm.Message // sent messages that are not read directly and arrive in the next tick
+	direct     bool // in this tick every client reads what all its neighbors posted in the previous tick
 	last       int
 	over       int // number of complete rounds
 	transcript *Transcript

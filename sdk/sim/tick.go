@@ -36,12 +36,6 @@ type worker struct {
 }
 
 func (s *Sim) step(ctx context.Context) error {
-	for _, msg := range s.transit {
-		to := s.members[msg.To]
-		to.in = append(to.in, msg)
-	}
-	clear(s.transit)
-	s.transit = s.transit[:0]
 	for _, c := range s.members {
 		if n := len(s.spare); c.model == nil && n > 0 {
 			c.model, s.spare = s.spare[n-1][:0], s.spare[:n-1]
@@ -243,5 +237,6 @@ func (s *Sim) send(msg admm.Message) {
 	if s.OnSend != nil {
 		s.OnSend(msg)
 	}
-	s.transit = append(s.transit, msg)
+	to := s.members[msg.To]
+	to.in = append(to.in, msg)
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -316,6 +315,6 @@ func decodeSnapshot(s Record, path string) (*Snapshot, error) {
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
 		Ledger: snap.Ledger, Note: s.Note, Data: snap.Data,
-		Queries: last.Queries, Failed: last.Failed, Failure: strings.TrimRight(string(snap.Failure), "\x00"),
+		Queries: last.Queries, Failed: last.Failed, Failure: snap.FailureText(),
 	}, nil
 }

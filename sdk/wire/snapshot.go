@@ -17,7 +17,8 @@ const snapshotVersion = 1
 const (
 	maxFilter = 64 << 10
 	maxLedger = 256
-	maxFailed = 2 << 10
+	// MaxFailure limits Failure.
+	MaxFailure = 2 << 10
 )
 
 // Snapshot is the durable state of a node after a release: its owner, and everything that determines the bits of the
@@ -42,6 +43,9 @@ type Snapshot struct {
 
 	Data Data // the data to which State.Last belongs
 }
+
+// FailureText returns Failure without its padding.
+func (s *Snapshot) FailureText() string { return strings.TrimRight(string(s.Failure), "\x00") }
 
 // Data identifies a node's data without revealing anything about it to a reader who lacks Key.
 type Data struct {
@@ -121,7 +125,7 @@ const (
 	edgeBytes   = 1 + nameBytes + 2*10 + 4*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + 3*(1+2+32) + 2*nameBytes +                               // map, fleet, key, digest, member and build
 		4*arrayBytes + (1 + 5) + 4*10 + // vectors, head of the edges, numbers
-		(1 + 3 + 4*MaxChanged) + (1 + 3 + maxFailed) + // changed and failure
+		(1 + 3 + 4*MaxChanged) + (1 + 3 + MaxFailure) + // changed and failure
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
@@ -205,7 +209,7 @@ func (e *snapshot) check() error {
 		{"length of filter", int64(len(e.Filter)), 0, maxFilter},
 		{"length of ledger", int64(len(e.Ledger)), 0, maxLedger},
 		{"length of signed", int64(len(e.Signed)), 0, maxField},
-		{"length of failure", int64(len(e.Failure)), 0, maxFailed},
+		{"length of failure", int64(len(e.Failure)), 0, MaxFailure},
 		absentOr("length of grid", len(e.Grid), dim), absentOr("length of delta", len(e.Delta), dim),
 	}), ledger, checkFinite("x", e.X), checkFinite("last", e.Last), edges)
 }

@@ -142,7 +142,7 @@ func TestMaxSnapshot(t *testing.T) {
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
 	c.Filter, c.Ledger, c.Signed = make([]byte, maxFilter), strings.Repeat("l", maxLedger), make([]byte, maxField)
 	c.Data.Changed = make([]int32, MaxChanged)
-	c.Failure = make([]byte, maxFailed)
+	c.Failure = make([]byte, MaxFailure)
 	for i := range c.State.Edges {
 		c.State.Edges[i].Quarantine = math.MaxInt32
 		c.Peers[i].Name, c.Peers[i].Signed = strings.Repeat("p", 64), make([]byte, 2*maxField)
