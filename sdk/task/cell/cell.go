@@ -20,10 +20,13 @@ func Blank(cell string, number bool) bool {
 
 // OneOf reports whether a cell is one of the markers, in any letter case, or the same number as one of them.
 func OneOf(cell string, markers []string) bool {
+	number, numeric := Decimal(cell)
 	return slices.ContainsFunc(markers, func(text string) bool {
-		a, ok := Decimal(text)
-		b, ok2 := Decimal(cell)
-		return strings.EqualFold(cell, text) || ok && ok2 && a == b
+		if strings.EqualFold(cell, text) {
+			return true
+		}
+		marker, ok := Decimal(text)
+		return numeric && ok && marker == number
 	})
 }
 

@@ -10,20 +10,27 @@ import (
 
 // Number returns the number in a cell, with a decimal point or a decimal comma, or says what is wrong with the cell.
 func Number(cell string) (_ float64, fault string) {
+	f, ok := parse(cell)
+	switch {
+	case math.Abs(f) > math.MaxFloat32:
+		return 0, TooLarge
+	case !ok:
+		return 0, wrong(cell)
+	}
+	return f, ""
+}
+
+// parse returns the number in a cell, which may be too large. Unlike [Number] it does not search for what is wrong.
+func parse(cell string) (f float64, ok bool) {
 	text := cell
 	if strings.IndexByte(cell, '.') < 0 {
 		text = strings.Replace(cell, ",", ".", 1)
 	}
 	if strings.Trim(text, "0123456789+-.eE") != "" {
-		return 0, wrong(cell)
+		return 0, false
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	if math.Abs(f) > math.MaxFloat32 {
-		return 0, TooLarge
-	} else if err != nil {
-		return 0, wrong(cell)
-	}
-	return f, ""
+	return f, err == nil
 }
 
 // What is wrong with a cell that is not a number.
@@ -49,7 +56,7 @@ func wrong(cell string) string {
 // Decimal returns a text that two cells share if they are the same decimal number, such as 1, 1.0, +1 and 01. It
 // returns false if the cell is not a number, or if it is not clear which: 1,234 may be either of two.
 func Decimal(cell string) (exact string, ok bool) {
-	if _, fault := Number(cell); fault != "" || strings.Contains(cell, ",") && Grouped(cell) {
+	if f, ok := parse(cell); !ok || math.Abs(f) > math.MaxFloat32 || strings.Contains(cell, ",") && Grouped(cell) {
 		return "", false
 	}
 	text, power, _ := strings.Cut(strings.ToLower(strings.Replace(cell, ",", ".", 1)), "e")

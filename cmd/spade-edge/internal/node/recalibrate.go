@@ -39,9 +39,7 @@ func (a *Applied) recalibrate(ctx context.Context) (r *verdict.Recalibrated, err
 	if err != nil {
 		return nil, err
 	}
-	if source.Close != nil {
-		defer func() { err = errors.Join(err, source.Close()) }()
-	}
+	defer func() { err = errors.Join(err, source.Close()) }()
 	return a.site.Recalibrate(source, a.file.Weights)
 }
 

@@ -45,7 +45,7 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 		return nil, errors.New("the losses come from a program, so the model's answers are unknown here")
 	}
 	r := &Recalibration{Fleet: s.fleet(), Name: s.Node.Name, Model: sdk.ModelHash(model)}
-	rows := own.Data().Select(readable(own.Data()))
+	rows := readable(own.Data())
 	if r.Rows = rows.Len(); r.Rows == 0 {
 		return nil, errors.New("none of the node's own rows can be read")
 	}
@@ -57,8 +57,8 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 		return nil, err
 	}
 	out := &Recalibrated{Recalibration: r, File: s.path(recalibrationName)}
-	if held, some := source.Test.(interface{ Data() *task.Data }); some && held.Data().Len() > 0 {
-		if err := out.measure(own.On(held.Data()), model); err != nil {
+	if held := heldOut(source); held != nil {
+		if err := out.measure(held, model); err != nil {
 			return nil, err
 		}
 	}

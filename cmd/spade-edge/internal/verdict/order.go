@@ -19,7 +19,7 @@ func Backwards(source *fleetfile.Source, model []float32, which string) string {
 	if !ours || own.Data().Classes != 2 || own.Data().Target != nil {
 		return ""
 	}
-	rows := own.Data().Select(readable(own.Data()))
+	rows := readable(own.Data())
 	ones := 0
 	for _, y := range rows.Y {
 		ones += y

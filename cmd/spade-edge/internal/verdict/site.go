@@ -104,11 +104,11 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 
 // compare decides on the rows that the source holds out, and returns the accepted model.
 func (s *Site) compare(ctx context.Context, v *Verdict, source *fleetfile.Source, own *task.Model, last []float32) ([]float32, error) {
-	held, some := source.Test.(interface{ Data() *task.Data })
-	if !some || held.Data().Len() == 0 {
+	held := heldOut(source)
+	if held == nil {
 		return nil, fmt.Errorf("%w: the node holds out no rows; \"test_fraction\" or \"held_out\" in the node file changes that", ErrNone)
 	}
-	rows := own.Data().Select(readable(own.Data()))
+	rows := readable(own.Data())
 	if rows.Len() == 0 {
 		return nil, fmt.Errorf("%w: none of the node's own rows can be read", ErrNone)
 	}
@@ -126,7 +126,7 @@ func (s *Site) compare(ctx context.Context, v *Verdict, source *fleetfile.Source
 			before = append(before, e)
 		}
 	}
-	return v.decide(own.On(held.Data()), rows, last, before, alone)
+	return v.decide(held, rows, last, before, alone)
 }
 
 // Model returns the accepted model, and the number of its release; 0 for a model of own rows alone. shared is the last
@@ -160,14 +160,23 @@ func (s *Site) shape() (hidden, uneven bool, err error) {
 	return false, false, err
 }
 
+// heldOut returns the model of the rows that a source holds out, or nil if it holds out none.
+func heldOut(source *fleetfile.Source) *task.Model {
+	if held, ours := source.Test.(*task.Model); ours && held.Data().Len() > 0 {
+		return held
+	}
+	return nil
+}
+
 // readable returns the rows that could be read: the others have NaN.
-func readable(d *task.Data) (rows []int) {
+func readable(d *task.Data) *task.Data {
+	var rows []int
 	for i := range d.Len() {
 		if !slices.ContainsFunc(d.Row(i), func(x float32) bool { return x != x }) {
 			rows = append(rows, i)
 		}
 	}
-	return rows
+	return d.Select(rows)
 }
 
 // lossesOf asks a program for the losses of up to 200 of its samples, drawn at random, at the models start and shared. A
