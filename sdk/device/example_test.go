@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	_ "github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin" // node files may have a built-in model
 	"github.com/spade-dfl/spade-edge/sdk"
-	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // node files may have a built-in model
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/transport"

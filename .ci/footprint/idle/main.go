@@ -9,8 +9,8 @@ import (
 	"os"
 	"sync"
 
+	_ "github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin" // for node files with a built-in model
 	"github.com/spade-dfl/spade-edge/sdk"
-	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // for node files with a built-in model
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"

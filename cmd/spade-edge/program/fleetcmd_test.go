@@ -8,7 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 
-	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 )
 
 // plant uses the init command to create a trial of three members. It returns the folder of the trial, and the line that

@@ -13,12 +13,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 var nextPort atomic.Int32

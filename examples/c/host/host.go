@@ -18,10 +18,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	_ "github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin" // built-in models of node files
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	_ "github.com/spade-dfl/spade-edge/sdk/broker"  // reads node files that name a broker; Open refuses these
-	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // built-in models of node files
+	_ "github.com/spade-dfl/spade-edge/sdk/broker" // reads node files that name a broker; Open refuses these
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // stage holds what all contenders share for one seed: the clients' data, the budgets, and the test data.

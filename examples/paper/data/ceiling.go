@@ -3,7 +3,7 @@ package data
 import (
 	"math"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 // ceilingSteps is the number of gradient steps of [CeilingModel]. Loss and accuracy converge long before the last step.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 const dir = "../../../../shared/data"

@@ -3,8 +3,8 @@ package data_test
 import (
 	"fmt"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // Train a linear model with gradients, and print its accuracy on unseen generated patients.

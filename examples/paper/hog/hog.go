@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 // Dimensions of the descriptor.

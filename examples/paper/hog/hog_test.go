@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/examples/paper/hog"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // stripes returns an image whose brightness varies as a wave in the direction (x, y).

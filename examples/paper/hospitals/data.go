@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 const (

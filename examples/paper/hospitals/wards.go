@@ -3,8 +3,8 @@ package hospitals
 import (
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // wards is the number of clients per hospital in the table rows that divide each hospital into wards.

@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // clinics returns a small world of generated patients: four clients with 20 samples each on a ring.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 var folder = filepath.FromSlash("../../../../shared/data")

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // Run performs, for every seed from 1 to the value of seeds (at least 2), the runs whose results are not yet in the

@@ -8,10 +8,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/sdk/builtin"
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 // Fitted is the result of the fit command, printed as text or, with -json, as JSON.

@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
-	"github.com/spade-dfl/spade-edge/sdk/builtin"
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 // Evaluation is the result of the evaluate command, printed as text or JSON: a model's scores on some data.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
 // loneliest returns a member with the smallest number of neighbors.

@@ -8,9 +8,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // Recalibrated is a new recalibration and how the site's held-out rows fare without and with it.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 // Gain is how much better one answer is than another on the same rows: the difference of accuracies in points, or of

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 // drawn returns probabilities of the given number of classes and, drawn from the corrected probabilities, the classes.

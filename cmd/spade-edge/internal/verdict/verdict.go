@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // The answers that a verdict compares.

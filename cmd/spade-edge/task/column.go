@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spade-dfl/spade-edge/sdk/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // maxFaults is the maximum number of invalid cells per file that errors describe; further invalid cells are only

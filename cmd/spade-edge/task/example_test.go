@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 // Patients are generated, prepared and divided among four hospitals with different shares of events. An oracle on the

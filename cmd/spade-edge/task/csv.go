@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spade-dfl/spade-edge/sdk/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // csvFile is a CSV file while it is read: its header, its cells, and the errors in both.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/sdk/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // counts checks whether a column of whole numbers goes up or down row by row, in nearly all rows by the same step. Such

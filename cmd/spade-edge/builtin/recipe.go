@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // recipeForm is the JSON form of a recipe. The fields of the recipe's model are at the same level as its other fields.

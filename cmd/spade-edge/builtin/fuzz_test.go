@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // FuzzTask checks that parsing arbitrary bytes as a recipe yields an error or a valid recipe that survives a round trip

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 const (

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	_ "github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
-	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
 // nodeText is a node file that sets every field.

@@ -14,18 +14,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
 	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
-	"github.com/spade-dfl/spade-edge/sdk/task"
-	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-const shared = "../../../../shared/data"
+const shared = "../../../../../shared/data"
 
 // agreed returns the recipe of examples/hospital. The table that it was fitted on describes no real person.
 func agreed(t *testing.T) *task.Recipe {
 	t.Helper()
 	r, err := task.Fit(task.Spec{
-		Source: "csv:../../../examples/hospital/agreed.csv", Label: "ill", OneHot: []string{"cp", "restecg", "slope", "thal"},
+		Source: "csv:../../../../examples/hospital/agreed.csv", Label: "ill", OneHot: []string{"cp", "restecg", "slope", "thal"},
 		Missing: "indicator", Whole: true,
 	}, task.ModelSpec{Name: task.SoftmaxModel}, "a table of usual values, of nobody")
 	if err != nil {
@@ -206,7 +206,7 @@ func TestUntidied(t *testing.T) {
 // suspicion, and that the whole data set raises no suspicion without expected values.
 func TestNoFalseAlarm(t *testing.T) {
 	for file, s := range map[string]task.Spec{
-		"../../../examples/patients.csv": {Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}},
+		"../../../../examples/patients.csv": {Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}},
 		shared + "/alzheimers/alzheimers_disease_data.csv": {Label: "Diagnosis", Drop: []string{"PatientID", "DoctorInCharge"},
 			OneHot: []string{"Ethnicity", "EducationLevel"}},
 	} {

@@ -3,7 +3,7 @@ package screen
 import (
 	"math"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 type rowRule int

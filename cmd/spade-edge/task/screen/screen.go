@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/spade-dfl/spade-edge/sdk/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
 // The kinds of [Suspicion].

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // Data is a labeled data set: Len samples, each with Dim numbers and one of Classes classes. If the data has targets,

@@ -5,7 +5,7 @@ import (
 	"log"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk/builtin"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // Spec specifies which data set to load and how to prepare it.
