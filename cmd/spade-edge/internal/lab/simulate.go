@@ -38,10 +38,14 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	path := c.String("save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
 		"seed at the last epsilon")
 	force := c.Bool("force", false, "overwrite an existing file")
+	test := c.String("test", "", "csv: own test `files`, one for all clients or one for each file of -data, in place of -test-fraction")
 	if err := o.Read(c); err != nil {
 		return err
 	}
 	var f cli.Faults
+	if o.Given["test"] {
+		o.ReadTests(&f, *test)
+	}
 	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds cannot be combined")
 	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first epsilon is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has the value %v, want 1e-9..1e9", epsilon)

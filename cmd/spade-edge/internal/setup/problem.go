@@ -326,6 +326,46 @@ func (o *Options) clientFiles(f *cli.Faults) {
 	}
 }
 
+// ReadTests sets Tests to the files that the flag -test names, separated by commas or with a star in the name.
+func (o *Options) ReadTests(f *cli.Faults, text string) {
+	source := "csv:" + strings.TrimPrefix(text, "csv:")
+	tests, err := task.ClientFiles(source)
+	var field *task.FieldError
+	if errors.As(err, &field) {
+		err = fmt.Errorf("-test %s", field.Fault)
+	}
+	f.When(err != nil, "%w", err)
+	if o.Tests = tests; tests == nil {
+		o.Tests = []string{strings.TrimPrefix(source, "csv:")}
+	}
+	f.When(o.Given["test-fraction"], "-test and -test-fraction cannot be combined: with -test, no samples of -data are held back")
+	f.When(!strings.HasPrefix(o.Spec.Source, "csv:"), "-test needs -data csv:FILE, not %q", o.Spec.Source)
+	f.When(len(o.Tests) > 1 && len(o.Tests) != len(o.Files), "-test names %d files, want one for all clients, or %d, one for each file of "+
+		"-data in the same order", len(o.Tests), len(o.Files))
+	o.Spec.Whole, o.Spec.TestFraction = true, 0
+}
+
+// tests reads the files in Tests, prepared like the training samples. each is nil if one file is for all clients.
+func (o *Options) tests(set *task.Set) (all *task.Data, each []*task.Data, err error) {
+	recipe := o.Recipe
+	if recipe == nil {
+		if recipe, err = set.Recipe(o.ModelSpec(), "the training data"); err != nil {
+			return nil, nil, err
+		}
+	}
+	held, parts, err := recipe.ApplyFiles(task.Spec{NA: o.Spec.NA, Whole: true}, o.Tests)
+	if err != nil {
+		return nil, nil, fmt.Errorf("-test: %w", err)
+	}
+	for _, part := range parts {
+		each = append(each, part.Train)
+	}
+	if len(each) == 1 {
+		each = nil
+	}
+	return held.Train, each, nil
+}
+
 // load reads and prepares the data. own has each client's training samples. If clients have their own files, held has
 // each client's held-out samples.
 func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
@@ -335,7 +375,7 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	}
 	spec := o.DataSpec()
 	prepared := spec // with a recipe, some samples are always held back
-	prepared.Whole = false
+	prepared.Whole = o.Tests != nil
 	var each []*task.Set
 	switch {
 	case o.Files != nil && o.Recipe != nil:
@@ -361,6 +401,11 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	for _, one := range each {
 		own, held = append(own, one.Train), append(held, one.Test)
 	}
+	if o.Tests != nil {
+		if set.Test, held, err = o.tests(set); err != nil {
+			return nil, nil, nil, WithFlags(err)
+		}
+	}
 	if each != nil {
 		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
 		return set, own, held, nil
@@ -377,5 +422,5 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 		dealt = "samples dealt to clients at random, in equal numbers"
 	}
 	set.Fitted = append(set.Fitted, dealt)
-	return set, own, nil, nil
+	return set, own, held, nil
 }

@@ -65,9 +65,9 @@ type regression struct {
 	Constant float64  `json:"rmse_of_mean"` // of predicting the mean of the test data
 }
 
-// clientFile has the score of a client's model on the held-out samples from the client's own file.
+// clientFile has the score of a client's model on the client's own test samples.
 type clientFile struct {
-	File     string   `json:"file"`
+	File     string   `json:"file"` // the file that has the test samples
 	Train    int      `json:"train"`
 	Test     int      `json:"test"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // in percent
@@ -153,7 +153,11 @@ func (r *Result) Score(p *Problem, models [][]float32) ([]float64, error) {
 // JudgeFiles scores each client's model on the held-out samples from the client's own file.
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	for i, held := range p.held {
-		c := clientFile{File: p.Opt.Files[i], Train: len(p.Labels[i]), Test: held.Len()}
+		file := p.Opt.Files[i]
+		if p.Opt.Tests != nil {
+			file = p.Opt.Tests[i]
+		}
+		c := clientFile{File: file, Train: len(p.Labels[i]), Test: held.Len()}
 		test := p.Opt.ModelSpec().New(held)
 		worth, err := score(test, models[i])
 		if err != nil {
@@ -205,7 +209,7 @@ func (r *Result) WriteWorth(t cli.Table) {
 		if c.Majority != nil {
 			worth += fmt.Sprintf(" (%s by saying the most frequent class)", say(*c.Majority))
 		}
-		t.Row("own samples", "%s on the %d samples held back in %s; its client trains on %d", worth, c.Test, c.File, c.Train)
+		t.Row("own samples", "%s on the %d test samples of %s; its client trains on %d", worth, c.Test, c.File, c.Train)
 	}
 }
 
