@@ -276,6 +276,8 @@ func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Swe
 	worst := slices.Min[[]float64]
 	if results[0].Regression != nil {
 		s.Score, worst = "rmse_mean", slices.Max[[]float64]
+	} else if results[0].Survival != nil {
+		s.Score = "c_index_mean"
 	}
 	for group := range slices.Chunk(results, len(results)/len(epsilons)) {
 		g := sweepGroup{Runs: len(group)}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -86,6 +88,9 @@ func (o *Options) Build(name string) (*Problem, error) {
 	p.Choose("data", o.Spec.Source)
 	switch {
 	case o.Recipe != nil:
+	case s.Kind() == task.OfSurvival:
+		h := p.Train.Horizon
+		p.Choose("model", model.Name, "intervals", h.Intervals, "rate", h.Rate, "standardize", *s.Standardize)
 	case s.Target == "":
 		p.Choose("labels", s.Labels, "standardize", *s.Standardize, "bias", *s.Bias)
 	default:
@@ -97,7 +102,11 @@ func (o *Options) Build(name string) (*Problem, error) {
 	if s.TestFraction > 0 {
 		p.Choose("test-fraction", s.TestFraction)
 	}
-	p.X0 = model.Start(p.Train.Dim, p.Train.Classes, o.Asked.Method.Seed)
+	recipe, err := p.Recipe("the training data")
+	if err != nil {
+		return nil, WithFlags(err)
+	}
+	p.X0 = recipe.Start(o.Asked.Method.Seed)
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
@@ -246,16 +255,24 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores returns the score of each model on the test data: the accuracy in percent or, for a numeric target, the RMSE.
+// Scores returns the score of each model on the test data: the accuracy in percent, for a numeric target the RMSE, or for
+// survival the C-index.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	Each(len(models), func(i int) { out[i], _ = score(p.Test, models[i]) })
 	return out
 }
 
-// score returns the accuracy of the model x on the test data, in percent, or its RMSE for a numeric target.
+// score returns the accuracy of the model x on the test data, in percent, its RMSE for a numeric target, or its C-index for
+// survival; the C-index is NaN if no two samples can be compared.
 func score(test *task.Model, x []float32) (float64, error) {
-	if test.Data().Target == nil {
+	if d := test.Data(); d.Horizon != nil {
+		risks, err := test.Risks(x)
+		if err != nil {
+			return math.NaN(), err
+		}
+		return survival.Concord(d.Time, d.Y, risks).C, nil
+	} else if d.Target == nil {
 		return 100 * test.Accuracy(x), nil
 	}
 	m, err := test.Errors(x)
@@ -267,10 +284,14 @@ func score(test *task.Model, x []float32) (float64, error) {
 
 // Worth formats a model's score on the test data.
 func (p *Problem) Worth(x []float32, digits int) string {
-	if p.Train.Target == nil {
-		return fmt.Sprintf("%.*f %%", digits, p.Scores(x)[0])
+	switch worth := p.Scores(x)[0]; {
+	case p.Train.Horizon != nil:
+		return fmt.Sprintf("C-index %.3f", worth)
+	case p.Train.Target != nil:
+		return fmt.Sprintf("RMSE %.4g", worth)
+	default:
+		return fmt.Sprintf("%.*f %%", digits, worth)
 	}
-	return fmt.Sprintf("RMSE %.4g", p.Scores(x)[0])
 }
 
 // Each calls do(0), ..., do(n-1) in parallel and waits for all calls.
@@ -306,6 +327,8 @@ func (o *Options) ReadTask(file string) (err error) {
 	o.Model.Name, o.Model.Hidden = o.Recipe.Model.Name, o.Recipe.Model.Hidden
 	if o.Recipe.Target != nil {
 		o.Spec.Target = o.Recipe.Label
+	} else if h := o.Recipe.Survival; h != nil {
+		o.Spec.Survival = h.Time + "," + o.Recipe.Label
 	}
 	return nil
 }
