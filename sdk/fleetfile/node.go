@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
