@@ -65,7 +65,6 @@ var endings = []struct {
 	{pair.ErrMissing, ExitMismatch, otherPair},
 	{pair.ErrUsed, ExitMismatch, otherPair},
 	{certificate.ErrPairKey, ExitMismatch, otherPair},
-	{fleetfile.ErrNoLedger, ExitFailed, newLedger},
 	{state.ErrNoLedger, ExitFailed, newLedger},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }
