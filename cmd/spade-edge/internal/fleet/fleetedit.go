@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -277,7 +278,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	if _, err := os.Stat(n.node.Key); err != nil {
 		return nil // the key file exists only on the device
 	}
-	key, err := fleetfile.ReadKey(n.node.Key)
+	key, err := state.ReadKey(n.node.Key)
 	if err != nil {
 		return err
 	}
