@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 	"sdk/device":             {"dpmech", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "transport"},
 	"sdk/sim":                {"sdk/admm", "zoest", "zoest/rng"},
 	"tinytest": {"sdk", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
-		"transport"},
+		"transport", "transport/mem"},
 }
 
 var mayUse = map[string][]string{

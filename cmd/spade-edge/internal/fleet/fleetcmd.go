@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -30,6 +31,7 @@ var fleetActions = []fleetAction{
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
 	{"next", []string{"from", "run", "rounds", "epsilon", "end"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
+	{"show", nil, nil},
 }
 
 type fleetEdit struct {
@@ -58,7 +60,8 @@ type FleetResult struct {
 	Fleet   string       `json:"fleet"`
 	Run     string       `json:"run"`
 	Hash    string       `json:"fleet_hash"`
-	SameRun bool         `json:"same_run"` // the hash is unchanged: a started run adopts the change
+	SHA256  string       `json:"fleet_sha256"` // of the file, keys and addresses included
+	SameRun bool         `json:"same_run"`     // the hash is unchanged: a started run adopts the change
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
@@ -95,7 +98,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return cli.Usage("no action given, want add, remove, next or take")
+		return cli.Usage("no action given, want add, remove, next, take or show")
 	}
 	action := fleetActions[i]
 	c.Argv = c.Argv[1:]
@@ -111,6 +114,9 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey, "from", e.from, "new", e.newFleet)
 	if err := f.Usage(); err != nil {
 		return err
+	}
+	if action.name == "show" {
+		return e.show(path)
 	}
 	e.r = FleetResult{Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Notes: []string{}}
 	if err = e.open(path, action.name == "take"); err == nil {
@@ -159,6 +165,7 @@ func (e *fleetEdit) finish() error {
 		return cli.AsUsageError(err)
 	}
 	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, fmt.Sprintf("%x", f.Hash()), f.Hash() == e.hash
+	e.r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
 	if e.run != "" { // every device needs the files of the next run
 		name, start := filepath.Base(e.path), ""
 		if e.file.X0File != "" {
@@ -210,8 +217,14 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet schedules the fleet file at path for writing and, next to it, the file of the initial model, if any.
+// setFleet schedules the fleet file at path for writing and, next to it, the file of the initial model, if any, and the
+// fleet file of the run that ends.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
+	if e.old != nil && e.file.Fleet.Run != e.ran {
+		if err := e.keep(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
 		if err := e.plan(x0, cli.AppendFloats(nil, e.file.Fleet.X0), 0o644); err != nil {
@@ -219,6 +232,25 @@ func (e *fleetEdit) setFleet(path string, text []byte) error {
 		}
 	}
 	return e.plan(path, text, 0o644)
+}
+
+// keep schedules the fleet file of the run that ends for writing into dir as fleet-RUN.json: it verifies the certificates of
+// that run. If a file with this name has other content, the name also has the beginning of the content's SHA-256.
+func (e *fleetEdit) keep(dir string) error {
+	name := filepath.Join(dir, "fleet-"+slug(e.ran))
+	sum := sha256.Sum256(e.text)
+	for _, path := range []string{name + ".json", fmt.Sprintf("%s-%x.json", name, sum[:4])} {
+		there, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a fleet file")
+		if err == nil && bytes.Equal(there, e.text) {
+			return nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			e.note("%s keeps the fleet file of run %q: the certificates of that run are verified against it", path, e.ran)
+			e.r.Files = append(e.r.Files, fileChange{File: path, New: true, Bytes: len(e.text), path: path, content: e.text, mode: 0o644})
+			return nil
+		}
+	}
+	return fmt.Errorf("%s.json, which would keep the fleet file of run %q, has other content: move it elsewhere", name, e.ran)
 }
 
 func (e *fleetEdit) note(format string, args ...any) {
@@ -262,7 +294,8 @@ func (e *fleetEdit) print(t cli.Table) {
 	if len(r.Files) == 0 {
 		t.Row("changed", "nothing: the files already say this")
 	}
-	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash[:16])
+	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash)
+	t.Row("fleet file", "SHA-256 %s", r.SHA256)
 	if r.Epsilon != nil {
 		t.Row("privacy", "%s, at delta %v, for the whole run", r.cost, e.file.Fleet.Privacy.Delta)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -45,6 +46,13 @@ func (e *fleetEdit) place(name string) (int, error) {
 	return i, nil
 }
 
+// phone notes how to make sure that the keys in a line are those of the member's device.
+func (e *fleetEdit) phone(m fleetfile.Member) {
+	for _, key := range m.Keys {
+		e.note("phone %q: keygen printed the fingerprint %s on its device", m.Name, signed.Fingerprint(key))
+	}
+}
+
 // add adds a member or, if the fleet has a member of this name, replaces its keys and addresses.
 func (e *fleetEdit) add() error {
 	m, err := e.newcomer()
@@ -52,6 +60,7 @@ func (e *fleetEdit) add() error {
 		return err
 	}
 	f := e.file.Fleet
+	e.phone(m)
 	if i := slices.Index(f.Members, m.Name); i >= 0 {
 		return e.replace(i, m)
 	}

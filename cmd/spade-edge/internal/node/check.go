@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -136,7 +138,8 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	if err != nil {
 		c.fail("key", cli.ExitUsage, err)
 	} else {
-		c.ok("key", "is %q's in the fleet file, and nobody else can read it", node.Name)
+		c.ok("key", "is %q's in the fleet file, and nobody else can read it; fingerprint %s", node.Name,
+			signed.Fingerprint(key.Public().(ed25519.PublicKey)))
 	}
 	if _, _, together := node.Load(); err == nil && together != nil {
 		c.fail("ledger", cli.ExitUsage, together) // the ledger is missing or superfluous: every other problem is already reported
