@@ -195,7 +195,7 @@ func (e *fleetEdit) take() error {
 			return err
 		}
 	}
-	if _, err := fleetfile.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
+	if _, err := state.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {
