@@ -50,13 +50,13 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	}
 	var public ed25519.PublicKey
 	if *from != "" {
-		key, err := fleetfile.ReadKey(*from)
+		key, err := state.ReadKey(*from)
 		if err != nil {
 			return err
 		}
 		public = key.Public().(ed25519.PublicKey)
 	} else {
-		if public, err = fleetfile.CreateKey(*file); err != nil {
+		if public, err = state.CreateKey(*file); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.Log, "the secret key is in %s; the line below goes into the fleet file\n", *file)

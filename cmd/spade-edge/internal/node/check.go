@@ -127,7 +127,7 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		f, hash := file.Fleet, file.Fleet.Hash()
 		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", f.Run, len(file.Members), f.Dim, hash[:8])
 	}
-	key, err := fleetfile.ReadKey(node.Key)
+	key, err := state.ReadKey(node.Key)
 	if err != nil {
 		c.fail("key", cli.ExitUsage, err)
 	}
