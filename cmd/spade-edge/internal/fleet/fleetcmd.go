@@ -29,7 +29,7 @@ type fleetAction struct {
 var fleetActions = []fleetAction{
 	{"add", []string{"line", "name", "file", "edges", "run", "end", "as", "records"}, (*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
-	{"next", []string{"from", "run", "rounds", "epsilon", "end"}, (*fleetEdit).next},
+	{"next", []string{"from", "run", "rounds", "epsilon", "records", "end"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
 	{"show", nil, nil},
 }
@@ -38,8 +38,9 @@ type fleetEdit struct {
 	*cli.Cmdline
 	line, name, edges, run, as string
 	newKey, from, newFleet     string
+	records                    string
 	end, dryRun                bool
-	rounds, records            int
+	rounds                     int
 	epsilon                    float64
 
 	dir, path string          // of the fleet file
@@ -136,7 +137,8 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.line, "line", "", "add: the `file` with the line that keygen printed on the device")
 	c.StringVar(&e.name, "name", "", "the member")
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
-	c.IntVar(&e.records, "records", 0, "add, in a fleet that protects each record: how many records the member has, which is public")
+	c.StringVar(&e.records, "records", "", "in a fleet that protects each record, the public `number` of them. add: of the member; next: of all "+
+		"members in their order, such as 580,410, or only of some, such as berlin=580")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
 	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap to fill in)")
 	c.StringVar(&e.newKey, "file", "", "add, take: the new secret key's `file`, as the node file will name it")

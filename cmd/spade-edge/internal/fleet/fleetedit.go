@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -69,9 +70,10 @@ func (e *fleetEdit) add() error {
 	err = checkName(m.Name)
 	wrong.When(err != nil, "%w", err)
 	each := f.Privacy.Unit == sdk.UnitRecord
-	wrong.When(each && e.records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q "+
-		"must be public and fixed", e.records, m.Name)
-	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's data set: leave -records out", e.records)
+	records, err := strconv.Atoi(e.records)
+	wrong.When(each && (err != nil || records < 1), "-records is %q, want at least 1: the fleet protects each record, so the number of "+
+		"records of %q must be public and fixed", e.records, m.Name)
+	wrong.When(!each && e.Given["records"], noRecords, e.records)
 	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member", e.as)
 	if err := wrong.Usage(); err != nil {
@@ -83,7 +85,7 @@ func (e *fleetEdit) add() error {
 	f.Members = append(f.Members, m.Name)
 	e.file.Members = append(e.file.Members, m)
 	if each {
-		f.Records = append(f.Records, e.records)
+		f.Records = append(f.Records, records)
 		e.weigh()
 	}
 	if err := e.connect(m.Name); err != nil {
