@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -40,7 +41,7 @@ type Options struct {
 	// the data in certificates; empty means the name of the member. Declared is what earlier runs have spent, such as
 	// state.NeverUsed; it is required. Limit bounds what all runs may spend; nil means that the ledger only counts.
 	Dataset  string
-	Declared dpmech.Declaration
+	Declared certificate.Declaration
 	Limit    *dpmech.Limit
 
 	Transport transport.Transport // replaces websockets; Open closes it on error, Close otherwise
@@ -183,9 +184,9 @@ func (n *Node) Run(ctx context.Context) (err error) {
 	defer context.AfterFunc(n.ctx, func() { cancel(fmt.Errorf("edge: %s: %w", n.dir, ErrClosed)) })()
 	err = n.Node.Run(ctx)
 	if n.private && n.Status().Round > 0 {
-		certificate, failed := n.Certificate()
+		c, failed := n.Certificate()
 		if failed == nil {
-			failed = state.WriteCertificate(n.CertificatePath(), certificate)
+			failed = state.WriteCertificate(n.CertificatePath(), c)
 		}
 		err = errors.Join(err, failed)
 	}

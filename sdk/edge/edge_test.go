@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/edge"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -170,7 +170,7 @@ func TestKilledDevice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := dpmech.ParseCertificate(text)
+			c, err := certificate.Parse(text)
 			if err != nil || c.Verify() != nil {
 				t.Error(name, err, c.Verify())
 			}
