@@ -1,9 +1,7 @@
 package tinytest_test
 
 import (
-	"fmt"
 	"io"
-	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -65,21 +63,4 @@ func scheduleOf(links [][]int) admm.Consensus {
 		panic(err)
 	}
 	return g.Chebyshev()
-}
-
-// finish runs a simulation to its end and returns its transcript.
-func finish(t testing.TB, network *sim.Sim) string {
-	t.Helper()
-	if err := network.Run(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	return network.Transcript()
-}
-
-func numbered(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("n%02d", i)
-	}
-	return names
 }

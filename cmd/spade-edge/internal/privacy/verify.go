@@ -12,6 +12,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -26,8 +28,8 @@ type Verification struct {
 	// neighbors whose signature confirms that they received the last release
 	Countersigned []string `json:"countersigned_by"`
 	// all other neighbors; both lists are empty if no fleet was checked
-	NotCountersigned []string            `json:"not_countersigned_by"`
-	Certificate      *dpmech.Certificate `json:"certificate"`
+	NotCountersigned []string                 `json:"not_countersigned_by"`
+	Certificate      *certificate.Certificate `json:"certificate"`
 
 	units int // plan.Units of the fleet; 0 if no fleet was checked
 }
@@ -73,12 +75,12 @@ func (o *privacyOptions) verifyCertificate() error {
 const arithmetic = "ONLY THE ARITHMETIC WAS CHECKED: without -fleet, anybody may have edited what this certificate says."
 
 // CertificateIn reads a certificate without verifying it, and also returns the text of the file.
-func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
+func CertificateIn(path string) ([]byte, *certificate.Certificate, error) {
 	text, err := fleetfile.ReadFile(path, MaxForeign, "a certificate")
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := dpmech.ParseCertificate(text)
+	c, err := certificate.Parse(text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -98,12 +100,17 @@ func right(path string, err error) error {
 
 // audit checks the certificate against the fleet file and its keys and, unless ledger is nil, against the ledger.
 func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
-	file, err := fleetfile.Read(o.fleet)
+	file, err := fleetfile.ReadWithoutX0(o.fleet)
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
 	v.units = plan.Units(file.Fleet)
 	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
+	if other := o.otherRun(v.Certificate, file.Fleet); other != nil {
+		if err = other; v.Certificate.Run == file.Fleet.Run {
+			err = fmt.Errorf("%w\n%w", other, err)
+		}
+	}
 	if err != nil {
 		return right(o.verify, err)
 	}
@@ -115,6 +122,23 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	v.Countersigned = append(v.Countersigned, a.Countersigned...)
 	v.NotCountersigned = append(v.NotCountersigned, a.NotCountersigned...)
 	return nil
+}
+
+// otherRun returns an error if the certificate is not of the fleet f. It names the file to use, as far as it is beside the
+// file of f.
+func (o *privacyOptions) otherRun(c *certificate.Certificate, f *sdk.Fleet) error {
+	if c.Fleet == fmt.Sprintf("%x", f.Hash()) {
+		return nil
+	}
+	use := fmt.Sprintf("verify it with the fleet file of run %q, which the devices of its members keep as fleet-RUN.json", c.Run)
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(o.fleet), "fleet*.json")) // the pattern is valid
+	for _, path := range beside {
+		if file, err := fleetfile.ReadWithoutX0(path); err == nil && c.Fleet == fmt.Sprintf("%x", file.Fleet.Hash()) {
+			use = "use " + path
+		}
+	}
+	return fmt.Errorf("this certificate is of run %q with the fleet hash %.16s, and %s is of run %q with the fleet hash %.8x: %s", c.Run,
+		c.Fleet, o.fleet, f.Run, f.Hash(), use)
 }
 
 func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
@@ -225,7 +249,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 }
 
 // facts returns HTML that describes what a certificate protects and which runs it covers.
-func facts(c *dpmech.Certificate) string {
+func facts(c *certificate.Certificate) string {
 	var l list
 	l.fact("Protected", "%s", c.Unit)
 	l.fact("For how long", "Indefinitely: what was sent cannot reveal more later.")

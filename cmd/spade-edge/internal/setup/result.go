@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
@@ -33,6 +34,8 @@ type Result struct {
 
 	Files []clientFile `json:"files,omitempty"` // if -data has several files
 
+	Curve []Point `json:"curve,omitempty"` // a point for each release
+
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
 	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d times the number of releases
@@ -43,6 +46,14 @@ type Result struct {
 	Chosen   map[string]any `json:"chosen"`
 	Privacy  *Privacy       `json:"privacy"`
 	Forecast *plan.Outlook  `json:"forecast"` // null without noise
+}
+
+// Point describes a run after a release. Score is the accuracy in percent, or the RMSE, of the average model.
+type Point struct {
+	Round          int     `json:"round"`
+	Score          float64 `json:"score"`
+	ConsensusError float64 `json:"consensus_error"`
+	BytesSent      int64   `json:"bytes_sent"` // so far, by all clients
 }
 
 // Accuracies has the scores on the test data, in percent. Unless noted otherwise, a score covers all clients, and each
@@ -89,7 +100,7 @@ type clientFile struct {
 
 // Privacy is the privacy cost of a run for each client.
 type Privacy struct {
-	dpmech.Cost
+	certificate.Cost
 	Unit    dpmech.Unit `json:"unit,omitzero"`     // omitted for client-level privacy
 	Warning string      `json:"warning,omitempty"` // why an epsilon at this delta says little
 	Sigma   float64     `json:"sigma"`
@@ -133,7 +144,7 @@ func (p *Problem) Privacy(conditional []string) *Privacy {
 // NewPrivacy returns the privacy cost of releases of the fleet f whose total is spent.
 func NewPrivacy(spent dpmech.Total, f *sdk.Fleet, conditional []string) *Privacy {
 	p, unit := f.Privacy, f.Privacy.Protects()
-	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: unit, Warning: plan.WeakDelta(p.Delta, unit, plan.Units(f)), Sigma: p.Sigma,
+	return &Privacy{Cost: certificate.CostOf(spent, p.Delta), Unit: unit, Warning: plan.WeakDelta(p.Delta, unit, plan.Units(f)), Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
 		ConditionalOn: append(slices.Clip(conditional), unit.Conditions()...),
 		spent:         spent}
