@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 )
 
@@ -227,7 +228,7 @@ func (t *table) data(r *Recipe) *Data {
 	if t.numbers != nil {
 		d.exact = make([]float64, len(d.X))
 	}
-	share(len(rows), func(from, to int) {
+	eigen.Share(len(rows), func(from, to int) {
 		for k := from; k < to; k++ {
 			if t.numbers == nil {
 				t.fill(d.Row(k), rows[k])

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
@@ -233,7 +234,7 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 	}
 	d = p.recipe.clean(d)
 	said := make([]Prediction, d.Len())
-	share(d.Len(), func(from, to int) {
+	eigen.Share(d.Len(), func(from, to int) {
 		for i := from; i < to; i++ {
 			said[i] = p.sample(d.Row(i))
 		}
@@ -318,7 +319,7 @@ func (p *Predictor) outputs(row []float64) []float64 {
 
 func products(weights, row []float64) (z []float64) {
 	for w := range slices.Chunk(weights, len(row)) {
-		z = append(z, dot(w, row))
+		z = append(z, eigen.Dot(w, row))
 	}
 	return z
 }

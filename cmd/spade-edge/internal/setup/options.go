@@ -339,7 +339,11 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	if err := o.ModelSpec().Validate(); err != nil {
 		f.Add("-model %s, -hidden %d: %w", o.Model.Name, o.Model.Hidden, err)
 	} else if err := o.ModelSpec().Fits(o.Spec.Kind()); err != nil && o.Lookup("target") != nil && o.Spec.Source != "" {
-		f.Add("-model %s, -target %q, -survival %q: %w", o.Model.Name, o.Spec.Target, o.Spec.Survival, err)
+		flag, value := "-target", o.Spec.Target
+		if o.Spec.Kind() == task.OfSurvival {
+			flag, value = "-survival", o.Spec.Survival
+		}
+		f.Add("-model %s, %s %q: %w", o.Model.Name, flag, value, err)
 	}
 	f.When(o.Nodes < 1, "-nodes is %d, want at least 1", o.Nodes)
 }
