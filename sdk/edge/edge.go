@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"path/filepath"
 	"sync"
@@ -44,6 +45,7 @@ type Options struct {
 	Declared certificate.Declaration
 	Limit    *dpmech.Limit
 
+	Logger    *slog.Logger        // of the node and of websockets; nil means slog.Default()
 	Transport transport.Transport // replaces websockets; Open closes it on error, Close otherwise
 	Configure func(*sdk.Config)   // changes further settings of the node, such as Patience and Observer
 	Wait      time.Duration       // how long Close waits for Run and its oracle; 0 means 10 s
@@ -107,7 +109,7 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 			err = errors.Join(err, n.closeAll())
 		}
 	}()
-	cfg := sdk.Config{Fleet: def, Name: name, Oracle: oracle, Samples: o.Samples, Keys: fleet.SigningKeys,
+	cfg := sdk.Config{Fleet: def, Name: name, Oracle: oracle, Samples: o.Samples, Keys: fleet.SigningKeys, Logger: o.Logger,
 		PairKeys: state.PairKeys(filepath.Join(dir, "pairs.key"))}
 	if cfg.Key, err = state.ReadKey(filepath.Join(dir, "node.key")); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +129,9 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 		}
 	}
 	if cfg.Transport = o.Transport; cfg.Transport == nil {
-		link, err := ws.New(ws.ConfigOf(fleet, name, cfg.Key, o.Listen))
+		config := ws.ConfigOf(fleet, name, cfg.Key, o.Listen)
+		config.Logger = o.Logger
+		link, err := ws.New(config)
 		if err != nil {
 			return nil, err
 		}

@@ -98,7 +98,7 @@ var malformedFrames = []struct {
 	{"version in a tag", pairs(1, raw{0xd8, 85, 1}, 2, 1, 3, 0), "cbor: CBOR tag isn't allowed"},
 	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted a known kind"},
 	{"kind 5", pairs(1, 1, 2, 5, 3, 0, 7, 0, 8, 0), "kind: found 5, wanted a known kind"}, // a probe reply is a probe
-	{"kind 257", pairs(1, 1, 2, 257, 3, 0), "kind: found 257, wanted a known kind"}, // 1 in the lowest byte
+	{"kind 257", pairs(1, 1, 2, 257, 3, 0), "kind: found 257, wanted a known kind"},       // 1 in the lowest byte
 	{"probe of an incarnation too high", pairs(1, 1, 2, 3, 3, 0, 7, 0, 8, uint64(1<<48)),
 		"incarnation: found 281474976710656, wanted 0..281474976710655"},
 	{"probe of the highest incarnation", pairs(1, 1, 2, 3, 3, 0, 7, 0, 8, uint64(math.MaxUint64)), "incarnation: found -1, wanted"},
