@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -200,12 +199,12 @@ func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
 
 // equivocation returns a message that shows two contradictory statements of a member.
 func equivocation(f *sdk.Fleet, member string) admm.Message {
-	e := signed.Evidence{Member: member, Round: 2}
-	for i, s := range []*signed.Statement{&e.First, &e.Second} {
-		*s = signed.Statement{Kind: signed.Release, Round: 2, Value: [32]byte{byte(i)}}
-		s.Sign(memberKey(member), signed.NewScope(f.Run, f.Hash(), member))
+	var two [2]signed.Statement
+	for i := range two {
+		two[i] = signed.Statement{Kind: signed.Release, Round: 2, Value: [32]byte{byte(i)}}
+		two[i].Sign(memberKey(member), signed.NewScope(f.Run, f.Hash(), member))
 	}
-	return *trust.Equivocation(&e)
+	return admm.Message{Kind: admm.Conflict, Round: 2, Signed: admm.Signed{Proof: two[0].Append(nil), Other: two[1].Append(nil)}}
 }
 
 // TestFalseAccusation checks that a member that accuses others loses only its own edges: a notice that a different
