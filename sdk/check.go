@@ -62,7 +62,7 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	if r.Config == nil && c.agrees() && c.PairKeys != nil {
 		r.Pair = r.checkPair(&c, hash)
 	}
-	if c.Ledger != nil && !c.Fleet.Privacy.NonPrivate {
+	if p != nil && c.Ledger != nil && !c.Fleet.Privacy.NonPrivate { // only a valid fleet tells which releases use data
 		r.Ledger = r.checkLedger(&c, hash, read)
 	}
 	return r
@@ -102,10 +102,10 @@ func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snap
 	if err != nil {
 		return err
 	}
-	err = a.check(kept.Round)
+	err = a.check(cfg.Fleet.Method.Data(kept.Round))
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
-			err = a.check(now.Round)
+			err = a.check(cfg.Fleet.Method.Data(now.Round))
 		}
 	}
 	if err != nil {

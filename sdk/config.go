@@ -108,6 +108,7 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 	if f := c.Fleet; f != nil {
 		p, err = f.plan()
 		errs = append(errs, err)
+		refuse(f.X0Hash != "", "Fleet.X0Hash is set: a run needs X0 itself")
 		self := slices.Index(f.Members, c.Name)
 		refuse(self < 0, "Name is %q, want one of the fleet's members %q", c.Name, f.Members)
 		if c.Transport != nil {

@@ -28,6 +28,7 @@ type Fleet struct {
 	Run     string      `json:"run"`               // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`               // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`                // x_0, the common start, of length d; nil means zeros
+	X0Hash  string      `json:"-"`                 // [ModelHash] of X0 if X0 is not at hand: enough for Hash, not for New
 	Members []string    `json:"members"`           // client names, limited like Run; the index is the client's number
 	Edges   [][2]string `json:"edges"`             // pairs of members that exchange messages; the graph must be connected
 	Records []int       `json:"records,omitempty"` // each member's public number of records, for record-level privacy
@@ -353,8 +354,8 @@ func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]adm
 			return nil, err
 		}
 	}
-	if noise == nil && !f.Privacy.NonPrivate {
-		return nil, errors.New("sdk: a private fleet needs a source of noise for every member")
+	if f.X0Hash != "" || noise == nil && !f.Privacy.NonPrivate {
+		return nil, errors.New("sdk: a simulation needs X0 itself and, in a private fleet, a source of noise for every member")
 	}
 	cfgs := make([]admm.Config, len(samples))
 	hash := f.Hash()

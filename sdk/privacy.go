@@ -120,8 +120,9 @@ func (f *Fleet) checkSamples(member, samples int) error {
 	if places > 1 {
 		unit = "persons"
 	}
-	return fmt.Errorf("sdk: the data of %q has %d %s, the fleet says %d: this number is public and fixed, so even invalid rows must not be "+
-		"removed; restore the rows, or agree on a new fleet file", f.Members[member], samples/places, unit, units)
+	return fmt.Errorf("sdk: the data of %q has %d %s, the fleet says %d: this number is public and fixed during a run, so even invalid rows "+
+		"must not be removed; restore them, with blank cells for who withdraws, or let the next run have another number (fleet next -records)",
+		f.Members[member], samples/places, unit, units)
 }
 
 func (f *Fleet) checkPrivacy(errs *faults) {

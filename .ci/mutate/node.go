@@ -148,6 +148,8 @@ var onNode = []mutation{
 	{"regular: no walk", "sdk/graph/regular.go", "for range 10 * len(edges) {", "for range 0 * len(edges) {", suite{"./sdk/graph", "Regular"}},
 	{"check: a ledger that was set back", "sdk/check.go", "cfg.Ledger.CheckHead(kept.Ledger); err != nil", "cfg.Ledger.CheckHead(\"\"); err != nil",
 		suite{"./sdk", "TestCheck$"}},
+	{"check: rounds of a mixed run taken for releases", "sdk/check.go", "err = a.check(cfg.Fleet.Method.Data(kept.Round))",
+		"err = a.check(kept.Round)", suite{"./sdk", "TestCheck$"}},
 	{"preflight: the first record decides", "sdk/plan/preflight.go", "min(cfg.Samples, 16)", "min(cfg.Samples, 1)",
 		suite{"./sdk/plan", "PreflightRecords"}},
 	{"preflight: what a check finds is lost", "sdk/plan/preflight.go", "PreflightReport{Check: *cfg.Check(read)}", "PreflightReport{}",

@@ -84,10 +84,11 @@ type Device struct {
 
 	// Source, if not nil, replaces the source that the oracle of the node file opens. Run closes it.
 	Source *fleetfile.Source
-	// Guest is true if the node runs inside another program: Run then does not handle signals, change environment
-	// variables, notify a service manager or free the memory of the process's code. In particular, SIGHUP does not
-	// reload the fleet file.
-	Guest bool
+	// Service is true if the process has no other purpose than this node. Run then reads the fleet file again after
+	// SIGHUP, talks to the service manager that NOTIFY_SOCKET and WATCHDOG_USEC name, removes these two variables from
+	// the environment, and frees the memory of the process's code while the node waits. Inside another program, Run does
+	// none of this.
+	Service bool
 
 	// Noise is for tests only. If it is not nil, it replaces the operating system as the source of release noise of a
 	// private node. number is the member's index in Fleet.Members, and round returns the number of releases that the
@@ -136,7 +137,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	// A SIGHUP that arrives while the data is being loaded is handled later. Windows has no SIGHUP.
 	hangup := make(chan os.Signal, 1)
 	d.manager = new(notifier)
-	if !d.Guest {
+	if d.Service {
 		signal.Notify(hangup, syscall.SIGHUP)
 		defer signal.Stop(hangup)
 		d.manager = newNotifier()
@@ -324,7 +325,7 @@ func (d *Device) released(round int, x []float32) {
 
 // waiting tells the user which neighbors or partners the node waits for in a round, and the state of their connections.
 func (d *Device) waiting(round int, neighbors []string) {
-	if !d.Guest {
+	if d.Service {
 		releaseCode()
 	}
 	m := d.Method()

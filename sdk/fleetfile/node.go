@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -139,10 +140,6 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	return n, nil
 }
 
-// ErrNoLedger is wrapped by the error of [Node.Load] if the fleet is private and the node file has no ledger.
-var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
-	"because the fleet is private")
-
 // Load reads the fleet file and the key of the node and checks that both match the node file.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	var file *File
@@ -152,14 +149,15 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	} else {
 		file, errFleet = Read(n.Fleet)
 	}
-	key, errKey := ReadKey(n.Key)
+	key, errKey := state.ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
 		return nil, nil, err
 	}
 	errs := []error{n.CheckIdentity(file, key)}
 	switch private := !file.Fleet.Privacy.NonPrivate; {
 	case private && n.Ledger == "":
-		errs = append(errs, ErrNoLedger)
+		errs = append(errs, fmt.Errorf("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, "+
+			"because the fleet is private; %w", state.ErrNoLedger))
 	case !private && n.Ledger != "":
 		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want no ledger: the fleet is not private, and the "+
 			"privacy cost of a run without noise is unbounded", n.Ledger))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -25,7 +26,7 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pin, err := CreateKey(filepath.Join(dir, "c.key"))
+	pin, err := state.CreateKey(filepath.Join(dir, "c.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestLoad(t *testing.T) {
 		node *Node
 		want []string
 	}{
-		{node("c", "private.json", "c.key", `, "listen": ":0"`), []string{ErrNoLedger.Error()}},
+		{node("c", "private.json", "c.key", `, "listen": ":0"`), []string{state.ErrNoLedger.Error(), "ledger is missing"}},
 		{node("c", "open.json", "c.key", `, "listen": ":0", "ledger": "l"`),
 			[]string{"want no ledger: the fleet is not private"}},
 		{node("c", "private.json", "c.key", ``), []string{"listen is missing", "ledger is missing"}},

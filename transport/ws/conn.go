@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	// The path is deprecated in favor of coder/websocket, which has the same API. A fix that only the successor has is
+	// the reason to move: .github/COMPATIBILITY.md.
 	"nhooyr.io/websocket"
 
 	"github.com/spade-dfl/spade-edge/transport"

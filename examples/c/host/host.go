@@ -96,7 +96,6 @@ func Open(files Files, loss *Loss, samples uint64) (*Node, error) {
 	if err != nil {
 		return nil, usage{err}
 	}
-	d.Guest = true
 	if loss != nil {
 		d.Source = fleetfile.External(loss, int(samples))
 		d.Source.Window = sdk.Window(d.Fleet.Fleet.Dim)

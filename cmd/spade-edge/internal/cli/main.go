@@ -64,7 +64,6 @@ var endings = []struct {
 	{pair.ErrMissing, ExitMismatch, otherPair},
 	{pair.ErrUsed, ExitMismatch, otherPair},
 	{dpmech.ErrPairKey, ExitMismatch, otherPair},
-	{fleetfile.ErrNoLedger, ExitFailed, newLedger},
 	{state.ErrNoLedger, ExitFailed, newLedger},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }

@@ -37,6 +37,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 	path := c.String("save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
 		"seed at the last epsilon")
+	curves := c.String("csv", "", "write the curve of each run to a CSV `file`: accuracy or RMSE of the average model, consensus "+
+		"error and bytes after each round")
 	force := c.Bool("force", false, "overwrite an existing file")
 	if err := o.Read(c); err != nil {
 		return err
@@ -46,11 +48,14 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first epsilon is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has the value %v, want 1e-9..1e9", epsilon)
 	}
-	if *path != "" { // fail before the run if the file cannot be written
-		info, err := os.Stat(filepath.Dir(*path))
-		f.When(err != nil || !info.IsDir(), "-save: folder %s does not exist", filepath.Dir(*path))
-		f.Taken(*path, *force)
+	for _, file := range []struct{ flag, path string }{{"-save", *path}, {"-csv", *curves}} { // fail before the run
+		if file.path != "" {
+			info, err := os.Stat(filepath.Dir(file.path))
+			f.When(err != nil || !info.IsDir(), "%s: folder %s does not exist", file.flag, filepath.Dir(file.path))
+			f.Taken(file.path, *force)
+		}
 	}
+	f.When(*path != "" && *path == *curves, "-save and -csv name the same file, %s", *path)
 	if seeds == nil {
 		seeds = []uint64{o.Asked.Method.Seed}
 	}
@@ -66,6 +71,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 		for _, seed := range seeds {
 			run := o
 			run.Asked.Privacy.EpsilonLimit, run.Asked.Method.Seed = epsilon, seed
+			run.Curve = *curves != "" || c.JSON && len(epsilons)*len(seeds) == 1
 			runs = append(runs, run)
 		}
 	}
@@ -77,14 +83,19 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
+	var files []cli.Written
 	if saved != nil {
 		text, err := saved.Marshal()
 		if err != nil {
 			return err
 		}
-		if err := cli.WriteAll([]cli.Written{{Path: *path, Content: text}}, *force); err != nil {
-			return err
-		}
+		files = append(files, cli.Written{Path: *path, Content: text})
+	}
+	if *curves != "" {
+		files = append(files, cli.Written{Path: *curves, Content: curvesOf(runs, results)})
+	}
+	if err := cli.WriteAll(files, *force); err != nil {
+		return err
 	}
 	if len(runs) > 1 {
 		s := newSweep(results, epsilons, began)
@@ -124,6 +135,9 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	}
 	start := time.Now()
 	err = network.Run(ctx, func(k int) error {
+		if p.Opt.Curve {
+			r.Curve = append(r.Curve, point(p, k, modelsOf(p.Fleet, network), network.Weight()))
+		}
 		each(k, func() [][]float32 { return modelsOf(p.Fleet, network) })
 		return nil
 	})

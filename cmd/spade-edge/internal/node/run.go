@@ -65,7 +65,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if c.Given["patience"] {
 		d.File.Patience = *patience
 	}
-	d.Anyway, d.Noise, d.Program = *anyway, c.Program.Noise, c.Program.Version()
+	d.Anyway, d.Noise, d.Program, d.Service = *anyway, c.Program.Noise, c.Program.Version(), true
 	r := &RunResult{}
 	judgeRun(d, r)
 	tell(c, d, show, *form == "json")

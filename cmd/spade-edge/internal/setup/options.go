@@ -27,6 +27,7 @@ type Options struct {
 	Queries            int64      // queries of one client in all rounds, to set the rounds; 0 if not given
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
 	AnyDelta           bool       // accept a delta at which no epsilon says anything
+	Curve              bool       // keep the curve of the run in Result.Curve
 	// These fields describe the data and the model.
 	Spec      task.Spec // if Whole is true and the test fraction is 0, no samples are held back
 	Partition string

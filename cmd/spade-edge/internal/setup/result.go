@@ -32,6 +32,8 @@ type Result struct {
 
 	Files []clientFile `json:"files,omitempty"` // if -data has several files
 
+	Curve []Point `json:"curve,omitempty"` // a point for each release
+
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
 	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d times the number of releases
@@ -42,6 +44,14 @@ type Result struct {
 	Chosen   map[string]any `json:"chosen"`
 	Privacy  *Privacy       `json:"privacy"`
 	Forecast *plan.Outlook  `json:"forecast"` // null without noise
+}
+
+// Point describes a run after a release. Score is the accuracy in percent, or the RMSE, of the average model.
+type Point struct {
+	Round          int     `json:"round"`
+	Score          float64 `json:"score"`
+	ConsensusError float64 `json:"consensus_error"`
+	BytesSent      int64   `json:"bytes_sent"` // so far, by all clients
 }
 
 // Accuracies has the scores on the test data, in percent. Unless noted otherwise, a score covers all clients, and each

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -32,17 +33,17 @@ func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// TestGuest runs a node inside a host program, with the host's losses and with a fleet file in memory. The node must
+// TestInsideAnotherProgram runs a node inside a host program, with the host's losses and with a fleet file in memory. The node must
 // not change environment variables. Its status before and after the run must equal the status that another Device then
 // reads from disk.
-func TestGuest(t *testing.T) {
+func TestInsideAnotherProgram(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	var said bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	dir := t.TempDir()
-	key, err := fleetfile.CreateKey(filepath.Join(dir, "key"))
+	key, err := state.CreateKey(filepath.Join(dir, "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestGuest(t *testing.T) {
 		t.Errorf("the model before any release: %v", err)
 	}
 	closed := 0
-	d.Guest, d.Anyway = true, true
+	d.Anyway = true
 	d.Source = fleetfile.External(distance{func(_ context.Context, x []float32, _ int) (float64, error) {
 		off := float64(x[0]) - 1
 		return off * off, nil
