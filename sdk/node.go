@@ -111,7 +111,7 @@ func New(cfg Config) (*Node, error) {
 	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.secrets.key
 	}
-	n.log = transport.Limited(cmp.Or(cfg.Logger, slog.Default())).With("node", cfg.Name, "run", cfg.Fleet.Run)
+	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}

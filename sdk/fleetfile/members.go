@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/strict"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -26,7 +26,7 @@ type memberForm struct {
 // ParseMember reads a member in the form of a fleet file but without the key of a run, as [Member.MarshalJSON] writes it.
 func ParseMember(text []byte) (Member, error) {
 	var form memberForm
-	if err := dpmech.ReadJSON(text, &form); err != nil {
+	if err := strict.ReadJSON(text, &form); err != nil {
 		return Member{}, err
 	}
 	if form.PairKey != "" {
@@ -152,6 +152,9 @@ func (f *File) CheckMembers() error {
 	}
 	return nil
 }
+
+// Definition returns f.Fleet, the part of the file that all members must have in common.
+func (f *File) Definition() *sdk.Fleet { return f.Fleet }
 
 // Peers returns the neighbors of a member as peers for a transport, in the order of the file; nil if self is not a
 // member. The keys and addresses of the peers share memory with f.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -138,7 +138,7 @@ func (m *Machine) OtherLedgers(p Public) (list []state.OtherLedger, full bool) {
 	for _, o := range p.Ledgers {
 		id := o.Signed.LedgerID()
 		counted := id == m.Ledger.Head().ID ||
-			slices.ContainsFunc(m.Ledger.Declared().Ledgers, func(d dpmech.EarlierLedger) bool { return d.Ledger.ID == id })
+			slices.ContainsFunc(m.Ledger.Declared().Ledgers, func(d certificate.EarlierLedger) bool { return d.Ledger.ID == id })
 		if !counted && o.Signed.Verify(o.Signed.Scope, m.Keys(m.name())) == nil {
 			list = append(list, o)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -63,7 +64,7 @@ var endings = []struct {
 	{fleetfile.ErrNoPairKey, ExitUsage, morePairs},
 	{pair.ErrMissing, ExitMismatch, otherPair},
 	{pair.ErrUsed, ExitMismatch, otherPair},
-	{dpmech.ErrPairKey, ExitMismatch, otherPair},
+	{certificate.ErrPairKey, ExitMismatch, otherPair},
 	{state.ErrNoLedger, ExitFailed, newLedger},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }
@@ -101,6 +102,9 @@ type Program struct {
 	// or, if every is true, one per address of each peer. Only the files, the key and the proxy of d are set. Ask must
 	// not disturb a running node.
 	Ask func(ctx context.Context, d *device.Device, patience time.Duration, every bool) []Answer
+
+	// Licenses has the licenses of the modules that only this program contains, in the form of licenses.txt.
+	Licenses string
 
 	// Noise, if not nil, replaces the source of the release noise. It is only for tests; see [device.Device].
 	Noise func(number int, round func() int) io.Reader

@@ -1,0 +1,199 @@
+package certificate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+const decimals = 3
+
+// Text returns the certificate as a text page for readers who are not experts. It does not verify the certificate.
+func (c *Certificate) Text() string {
+	p := new(page)
+	p.WriteString("PRIVACY CERTIFICATE\n\n")
+	if c.Simulated {
+		p.WriteString("SIMULATED: the noise came from a seed that others can know. This run protects\n" +
+			"nobody's data; the figures are what a real run would have cost.\n\n")
+	}
+	p.item("run", "%s", c.Run)
+	p.item("member", "%s", c.Member)
+	p.item("fleet file", "%s (SHA-256)", c.Fleet)
+	p.WriteByte('\n')
+	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
+	about := "the data"
+	bound, unit := c.Bound()
+	if unit != dpmech.Client {
+		about = "any one " + unit.Kind()
+	}
+	p.item("guarantee", "%s, at delta %v%s: they can raise the odds of any guess about %s of this "+
+		"member by a factor of at most e^epsilon, except with a probability of about delta",
+		bound.Text(c.Delta, dpmech.GDP), c.Delta, phrase(unit), about)
+	p.item("in words", "%s", bound.Words(unit))
+	if c.AgainstAll != nil {
+		p.item("", "outsiders see all releases; colluding members, whichever they are, also know the noise that they share")
+	}
+	p.cost(c.Cost, unit)
+	if unit == dpmech.Record {
+		p.persons(c.Cost)
+	}
+	p.limit("limit of run", c.Limit)
+	p.WriteByte('\n')
+	made := "an update clipped to length R"
+	if u := c.Spends.Unit(); u != dpmech.Client {
+		made = fmt.Sprintf("a sum over the %ss, with the share of each %[1]s clipped to length R", u.Kind())
+	}
+	p.item("releases", "%d. Each is %s, with Gaussian noise of standard deviation sigma in every number", c.Rounds, made)
+	p.spends(c.Spends)
+	if c.ReservedUnmade > 0 {
+		p.item("reserved", "%d more in the ledger, for which no release is known; the cost of this run includes them",
+			c.ReservedUnmade)
+	}
+	p.item("without cost", "%s", c.freeText())
+	p.WriteByte('\n')
+	if life := c.Lifetime; life == nil {
+		p.item("lifetime", "NOT KNOWN: no ledger was kept, so the cost of other runs on the same data is not counted")
+	} else {
+		p.item("lifetime", "data set %q, all runs since %s together (%d): %s, at delta %v%s", life.Dataset, life.Created,
+			len(life.Runs), life.Total().Text(life.Delta, dpmech.GDP), life.Delta, phrase(life.Unit))
+		p.cost(life.Cost, life.Unit)
+		p.limit("limit of all", life.Limit.Lifelong())
+		for _, r := range life.Runs {
+			p.item("", "- run %s, member %s: %d releases, rho %.6g against %s", r.Run, r.Member, r.Spends.Rounds(), r.Rho,
+				r.Total().Figures()[0].Adversary)
+		}
+		p.item("ledger", "%s, after reservation %d, hash %s", life.Ledger.ID, life.Ledger.Seq, life.Ledger.Hash)
+	}
+	p.WriteByte('\n')
+	p.list("taken as public", c.ConditionalOn)
+	p.list("not covered", c.NotCovered)
+	p.WriteByte('\n')
+	p.item("signed", "%s", c.signedText())
+	return p.String()
+}
+
+// signedText describes the signatures without verifying them.
+func (c *Certificate) signedText() string {
+	if c.Signature == "" {
+		return "NO: anyone could have written this"
+	}
+	text := fmt.Sprintf("by %s, not verified here: check it with the key in the fleet file", c.Member)
+	if len(c.Countersigned) == 0 {
+		return text + ". No neighbor signed that it holds the last release"
+	}
+	var names []string
+	for _, by := range c.Countersigned {
+		names = append(names, by.Member)
+	}
+	return text + ". Neighbors that signed that they hold the last release, not verified either: " + strings.Join(names, ", ")
+}
+
+func (c *Certificate) freeText() string {
+	var free []string
+	if c.Mixing > 0 {
+		free = append(free, fmt.Sprintf("%d rounds of mixing after each release, which use no data", c.Mixing))
+	}
+	if c.Cooldown > 0 {
+		free = append(free, fmt.Sprintf("%d rounds of cool-down, which use no data", c.Cooldown))
+	}
+	if len(free) == 0 {
+		return "nothing else was sent"
+	}
+	return strings.Join(free, "; ")
+}
+
+// page builds a text in two columns, with names on the left and wrapped values on the right.
+type page struct{ strings.Builder }
+
+const (
+	pageIndent = 16
+	pageWidth  = 80
+)
+
+func (p *page) item(name, format string, args ...any) {
+	line := fmt.Sprintf("%-*s", pageIndent-1, name)
+	for _, word := range strings.Fields(fmt.Sprintf(format, args...)) {
+		word = strings.Map(visible, word)
+		if len(line) >= pageIndent && len(line)+1+len(word) > pageWidth { // a line has at least one word
+			p.WriteString(line + "\n")
+			line = strings.Repeat(" ", pageIndent-1)
+		}
+		line += " " + word
+	}
+	p.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// visible replaces control characters with question marks, because a certificate of unknown origin may be displayed
+// before it is verified, and must not control the terminal.
+func visible(r rune) rune {
+	if strconv.IsPrint(r) {
+		return r
+	}
+	return '?'
+}
+
+func (p *page) cost(c Cost, unit dpmech.Unit) {
+	named := ""
+	if c.AgainstAll != nil {
+		named = "against " + c.Adversary + ": "
+	}
+	p.item("also stated as", "%s%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
+		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the %s is "+
+		"removed, epsilon %s",
+		named, c.Mu, c.Rho, dpmech.FormatEpsilon(c.EpsilonZCDP, decimals), dpmech.FormatEpsilon(c.EpsilonPaper, decimals),
+		unit.Kind(), dpmech.FormatEpsilon(c.EpsilonZeroOut, decimals))
+}
+
+// persons writes epsilon for persons with several records. Replacing all r records of a person takes r steps, each of
+// which replaces one record, and the mu of GDP adds up over the steps.
+func (p *page) persons(c Cost) {
+	var list []string
+	for r := 2; r <= 10; r++ {
+		list = append(list, fmt.Sprintf("%d: %s", r, dpmech.FormatEpsilon(dpmech.GDP.Epsilon(float64(r*r)*c.Rho, c.Delta), decimals)))
+	}
+	p.item("several records", "epsilon for a person with this many records at this member, at the same delta, against %s: %s",
+		c.Adversary, strings.Join(list, ", "))
+	if c.AgainstAll != nil {
+		p.persons(*c.AgainstAll)
+	}
+}
+
+func (p *page) limit(name string, l *dpmech.Limit) {
+	if l == nil {
+		p.item(name, "none")
+		return
+	}
+	p.item(name, "%v; a release beyond it is refused", l)
+}
+
+// list writes a name and its values, with each value on a separate line.
+func (p *page) list(name string, values []string) {
+	if len(values) == 0 {
+		p.item(name, "nothing")
+	}
+	for _, v := range values {
+		p.item(name, "- %s", v)
+		name = ""
+	}
+}
+
+func (p *page) spends(list dpmech.Spends) {
+	for _, s := range list {
+		rounds := fmt.Sprintf("round %d", s.First)
+		if s.Rounds > 1 {
+			rounds = fmt.Sprintf("rounds %d to %d", s.First, s.Last())
+		}
+		shared := ""
+		if s.Shared != (dpmech.Shared{}) {
+			with := "each neighbor"
+			if s.Shared.Partners > 0 {
+				with = fmt.Sprintf("each of %d members", s.Shared.Partners)
+			}
+			shared = fmt.Sprintf(", and %v shared with %s: equivalent to %v against %s", s.Shared.Sigma, with,
+				s.Shared.Effective, s.Shared.Adversary())
+		}
+		p.item("", "%s: R %v, sigma %v%s", rounds, s.Clip, s.Sigma, shared)
+	}
+}
