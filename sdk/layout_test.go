@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"sdk/wire":                   {"sdk/admm", "sdk/signed"},
 	"sdk/signed":                 {"dpmech/certificate"},
 	"sdk/pair":                   {},
+	"sdk/internal/dialogue":      {},
 	"sdk/regular":                {},
 	"sdk/state":                  {"sdk/regular", "sdk/signed", "sdk/pair", "sdk/wire", "dpmech", "dpmech/certificate", "dpmech/strict"},
 	"sdk/trust":                  {"dpmech", "sdk/admm", "sdk/wire", "sdk/signed", "sdk/state"},
