@@ -96,8 +96,8 @@ func (m *Model) Errors(x []float32) (*score.NumberMetrics, error) {
 }
 
 // Marks returns the share of each sample in the task's measure: for classes 1 if the predicted class is the true class,
-// else 0; for a target the squared error, in the unit of the target. A model whose output is NaN for a sample predicts
-// it as badly as it can.
+// else 0; for a target the squared error, in the unit of the target; for survival the score of [Model.Risks], of which only
+// the order counts. A model whose output is NaN for a sample predicts it as badly as it can.
 func (m *Model) Marks(x []float32) ([]float64, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
@@ -105,6 +105,10 @@ func (m *Model) Marks(x []float32) ([]float64, error) {
 	marks := make([]float64, m.data.Len())
 	for i, class := range m.data.Y {
 		switch {
+		case m.lives != nil:
+			if marks[i] = m.score(x, i); math.IsNaN(marks[i]) {
+				marks[i] = math.Inf(1 - 2*class) // an event at no risk, or a survivor at the highest
+			}
 		case m.goal != nil:
 			y, r := m.data.Target[i], m.data.Range
 			off := r.at(vec.Sigmoid(m.score(x, i))) - y
