@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -70,7 +71,7 @@ func (n *notary) path(name string) string { return filepath.Join(n.dir, name) }
 
 // certify records the run of member b in the ledger, applies change to b's certificate, and writes it. The certificate
 // has b's signature on the last release and countersignatures by the given neighbors.
-func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ...string) string {
+func (n *notary) certify(t *testing.T, change func(c *certificate.Certificate), by ...string) string {
 	t.Helper()
 	f, hash := n.file.Fleet, n.file.Fleet.Hash()
 	filter, err := dpmech.NewFilter(nil)
@@ -82,7 +83,7 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := dpmech.NewCertificate(dpmech.About{
+	c, err := certificate.New(certificate.About{
 		RunID: id, Cooldown: f.Method.Cooldown,
 	}, f.Privacy.Delta, filter, n.ledger.Lifetime(f.Privacy.Delta))
 	if err != nil {
@@ -97,9 +98,9 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	}
 	n.head.Sign(n.keys["b"], scope)
 	c.Head = hex.EncodeToString(n.head.Append(nil))
-	c.NotCovered = slices.DeleteFunc(c.NotCovered, func(s string) bool { return s == dpmech.NotSigned })
+	c.NotCovered = slices.DeleteFunc(c.NotCovered, func(s string) bool { return s == certificate.NotSigned })
 	for _, name := range by {
-		c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(n.head.Countersign(n.keys[name], scope))})
+		c.Countersigned = append(c.Countersigned, certificate.Countersignature{Member: name, Signature: hex.EncodeToString(n.head.Countersign(n.keys[name], scope))})
 	}
 	if change != nil {
 		change(c)
@@ -108,7 +109,7 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	return n.write(t, "certificate.json", c)
 }
 
-func sign(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey) {
+func sign(t *testing.T, c *certificate.Certificate, key ed25519.PrivateKey) {
 	t.Helper()
 	message, err := c.SignedBytes()
 	if err != nil {
@@ -117,7 +118,7 @@ func sign(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey) {
 	c.Signature = hex.EncodeToString(ed25519.Sign(key, message))
 }
 
-func (n *notary) write(t *testing.T, name string, c *dpmech.Certificate) string {
+func (n *notary) write(t *testing.T, name string, c *certificate.Certificate) string {
 	t.Helper()
 	text, err := c.JSON()
 	if err != nil {
@@ -145,7 +146,10 @@ func TestVerifyWithFleet(t *testing.T) {
 // also if the certificate was edited where no arithmetic notices: what it rests on, and that its noise came from a seed.
 func TestVerifyWithoutFleet(t *testing.T) {
 	n := newNotary(t, dpmech.Client)
-	edited := []string{n.certify(t, func(c *dpmech.Certificate) { c.Simulated = true; c.ConditionalOn = append(c.ConditionalOn, "a trial") })}
+	edited := []string{n.certify(t, func(c *certificate.Certificate) {
+		c.Simulated = true
+		c.ConditionalOn = append(c.ConditionalOn, "a trial")
+	})}
 	for _, change := range [][2]string{{`"simulated": true`, `"simulated": false`}, {`"a trial"`, `"nothing"`}} {
 		text := strings.Replace(readFile(t, edited[0]), change[0], change[1], 1)
 		edited = append(edited, writeFile(t, n.dir, fmt.Sprintf("edited-%d.json", len(edited)), text))
@@ -193,10 +197,10 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	}
 	// one(sigma, whole) returns a function that changes a certificate: it replaces all releases of the run with a
 	// single release with noise sigma and, if whole is true, makes the same change to the lifetime.
-	one := func(sigma float64, whole bool) func(c *dpmech.Certificate) {
-		return func(c *dpmech.Certificate) {
+	one := func(sigma float64, whole bool) func(c *certificate.Certificate) {
+		return func(c *certificate.Certificate) {
 			c.Spends, c.Rounds = []dpmech.Spend{{First: 1, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: sigma}}}, 1
-			if c.Cost = dpmech.CostOf(c.Spends[0].Total(), c.Delta); whole {
+			if c.Cost = certificate.CostOf(c.Spends[0].Total(), c.Delta); whole {
 				c.Lifetime.Runs[0].Spends, c.Lifetime.Runs[0].Rho = c.Spends, c.Rho
 				c.Lifetime.Cost, c.Lifetime.Ledger.Seq = c.Cost, 1
 			}
@@ -222,7 +226,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	good := n.certify(t, nil, "a")
 	other := newNotary(t, dpmech.Client)
 	other.file, other.keys = n.file, n.keys
-	second := other.certify(t, func(c *dpmech.Certificate) { c.Head = hex.EncodeToString(n.head.Append(nil)) })
+	second := other.certify(t, func(c *certificate.Certificate) { c.Head = hex.EncodeToString(n.head.Append(nil)) })
 	refused("another ledger", good, "this is a different ledger", "-ledger", other.path("ledger.json"))
 	refused("another ledger", second, "head: refers to ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
 	for name, change := range map[string]func(f *sdk.Fleet){
@@ -239,10 +243,10 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	}
 
 	// A certificate without a signature does not prove who wrote it.
-	unsigned := n.certify(t, func(c *dpmech.Certificate) {
-		c.Head, c.Countersigned, c.NotCovered = "", nil, append(c.NotCovered, dpmech.NotSigned)
+	unsigned := n.certify(t, func(c *certificate.Certificate) {
+		c.Head, c.Countersigned, c.NotCovered = "", nil, append(c.NotCovered, certificate.NotSigned)
 	})
-	c, err := dpmech.ParseCertificate([]byte(readFile(t, unsigned)))
+	c, err := certificate.Parse([]byte(readFile(t, unsigned)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,6 +264,6 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("older", good, "has 1 further releases of this run", "-ledger", ledger)
 }
 
-func runID(run string, fleet [32]byte, member string) dpmech.RunID {
-	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
+func runID(run string, fleet [32]byte, member string) certificate.RunID {
+	return certificate.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }
