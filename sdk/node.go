@@ -34,6 +34,7 @@ type Node struct {
 	hash      [sha256.Size]byte
 	encoded   []byte    // scratch space of record
 	data      wire.Data // identifies the data of the estimator's memory
+	began     string    // when the run began on this device, in the form of [certificate.About]
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
@@ -48,7 +49,8 @@ type Node struct {
 
 	mu      sync.Mutex // guards the fields below
 	journal state.Journal
-	unkept  bool // the journal has entries that are not stored
+	unkept  bool   // the journal has entries that are not stored
+	made    string // when the last release was made, like began
 	model   []float32
 	status  Status
 }
@@ -113,6 +115,8 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe = true
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
+	n.began = minute()
+	n.made = n.began
 	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name], mcfg.Neighbors)
 	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
 	mcfg.Incarnation = n.claims.Incarnation
