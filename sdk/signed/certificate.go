@@ -85,6 +85,15 @@ func VerifyCertificate(c *certificate.Certificate, keys []ed25519.PublicKey) err
 	if err = errors.Join(errHex, err); err != nil {
 		return err
 	}
-	keys = slices.DeleteFunc(slices.Clone(keys), func(key ed25519.PublicKey) bool { return Fingerprint(key) != c.Key })
-	return verify(keys, message, signature, "certificate")
+	var named []ed25519.PublicKey
+	var known []string
+	for _, key := range keys {
+		if known = append(known, Fingerprint(key)); Fingerprint(key) == c.Key {
+			named = []ed25519.PublicKey{key}
+		}
+	}
+	if named == nil {
+		return fmt.Errorf("signed: certificate: it was made with the key %q, and the member's keys are %q: %w", c.Key, known, ErrSignature)
+	}
+	return verify(named, message, signature, "certificate")
 }
