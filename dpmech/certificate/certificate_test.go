@@ -254,7 +254,7 @@ func TestCertificateText(t *testing.T) {
 		"run tuning, member a: 4 releases", "10 rounds of cool-down", "partition by clinic", "timing",
 		c.Fleet, c.Lifetime.Ledger.Hash,
 		c.charged().Text(c.Delta, dpmech.GDP), c.Lifetime.Total().Text(c.Delta, dpmech.GDP),
-		"zero-out adjacency", "signed by nobody: anyone could have written this", "run final, 2026-01-02 10:00 to 2026-01-02 10:05 UTC by the device's clock (5m)", "members 2: a, b", "epsilon 12 at delta 1e-05",
+		"zero-out adjacency", "signed by nobody: anyone could have written this", "run final, 2026-01-02 10:00 to 2026-01-02 10:05 UTC by the device's clock (about 5m)", "members 2: a, b", "epsilon 12 at delta 1e-05",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in\n%s", want, text)

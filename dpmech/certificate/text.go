@@ -89,7 +89,7 @@ func (c *Certificate) Facts() (run, member, members string) {
 	if errBegan == nil && errEnded == nil {
 		const form = "2006-01-02 15:04"
 		lasted := strings.TrimSuffix(max(ended.Sub(began), time.Minute).String(), "0s")
-		run += fmt.Sprintf(", %s to %s UTC by the device's clock (%s)", began.Format(form), ended.Format(form), lasted)
+		run += fmt.Sprintf(", %s to %s UTC by the device's clock (about %s)", began.Format(form), ended.Format(form), lasted)
 	}
 	if c.Units > 0 {
 		member += fmt.Sprintf(", with %d %ss, which is public", c.Units, c.unit().Kind())

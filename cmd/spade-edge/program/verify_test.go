@@ -83,8 +83,12 @@ func (n *notary) certify(t *testing.T, change func(c *certificate.Certificate), 
 	if err != nil {
 		t.Fatal(err)
 	}
+	units := 0
+	if f.Records != nil {
+		units = f.Records[1]
+	}
 	c, err := certificate.New(certificate.About{
-		RunID: id, Cooldown: f.Method.Cooldown,
+		RunID: id, Cooldown: f.Method.Cooldown, Members: f.Members, Units: units,
 	}, f.Privacy.Delta, filter, n.ledger.Lifetime(f.Privacy.Delta))
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +115,7 @@ func (n *notary) certify(t *testing.T, change func(c *certificate.Certificate), 
 
 func sign(t *testing.T, c *certificate.Certificate, key ed25519.PrivateKey) {
 	t.Helper()
+	c.Key = signed.Fingerprint(key.Public().(ed25519.PublicKey))
 	message, err := c.SignedBytes()
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +147,7 @@ func TestVerifyWithFleet(t *testing.T) {
 	}
 }
 
-// TestVerifyWithoutFleet checks that what is said of a certificate without a fleet file begins with what was not checked,
+// TestVerifyWithoutFleet checks that what is said of a certificate without a fleet file ends with what was not checked,
 // also if the certificate was edited where no arithmetic notices: what it rests on, and that its noise came from a seed.
 func TestVerifyWithoutFleet(t *testing.T) {
 	n := newNotary(t, dpmech.Client)
@@ -157,11 +162,11 @@ func TestVerifyWithoutFleet(t *testing.T) {
 	for i, cert := range edited {
 		page := cert + ".html"
 		code, out, log := call("privacy", "-verify", cert, "-ledger", n.path("ledger.json"), "-report", page)
-		if code != cli.ExitDone || !strings.HasPrefix(out, "ONLY THE ARITHMETIC WAS CHECKED") || strings.Contains(out, "verified: ") {
+		if code != cli.ExitDone || !regexp.MustCompile(`\nverdict        (ONLY THE ARITHMETIC WAS CHECKED|SIMULATED): `).MatchString(out) || strings.Contains(out, "VERIFIED: ") {
 			t.Errorf("exit code %d\n%s%s", code, out, log)
 		}
 		report := readFile(t, page)
-		if !regexp.MustCompile(`(ONLY THE ARITHMETIC WAS CHECKED|SIMULATED: protects nobody)</p>`).MatchString(report) || strings.Contains(report, "Verified and signed") {
+		if !regexp.MustCompile(`(ONLY THE ARITHMETIC WAS CHECKED|SIMULATED: protects nobody)</p>`).MatchString(report) || strings.Contains(report, "Verified for these keys") {
 			t.Errorf("%d: another badge: %s", i, report)
 		}
 		if code, out, _ := call("privacy", "-verify", cert, "-fleet", n.path("fleet.json")); (code == cli.ExitDone) != (i == 0) {
@@ -230,7 +235,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("another ledger", good, "this is a different ledger", "-ledger", other.path("ledger.json"))
 	refused("another ledger", second, "head: refers to ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
 	for name, change := range map[string]func(f *sdk.Fleet){
-		"run: is study, want trial": func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
+		`fleet.json is of run "trial" with the fleet hash`: func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
 		"rounds: is 50 with reserved_unmade, want at most 49": func(f *sdk.Fleet) { f.Method.Rounds = 49 }, "fleet: is": func(f *sdk.Fleet) { f.Dim = 3 },
 	} {
 		fleet := *n.file.Fleet
@@ -250,9 +255,9 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Signature = ""
+	c.Signature, c.Key = "", ""
 	refused("unsigned", n.write(t, "unsigned.json", c), `signature: is empty, want one by "b"`, "-fleet", fleet)
-	c.Signature = strings.Repeat("00", 64)
+	c.Signature, c.Key = strings.Repeat("00", 64), signed.Fingerprint(n.keys["b"].Public().(ed25519.PublicKey))
 	refused("no signature", n.write(t, "zero.json", c), "signature: certificate: the signature matches none of the member's keys", "-fleet", fleet)
 
 	// The ledger has recorded another release of this run since the certificate was written.

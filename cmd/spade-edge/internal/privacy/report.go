@@ -157,10 +157,10 @@ func releases(spends dpmech.Spends) string {
 	for _, s := range spends {
 		effective := "the same"
 		if s.Shared != (dpmech.Shared{}) {
-			effective = fmt.Sprint(s.Shared.Effective)
+			effective = fmt.Sprintf("%.6g", s.Shared.Effective)
 		}
-		l.add(`<tr><th scope="row">%d to %d</th><td>%d</td><td>%v</td><td>%v</td><td>%s</td></tr>`, s.First, s.Last(), s.Rounds, s.Clip, s.Sigma,
-			effective)
+		l.add(`<tr><th scope="row">%v to %v</th><td>%v</td><td>%v</td><td>%v</td><td>%v</td></tr>`, s.First, s.Last(), s.Rounds,
+			fmt.Sprintf("%.6g", s.Clip), fmt.Sprintf("%.6g", s.Sigma), effective)
 	}
 	return l.String()
 }
@@ -187,7 +187,7 @@ func keys(v *Verification) string {
 func (o *privacyOptions) commands(v *Verification, script string) string {
 	cert, fleet := filepath.Base(o.verify), filepath.Base(cmp.Or(o.fleet, "fleet.json"))
 	var l list
-	l.add("spade-edge privacy -verify %s -fleet %s\npython3 %s %[1]s %s\n\nsha256sum %[1]s\n%s\n", cert, fleet, script, filepath.Base(o.page),
+	l.add("spade-edge privacy -verify %s -fleet %s\npython3 %s %s %s\nsha256sum %s\n%s\n", cert, fleet, script, cert, filepath.Base(o.page), cert,
 		fmt.Sprintf("%x", sha256.Sum256(v.text)))
 	if v.file != nil {
 		text, _ := fleetfile.ReadFile(o.fleet, fleetfile.MaxFile, "a fleet file") // it was read before

@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -65,7 +66,7 @@ func (o *privacyOptions) verifyCertificate() error {
 		}
 	}
 	return o.Print(v, func(t cli.Table) {
-		fmt.Fprintf(t, "%s\n", cert.Text())
+		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), cert.Text())
 		v.write(t)
 		if o.page != "" {
 			t.Wrap("report", "%s", o.page)
@@ -120,10 +121,10 @@ func (o *privacyOptions) audit(v *Verification) error {
 	}
 	v.file = file
 	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
-	if other := o.otherRun(v.Certificate, file.Fleet); other != nil {
-		if err = other; v.Certificate.Run == file.Fleet.Run {
-			err = fmt.Errorf("%w\n%w", other, err)
-		}
+	if other := o.otherRun(v.Certificate, file.Fleet); other != nil && v.Certificate.Run == file.Fleet.Run {
+		err = errors.Join(other, err)
+	} else if other != nil {
+		err = other
 	}
 	if err != nil {
 		return right(o.verify, err)
