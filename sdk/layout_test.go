@@ -55,6 +55,7 @@ var mayImport = map[string][]string{
 	"sdk/fleetfile":          {"dpmech/strict", "sdk", "sdk/pair", "sdk/regular", "sdk/scorer", "sdk/state", "sdk/wire", "transport", "zoest"},
 	"cmd/spade-edge/builtin": {"sdk", "sdk/fleetfile", "cmd/spade-edge/task", "sdk/wire"},
 	"sdk/broker":             {"sdk/fleetfile", "sdk/state", "transport"},
+	"sdk/edge":               {"dpmech", "dpmech/certificate", "sdk", "sdk/pair", "sdk/state", "transport", "transport/ws"},
 	"sdk/device":             {"dpmech", "dpmech/certificate", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "transport"},
 	"sdk/sim":                {"sdk/admm", "zoest", "zoest/rng"},
 	"tinytest": {"sdk", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",

@@ -123,7 +123,7 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.pairKey
 	}
-	n.log = transport.Limited(cmp.Or(cfg.Logger, slog.Default())).With("node", cfg.Name, "run", cfg.Fleet.Run)
+	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", cfg.Fleet.Run)
 	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ const transcripts = "./cmd/spade-edge/transcripts"
 var (
 	method = suite{"./sdk/admm",
 		"Reference|DecayRate|SingleClient|Momentum|BothEnds"}
-	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat"}
+	crashes   = suite{"./sdk/admm", "Crashes|Restore|Scenes|LateRepeat"}
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
 	proofs    = suite{"./dpmech/certificate", "Certificate|SignedBytes"}

@@ -153,6 +153,9 @@ func (f *File) CheckMembers() error {
 	return nil
 }
 
+// Definition returns f.Fleet, the part of the file that all members must have in common.
+func (f *File) Definition() *sdk.Fleet { return f.Fleet }
+
 // Peers returns the neighbors of a member as peers for a transport, in the order of the file; nil if self is not a
 // member. The keys and addresses of the peers share memory with f.
 func (f *File) Peers(self string) []transport.Peer {
