@@ -305,7 +305,7 @@ func padded(texts []string) (out []string) {
 	return out
 }
 
-// decided says from which probability on a sample has which class.
+// decided describes the probability at which a class is predicted.
 func (a *Applied) decided() string {
 	switch th := a.Threshold; {
 	case len(a.Classes) == 0:
