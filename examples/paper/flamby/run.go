@@ -83,6 +83,9 @@ type result struct {
 // and README.md there. data is the folder of the data sets, root that of the module with the program, and usual the table of
 // usual values of the hospitals.
 func Run(ctx context.Context, data, root, usual, out string, seeds int, log io.Writer) error {
+	if seeds < 2 {
+		return fmt.Errorf("flamby: found %d seeds, want at least 2, because a single seed has no spread", seeds)
+	}
 	dir, err := os.MkdirTemp("", "flamby")
 	if err != nil {
 		return err
@@ -134,7 +137,7 @@ func jobsOf(data, usual, dir string) ([]job, error) {
 		return nil, err
 	}
 	return []job{
-		{heartTask, hf, ho, []string{"-label", "ill", "-onehot", "cp,restecg"}, []string{"-missing", "mean"},
+		{heartTask, hf, ho, []string{"-label", "ill", "-onehot", "cp,restecg"}, []string{"-missing", "indicator"},
 			func(r *result) (clients []float64, pooled float64) {
 				for _, f := range r.Files {
 					clients = append(clients, *f.Accuracy)
@@ -190,8 +193,10 @@ func (j job) simulate(ctx context.Context, program, dir string, c command, seeds
 		return err
 	}
 	var all struct{ Runs []*result }
-	if err := json.Unmarshal(text, &all); err != nil || len(all.Runs) != seeds*len(budgets) {
-		return fmt.Errorf("flamby: simulate made %d runs, want %d: %w", len(all.Runs), seeds*len(budgets), err)
+	if err := json.Unmarshal(text, &all); err != nil {
+		return fmt.Errorf("flamby: simulate: %w", err)
+	} else if len(all.Runs) != seeds*len(budgets) {
+		return fmt.Errorf("flamby: simulate made %d runs, want %d", len(all.Runs), seeds*len(budgets))
 	}
 	for i, r := range all.Runs {
 		clients, pooled := j.measured(r)
