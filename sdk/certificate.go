@@ -23,17 +23,17 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	var lifetime *dpmech.Lifetime
 	if n.cfg.Ledger != nil {
-		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
+		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
 		conditions = append(conditions, n.ledgerConditions()...)
 	}
 	about := dpmech.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
-		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown,
+		Mixing:    n.fleet.Method.Mixing, Cooldown: n.fleet.Method.Cooldown,
 		ConditionalOn: conditions,
 	}
 	n.account.mu.Lock()
-	c, err := dpmech.NewCertificate(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
+	c, err := dpmech.NewCertificate(about, n.fleet.Privacy.Delta, n.account.filter, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err

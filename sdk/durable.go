@@ -30,7 +30,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
 	if a := n.account; a != nil {
-		if err := a.check(n.cfg.Fleet.Method.Data(round)); err != nil {
+		if err := a.check(n.fleet.Method.Data(round)); err != nil {
 			return err
 		}
 		if err := a.load(newest.Filter, newest.Ledger); err != nil {
@@ -49,7 +49,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.account.mark(n.cfg.Fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
+	if err := n.account.mark(n.fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
 		return err
 	}
 	n.failure = newest.FailureText()
@@ -130,7 +130,7 @@ func (n *Node) record() error {
 			return err
 		}
 	}
-	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {
+	if err := n.account.mark(n.fleet.Method.Data(s.Round)); err != nil {
 		return err
 	}
 	n.disclose()
@@ -140,7 +140,7 @@ func (n *Node) record() error {
 func (n *Node) save(s *admm.State) error {
 	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Data: n.data, Failure: n.storedFailure()}
 	for _, e := range s.Edges {
-		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
+		snap.Peers = append(snap.Peers, wire.Peer{Name: n.fleet.Members[e.Peer]})
 	}
 	n.claims.Record(&snap)
 	log := struct {
@@ -180,11 +180,11 @@ func (n *Node) save(s *admm.State) error {
 // node.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, but %s: %w; the cost of the lost releases stays charged, and "+
-		"continuing would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, ends(e.Round), state.ErrLost, advice)
+		"continuing would release a round twice: %s", n.fleet.Members[e.Peer], e.Held, ends(e.Round), state.ErrLost, advice)
 	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
 		return err
 	}
-	m := n.cfg.Fleet.Method
+	m := n.fleet.Method
 	for round := m.Data(e.Round) + 1; round <= m.Data(e.Held); round++ {
 		if charged := n.account.reserve(round); charged != nil {
 			return errors.Join(err, charged)

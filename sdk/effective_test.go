@@ -28,7 +28,7 @@ func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Priva
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err = p.NoiseGraph(g, 0); err != nil {
+	if g, err = g.Partners(p.Partners, 0); err != nil {
 		t.Fatal(err)
 	}
 	return p, g
@@ -56,7 +56,7 @@ func TestEffectiveIsExact(t *testing.T) {
 		p, g := sharedNoise(t, c.graph, c.n, c.colluders, c.absent)
 		stated := p.EffectiveSigma
 		for _, p.Colluders = range append(c.others, c.colluders) {
-			found, err := p.Effective(g)
+			found, err := plan.Effective(p, g)
 			if err != nil || p.Colluders == c.colluders && stated > found {
 				t.Fatalf("%+v: %v, stated as %v, and %v", c, found, stated, err)
 			}

@@ -47,7 +47,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 				dir := t.TempDir()
 				var cfg sdk.Config
 				p, n := newPuppet(t, func(c *sdk.Config) {
-					*c.Fleet = *pairOf(true)
+					*fleetOf(c) = *pairOf(true)
 					store, err := state.Open(dir)
 					if err != nil {
 						t.Fatal(err)
@@ -64,7 +64,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 				})
 				defer cfg.Store.Close()
 				kept := func() bool {
-					key, err := cfg.PairKeys.Find(cfg.Fleet.PairKeys[0], cfg.Fleet.Hash())
+					key, err := cfg.PairKeys.Find(fleetOf(&cfg).PairKeys[0], fleetOf(&cfg).Hash())
 					if err != nil {
 						t.Fatal(err)
 					}

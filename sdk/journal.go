@@ -10,7 +10,7 @@ import (
 
 // loadJournal loads the stored journal. It fails if the journal contains evidence against this node.
 func (n *Node) loadJournal() error {
-	n.journal = state.Journal{Run: n.cfg.Fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
+	n.journal = state.Journal{Run: n.fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
 	if n.cfg.Store == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (n *Node) keepNotes() bool {
 func (n *Node) loadEvidence() error {
 	for _, e := range n.journal.Evidence {
 		if n.claims.Signing() {
-			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
+			if err := e.Verify(n.fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
 				n.log.Warn("ignoring stored evidence: verification failed", "err", err)
 				continue
 			}
@@ -94,7 +94,7 @@ func (r *run) keepEvidence(e signed.Evidence) {
 // never continue. If the evidence is signed only with a retired key, the node may continue once the key is removed from
 // the fleet file.
 func (n *Node) convict(e signed.Evidence) {
-	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
+	if n.claims.Signing() && e.Verify(n.fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropPair()
 	}
 }

@@ -21,7 +21,7 @@ var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
 // pairKey implements [admm.Config].PairKey: it returns the key of the pairwise noise that this node and another member
 // use in a release.
 func (n *Node) pairKey(peer, release int) [32]byte {
-	neighbor, s := n.cfg.Fleet.Members[peer], n.shared[peer]
+	neighbor, s := n.fleet.Members[peer], n.shared[peer]
 	if n.cfg.Secret != nil {
 		s = n.cfg.Secret(neighbor)
 	}
@@ -33,10 +33,12 @@ func (n *Node) pairKey(peer, release int) [32]byte {
 }
 
 // agrees reports whether this node derives the secrets of pairwise noise from one-time keys.
-func (c *Config) agrees() bool { return c.Fleet.Privacy.PairSigma > 0 && c.Secret == nil }
+func (c *Config) agrees() bool { return c.plan.fleet.Privacy.PairSigma > 0 && c.Secret == nil }
 
 // public returns the public half of this member's one-time key.
-func (c *Config) public() pair.Public { return c.Fleet.PairKeys[slices.Index(c.Fleet.Members, c.Name)] }
+func (c *Config) public() pair.Public {
+	return c.plan.fleet.PairKeys[slices.Index(c.plan.fleet.Members, c.Name)]
+}
 
 // findPair returns the private half of this member's one-time key, for the releases after the given one.
 func (c *Config) findPair(hash [32]byte, release int) (*ecdh.PrivateKey, error) {
@@ -65,8 +67,8 @@ func (n *Node) loadPair() error {
 		return err
 	}
 	n.shared = map[int]pair.Secret{}
-	for _, j := range n.noise.Neighbors(n.number[n.cfg.Name]) {
-		f := n.cfg.Fleet
+	for _, j := range n.plan.noise.Neighbors(n.number[n.cfg.Name]) {
+		f := n.fleet
 		if n.shared[j], err = pair.Agree(private, n.cfg.Name, f.PairKeys[j], f.Members[j], n.hash); err != nil {
 			return fmt.Errorf("sdk: %w", err)
 		}
@@ -76,7 +78,7 @@ func (n *Node) loadPair() error {
 
 // quiet reports whether all releases after the given one have no noise.
 func (n *Node) quiet(release int) bool {
-	m := n.cfg.Fleet.Method
+	m := n.fleet.Method
 	return m.Data(release) >= m.Rounds
 }
 

@@ -35,7 +35,7 @@ func (n *Node) loadQuarantine() error {
 	}
 	for _, j := range n.neighbors {
 		if from := n.machine.Quarantined(j); from > 0 && n.cases[j] == nil {
-			n.cases[j] = &state.Quarantine{Neighbor: n.cfg.Fleet.Members[j], Release: from,
+			n.cases[j] = &state.Quarantine{Neighbor: n.fleet.Members[j], Release: from,
 				Why: "the stored state records it, but the evidence is lost"}
 		}
 	}
@@ -48,7 +48,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	if r.cases[j] != nil {
 		return
 	}
-	q.Neighbor = r.cfg.Fleet.Members[j]
+	q.Neighbor = r.fleet.Members[j]
 	q.Round, q.Release = r.machine.Status().Round, r.machine.Quarantine(j)
 	r.cases[j] = &q
 	r.mu.Lock() // before logging: a reader of the log may look for the quarantine in the status
@@ -72,7 +72,7 @@ func (r *run) sendNotice(j int) {
 // drops the edge.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
-	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
+	notice, err := r.claims.CheckNotice(peer, m, r.fleet.Method.Last())
 	if err == nil {
 		err = r.lostBefore(m)
 	}

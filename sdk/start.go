@@ -40,7 +40,7 @@ type run struct {
 // start starts the goroutines of one call of Run. Each neighbor has its own sender, so that a slow neighbor does not
 // delay the others.
 func (n *Node) start(ctx context.Context) (*run, error) {
-	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
+	codec, err := wire.NewCodec(n.fleet.Dim)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	var names []string
 	for _, j := range n.neighbors {
-		names = append(names, n.cfg.Fleet.Members[j])
+		names = append(names, n.fleet.Members[j])
 	}
 	r.silence = transport.NewSilence(time.Now(), names, 5*time.Second)
 	if n.cfg.Patience > 0 {
@@ -65,7 +65,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	for _, j := range n.neighbors {
 		box := newOutbox()
 		r.outbox[j] = box
-		to := n.cfg.Fleet.Members[j]
+		to := n.fleet.Members[j]
 		r.senders.Go(func() {
 			for f := box.next(); f != nil; f = box.next() {
 				r.mu.Lock()

@@ -52,7 +52,7 @@ func (n *Network) Clients() ([]sim.Client, error) {
 	if err := n.check(); err != nil {
 		return nil, err
 	}
-	cfgs, err := n.Fleet.Machines(n.Samples, n.Noise)
+	cfgs, err := sdk.Machines(n.Fleet, n.Samples, n.Noise)
 	if err != nil {
 		return nil, err
 	}

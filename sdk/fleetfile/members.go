@@ -117,7 +117,7 @@ func (f *faults) pairKeys(fleet *sdk.Fleet, members []memberForm, owner map[stri
 		"noise: %w", missing, ErrNoPairKey)
 	f.when(missing != nil && fleet.PairKeys != nil && fleet.Privacy.PairSigma == 0, "members: all but %q have a pair_key, want none, "+
 		"because members share no noise", missing)
-	if len(*f) > before { // Validate would report the same again
+	if len(*f) > before { // Plan would report the same again
 		fleet.PairKeys = nil
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -175,9 +176,9 @@ func (e *fleetEdit) reshare() error {
 			p.Partners = 0
 		}
 	}
-	noise, err := p.NoiseGraph(g, e.file.Fleet.Method.Seed)
+	noise, err := g.Partners(p.Partners, e.file.Fleet.Method.Seed)
 	if err == nil {
-		p.EffectiveSigma, err = p.Effective(noise)
+		p.EffectiveSigma, err = plan.Effective(*p, noise)
 	}
 	return setup.AsUsage(err)
 }
@@ -186,8 +187,11 @@ func (e *fleetEdit) reshare() error {
 // yet.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	f.Privacy, f.Wire, f.Records, f.PairKeys = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil, nil
-	g, err := f.Graph()
-	return g, cli.AsUsageError(err)
+	p, err := f.Plan()
+	if err != nil {
+		return nil, cli.AsUsageError(err)
+	}
+	return p.Graph(), nil
 }
 
 func (e *fleetEdit) remove() error {

@@ -33,6 +33,7 @@ import (
 type Problem struct {
 	Opt     Options
 	Fleet   *sdk.Fleet
+	Plan    *sdk.Plan // of Fleet
 	Graph   *graph.Graph
 	Set     *task.Set
 	Train   *task.Data
