@@ -135,6 +135,7 @@ func (c *Config) validate(complete bool) error {
 // checkMember checks what this member brings into the fleet: name, transport, neighbors and samples.
 func (c *Config) checkMember(errs *faults, complete bool) {
 	f := c.plan.fleet
+	errs.when(f.X0Hash != "", "Fleet.X0Hash is set: a run needs X0 itself")
 	if c.Transport != nil {
 		most, want := c.Transport.MaxFrame(), wire.MaxFrame(f.Dim)
 		errs.when(most < want, "the transport accepts frames of at most %d bytes, want at least %d for dimension %d", most, want, f.Dim)

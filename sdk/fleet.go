@@ -17,6 +17,7 @@ type Fleet struct {
 	Run     string      `json:"run"`               // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`               // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`                // x_0, the common start, of length d; nil means zeros
+	X0Hash  string      `json:"-"`                 // [ModelHash] of X0 if X0 is not at hand: enough for Hash, not for New
 	Members []string    `json:"members"`           // client names, limited like Run; the index is the client's number
 	Edges   [][2]string `json:"edges"`             // pairs of members that exchange messages; the graph must be connected
 	Records []int       `json:"records,omitempty"` // each member's public number of records, for record-level privacy

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -24,7 +25,7 @@ func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
 }
 
 func (f *Fleet) canonical() map[string]json.RawMessage {
-	c, start := *f, "zeros"
+	c, start := *f, cmp.Or(f.X0Hash, "zeros")
 	c.Edges, c.X0, c.Task = slices.Clone(f.Edges), nil, nil
 	for i, e := range c.Edges {
 		c.Edges[i] = [2]string{min(e[0], e[1]), max(e[0], e[1])}

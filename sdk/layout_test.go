@@ -51,11 +51,11 @@ var mayImport = map[string][]string{
 	"sdk/monitor":            {"sdk", "sdk/signed", "sdk/state", "dpmech"},
 	"sdk/fleetfile":          {"dpmech", "sdk", "sdk/graph", "sdk/pair", "sdk/regular", "sdk/scorer", "sdk/state", "sdk/wire", "transport", "zoest"},
 	"cmd/spade-edge/builtin": {"sdk", "sdk/fleetfile", "cmd/spade-edge/task", "sdk/wire"},
-	"sdk/broker":             {"sdk/fleetfile", "transport"},
+	"sdk/broker":             {"sdk/fleetfile", "sdk/state", "transport"},
 	"sdk/device":             {"dpmech", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "transport"},
 	"sdk/sim":                {"sdk/admm", "zoest", "zoest/rng"},
 	"tinytest": {"sdk", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
-		"transport"},
+		"transport", "transport/mem"},
 }
 
 var mayUse = map[string][]string{

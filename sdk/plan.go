@@ -117,7 +117,7 @@ func (p *Plan) derive(errs *faults) {
 	errs.add(setting.Step.Check(about, "beta, which follows from gain, rho, tau, eta and mu of the method,", p.beta))
 	var err error
 	if p.noise, err = p.graph.Partners(p.fleet.Privacy.Partners, m.Seed); err != nil {
-		errs.refuse(true, "privacy.partners", p.fleet.Privacy.Partners, "another number: %v", err)
+		errs.refuse(true, "privacy.partners", p.fleet.Privacy.Partners, "a regular graph of %d members: %v", len(p.fleet.Members), err)
 		return
 	}
 	if !p.fleet.Privacy.NonPrivate {
@@ -150,8 +150,8 @@ func Machines(fleet Planner, samples []int, noise func(client int) io.Reader) ([
 	if len(samples) != len(f.Members) {
 		return nil, fmt.Errorf("sdk: found %d sample counts for %d members, want one for each member", len(samples), len(f.Members))
 	}
-	if noise == nil && !f.Privacy.NonPrivate {
-		return nil, errors.New("sdk: a private fleet needs a source of noise for every member")
+	if f.X0Hash != "" || noise == nil && !f.Privacy.NonPrivate {
+		return nil, errors.New("sdk: a simulation needs X0 itself and, in a private fleet, a source of noise for every member")
 	}
 	cfgs := make([]admm.Config, len(samples))
 	hash := f.Hash()

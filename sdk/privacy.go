@@ -95,8 +95,9 @@ func (f *Fleet) checkSamples(member, samples int) error {
 	if places > 1 {
 		unit = "persons"
 	}
-	return fmt.Errorf("sdk: the data of %q has %d %s, the fleet says %d: this number is public and fixed, so even invalid rows must not be "+
-		"removed; restore the rows, or agree on a new fleet file", f.Members[member], samples/places, unit, units)
+	return fmt.Errorf("sdk: the data of %q has %d %s, the fleet says %d: this number is public and fixed during a run, so even invalid rows "+
+		"must not be removed; restore them, with blank cells for who withdraws, or let the next run have another number (command fleet next)",
+		f.Members[member], samples/places, unit, units)
 }
 
 // affordable returns an error if the rounds cost more than the run may spend. It is called before the first release.

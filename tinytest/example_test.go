@@ -4,43 +4,30 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// two returns a network of two clients with known losses.
-func two() []sim.Client {
-	clients := make([]sim.Client, 2)
-	for i := range clients {
-		clients[i] = sim.Client{
-			Config: admm.Config{
-				Estimator: zoest.Config{Dim: 2, Samples: 20, Batch: 5, Seed: 3, Client: uint32(i)},
-				Neighbors: []int{1 - i}, Consensus: graph.Chebyshev{High: 2, Low: 2, Floor: 2},
-				Rounds: 5, Cooldown: 2, Tau: 2,
-				Rho: 1, Beta: 2, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3},
-				NonPrivate: true,
-			},
-			Oracle: tinytest.SquaredProbability(1, i, 2, 20),
-		}
+// A fleet of two real nodes trains over a network that loses every fifth frame, while one of them crashes. Its models
+// are those of a run without faults.
+func ExampleWorld() {
+	w := &tinytest.World{
+		Fleet: &sdk.Fleet{
+			Run: "example", Dim: 2, Members: []string{"hall", "lab"}, Edges: [][2]string{{"hall", "lab"}},
+			Method:  sdk.Method{Rounds: 5, Cooldown: 2, Tau: 2, Rho: 1, Gain: 0.4, Eta: admm.Schedule{0.2}, Mu: admm.Schedule{0.3}},
+			Privacy: sdk.Privacy{Clip: 0.3, Sigma: 0.05, Delta: 1e-5},
+		},
+		Link:  tinytest.Drop(1, 0.2),
+		Disks: map[string]tinytest.OpenStore{"lab": tinytest.CrashAt(tinytest.MemStore(), 3)},
+		// Change: func(client int, c *sdk.Config) { c.Oracle = yourLoss },
 	}
-	return clients
-}
-
-// A network of two clients runs in virtual time.
-func ExampleSim() {
-	network, err := sim.New(two())
+	got, err := w.Run(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := network.Run(context.Background(), nil); err != nil {
-		fmt.Println(err)
-		return
-	}
-	asked, _ := network.Queries()
-	fmt.Printf("%d rounds, %d losses, %d models\n", network.Round(), asked, len(network.Models()))
-	// Output: 7 rounds, 300 losses, 2 models
+	want, err := w.Simulate(context.Background())
+	fmt.Println("the same releases:", got.Transcript == want.Transcript, err)
+	// Output: the same releases: true <nil>
 }

@@ -1,7 +1,6 @@
 package tinytest_test
 
 import (
-	"fmt"
 	"io"
 	"testing"
 
@@ -74,12 +73,4 @@ func finish(t testing.TB, network *sim.Sim) string {
 		t.Fatal(err)
 	}
 	return network.Transcript()
-}
-
-func numbered(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("n%02d", i)
-	}
-	return names
 }

@@ -12,7 +12,7 @@ import (
 // OpenStore opens a node's store at the start of a process. The store contains the records that earlier processes
 // saved. The previous process must have ended, and its store must no longer be in use.
 //
-// [CrashAt] and [TornWrite] add a simulated fault to any OpenStore. They count saves across all processes, starting at
+// [CrashAt], [TornWrite] and [LyingSync] add a simulated fault to any OpenStore. They count saves across all processes, starting at
 // 1.
 type OpenStore func() (state.Store, error)
 
@@ -144,6 +144,26 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 				kept = kept[:min(1, len(kept))]
 			}
 			return kept, err
+		}
+	})
+}
+
+// LyingSync simulates a disk that confirms saves without making them durable, from the nth save on. The process can
+// load these saves, but they are lost when it ends, as in a power failure.
+func LyingSync(open OpenStore, nth int) OpenStore {
+	saves := 0
+	return wrap(open, func(s *wrapped) {
+		var cache []state.Record
+		s.save = func(r state.Record) error {
+			if saves++; saves < nth {
+				return s.Store.Save(r)
+			}
+			cache = lastTwo(copyOf([]state.Record{r}), cache)
+			return nil
+		}
+		s.load = func() ([]state.Record, error) {
+			kept, err := s.Store.Load()
+			return lastTwo(copyOf(cache), kept), err
 		}
 	})
 }

@@ -84,15 +84,16 @@ func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(overTLS); err != nil {
 		t.Error(err)
 	}
-	for name, fate := range map[string]tinytest.FaultSchedule{
-		"drop": tinytest.Drop(1, 0.4), "delay": tinytest.Delay(1, 0.5, 3), "duplicate": tinytest.Duplicate(1, 0.5),
-		"all": tinytest.Chain(tinytest.Drop(2, 0.3), tinytest.Duplicate(2, 0.3), tinytest.Delay(2, 0.5, 8)),
+	const tick = 10 * time.Millisecond
+	for name, link := range map[string]tinytest.Link{
+		"drop": tinytest.Drop(1, 0.4), "delay": tinytest.Delay(1, 0.5, 3*tick), "duplicate": tinytest.Duplicate(1, 0.5),
+		"all": tinytest.Chain(tinytest.Drop(2, 0.3), tinytest.Duplicate(2, 0.3), tinytest.Delay(2, 0.5, 8*tick)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // in virtual time
 				err := tinytest.TestTransport(inMemory(1<<16,
 					func(i int, names []string, tr transport.Transport) transport.Transport {
-						return tinytest.Faulty(tr, fate, 10*time.Millisecond, i, names...)
+						return tinytest.Linked(tr, link, names[i], names...)
 					}))
 				if err != nil {
 					t.Error(err)
@@ -271,16 +272,28 @@ func TestWrongTransports(t *testing.T) {
 	}
 }
 
-// TestFaulty checks that a delayed frame arrives after its delay if the transport is still open, and that Faulty
-// preserves the optional methods of a transport.
-func TestFaulty(t *testing.T) {
+// TestLinked checks that a delayed frame arrives after its delay if the transport is still open, that in a chain copies
+// multiply and delays add up, and that Linked preserves the optional methods of a transport.
+func TestLinked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }
+		late := func(p tinytest.Packet) (all []tinytest.Packet) {
+			for _, by := range [][]time.Duration{{2}, {0, 1}, nil, {-1}, {8}}[p.Seq] {
+				p.Delay = by * time.Second
+				all = append(all, p)
+			}
+			return all
+		}
 		trs, err := inMemory(0, nil)([]string{"a", "b"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := tinytest.Faulty(opening{trs[0]}, late, time.Second, 0, "a", "b")
+		second := func(p tinytest.Packet) []tinytest.Packet {
+			if p.Delay > 0 {
+				p.Delay += time.Second
+			}
+			return []tinytest.Packet{p}
+		}
+		a := tinytest.Linked(opening{trs[0]}, tinytest.Chain(late, second), "a", "a", "b")
 		if _, ok := a.(transport.Notifier); !ok {
 			t.Error("the wrapper hides that the transport is a Notifier")
 		}

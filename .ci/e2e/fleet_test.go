@@ -146,7 +146,7 @@ func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 	}
 	file := &fleetfile.File{Fleet: fleet}
 	for i, name := range fleet.Members {
-		key, err := fleetfile.CreateKey(filepath.Join(dir, name+".key"))
+		key, err := state.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			t.Fatal(err)
 		}

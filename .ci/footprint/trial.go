@@ -37,7 +37,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	for i, name := range fleet.Members {
-		public, err := fleetfile.CreateKey(tr.path(name + ".key"))
+		public, err := state.CreateKey(tr.path(name + ".key"))
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet
 	}
 	file := &fleetfile.File{Fleet: fleet}
 	for i, name := range members {
-		key, err := fleetfile.CreateKey(filepath.Join(dir, name+".key"))
+		key, err := state.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,6 +81,15 @@ func Read(path string) (*File, error) {
 	return parse(data, path, folder(filepath.Dir(path)))
 }
 
+// ReadWithoutX0 reads a fleet file, and of its start vector only the hash, in X0Hash: enough to audit a certificate.
+func ReadWithoutX0(path string) (*File, error) {
+	data, err := ReadFile(path, MaxFile, "a fleet file")
+	if err != nil {
+		return nil, err
+	}
+	return parse(data, path, nil)
+}
+
 // Parse parses the content of a fleet file; see [Read]. dir is the folder of its start vector.
 func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
 
@@ -99,7 +108,7 @@ func parseOn(g *graph.Graph, data []byte, name string, load loader) (*File, erro
 	f := &File{Fleet: fleet, X0File: form.X0.File}
 	var errs faults
 	var err error
-	fleet.X0, err = form.X0.load(fleet.Dim, load)
+	fleet.X0, fleet.X0Hash, err = form.X0.load(fleet.Dim, load)
 	errs = append(errs, Each(err)...)
 	owner := map[string]string{}
 	for i, m := range form.Members {
@@ -132,13 +141,14 @@ func parseOn(g *graph.Graph, data []byte, name string, load loader) (*File, erro
 	return f, nil
 }
 
-// load reads the start vector of a model of dim parameters. It returns nil if the start vector is all zeros.
-func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
+// load reads the start vector of a model of dim parameters or, if the parameter load is nil, returns its hash. It returns
+// neither if the start vector is all zeros.
+func (s startForm) load(dim int, load loader) (x0 []float32, hash string, err error) {
 	if s.Zeros {
 		if s.File+s.SHA256 != "" {
-			return nil, errors.New("x0.zeros is true, so the start vector is zero: omit x0.file and x0.sha256")
+			return nil, "", errors.New("x0.zeros is true, so the start vector is zero: omit x0.file and x0.sha256")
 		}
-		return nil, nil
+		return nil, "", nil
 	}
 	var errs faults
 	errs.when(!filepath.IsLocal(filepath.FromSlash(s.File)),
@@ -146,26 +156,41 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	sum, err := hex.DecodeString(s.SHA256)
 	errs.when(err != nil || len(sum) != sha256.Size, "x0.sha256 is %.60q, want 64 hexadecimal digits, the SHA-256 of the file", s.SHA256)
 	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Plan reports a dim that is out of range
-		return nil, errors.Join(errs...)
+		return nil, "", errors.Join(errs...)
+	}
+	if hash = strings.ToLower(s.SHA256); load == nil {
+		if hash == hashOfZeros(dim) {
+			hash = ""
+		}
+		return nil, hash, nil
 	}
 	data, err := load(s.File, 4*int64(dim))
 	if err != nil {
-		return nil, fmt.Errorf("x0.file: want %d numbers of four bytes: %w", dim, err)
+		return nil, "", fmt.Errorf("x0.file: want %d numbers of four bytes: %w", dim, err)
 	}
-	if got := hexSum(data); !strings.EqualFold(got, s.SHA256) {
-		return nil, fmt.Errorf("x0.sha256 is %s, but the SHA-256 of %q is %s", s.SHA256, s.File, got)
+	if got := hexSum(data); got != hash {
+		return nil, "", fmt.Errorf("x0.sha256 is %s, but the SHA-256 of %q is %s", s.SHA256, s.File, got)
 	}
 	x0 = make([]float32, dim)
 	_, err = binary.Decode(data, binary.LittleEndian, x0)
-	return x0, err
+	return x0, "", err
+}
+
+// hashOfZeros returns the [sdk.ModelHash] of dim zeros, without holding them: anybody may have written dim.
+func hashOfZeros(dim int) string {
+	h, block := sha256.New(), make([]byte, 1<<16)
+	for left := 4 * dim; left > 0; left -= len(block) {
+		h.Write(block[:min(left, len(block))])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Marshal returns the file's text, with one line for each member, edge and parameter; [Parse] turns the text into an
 // equal File. Marshal fails if Parse would not accept the text. The text does not contain the start vector, see
 // [File.Write].
 func (f *File) Marshal() ([]byte, error) {
-	if f.Fleet == nil {
-		return nil, errors.New("fleetfile: Fleet is nil, want a fleet")
+	if f.Fleet == nil || f.Fleet.X0Hash != "" {
+		return nil, errors.New("fleetfile: Fleet is nil or has X0Hash, want a fleet with X0 itself")
 	}
 	if err := f.CheckMembers(); err != nil {
 		return nil, err

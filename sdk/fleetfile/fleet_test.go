@@ -232,6 +232,20 @@ func TestWriteAndRead(t *testing.T) {
 	if err := os.Remove(x0); err != nil {
 		t.Fatal(err)
 	}
+	bare, err := ReadWithoutX0(path) // the hash of the start vector suffices for the hash of the fleet
+	if err != nil || bare.Fleet.X0 != nil || bare.Fleet.Hash() != f.Fleet.Hash() {
+		t.Errorf("without its start vector: %+v, %v", bare, err)
+	} else if _, err := bare.Marshal(); err == nil {
+		t.Error("a fleet without its start vector was written")
+	}
+	f.Fleet.X0 = make([]float32, f.Fleet.Dim)
+	zero, err := f.Marshal()
+	if err == nil {
+		bare, err = parse(zero, "", nil)
+	}
+	if err != nil || bare.Fleet.Hash() != f.Fleet.Hash() {
+		t.Errorf("zeros in a file: %v", err)
+	}
 	for want, change := range map[string]func() error{
 		"x0.sha256 is ":                         func() error { return os.WriteFile(x0, make([]byte, 12), 0o600) },
 		"x0.bin has 11 bytes, want 12":          func() error { return os.WriteFile(x0, make([]byte, 11), 0o600) },

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // TestMetricsFaults checks that a collector must authenticate, and that no secret crosses a network unencrypted.
@@ -60,11 +62,11 @@ func TestMetricsFaults(t *testing.T) {
 		t.Error("no certificate was enough")
 	}
 	// A certificate and its key must match.
-	public, err := CreateKey(n.Metrics.CertificateKey)
+	public, err := state.CreateKey(n.Metrics.CertificateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := ReadKey(n.Metrics.CertificateKey)
+	key, err := state.ReadKey(n.Metrics.CertificateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +102,7 @@ func TestMetricsFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Metrics.CertificateKey = filepath.Join(dir, "curve.key")
-	if err := os.WriteFile(n.Metrics.CertificateKey, pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), 0o600); err != nil {
+	if err := os.WriteFile(n.Metrics.CertificateKey, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := n.Metrics.Open(); err == nil {

@@ -149,7 +149,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	} else {
 		file, errFleet = Read(n.Fleet)
 	}
-	key, errKey := ReadKey(n.Key)
+	key, errKey := state.ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
 		return nil, nil, err
 	}

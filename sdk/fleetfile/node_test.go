@@ -26,7 +26,7 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pin, err := CreateKey(filepath.Join(dir, "c.key"))
+	pin, err := state.CreateKey(filepath.Join(dir, "c.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

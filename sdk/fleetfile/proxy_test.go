@@ -24,7 +24,7 @@ func TestOpenProxy(t *testing.T) {
 		{":secret", "want one line of the form user:password", 0o600},
 		{"me:secret\nme:other\n", "want one line of the form user:password", 0o600},
 		{"me:secret", "has mode 0644, want 0600, because other users can access it", 0o644},
-		{strings.Repeat("a", maxKeyFile+1), "want at most", 0o600},
+		{strings.Repeat("a", 16<<10+1), "want at most", 0o600},
 	} {
 		os.Remove(path)
 		if err := os.WriteFile(path, []byte(test.text), test.mode); err != nil {

@@ -2,12 +2,14 @@ package signed
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
@@ -57,6 +59,21 @@ func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statem
 	}
 	c.Signature = hex.EncodeToString(ed25519.Sign(key, message))
 	return c.Verify()
+}
+
+// Fingerprint returns a public key as 30 digits in six groups, which two people can compare by phone: each group is five
+// bytes of SHA-256("spade-edge fingerprint 1\n" and the key's 32 bytes), modulo 100,000.
+func Fingerprint(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(append([]byte("spade-edge fingerprint 1\n"), key...))
+	groups := make([]string, 6)
+	for i := range groups {
+		n := uint64(0)
+		for _, b := range sum[5*i : 5*i+5] {
+			n = n<<8 | uint64(b)
+		}
+		groups[i] = fmt.Sprintf("%05d", n%100000)
+	}
+	return strings.Join(groups, " ")
 }
 
 // VerifyCertificate checks that one of the given keys signed a certificate. The error wraps [ErrSignature].

@@ -8,6 +8,17 @@ import (
 	"testing"
 )
 
+// TestFingerprint has the fingerprint of the key 0, 1, ..., 31, as computed by another program.
+func TestFingerprint(t *testing.T) {
+	key := make(ed25519.PublicKey, ed25519.PublicKeySize)
+	for i := range key {
+		key[i] = byte(i)
+	}
+	if got, want := Fingerprint(key), "74046 28268 26471 36408 66139 80464"; got != want {
+		t.Errorf("fingerprint %s, want %s", got, want)
+	}
+}
+
 // TestVectorsOfEd25519 checks the verification of releases, offers and ledger states against Wycheproof's edge cases
 // for Ed25519. Examples are a signature of the wrong length, a signature that was modified without the key, and an S
 // that exceeds the order of the group.

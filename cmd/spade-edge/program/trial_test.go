@@ -71,7 +71,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	tr := &trial{dir: t.TempDir(), file: &fleetfile.File{Fleet: fleet, X0File: "x0.bin"}}
 	for i, name := range fleet.Members {
 		port := ownPort()
-		public, err := fleetfile.CreateKey(tr.path(name + ".key"))
+		public, err := state.CreateKey(tr.path(name + ".key"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, erro
 	if err != nil {
 		return nil, err
 	}
-	return f, f.Validate()
+	return f, nil
 }
 
 type outcome struct {

@@ -49,7 +49,7 @@ func TestMosquittoIdleMemory(t *testing.T) {
 	for _, name := range f.Members {
 		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{brokertest.Public(name)}})
 	}
-	public, err := fleetfile.CreateKey(b.path("a.key"))
+	public, err := state.CreateKey(b.path("a.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 type fleetAction struct {
@@ -27,16 +29,18 @@ type fleetAction struct {
 var fleetActions = []fleetAction{
 	{"add", []string{"line", "name", "file", "edges", "run", "end", "as", "records"}, (*fleetEdit).add},
 	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
-	{"next", []string{"from", "run", "rounds", "epsilon", "end"}, (*fleetEdit).next},
+	{"next", []string{"from", "run", "rounds", "epsilon", "records", "end"}, (*fleetEdit).next},
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
+	{"show", nil, nil},
 }
 
 type fleetEdit struct {
 	*cli.Cmdline
 	line, name, edges, run, as string
 	newKey, from, newFleet     string
+	records                    string
 	end, dryRun                bool
-	rounds, records            int
+	rounds                     int
 	epsilon                    float64
 
 	dir, path string          // of the fleet file
@@ -57,7 +61,8 @@ type FleetResult struct {
 	Fleet   string       `json:"fleet"`
 	Run     string       `json:"run"`
 	Hash    string       `json:"fleet_hash"`
-	SameRun bool         `json:"same_run"` // the hash is unchanged: a started run adopts the change
+	SHA256  string       `json:"fleet_sha256"` // of the file, keys and addresses included
+	SameRun bool         `json:"same_run"`     // the hash is unchanged: a started run adopts the change
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
@@ -94,7 +99,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return cli.Usage("no action given, want add, remove, next or take")
+		return cli.Usage("no action given, want add, remove, next, take or show")
 	}
 	action := fleetActions[i]
 	c.Argv = c.Argv[1:]
@@ -110,6 +115,9 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey, "from", e.from, "new", e.newFleet)
 	if err := f.Usage(); err != nil {
 		return err
+	}
+	if action.name == "show" {
+		return e.show(path)
 	}
 	e.r = FleetResult{Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Notes: []string{}}
 	if err = e.open(path, action.name == "take"); err == nil {
@@ -129,7 +137,8 @@ func (e *fleetEdit) register() {
 	c.StringVar(&e.line, "line", "", "add: the `file` with the line that keygen printed on the device")
 	c.StringVar(&e.name, "name", "", "the member")
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
-	c.IntVar(&e.records, "records", 0, "add, in a fleet that protects each record: how many records the member has, which is public")
+	c.StringVar(&e.records, "records", "", "in a fleet that protects each record, the public `number` of them. add: of the member; next: of all "+
+		"members in their order, such as 580,410, or only of some, such as berlin=580")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
 	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap to fill in)")
 	c.StringVar(&e.newKey, "file", "", "add, take: the new secret key's `file`, as the node file will name it")
@@ -158,6 +167,7 @@ func (e *fleetEdit) finish() error {
 		return cli.AsUsageError(err)
 	}
 	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, fmt.Sprintf("%x", f.Hash()), f.Hash() == e.hash
+	e.r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
 	if e.run != "" { // every device needs the files of the next run
 		name, start := filepath.Base(e.path), ""
 		if e.file.X0File != "" {
@@ -180,7 +190,7 @@ func (e *fleetEdit) finish() error {
 	}
 	here, _ := os.Stat(e.path) // fails on a new device
 	for _, n := range e.nodes {
-		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
+		if key, err := state.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
 			if err := n.node.CheckIdentity(e.file, key); err != nil {
 				return cli.Usage("%s: %w", n.path, err)
 			}
@@ -209,8 +219,14 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet schedules the fleet file at path for writing and, next to it, the file of the initial model, if any.
+// setFleet schedules the fleet file at path for writing and, next to it, the file of the initial model, if any, and the
+// fleet file of the run that ends.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
+	if e.old != nil && e.file.Fleet.Run != e.ran {
+		if err := e.keep(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
 		if err := e.plan(x0, cli.AppendFloats(nil, e.file.Fleet.X0), 0o644); err != nil {
@@ -218,6 +234,25 @@ func (e *fleetEdit) setFleet(path string, text []byte) error {
 		}
 	}
 	return e.plan(path, text, 0o644)
+}
+
+// keep schedules the fleet file of the run that ends for writing into dir as fleet-RUN.json: it verifies the certificates of
+// that run. If a file with this name has other content, the name also has the beginning of the content's SHA-256.
+func (e *fleetEdit) keep(dir string) error {
+	name := filepath.Join(dir, "fleet-"+slug(e.ran))
+	sum := sha256.Sum256(e.text)
+	for _, path := range []string{name + ".json", fmt.Sprintf("%s-%x.json", name, sum[:4])} {
+		there, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a fleet file")
+		if err == nil && bytes.Equal(there, e.text) {
+			return nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			e.note("%s keeps the fleet file of run %q: the certificates of that run are verified against it", path, e.ran)
+			e.r.Files = append(e.r.Files, fileChange{File: path, New: true, Bytes: len(e.text), path: path, content: e.text, mode: 0o644})
+			return nil
+		}
+	}
+	return fmt.Errorf("%s.json, which would keep the fleet file of run %q, has other content: move it elsewhere", name, e.ran)
 }
 
 func (e *fleetEdit) note(format string, args ...any) {
@@ -261,7 +296,8 @@ func (e *fleetEdit) print(t cli.Table) {
 	if len(r.Files) == 0 {
 		t.Row("changed", "nothing: the files already say this")
 	}
-	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash[:16])
+	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash)
+	t.Row("fleet file", "SHA-256 %s", r.SHA256)
 	if r.Epsilon != nil {
 		t.Row("privacy", "%s, at delta %v, for the whole run", r.cost, e.file.Fleet.Privacy.Delta)
 	}

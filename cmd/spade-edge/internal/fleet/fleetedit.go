@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -16,6 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -45,6 +48,13 @@ func (e *fleetEdit) place(name string) (int, error) {
 	return i, nil
 }
 
+// phone notes how to make sure that the keys in a line are those of the member's device.
+func (e *fleetEdit) phone(m fleetfile.Member) {
+	for _, key := range m.Keys {
+		e.note("phone %q: keygen printed the fingerprint %s on its device", m.Name, signed.Fingerprint(key))
+	}
+}
+
 // add adds a member or, if the fleet has a member of this name, replaces its keys and addresses.
 func (e *fleetEdit) add() error {
 	m, err := e.newcomer()
@@ -52,6 +62,7 @@ func (e *fleetEdit) add() error {
 		return err
 	}
 	f := e.file.Fleet
+	e.phone(m)
 	if i := slices.Index(f.Members, m.Name); i >= 0 {
 		return e.replace(i, m)
 	}
@@ -60,9 +71,10 @@ func (e *fleetEdit) add() error {
 	err = checkName(m.Name)
 	wrong.When(err != nil, "%w", err)
 	each := f.Privacy.Unit == sdk.UnitRecord
-	wrong.When(each && e.records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q "+
-		"must be public and fixed", e.records, m.Name)
-	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's data set: leave -records out", e.records)
+	records, err := strconv.Atoi(e.records)
+	wrong.When(each && (err != nil || records < 1), "-records is %q, want at least 1: the fleet protects each record, so the number of "+
+		"records of %q must be public and fixed", e.records, m.Name)
+	wrong.When(!each && e.Given["records"], noRecords, e.records)
 	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member", e.as)
 	if err := wrong.Usage(); err != nil {
@@ -74,7 +86,7 @@ func (e *fleetEdit) add() error {
 	f.Members = append(f.Members, m.Name)
 	e.file.Members = append(e.file.Members, m)
 	if each {
-		f.Records = append(f.Records, e.records)
+		f.Records = append(f.Records, records)
 		e.weigh()
 	}
 	if err := e.connect(m.Name); err != nil {
@@ -281,7 +293,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	if _, err := os.Stat(n.node.Key); err != nil {
 		return nil // the key file exists only on the device
 	}
-	key, err := fleetfile.ReadKey(n.node.Key)
+	key, err := state.ReadKey(n.node.Key)
 	if err != nil {
 		return err
 	}

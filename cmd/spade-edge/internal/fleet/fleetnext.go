@@ -5,9 +5,11 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/settings"
@@ -29,10 +31,13 @@ func (e *fleetEdit) next() error {
 		return err
 	}
 	x, err := e.start()
-	if err != nil {
-		return err
+	if err == nil && e.Given["records"] {
+		err = e.recount()
 	}
-	if err := e.settle(); err != nil {
+	if err == nil {
+		err = e.settle()
+	}
+	if err != nil {
 		return err
 	}
 	f.X0, e.file.X0File = nil, ""
@@ -49,6 +54,41 @@ func (e *fleetEdit) next() error {
 	if err := plan.Hopeless(f); err != nil {
 		e.note("%v: take fewer rounds, or more members", err)
 	}
+	return nil
+}
+
+const noRecords = "-records is %s, but the fleet protects each client's data set: leave -records out"
+
+// recount sets the members' numbers of records as -records says, and lets clip and noise follow.
+func (e *fleetEdit) recount() error {
+	f := e.file.Fleet
+	if f.Privacy.Unit != sdk.UnitRecord {
+		return cli.Usage(noRecords, e.records)
+	}
+	parts := strings.Split(e.records, ",")
+	named := strings.Contains(e.records, "=")
+	if !named && len(parts) != len(f.Members) {
+		return cli.Usage("-records has %d numbers, want one for each of the members %q, or NAME=NUMBER", len(parts), f.Members)
+	}
+	f.Records = slices.Clone(f.Records)
+	for i, part := range parts {
+		if named {
+			at := max(0, strings.LastIndex(part, "="))
+			if i = slices.Index(f.Members, part[:at]); i < 0 {
+				return cli.Usage("-records: found %q, want NAME=NUMBER, with one of the members %q", part, f.Members)
+			}
+			part = part[at+1:]
+		}
+		n, err := numbers(part)
+		if err != nil {
+			return cli.Usage("-records: %w", err)
+		}
+		if before := f.Records[i]; before != n[0] {
+			e.note("%q has %d records, and had %d", f.Members[i], n[0], before)
+			f.Records[i] = n[0]
+		}
+	}
+	e.weigh()
 	return nil
 }
 
@@ -155,7 +195,7 @@ func (e *fleetEdit) take() error {
 			return err
 		}
 	}
-	if _, err := fleetfile.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
+	if _, err := state.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {

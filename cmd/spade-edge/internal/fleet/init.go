@@ -212,7 +212,10 @@ func checkName(name string) error {
 	if len(name) < 1 || len(name) > wire.MaxName || !utf8.ValidString(name) {
 		return fmt.Errorf("name %q has %d bytes, want 1..%d bytes of UTF-8", name, len(name), wire.MaxName)
 	}
-	taken := strings.EqualFold(name, "fleet.json") || strings.HasPrefix(strings.ToLower(name), "x0") && strings.HasSuffix(strings.ToLower(name), ".bin")
+	is := func(begin, end string) bool {
+		return strings.HasPrefix(strings.ToLower(name), begin) && strings.HasSuffix(strings.ToLower(name), end)
+	}
+	taken := is("fleet", ".json") || is("x0", ".bin")
 	if taken || !filepath.IsLocal(name) || name[0] == '.' || strings.ContainsAny(name, `/\`) || strings.ContainsFunc(name, unicode.IsControl) {
 		return fmt.Errorf("name %q is not a valid folder name next to fleet.json", name)
 	}

@@ -101,7 +101,7 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, p sd
 	fleet := "fleet.json"
 	if !o.Given["members"] {
 		fleet = "../fleet.json"
-		key, err := fleetfile.CreateKey(filepath.Join(dir, "node.key"))
+		key, err := state.CreateKey(filepath.Join(dir, "node.key"))
 		if err == nil && !p.NonPrivate {
 			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, p.Protects(), nil, state.NeverUsed)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -49,17 +50,18 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	}
 	var public ed25519.PublicKey
 	if *from != "" {
-		key, err := fleetfile.ReadKey(*from)
+		key, err := state.ReadKey(*from)
 		if err != nil {
 			return err
 		}
 		public = key.Public().(ed25519.PublicKey)
 	} else {
-		if public, err = fleetfile.CreateKey(*file); err != nil {
+		if public, err = state.CreateKey(*file); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.Log, "the secret key is in %s; the line below goes into the fleet file\n", *file)
 	}
+	fmt.Fprintf(c.Log, "its fingerprint is %s: let whoever collects the lines read theirs to you by phone\n", signed.Fingerprint(public))
 	unused, err := pairKeys(filepath.Dir(cmp.Or(*from, *file)), *name, *pairs)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -125,7 +127,7 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		f, hash := file.Fleet, file.Fleet.Hash()
 		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", f.Run, len(file.Members), f.Dim, hash[:8])
 	}
-	key, err := fleetfile.ReadKey(node.Key)
+	key, err := state.ReadKey(node.Key)
 	if err != nil {
 		c.fail("key", cli.ExitUsage, err)
 	}
@@ -136,7 +138,8 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	if err != nil {
 		c.fail("key", cli.ExitUsage, err)
 	} else {
-		c.ok("key", "is %q's in the fleet file, and nobody else can read it", node.Name)
+		c.ok("key", "is %q's in the fleet file, and nobody else can read it; fingerprint %s", node.Name,
+			signed.Fingerprint(key.Public().(ed25519.PublicKey)))
 	}
 	if _, _, together := node.Load(); err == nil && together != nil {
 		c.fail("ledger", cli.ExitUsage, together) // the ledger is missing or superfluous: every other problem is already reported

@@ -205,7 +205,7 @@ func (o *privacyOptions) declaration() (dpmech.Declaration, error) {
 	}
 	var certificates []*dpmech.Certificate
 	for _, path := range o.spent {
-		file, err := fleetfile.Read(o.fleet)
+		file, err := fleetfile.ReadWithoutX0(o.fleet)
 		if err != nil {
 			return dpmech.Declaration{}, cli.AsUsageError(err)
 		}
@@ -237,7 +237,7 @@ func (o *privacyOptions) showLedger() error {
 	}
 	var f *sdk.Fleet
 	if o.fleet != "" {
-		file, err := fleetfile.Read(o.fleet)
+		file, err := fleetfile.ReadWithoutX0(o.fleet)
 		if err != nil {
 			return cli.AsUsageError(err)
 		}

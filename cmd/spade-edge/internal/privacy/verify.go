@@ -12,6 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -98,12 +99,17 @@ func right(path string, err error) error {
 
 // audit checks the certificate against the fleet file and its keys and, unless ledger is nil, against the ledger.
 func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
-	file, err := fleetfile.Read(o.fleet)
+	file, err := fleetfile.ReadWithoutX0(o.fleet)
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
 	v.units = plan.Units(file.Fleet)
 	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
+	if other := o.otherRun(v.Certificate, file.Fleet); other != nil {
+		if err = other; v.Certificate.Run == file.Fleet.Run {
+			err = fmt.Errorf("%w\n%w", other, err)
+		}
+	}
 	if err != nil {
 		return right(o.verify, err)
 	}
@@ -115,6 +121,23 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	v.Countersigned = append(v.Countersigned, a.Countersigned...)
 	v.NotCountersigned = append(v.NotCountersigned, a.NotCountersigned...)
 	return nil
+}
+
+// otherRun returns an error if the certificate is not of the fleet f. It names the file to use, as far as it is beside the
+// file of f.
+func (o *privacyOptions) otherRun(c *dpmech.Certificate, f *sdk.Fleet) error {
+	if c.Fleet == fmt.Sprintf("%x", f.Hash()) {
+		return nil
+	}
+	use := fmt.Sprintf("verify it with the fleet file of run %q, which the devices of its members keep as fleet-RUN.json", c.Run)
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(o.fleet), "fleet*.json")) // the pattern is valid
+	for _, path := range beside {
+		if file, err := fleetfile.ReadWithoutX0(path); err == nil && c.Fleet == fmt.Sprintf("%x", file.Fleet.Hash()) {
+			use = "use " + path
+		}
+	}
+	return fmt.Errorf("this certificate is of run %q with the fleet hash %.16s, and %s is of run %q with the fleet hash %.8x: %s", c.Run,
+		c.Fleet, o.fleet, f.Run, f.Hash(), use)
 }
 
 func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {

@@ -148,7 +148,7 @@ func (p *Problem) widest() (*graph.Graph, error) {
 	}
 	noise, err := p.Graph.Partners(partners, o.Asked.Method.Seed)
 	if err != nil {
-		err = fmt.Errorf("-partners: %w", err)
+		err = fmt.Errorf("-partners is %d, want a regular graph of %d members: %w", partners, n, err)
 	}
 	return noise, err
 }

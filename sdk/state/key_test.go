@@ -1,4 +1,4 @@
-package fleetfile
+package state
 
 import (
 	"bytes"
