@@ -21,7 +21,7 @@ func (t Total) Bars(delta float64, acc Accounting) (bars []Bar) {
 		case i > 0:
 			who = "all others"
 		case t.Rho < t.All:
-			who = t.weakest.short() + vanishing(t.weakest.absent)
+			who = t.Weakest.short() + vanishing(t.Weakest.Absent)
 		}
 		bars = append(bars, Bar{who, acc.Epsilon(f.Rho, delta), Guess(f.Rho)})
 	}
@@ -29,16 +29,16 @@ func (t Total) Bars(delta float64, acc Accounting) (bars []Bar) {
 }
 
 // short returns a name of the adversary of the lower of two costs.
-func (a adversary) short() string {
+func (a Adversary) short() string {
 	switch {
-	case !a.shared:
+	case !a.Shared:
 		return WeakestNamed
-	case a.colluders == 0:
+	case a.Colluders == 0:
 		return "outsiders"
-	case a.colluders == 1:
+	case a.Colluders == 1:
 		return "any 1 other member"
 	}
-	return fmt.Sprintf("any %d other members", a.colluders)
+	return fmt.Sprintf("any %d other members", a.Colluders)
 }
 
 // Text returns the costs as one line, such as "epsilon 7.86 with any 1 other member, 67.7 with all". Epsilons have
@@ -49,14 +49,27 @@ func (t Total) Text(delta float64, acc Accounting) string {
 		return text + " against " + Everybody
 	}
 	with, all := " against ", " with all others"
-	if t.weakest.colluders > 0 {
+	if t.Weakest.Colluders > 0 {
 		with, all = " with ", " with all"
 	}
-	return text + with + t.weakest.short() + ", " + epsilonText(acc.Epsilon(t.All, delta)) + all + vanishing(t.weakest.absent)
+	return text + with + t.Weakest.short() + ", " + epsilonText(acc.Epsilon(t.All, delta)) + all + vanishing(t.Weakest.Absent)
 }
 
 // String returns [Total.Text] at delta 1e-5, with the accounting [GDP].
 func (t Total) String() string { return t.Text(1e-5, GDP) + ", at delta 1e-05" }
+
+// FormatEpsilon formats an epsilon with the given number of decimals (0 if negative). It rounds up, except that it
+// hides rounding errors: the formatted value may be too low by a relative error of up to 1e-9, so that a budget of 8 is
+// formatted as 8, not 8.0001. Infinity is formatted as "+Inf".
+func FormatEpsilon(epsilon float64, decimals int) string {
+	decimals = max(decimals, 0)
+	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)
+	back, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {
+		return s
+	}
+	return strconv.FormatFloat(back+math.Pow10(-decimals), 'f', decimals, 64)
+}
 
 // epsilonText formats an epsilon with three significant digits, rounded up as in [FormatEpsilon].
 func epsilonText(epsilon float64) string {
@@ -92,7 +105,7 @@ func (t Total) Words(unit Unit) string {
 			given += ", such as a patient's,"
 		}
 		which = fmt.Sprintf("whether a given %s was in the data of this member", given)
-		cases = fmt.Sprintf("the two cases, with the %s or with another in its place,", unit.kind())
+		cases = fmt.Sprintf("the two cases, with the %s or with another in its place,", unit.Kind())
 	}
 	text := fmt.Sprintf("anyone who tries to tell %s is right at most", which)
 	for i, bar := range t.Bars(0.5, GDP) { // the guesses do not depend on delta
@@ -102,6 +115,3 @@ func (t Total) Words(unit Unit) string {
 	return fmt.Sprintf("%s; guessing is right 50 times. This assumes that all other data are known and that %s are equally likely",
 		text, cases)
 }
-
-// Bound returns the cost that the certificate states for its run, and the unit that this cost protects.
-func (c *Certificate) Bound() (Total, Unit) { return c.charged(), c.unit() }

@@ -2,9 +2,8 @@
 // and computes the privacy cost. It is pure arithmetic, without files or clocks.
 //
 // A [Mechanism] makes releases. A [Filter] counts the releases of one run and refuses a release that would exceed the
-// run's limit. A [Composition] counts the releases of all runs on one data set and enforces a limit for all of them
-// together. A [Certificate] states the cost of a run and of all runs. After a crash, [CheckResume] decides whether a
-// node that continues could repeat a release. Package state stores all of this in files.
+// run's limit. After a crash, [CheckResume] decides whether a node that continues could repeat a release. Package
+// certificate adds up the cost of all runs on one data set, and has the texts.
 //
 // Unit of privacy. Two inputs are adjacent if they differ in the data set of one client, which may be replaced with any
 // other data set of any size. The guarantee covers everything that the client ever sends (Theorem 1 of the SPADE-DFL

@@ -2,8 +2,6 @@ package dpmech_test
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -114,34 +112,8 @@ func ExampleFilter() {
 		}
 		fmt.Printf("round %d: rho %v\n", round, filter.Total().Rho)
 	}
-	fmt.Printf("%s\n", filter.State())
 	// Output:
 	// round 1: rho 0.03125
 	// round 2: rho 0.0625
 	// round 3: true
-	// {"version":1,"limit":{"epsilon":1.5,"delta":0.00001,"accounting":"gdp"},"releases":[{"first":1,"rounds":2,"clip":1,"sigma":8}]}
-}
-
-// Two runs on one data set: their costs add up.
-func ExampleComposition() {
-	lifetime, err := dpmech.NewComposition("patients 2020-2025", "2025-06-01T08:00:00Z", dpmech.Client, nil, dpmech.Declaration{NeverUsed: true})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fleet := sha256.Sum256([]byte("the fleet file"))
-	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
-	for _, run := range []string{"tuning", "final"} {
-		id := dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3"}
-		for round := 1; round <= 10; round++ {
-			if err := lifetime.Add(id, round, g); err != nil {
-				fmt.Println(err)
-				return
-			}
-		}
-		fmt.Printf("after %-6s epsilon %.3f\n", run, lifetime.Lifetime(dpmech.Head{}, 1e-5).EpsilonGDP)
-	}
-	// Output:
-	// after tuning epsilon 3.341
-	// after final  epsilon 4.983
 }

@@ -27,15 +27,13 @@ type Shared struct {
 	Partners int `json:"partners,omitempty"`
 }
 
-// Adversary returns the name of the adversary that [Gaussian.Rho] refers to. It returns [Everybody] if s is zero, that
-// is, without pairwise noise.
-func (s Shared) Adversary() string { return s.adversary().String() }
-
-func (s Shared) adversary() adversary {
+// Adversary returns the adversary that [Gaussian.Rho] refers to: [Everybody] if s is zero, that is, without pairwise
+// noise.
+func (s Shared) Adversary() Adversary {
 	if s == (Shared{}) {
-		return adversary{}
+		return Adversary{}
 	}
-	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
+	return Adversary{Shared: true, Colluders: s.Colluders, Absent: s.Absent}
 }
 
 // These are the bounds of the exponent n for which the pairwise sigma is 2^n times the local sigma.

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
 )
 
 const (
 	// maxRound is the largest round number, so that round numbers fit in an int on every processor.
 	maxRound = math.MaxInt32
-	// maxSpend is the largest valid zCDP total. A larger total protects nothing, and its epsilon cannot be computed.
-	maxSpend = 1e6
+	// MaxTotal is the largest valid zCDP total. A larger total protects nothing, and its epsilon cannot be computed.
+	MaxTotal = 1e6
 )
 
 // Spend describes a number of releases in consecutive rounds with the same parameters.
@@ -22,20 +24,22 @@ type Spend struct {
 
 // String returns the rounds and the parameters.
 func (s Spend) String() string {
-	return fmt.Sprintf("rounds %d to %d with %v", s.First, s.last(), s.Gaussian)
+	return fmt.Sprintf("rounds %d to %d with %v", s.First, s.Last(), s.Gaussian)
 }
 
 // Total returns the zCDP cost of the releases, Rounds*2R^2/sigma^2, rounded up. It is the same on every processor. It
 // is +Inf if the parameters are not valid.
 func (s Spend) Total() Total { return s.Gaussian.Total(s.Rounds) }
 
-func (s Spend) last() int { return s.First + s.Rounds - 1 }
+// Last returns the last round.
+func (s Spend) Last() int { return s.First + s.Rounds - 1 }
 
-func (s Spend) validate() error {
-	var f faults
+// Validate returns an error unless the rounds and the parameters are valid and the cost is at most MaxTotal.
+func (s Spend) Validate() error {
+	var f faults.List
 	most := maxRound - s.First + 1
-	f.want(s.First >= 1 && s.First <= maxRound, "first round is %d, want 1..%d", s.First, maxRound)
-	f.want(len(f) > 0 || s.Rounds >= 1 && s.Rounds <= most, "%d rounds from round %d on, want 1..%d", s.Rounds, s.First, most)
+	f.Want(s.First >= 1 && s.First <= maxRound, "first round is %d, want 1..%d", s.First, maxRound)
+	f.Want(len(f) > 0 || s.Rounds >= 1 && s.Rounds <= most, "%d rounds from round %d on, want 1..%d", s.Rounds, s.First, most)
 	if err := errors.Join(append(f, s.Gaussian.Validate())...); err != nil {
 		return err
 	}
@@ -43,45 +47,65 @@ func (s Spend) validate() error {
 }
 
 func bounded(rho float64) error {
-	if rho <= maxSpend {
+	if rho <= MaxTotal {
 		return nil
 	}
 	return fmt.Errorf("dpmech: the total cost of the releases is rho %v, want at most %v: a larger cost gives no "+
-		"protection", rho, float64(maxSpend))
+		"protection", rho, float64(MaxTotal))
 }
 
-// validateSpends returns an error unless the elements of list are in order of rounds, and a new element begins only
-// where parameters change or rounds are skipped, as in the result of [Filter.Spends].
-func validateSpends(list []Spend) error {
-	var f faults
+// Spends are the releases of a run.
+type Spends []Spend
+
+// Validate returns an error unless the elements are in order of rounds, and a new element begins only where parameters
+// change or rounds are skipped, as in the result of [Filter.Spends].
+func (list Spends) Validate() error {
+	var f faults.List
 	for i, s := range list {
-		err := s.validate()
+		err := s.Validate()
 		if err == nil && i > 0 && len(f) == 0 {
 			switch before := list[i-1]; {
-			case s.First <= before.last():
-				err = fmt.Errorf("dpmech: first round is %d, want a round after %d", s.First, before.last())
+			case s.First <= before.Last():
+				err = fmt.Errorf("dpmech: first round is %d, want a round after %d", s.First, before.Last())
 			case s.Unit != before.Unit:
 				err = fmt.Errorf("dpmech: unit is %v, want %v: a run protects one unit", s.Unit, before.Unit)
-			case s.First == before.last()+1 && s.Gaussian == before.Gaussian:
+			case s.First == before.Last()+1 && s.Gaussian == before.Gaussian:
 				err = errors.New("dpmech: the entry has the same parameters as the entry just before it, want a " +
 					"single entry for both")
 			}
 		}
 		if err != nil {
-			f.at(fmt.Sprintf("releases[%d]", i), err)
+			f.At(fmt.Sprintf("releases[%d]", i), err)
 		}
 	}
 	if len(f) > 0 {
 		return errors.Join(f...)
 	}
-	return bounded(sumSpends(list).All)
+	return bounded(list.Total().All)
 }
 
-func sumSpends(list []Spend) (sum Total) {
+// Total returns the cost of all releases, rounded up.
+func (list Spends) Total() (sum Total) {
 	for _, s := range list {
-		sum = sum.plus(s.Total())
+		sum = sum.Plus(s.Total())
 	}
 	return sum
+}
+
+// Rounds returns the number of releases.
+func (list Spends) Rounds() (n int) {
+	for _, s := range list {
+		n += s.Rounds
+	}
+	return n
+}
+
+// Unit returns the unit that all releases protect: Client if there are none.
+func (list Spends) Unit() Unit {
+	if len(list) == 0 {
+		return Client
+	}
+	return list[0].Unit
 }
 
 // sumUp returns a+b, rounded up. a and b must be costs: not negative, and far from overflow and underflow.

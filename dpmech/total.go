@@ -19,7 +19,7 @@ type Total struct {
 	Rho float64 // against outsiders with at most Shared.Colluders members (the least number of all releases)
 	All float64 // against all other members together
 
-	weakest adversary
+	Weakest Adversary // whom Rho is against, of all runs
 }
 
 // Figure is a cost together with the adversary against which it holds.
@@ -35,57 +35,58 @@ func (t Total) Figures() []Figure {
 		return []Figure{{Everybody, t.All}}
 	}
 	named := Figure{WeakestNamed, t.Rho}
-	if t.weakest.shared {
-		named.Adversary = t.weakest.String()
+	if t.Weakest.Shared {
+		named.Adversary = t.Weakest.String()
 	}
 	return []Figure{named, {AllOthers, t.All}}
 }
 
-// plus returns the sum of t and u, rounded up.
-func (t Total) plus(u Total) Total {
-	return Total{Rho: sumUp(t.Rho, u.Rho), All: sumUp(t.All, u.All), weakest: t.weakest.or(u.weakest)}
+// Plus returns the sum of t and u, rounded up.
+func (t Total) Plus(u Total) Total {
+	return Total{Rho: sumUp(t.Rho, u.Rho), All: sumUp(t.All, u.All), Weakest: t.Weakest.or(u.Weakest)}
 }
 
 // Total returns the cost of n releases with the parameters g.
 func (g Gaussian) Total(n int) Total {
-	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), weakest: g.Shared.adversary()}
+	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), Weakest: g.Shared.Adversary()}
 }
 
-// adversary describes an adversary who sees all releases and has the knowledge of a number of members (colluders). The
+// Adversary describes an adversary who sees all releases and has the knowledge of a number of members (Colluders). The
 // zero value is [Everybody].
-type adversary struct {
-	shared            bool // the releases have pairwise noise
-	colluders, absent int  // see [Shared]
+type Adversary struct {
+	Shared            bool // the releases have pairwise noise
+	Colluders, Absent int  // see [Shared]
 }
 
 // or returns the adversary to whom the sum of two costs applies. This adversary has the smaller of the two numbers of
 // colluders, and the smaller nonzero number of absent members.
-func (a adversary) or(b adversary) adversary {
+func (a Adversary) or(b Adversary) Adversary {
 	switch {
-	case !a.shared:
+	case !a.Shared:
 		return b
-	case !b.shared:
+	case !b.Shared:
 		return a
 	}
-	a.colluders = min(a.colluders, b.colluders)
-	if a.absent == 0 || b.absent > 0 && b.absent < a.absent {
-		a.absent = b.absent
+	a.Colluders = min(a.Colluders, b.Colluders)
+	if a.Absent == 0 || b.Absent > 0 && b.Absent < a.Absent {
+		a.Absent = b.Absent
 	}
 	return a
 }
 
-func (a adversary) String() string {
-	if !a.shared {
+// String returns a name of the adversary for display.
+func (a Adversary) String() string {
+	if !a.Shared {
 		return Everybody
 	}
-	text := fmt.Sprintf("whoever sees all releases, together with any %d members", a.colluders)
-	switch a.colluders {
+	text := fmt.Sprintf("whoever sees all releases, together with any %d members", a.Colluders)
+	switch a.Colluders {
 	case 0:
 		text = "whoever sees all releases and is no member"
 	case 1:
 		text = "whoever sees all releases, together with any one member"
 	}
-	return text + vanishing(a.absent)
+	return text + vanishing(a.Absent)
 }
 
 // vanishing returns a phrase with the condition that at most the given number of members drop out, or "" if absent is

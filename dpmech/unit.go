@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
 )
 
 // Unit is what a guarantee protects: the part of the data by which two adjacent data sets differ. Its text, which files
@@ -52,7 +54,7 @@ func (u Unit) Validate() error {
 		return fmt.Errorf("dpmech: unit is %q, want client or record, or a person such as %q, with 2..%d rows", string(u), Person(4, "pid"),
 			maxPersonRows)
 	}
-	return validText("column of the unit", column, maxColumn)
+	return faults.Text("column of the unit", column, maxColumn)
 }
 
 // String returns the text of the unit.
@@ -86,8 +88,8 @@ func (u Unit) phrase() string {
 	return " " + u.Each()
 }
 
-// kind returns what is replaced in an adjacent data set: "data set", "record" or "person".
-func (u Unit) kind() string {
+// Kind returns what is replaced in an adjacent data set: "data set", "record" or "person".
+func (u Unit) Kind() string {
 	switch u {
 	case Client:
 		return "data set"
@@ -103,32 +105,13 @@ func (u Unit) kind() string {
 // what a row loses that moves to another person.
 func (u Unit) Counts(spent Unit) bool { return spent == u || spent == Client }
 
-// protected returns the text for the protected unit in a certificate.
-func (u Unit) protected() string {
-	if u == Client {
-		return "one client's whole data set"
-	}
-	return "one " + u.String() + " of one client"
-}
-
-// adjacency returns the certificate's description of the data change that the guarantee covers.
-func (u Unit) adjacency() string {
-	switch u {
-	case Client:
-		return "the data set is replaced by any other"
-	case Record:
-		return "the record is replaced by any other, and the number of records stays the same"
-	}
-	return "all rows of the person are replaced by any other rows, and the number of persons stays the same"
-}
-
 // Conditions returns the assumptions that every certificate for this unit lists under conditional_on. There are none
 // for Client.
 func (u Unit) Conditions() []string {
 	if u == Client {
 		return nil
 	}
-	kind := u.kind()
+	kind := u.Kind()
 	list := []string{
 		fmt.Sprintf("the numbers of %ss of all members, which are public and do not change", kind),
 		fmt.Sprintf("an oracle whose answer for a %s depends on that %s and the model alone: no batch normalization, no cache "+
@@ -139,17 +122,4 @@ func (u Unit) Conditions() []string {
 		list = append(list, fmt.Sprintf("a person is all rows with one value of column %s, of which the first %d count", column, rows))
 	}
 	return list
-}
-
-// notCovered returns the additional entry in a certificate's not_covered for a unit other than Client.
-func (u Unit) notCovered() string {
-	return fmt.Sprintf("a client's whole data set: the guarantee holds for one %s", u.kind())
-}
-
-// unitOf returns the unit that all releases of a run protect: Client if there are none.
-func unitOf(spends []Spend) Unit {
-	if len(spends) == 0 {
-		return Client
-	}
-	return spends[0].Unit
 }

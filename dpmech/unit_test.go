@@ -1,22 +1,14 @@
 package dpmech
 
 import (
-	"cmp"
 	"errors"
-	"math"
-	"math/big"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-const unitTime = "2026-01-02T03:04:05Z"
-
 var (
-	unitRun = RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
-	visits  = Person(5, "pid")
-	every   = []Unit{Client, Record, visits, Person(4, "pid"), Person(5, "mother")}
+	visits = Person(5, "pid")
+	every  = []Unit{Client, Record, visits, Person(4, "pid"), Person(5, "mother")}
 )
 
 func TestUnitText(t *testing.T) {
@@ -42,39 +34,9 @@ func TestUnitText(t *testing.T) {
 	}
 }
 
-// TestLedgerCountsItsUnit checks that a ledger counts releases that protect its unit or each client, and that it refuses
-// all others with both names and one remedy: before its first release another one than later.
-func TestLedgerCountsItsUnit(t *testing.T) {
-	other := unitRun
-	other.Run = "other"
-	for _, unit := range every {
-		for _, spent := range every {
-			g := Gaussian{Clip: 1, Sigma: 30, Unit: spent}
-			c, err := NewComposition("data", unitTime, unit, nil, neverUsed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, cure := range []string{"delete it and create it again with the unit", "create another ledger with the unit"} {
-				_, err := c.Check(unitRun, 1, g)
-				for _, err := range []error{err, c.CheckRun(unitRun, 3, g), c.Add(unitRun, 1, g)} {
-					if spent == unit || spent == Client {
-						if err != nil {
-							t.Errorf("a ledger %v and a release %v: %v", unit.Each(), spent.Each(), err)
-						}
-					} else if !errors.Is(err, ErrUnit) || errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), cure) ||
-						strings.Count(err.Error(), spent.String()) < 2 || !strings.Contains(err.Error(), unit.String()) {
-						t.Errorf("a ledger %v and a release %v: %v, want %q", unit.Each(), spent.Each(), err, cure)
-					}
-				}
-				if err := c.Add(other, 1, Gaussian{Clip: 1, Sigma: 30, Unit: unit}); cure[0] == 'd' && err != nil {
-					t.Fatal(err)
-				}
-				if spent == unit || spent == Client {
-					break // the release is counted
-				}
-			}
-		}
-	}
+// TestUnitsDoNotMix checks that a run protects one unit, and that a whole update is released for each client only, and
+// rows for any other unit.
+func TestUnitsDoNotMix(t *testing.T) {
 	f := Filter{}
 	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 30, Unit: Record}), f.Reserve(2, Gaussian{Clip: 1, Sigma: 30})); !errors.Is(err, ErrUnit) {
 		t.Errorf("a run with two units: %v", err)
@@ -85,177 +47,5 @@ func TestLedgerCountsItsUnit(t *testing.T) {
 	}
 	if err := newMechanism(t, 1, 1).ReleaseRows([]float32{1}, Rows{Factor: 1, Most: 1}, Gaussian{Clip: 1, Sigma: 30}); err == nil {
 		t.Error("rows are released for each client")
-	}
-}
-
-// TestRecordsAndPersonsDoNotAddUp has two runs on one data set: one protects records with epsilon 4, the other persons of
-// up to five rows with epsilon 1. A person with five rows loses about epsilon 30 by the first alone, so no ledger may
-// state epsilon 4.2 for both.
-func TestRecordsAndPersonsDoNotAddUp(t *testing.T) {
-	releases := func(unit Unit, epsilon float64) Gaussian {
-		sigma, err := SigmaFor(1, 10, epsilon, 1e-5, GDP)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return Gaussian{Clip: 1, Sigma: sigma, Unit: unit}
-	}
-	records, persons := releases(Record, 4), releases(visits, 1)
-	if loses := GDP.Epsilon(times(25, records.Total(10).All), 1e-5); loses < 29 || loses > 33 {
-		t.Errorf("a person with five rows loses epsilon %v", loses)
-	}
-	id := unitRun
-	id.Run = "second"
-	for _, two := range [][2]Gaussian{{records, persons}, {persons, records}} {
-		c, err := NewComposition("visits", unitTime, two[0].Unit, nil, neverUsed)
-		for round := 1; err == nil && round <= 10; round++ {
-			err = c.Add(unitRun, round, two[0])
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.CheckRun(id, 10, two[1]); !errors.Is(err, ErrUnit) {
-			t.Errorf("%v after %v: %v", two[1].Unit, two[0].Unit, err)
-		}
-		// The certificate of the first run does not count in a ledger of the second one's unit; an estimate does.
-		f := Filter{spends: []Spend{{1, 10, two[0]}}}
-		cert, err := NewCertificate(About{RunID: unitRun}, 1e-5, &f, c.Lifetime(ledgerHead("a", 10, "1"), 1e-5))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := DeclareSpent([]*Certificate{cert}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = NewComposition("visits", unitTime, two[1].Unit, nil, d)
-		if !errors.Is(err, ErrUnit) || !strings.Contains(err.Error(), "declare an estimate of what the runs in it have cost "+two[1].Unit.Each()) {
-			t.Errorf("a ledger %v declares one %v: %v", two[1].Unit.Each(), two[0].Unit.Each(), err)
-		}
-		d, err = DeclareSpent(nil, &Limit{Epsilon: 31, Delta: 1e-5})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, err = NewComposition("visits", unitTime, two[1].Unit, nil, d); err != nil || c.CheckRun(id, 10, two[1]) != nil {
-			t.Errorf("with an estimate: %v", err)
-		}
-		if said := d.Conditions(two[1].Unit)[0]; !strings.HasSuffix(said, "cost at most epsilon 31 at delta 1e-05 (gdp) "+two[1].Unit.Each()) {
-			t.Error(said)
-		}
-	}
-}
-
-// TestCompositionsAgainstReference makes 40 random ledgers, with runs of their unit and of client level, pairwise noise and
-// declared costs, and compares the totals with sums of 2R^2/sigma^2 in 60 digits.
-func TestCompositionsAgainstReference(t *testing.T) {
-	random := rand.New(rand.NewPCG(50, 2))
-	exact := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
-	for n := range 40 {
-		unit := every[n%len(every)]
-		before := Amount{Rho: random.Float64(), Unit: []Unit{unit, Client}[random.IntN(2)]}
-		before.All = before.Rho + random.Float64()
-		c, err := NewComposition("d", unitTime, unit, nil, Declaration{Ledgers: []EarlierLedger{{ledgerHead("a", 1, "1"), before}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rho, all := exact(before.Rho), exact(before.All)
-		for run := range 1 + random.IntN(6) {
-			g := Gaussian{Clip: math.Exp(9 * random.NormFloat64()), Unit: []Unit{unit, Client}[random.IntN(2)]}
-			g.Sigma = g.Clip * math.Exp(2+2*random.NormFloat64())
-			if random.IntN(2) == 0 {
-				g.Shared = Shared{Sigma: 4 * g.Sigma, Effective: g.Sigma * (1 + random.Float64()), Colluders: 1}
-			}
-			cost := func(sigma float64) *big.Float {
-				clip, noise := exact(g.Clip), exact(sigma)
-				return clip.Mul(clip, clip).Mul(clip, exact(2)).Quo(clip, noise.Mul(noise, noise))
-			}
-			id := unitRun
-			id.Run = strconv.Itoa(run)
-			for round := range 1 + random.IntN(30) {
-				if err := c.Add(id, round+1, g); err != nil {
-					t.Fatal(err)
-				}
-				rho.Add(rho, cost(cmp.Or(g.Shared.Effective, g.Sigma)))
-				all.Add(all, cost(g.Sigma))
-			}
-		}
-		got := c.Lifetime(ledgerHead("b", 1, "1"), 1e-5).Total()
-		for what, pair := range map[string][2]*big.Float{"rho": {exact(got.Rho), rho}, "all": {exact(got.All), all}} {
-			over, _ := new(big.Float).Quo(new(big.Float).Sub(pair[0], pair[1]), pair[1]).Float64()
-			if !(over >= 0 && over < 1e-14) {
-				t.Errorf("ledger %d: %s is %v, over the exact sum by a share of %v", n, what, pair[0], over)
-			}
-		}
-	}
-}
-
-// TestCertificateNamesItsUnit checks that a certificate names the unit that its releases protect wherever it says what
-// is protected, that only one for records has a table of persons with several records, and that Verify detects a change
-// to another unit.
-func TestCertificateNamesItsUnit(t *testing.T) {
-	for _, unit := range every {
-		g := Gaussian{Clip: 1, Sigma: 30, Unit: unit}
-		c, err := NewComposition("d", unitTime, unit, &Limit{Epsilon: 3, Delta: 1e-5}, neverUsed)
-		f := Filter{}
-		for round := 1; err == nil && round <= 5; round++ {
-			err = errors.Join(f.Reserve(round, g), c.Add(unitRun, round, g))
-		}
-		again, errState := LoadFilter(f.State())
-		if err = errors.Join(err, errState); err != nil || again.Spends()[0].Unit != unit {
-			t.Fatalf("the state of a filter loses the unit: %v", err)
-		}
-		for _, life := range []*Lifetime{nil, c.Lifetime(ledgerHead("a", 5, "1"), 1e-5)} {
-			cert, err := NewCertificate(About{RunID: unitRun}, 1e-5, &f, life)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := strings.Join(strings.Fields(cert.Text()), " ")
-			want := []string{unit.Each() + ": they can raise", unit.protected(), "any one " + unit.kind() + " of this member",
-				"the number of " + unit.kind() + "s stays the same", "share of each " + unit.kind() + " clipped",
-				"a client's whole data set: the guarantee holds for one " + unit.kind(), "whether a given " + unit.String()}
-			if unit == Client {
-				want = []string{"one client's whole data set: the guarantee", "any guess about the data of this member", "an update clipped"}
-			}
-			if unit == Record {
-				want = append(want, "several records", "10: ")
-			} else if strings.Contains(text, "record") {
-				t.Errorf("the certificate %v names records:\n%s", unit.Each(), text)
-			}
-			if life != nil && unit != Client {
-				want = append(want, "(1): epsilon 0.527 against everybody else together, at delta 1e-05 "+unit.Each())
-			}
-			for _, want := range want {
-				if !strings.Contains(text, want) {
-					t.Errorf("%v: the text lacks %q:\n%s", unit, want, text)
-				}
-			}
-			for _, other := range every {
-				forged := *cert
-				forged.Unit, forged.Adjacency = other.protected(), other.adjacency()
-				if err := forged.Verify(); (err == nil) != (other == unit) || err != nil && !strings.Contains(err.Error(), "unit: is") {
-					t.Errorf("a certificate %v of releases %v: %v", other.Each(), unit.Each(), err)
-				}
-				if life == nil || other == unit {
-					continue
-				}
-				of := *life
-				of.Unit, forged.Lifetime = other, &of
-				if err := forged.Verify(); err == nil {
-					t.Errorf("a ledger %v of releases %v is valid", other.Each(), unit.Each())
-				}
-			}
-		}
-	}
-}
-
-// TestSeveralRecords checks a certificate's epsilons for persons with several records. For a person with r records, mu
-// must be r times as large as for one record, because replacing r records takes r steps between adjacent data sets.
-func TestSeveralRecords(t *testing.T) {
-	rho, err := GDP.MaxRho(1, 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mu := math.Sqrt(2 * rho)
-	want := GDP.Epsilon(float64(10*mu)*float64(10*mu)/2, 1e-5)
-	if got := GDP.Epsilon(times(100, rho), 1e-5); math.Abs(got-want) > 1e-9 || got < 14.3 || got > 14.5 {
-		t.Errorf("ten records at epsilon 1: %v, want %v, about 14.4", got, want)
 	}
 }

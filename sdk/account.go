@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -14,7 +15,7 @@ import (
 // is not private.
 type account struct {
 	ledger *state.Ledger // nil: only this run's releases are counted
-	run    dpmech.RunID
+	run    certificate.RunID
 	cost   dpmech.Gaussian // the clip and noise of each release with data, which determine its cost
 	rounds int             // planned rounds with data
 
@@ -28,7 +29,7 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 	if f.Privacy.NonPrivate {
 		return nil, nil
 	}
-	a := &account{ledger: ledger, run: dpmech.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
+	a := &account{ledger: ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
 	if i := slices.Index(f.Members, member); i >= 0 && i < len(f.PairKeys) {
 		a.run.PairKey = f.PairKeys[i].String()
 	}
@@ -57,7 +58,7 @@ func (a *account) inLedger() (reserved, marked int) {
 // load restores a stored filter. head is the ledger's position when the filter was stored, or empty if the node had no
 // ledger at the time. If head is empty, load charges all releases in the filter to the current ledger.
 func (a *account) load(filter []byte, head string) (err error) {
-	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
+	if a.filter, err = certificate.LoadFilter(filter); err != nil {
 		return err
 	}
 	if err := a.ledger.CheckHead(head); err != nil || head != "" || a.ledger == nil {

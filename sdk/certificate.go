@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 // Certificate bounds what the node's releases leaked or, with Config.Ledger, what all runs on the node's data leaked.
 // The certificate is signed if Config.Key is set. Certificate fails if the run is not private.
-func (n *Node) Certificate() (*dpmech.Certificate, error) {
+func (n *Node) Certificate() (*certificate.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so the messages of its members may reveal private data")
 	}
@@ -21,19 +21,19 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if changed := n.data.String(); changed != "" {
 		conditions = append(conditions, changed)
 	}
-	var lifetime *dpmech.Lifetime
+	var lifetime *certificate.Lifetime
 	if n.cfg.Ledger != nil {
 		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
 		conditions = append(conditions, n.ledgerConditions()...)
 	}
-	about := dpmech.About{
+	about := certificate.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
 		Mixing:    n.fleet.Method.Mixing, Cooldown: n.fleet.Method.Cooldown,
 		ConditionalOn: conditions,
 	}
 	n.account.mu.Lock()
-	c, err := dpmech.NewCertificate(about, n.fleet.Privacy.Delta, n.account.filter, lifetime)
+	c, err := certificate.New(about, n.fleet.Privacy.Delta, n.account.filter, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -314,8 +314,8 @@ func TestKeepCertificate(t *testing.T) {
 	bare.Countersigned = nil
 	other.Countersigned, other.Head = nil, "ff"+cert.Head[2:]
 	for i, step := range []struct {
-		write *dpmech.Certificate
-		want  *dpmech.Certificate
+		write *certificate.Certificate
+		want  *certificate.Certificate
 	}{{&bare, &bare}, {cert, cert}, {&bare, cert}, {&other, &other}, {cert, cert}} {
 		if err := state.WriteCertificate(path, step.write); err != nil {
 			t.Fatal(err)

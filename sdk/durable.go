@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -150,7 +151,7 @@ func (n *Node) save(s *admm.State) error {
 	}{Model: ModelHash(s.X)}
 	if n.account != nil {
 		spent := n.account.total()
-		snap.Filter, log.Rho = n.account.filter.State(), spent.Rho
+		snap.Filter, log.Rho = certificate.SaveFilter(n.account.filter), spent.Rho
 		if spent.All != spent.Rho {
 			log.All = spent.All
 		}

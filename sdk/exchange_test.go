@@ -22,14 +22,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fuzzer is the transport of "b", a member with a valid key. It sends frames to "a": those of an ordinary node, some of
-// them altered, and invented ones of every kind. It records everything that "a" reveals to it.
+// fuzzer is the link of "b", a member with a valid key. It sends frames to "a": those of an ordinary node, some of them
+// altered, and invented ones of every kind. It records everything that "a" reveals to it.
 type fuzzer struct {
-	transport.Transport
+	world *tinytest.World
 	fleet *sdk.Fleet
 	hash  [32]byte // of the fleet
 	codec *wire.Codec
@@ -44,43 +44,44 @@ type fuzzer struct {
 	device uint64   // the incarnation of "a"
 }
 
-func (z *fuzzer) Recv(ctx context.Context) (string, []byte, error) {
-	for {
-		from, frame, err := z.Transport.Recv(ctx)
-		var m admm.Message
-		if err != nil || from != "a" || z.codec.Decode(frame, &m) != nil {
-			return from, frame, err
-		}
-		z.mu.Lock()
-		z.round = max(z.round, m.Round)
-		if m.Kind == admm.Probe {
-			z.device = m.Incarnation
-		}
-		if len(m.Signed.Own) > 0 {
-			z.shown = append(z.shown[max(0, len(z.shown)-20):], slices.Clone(m.Signed.Own))
-		}
-		z.mu.Unlock()
-		if m.Kind != admm.Conflict {
-			return from, frame, nil
-		}
+func (z *fuzzer) link(p tinytest.Packet) []tinytest.Packet {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	switch {
+	case p.From == "a" && p.To == "b":
+		return z.hear(p)
+	case p.From != "b" || p.To != "a":
+		return []tinytest.Packet{p}
 	}
+	z.frame = slices.Clone(p.Frame)
+	var all []tinytest.Packet
+	if altered, honest := z.alter(p.Frame), p; altered != nil {
+		p.Frame = altered
+		all, p = append(all, p), honest
+	}
+	if z.chance.IntN(12) == 0 {
+		return all
+	}
+	return append(all, p)
 }
 
-func (z *fuzzer) Send(ctx context.Context, to string, frame []byte) error {
-	if to != "a" {
-		return z.Transport.Send(ctx, to, frame)
+// hear records what "a" sends. Its evidence does not arrive.
+func (z *fuzzer) hear(p tinytest.Packet) []tinytest.Packet {
+	var m admm.Message
+	if z.codec.Decode(p.Frame, &m) != nil {
+		return []tinytest.Packet{p}
 	}
-	z.mu.Lock()
-	z.frame = slices.Clone(frame)
-	altered, omitted := z.alter(frame), z.chance.IntN(12) == 0
-	z.mu.Unlock()
-	if altered != nil {
-		_ = z.Transport.Send(ctx, to, altered)
+	z.round = max(z.round, m.Round)
+	if m.Kind == admm.Probe {
+		z.device = m.Incarnation
 	}
-	if omitted {
+	if len(m.Signed.Own) > 0 {
+		z.shown = append(z.shown[max(0, len(z.shown)-20):], slices.Clone(m.Signed.Own))
+	}
+	if m.Kind == admm.Conflict {
 		return nil
 	}
-	return z.Transport.Send(ctx, to, frame)
+	return []tinytest.Packet{p}
 }
 
 // alter returns a copy of a frame with one field changed, or nil.
@@ -156,7 +157,7 @@ func (z *fuzzer) make() admm.Message {
 	}
 	release := signed.Statement{Kind: signed.Release, Round: m.Round,
 		Value: signed.Digest(m.Vector, m.Grid), Ledger: signed.Head{Seq: uint64(z.chance.IntN(5))}}
-	release.Sign(memberKey("b"), signed.NewScope("test", z.hash, pick(z, "a", "b")))
+	release.Sign(z.world.Key("b"), signed.NewScope("test", z.hash, pick(z, "a", "b")))
 	if z.forge {
 		m.Signed.Own = release.Append(nil)
 	}
@@ -166,12 +167,12 @@ func (z *fuzzer) make() admm.Message {
 	case admm.ProbeReply, admm.Conflict:
 		m.Signed.Other = pick(z, proofs...)
 	case admm.Done:
-		m.Signed.Countersign = pick(z, nil, make([]byte, 64), release.Countersign(memberKey("b"), signed.Scope{}))
+		m.Signed.Countersign = pick(z, nil, make([]byte, 64), release.Countersign(z.world.Key("b"), signed.Scope{}))
 	}
 	return m
 }
 
-func (z *fuzzer) chatter(ctx context.Context) {
+func (z *fuzzer) chatter(ctx context.Context, tr transport.Transport) {
 	for ctx.Err() == nil {
 		z.mu.Lock()
 		m := z.make()
@@ -180,7 +181,7 @@ func (z *fuzzer) chatter(ctx context.Context) {
 		}
 		b := z.encode(&m)
 		z.mu.Unlock()
-		_ = z.Transport.Send(ctx, "a", b)
+		_ = tr.Send(ctx, "a", b)
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -231,61 +232,59 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 		f.Privacy.Colluders, f.Method.Mixing = 0, int(seed/6%2)
 	}
 	chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
-	net := mem.New(f.Members...)
-	at := func(i int) transport.Transport {
-		tr, err := net.Node(f.Members[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tr
-	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var others sync.WaitGroup
-	defer func() { cancel(); others.Wait() }()
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
 		t.Fatal(err)
 	}
-	liar := &fuzzer{Transport: at(1), fleet: f, hash: f.Hash(), codec: codec, chance: chance, forge: seed%3 == 1, wild: seed%3 == 2}
-	config := func(i int, tr transport.Transport, open tinytest.OpenStore) sdk.Config {
-		store, err := open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Transport: tr, Store: store,
-			ResendAfter: 100 * time.Millisecond, Linger: time.Hour,
-			Oracle: sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
-				time.Sleep(50 * time.Millisecond)
-				return oracle(i)(ctx, x, sample)
-			})}
-		sign(&c)
-		return c
-	}
-	for i := 1; i < 3; i++ {
-		var tr transport.Transport = liar
-		if i == 2 {
-			tr = at(i)
-		}
-		n, err := sdk.New(config(i, tr, tinytest.MemStore()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		others.Go(func() { _ = n.Run(ctx); <-ctx.Done(); _ = tr.Close() })
-	}
-	others.Go(func() { liar.chatter(ctx) })
-
 	said, began := new(journal), time.Now()
-	live := func(open tinytest.OpenStore, ledger string, long time.Duration) (kept int, ended error) {
-		l, err := state.OpenLedger(ledger)
+	var ledger *state.Ledger     // of "a"
+	var away transport.Transport // of "b"
+	w := &tinytest.World{Fleet: f, Seed: seed, Samples: samples[:3], Disks: map[string]tinytest.OpenStore{"b": tinytest.MemStore(), "c": tinytest.MemStore()}}
+	w.Oracle = func(client int) zoest.Oracle {
+		return sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+			time.Sleep(50 * time.Millisecond)
+			return oracle(client)(ctx, x, sample)
+		})
+	}
+	w.Change = func(client int, c *sdk.Config) {
+		c.ResendAfter, c.Linger, c.Noise, c.Secret = 100*time.Millisecond, time.Hour, nil, nil
+		pairUp(c)
+		switch client {
+		case 0:
+			c.Ledger, c.Logger = ledger, slog.New(slog.NewTextHandler(said, nil))
+		case 1:
+			away = c.Transport
+		}
+	}
+	liar := &fuzzer{world: w, fleet: f, codec: codec, chance: chance, forge: seed%3 == 1, wild: seed%3 == 2}
+	w.Link = liar.link
+	var others sync.WaitGroup
+	defer func() {
+		cancel()
+		others.Wait()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, name := range f.Members[1:] {
+		n, err := w.Start(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr := at(0)
-		defer func() { _ = errors.Join(l.Close(), tr.Close()) }()
-		c := config(0, tr, open)
-		c.Ledger, c.Logger = l, slog.New(slog.NewTextHandler(said, nil))
-		n, err := sdk.New(c)
-		if errors.Is(err, state.ErrRollback) && ledger == ledgers[1] && f.Method.Data(made) >= f.Method.Rounds {
+		others.Go(func() { _ = n.Run(ctx) })
+	}
+	liar.hash = f.Hash() // with the one-time keys
+	others.Go(func() { liar.chatter(ctx, away) })
+
+	live := func(open tinytest.OpenStore, path string, long time.Duration) (kept int, ended error) {
+		if ledger, err = state.OpenLedger(path); err != nil {
+			t.Fatal(err)
+		}
+		defer ledger.Close()
+		w.Disks["a"] = open
+		n, err := w.Start("a")
+		if errors.Is(err, state.ErrRollback) && path == ledgers[1] && f.Method.Data(made) >= f.Method.Rounds {
 			return 0, nil // the device lost its state after the last noise, when the one-time key was deleted
 		}
 		if err != nil {
@@ -297,19 +296,13 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 		if ended = n.Run(over); ended != nil && !errors.Is(ended, context.DeadlineExceeded) && !errors.Is(ended, state.ErrLost) {
 			t.Errorf("seed %d: the run ends: %v", seed, ended)
 		}
-		saved, err := c.Store.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(saved) > 0 {
-			kept = saved[0].Round
-		}
+		kept = n.Status().Round
 		id := runID(f.Run, f.Hash(), "a")
 		if f.PairKeys != nil {
 			id.PairKey = f.PairKeys[0].String()
 		}
 		// A device that has lost its state is charged for the releases that a neighbor proves.
-		if charged := l.Last(id); charged > f.Method.Data(max(kept, made))+1 {
+		if charged := ledger.Last(id); charged > f.Method.Data(max(kept, made))+1 {
 			t.Errorf("seed %d: %d releases are charged, and %d kept", seed, charged, kept)
 		}
 		return kept, ended

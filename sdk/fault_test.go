@@ -13,72 +13,11 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
-
-type lossy struct {
-	transport.Transport
-	mu     sync.Mutex
-	chance rng.Stream
-	lost   int
-}
-
-func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
-	l.mu.Lock()
-	drop := l.chance.IntN(4) == 0
-	if drop {
-		l.lost++
-	}
-	l.mu.Unlock()
-	if drop {
-		return nil
-	}
-	return l.Transport.Send(ctx, to, frame)
-}
-
-// TestLostFrames checks that nodes resend frames that a transport drops, and that the models equal, bit for bit, the
-// models of a run without losses.
-func TestLostFrames(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := privateRing()
-		trs := inMemory(t, f)
-		for i := range trs {
-			trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
-		}
-		all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
-			c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // Linger limits the wait for a Done that was lost
-		})
-		mustRun(t, all)
-		sameModels(t, all, simulated(t, f))
-		for _, tr := range trs {
-			if tr.(*lossy).lost == 0 {
-				t.Error("no frame was lost")
-			}
-		}
-	})
-}
-
-type first struct {
-	transport.Transport
-	mu   sync.Mutex
-	lost map[string]bool
-}
-
-func (l *first) Send(ctx context.Context, to string, frame []byte) error {
-	l.mu.Lock()
-	drop := !l.lost[to]
-	l.lost[to] = true
-	l.mu.Unlock()
-	if drop {
-		return nil
-	}
-	return l.Transport.Send(ctx, to, frame)
-}
 
 // TestRepeatsAreNoProgress simulates two nodes in the middle of a path that lose their first frames while their outer
 // neighbors constantly repeat messages. The repeated messages are not progress, and must not keep the two nodes from
@@ -89,7 +28,7 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	f.Edges = [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}}
 	trs := inMemory(t, f)
 	for i := 1; i <= 2; i++ {
-		trs[i] = &first{Transport: trs[i], lost: map[string]bool{}}
+		trs[i] = linked(f, trs, i, func(p tinytest.Packet) []tinytest.Packet { return slices.Repeat([]tinytest.Packet{p}, min(1, p.Seq)) })
 	}
 	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.ResendAfter, c.Linger = 40*time.Millisecond, 10*time.Second })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -246,8 +185,12 @@ func TestForeignFrames(t *testing.T) {
 		}
 	}
 	// Member a, which is not a neighbor of d, sends d a well-formed frame.
-	tap := &tap{Transport: trs[0]}
-	trs[0] = tap
+	var once sync.Once
+	trs[0] = linked(f, trs, 0, func(p tinytest.Packet) []tinytest.Packet {
+		all := []tinytest.Packet{p}
+		once.Do(func() { p.To = "d"; all = append(all, p) })
+		return all
+	})
 	all := nodes(t, f, trs, nil)
 	mustRun(t, all)
 	sameModels(t, all, simulated(t, f))
@@ -257,16 +200,6 @@ func TestForeignFrames(t *testing.T) {
 	if st := all[3].Status(); st.Refused != 1 {
 		t.Errorf("d refused %d frames, want the one that a sent astray", st.Refused)
 	}
-}
-
-type tap struct {
-	transport.Transport
-	once sync.Once
-}
-
-func (p *tap) Send(ctx context.Context, to string, frame []byte) error {
-	p.once.Do(func() { _ = p.Transport.Send(ctx, "d", frame) })
-	return p.Transport.Send(ctx, to, frame)
 }
 
 // TestFailingOracle checks that a run without privacy ends with the error of a failing oracle, and that in a private
@@ -353,7 +286,12 @@ func TestLinger(t *testing.T) {
 		c.Linger = 300 * time.Millisecond
 		if i == 1 {
 			c.Linger = time.Hour
-			c.Transport = &mute{Transport: c.Transport}
+			c.Transport = linked(f, trs, 1, messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {
+				if m.Kind == admm.Done {
+					return nil
+				}
+				return []admm.Message{m}
+			}))
 		}
 	})
 	var wg sync.WaitGroup
@@ -387,7 +325,10 @@ func TestLastWordOverAFullLink(t *testing.T) {
 			trs := inMemory(t, f)
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 				c.ResendAfter, c.Linger = resend, time.Hour
-				c.Transport = slow{c.Transport}
+				c.Transport = linked(f, trs, i, func(p tinytest.Packet) []tinytest.Packet {
+					time.Sleep(time.Second / 3)
+					return []tinytest.Packet{p}
+				})
 			})
 			begin := time.Now()
 			mustRun(t, all)
@@ -396,28 +337,4 @@ func TestLastWordOverAFullLink(t *testing.T) {
 			}
 		})
 	}
-}
-
-type slow struct{ transport.Transport }
-
-func (s slow) Send(ctx context.Context, to string, frame []byte) error {
-	time.Sleep(time.Second / 3)
-	return s.Transport.Send(ctx, to, frame)
-}
-
-type mute struct{ transport.Transport }
-
-func (m *mute) Send(ctx context.Context, to string, frame []byte) error {
-	if wire.IsHeartbeat(frame) {
-		return m.Transport.Send(ctx, to, frame)
-	}
-	codec, err := wire.NewCodec(ring().Dim)
-	var f admm.Message
-	if err == nil {
-		err = codec.Decode(frame, &f)
-	}
-	if err != nil || f.Kind == admm.Done {
-		return err
-	}
-	return m.Transport.Send(ctx, to, frame)
 }

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,43 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
-
-// TestGiantFramesOverTLS checks that a frame above the size limit costs the sender its connection but costs the
-// receiver no memory, and that the run continues over the next connection.
-func TestGiantFramesOverTLS(t *testing.T) {
-	onlyLong(t)
-	f := path(false)
-	const giant = 64 << 20
-	var log syncBuffer
-	trs := pathOverTLS(t, f, giant, slog.New(slog.NewTextHandler(&log, nil)))
-	big := make([]byte, giant)
-	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // maps a round to the length of a frame sent in it
-	var sys uint64
-	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, f *admm.Message) {
-		if n := lengths[f.Round]; n > 0 && f.Kind == admm.Release {
-			delete(lengths, f.Round)
-			if sys == 0 {
-				_, sys = memory()
-			}
-			v.junk(ctx, big[:n])
-		}
-	})
-	trs[2] = evil
-	all := nodes(t, f, trs, func(_ int, c *sdk.Config) { c.Linger = 5 * time.Second })
-	mustRun(t, all)
-	sameModels(t, all, simulated(t, f))
-	if _, after := memory(); after > sys+32<<20 {
-		t.Errorf("%d bytes more are taken from the system", int64(after-sys))
-	}
-	for _, n := range []int{giant, wire.MaxFrame(6) + 1} {
-		want := fmt.Sprintf("the number in the header is %d, want at most %d", n, wire.MaxFrame(6))
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("no %q in\n%s", want, &log)
-		}
-	}
-}
 
 // TestBombs checks that a frame of a few bytes may decode to a vector of zeros, but only up to the run's dimension. Two
 // hundred such frames, 80 MB when decoded, must not need more memory than a single frame.
@@ -58,19 +20,17 @@ func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
 	zeros := bytes.Repeat([]byte{1, 0}, 8) // blocks of one repeated byte: 16 bytes for up to 131,072 numbers
-	bomb := handmade(admm.Release, 1, keyVector, item(2, uint64(len(zeros)), zeros...))
+	bomb := append([]byte{0xa4, 1, 1, 2, byte(admm.Release), 3, 1, 5, 0x50}, zeros...)
 	var heap, sys uint64
 	trs := inMemory(t, f)
-	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, _ *admm.Message) {
+	evil := newVillain(t, f, func(v *villain, _ *admm.Message) [][]byte {
 		if v.round < 1 || sys > 0 {
-			return
+			return nil
 		}
 		heap, sys = memory()
-		for range 200 {
-			v.junk(ctx, bomb)
-		}
+		return slices.Repeat([][]byte{bomb}, 200)
 	})
-	trs[2] = evil
+	trs[2] = linked(f, trs, 2, evil.link)
 	var out admm.Message
 	if err := evil.codec.Decode(bomb, &out); err != nil || len(out.Vector) != f.Dim || len(bomb) > 30 {
 		t.Fatalf("a bomb of %d bytes for %d numbers: %v", len(bomb), len(out.Vector), err)
@@ -92,23 +52,20 @@ func TestFlood(t *testing.T) {
 	trs := inMemory(t, f)
 	over := make(chan struct{})
 	var flood sync.WaitGroup
-	var once sync.Once
-	trs[2] = newVillain(t, trs[2], f.Dim, func(_ context.Context, v *villain, _ []byte, _ *admm.Message) {
-		once.Do(func() {
-			flood.Go(func() {
-				for {
-					select {
-					case <-over:
-						return
-					case <-t.Context().Done():
-						return
-					default:
-						v.junk(t.Context(), []byte("flood"))
-					}
+	away := trs[2]
+	start := sync.OnceFunc(func() {
+		flood.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					_ = away.Send(t.Context(), "victim", []byte("flood"))
 				}
-			})
+			}
 		})
 	})
+	trs[2] = linked(f, trs, 2, newVillain(t, f, func(*villain, *admm.Message) [][]byte { start(); return nil }).link)
 	var victim *sdk.Node
 	round, refused, most := -1, int64(0), int64(0)
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {

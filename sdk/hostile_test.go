@@ -1,10 +1,7 @@
 package sdk_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,8 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
 // The fleets in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with
@@ -36,136 +32,48 @@ func path(private bool) *sdk.Fleet {
 	return f
 }
 
+// villain makes a link of a member that behaves well, and also sends the frames that after returns for each of its own:
+// frames that no honest member would send. after is not called before the villain has answered the victim's probe.
 type villain struct {
-	transport.Transport
-	t     *testing.T
-	codec *wire.Codec
-
-	// after is called after each frame that the villain sends in the role of an honest member, but not until the
-	// villain has answered the victim's initial probe. ctx is the context of Send.
-	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)
-	mu    sync.Mutex // held by Send, so that all frames leave in one order
 	open  bool
 	round int      // the highest release sent
 	kept  [][]byte // the frames of all releases sent
+	after func(v *villain, m *admm.Message) [][]byte
+	codec *wire.Codec
+	mu    sync.Mutex
 }
 
-func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if err := v.Transport.Send(ctx, to, frame); err != nil {
-		return err
-	}
-	if wire.IsHeartbeat(frame) {
-		return nil
-	}
-	var f admm.Message
-	if err := v.codec.Decode(frame, &f); err != nil {
-		v.t.Error(err)
-	}
-	switch {
-	case f.Kind == admm.Probe || f.Kind == admm.ProbeReply:
-		v.open = v.open || f.Kind == admm.ProbeReply
-	case f.Kind != admm.Done && f.Round > v.round:
-		v.round = f.Round
-		v.kept = append(v.kept, slices.Clone(frame))
-	}
-	if v.open && v.after != nil {
-		v.after(ctx, v, frame, &f)
-	}
-	return nil
-}
-
-// junk sends a frame that no honest member would send. It gives up when ctx ends, because a victim that has stopped
-// receives nothing.
-func (v *villain) junk(ctx context.Context, frame []byte) {
-	if err := v.Transport.Send(ctx, "victim", frame); err != nil && ctx.Err() == nil {
-		v.t.Error(err)
-	}
-}
-
-func newVillain(t *testing.T, tr transport.Transport, dim int,
-	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)) *villain {
+func newVillain(t *testing.T, f *sdk.Fleet, after func(v *villain, m *admm.Message) [][]byte) *villain {
 	t.Helper()
-	codec, err := wire.NewCodec(dim)
+	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &villain{Transport: tr, t: t, codec: codec, after: after}
+	return &villain{codec: codec, after: after}
 }
 
-// gate is a transport that holds back the frames of one release until the test closes the channel gate.open.
-type gate struct {
-	transport.Transport
-	codec *wire.Codec
-	round int
-	held  chan struct{} // closed when the first frame is held back
-	open  chan struct{}
-	once  sync.Once
-}
-
-func (g *gate) Send(ctx context.Context, to string, frame []byte) error {
-	if wire.IsHeartbeat(frame) {
-		return g.Transport.Send(ctx, to, frame)
+func (v *villain) link(p tinytest.Packet) []tinytest.Packet {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var m admm.Message
+	all := []tinytest.Packet{p}
+	if wire.IsHeartbeat(p.Frame) || v.codec.Decode(p.Frame, &m) != nil {
+		return all
 	}
-	var f admm.Message
-	if err := g.codec.Decode(frame, &f); err != nil {
-		return err
-	}
-	if f.Kind != admm.Probe && f.Kind != admm.ProbeReply && f.Round == g.round {
-		g.once.Do(func() { close(g.held) })
-		select {
-		case <-g.open:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return g.Transport.Send(ctx, to, frame)
-}
-
-// The following functions encode frames by hand.
-
-// item returns a CBOR item: a head with the number n, followed by body.
-func item(major byte, n uint64, body ...byte) []byte {
-	b := []byte{major << 5}
 	switch {
-	case n < 24:
-		b[0] |= byte(n)
-	case n < 1<<8:
-		b[0] |= 24
-		b = append(b, byte(n))
-	case n < 1<<16:
-		b[0] |= 25
-		b = binary.BigEndian.AppendUint16(b, uint16(n))
-	default:
-		b[0] |= 26
-		b = binary.BigEndian.AppendUint32(b, uint32(n))
+	case m.Kind == admm.Probe || m.Kind == admm.ProbeReply:
+		v.open = v.open || m.Kind == admm.ProbeReply
+	case m.Kind != admm.Done && m.Round > v.round:
+		v.round = m.Round
+		v.kept = append(v.kept, slices.Clone(p.Frame))
 	}
-	return append(b, body...)
-}
-
-// handmade returns a frame with a kind, a round and one more field.
-func handmade(kind admm.Kind, round uint64, key byte, value []byte) []byte {
-	b := append([]byte{0xa4, 1, 1, 2, byte(kind), 3}, item(0, round)...)
-	return append(append(b, key), value...)
-}
-
-// floats returns an uncompressed vector: four planes, each in a raw block.
-func floats(x ...float32) []byte {
-	var b []byte
-	for plane := range 4 {
-		b = append(b, 0)
-		for _, v := range x {
-			b = append(b, byte(math.Float32bits(v)>>(8*plane)))
+	if v.open {
+		for _, p.Frame = range v.after(v, &m) {
+			all = append(all, p)
 		}
 	}
-	return item(2, uint64(len(b)), b...)
+	return all
 }
-
-const (
-	keyVector = 5
-	keyGrid   = 6
-)
 
 // charge is a frame together with the error that the victim must log. An empty error means that the victim ignores the
 // frame silently.
@@ -196,22 +104,14 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		}
 		return enc(dim, admm.Message{Kind: admm.Release, Round: round, Grid: append([]int32{int32(first)}, make([]int32, dim-1)...)})
 	}
-	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	zero := make([]float32, 6)
 	good := v.kept[3]
-	repeats := bytes.Repeat([]byte{1, 0}, 150)
 	all := []charge{
-		{"a NaN", handmade(admm.Release, 4, keyVector, floats(0, 0, nan, 0, 0, 0)), "coordinate 2"},
-		{"an infinity", handmade(admm.Release, 4, keyVector, floats(0, inf, 0, 0, 0, 0)), "coordinate 1"},
-		{"five numbers", handmade(admm.Release, 4, keyVector, floats(0, 0, 0, 0, 0)), "vector: "},
 		{"seven numbers", release(7, 4, 1), "wire: frame: "},
-		{"no vector", append([]byte{0xa3}, handmade(admm.Release, 4, 0, nil)[1:7]...), "vector: "},
 		{"another of round 3", release(6, 3, 99), "message of round 3 from client 2 contradicts an earlier message"},
 		{"another of round 4, as of another run", release(6, 4, 99),
 			"message of round 4 from client 2 contradicts an earlier message"},
 		{"two rounds early", release(6, 5, 1), "found a message of round 5 from client 2, want a round in 1..4 (the receiving client is in round 3)"},
 		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from client 2"},
-		{"beyond counting", handmade(admm.Release, math.MaxInt32+1, keyVector, floats(zero...)), "round: found 2147483648"},
 		{"round 0", release(6, 0, 1), "message of round 0 from client 2"},
 		{"a replay of round 1", v.kept[0], ""},
 		{"a replay of round 2", v.kept[1], ""},
@@ -230,45 +130,16 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"an answer that nobody asked for", enc(6, admm.Message{Kind: admm.ProbeReply, Round: 4, Held: 12, Incarnation: 1}),
 			""},
 		{"a probe of one who has lost all", enc(6, admm.Message{Kind: admm.Probe, Incarnation: 1}), ""},
-
-		{"nothing", []byte{}, "EOF"},
 		{"a text", []byte("GET / HTTP/1.1\r\n\r\n"), "extraneous data"},
 		{"half a frame", good[:len(good)/2], "unexpected EOF"},
-		{"two frames", slices.Concat(good, good), "extraneous data"},
-		{"version 2", append([]byte{0xa4, 1, 2}, good[3:]...), "version: found 2, wanted"},
-		{"kind 12", handmade(12, 4, keyVector, floats(zero...)), "kind: found 12"},
-		{"an unknown field", handmade(admm.Release, 4, 22, []byte{0}), "unknown field"},
-		{"a field twice", append([]byte{0xa4, 1, 1, 2, byte(admm.Release), 3, 4}, 3, 4), "duplicate map key 3"},
-		{"no definite length", append([]byte{0xbf}, append(slices.Clone(good[1:]), 0xff)...), "wire: frame: "},
-		{"a vector of 1 GiB", handmade(admm.Release, 4, keyVector, item(2, 1<<30)), "unexpected EOF"},
-		{"a grid of 1 GiB", handmade(admm.Release, 4, keyGrid, item(2, 1<<30)), "unexpected EOF"},
-		{"a map of 1 GiB", item(5, 1<<30), "wire: frame: "},
-		{"an array of 1 GiB", handmade(admm.Release, 4, keyVector, item(4, 1<<30)), "wire: frame: "},
-		{"nested 300 deep", handmade(admm.Release, 4, keyVector, bytes.Repeat([]byte{0x81}, 300)), "wire: frame: "},
 		{"a frame of 1 MiB", make([]byte, 1<<20), "found 1048576 bytes, wanted at most"},
-		{"planes of 150 blocks", handmade(admm.Release, 4, keyVector, item(2, 300, repeats...)), "vector: "},
-		{"a bomb of huff0", handmade(admm.Release, 4, keyVector, item(2, 20, append([]byte{2, 255, 255}, make([]byte, 17)...)...)),
-			"vector: "},
 	}
 	if private {
-		all = append(all,
-			charge{"a grid of 150 blocks", handmade(admm.Release, 4, keyGrid, item(2, 300, append([]byte{3}, repeats[:299]...)...)),
-				"grid: "},
-			charge{"a grid of ones without end", handmade(admm.Release, 4, keyGrid,
-				item(2, 20, append([]byte{3}, bytes.Repeat([]byte{255}, 19)...)...)), "grid: "},
-			charge{"a vector for a grid", handmade(admm.Release, 4, keyVector, floats(zero...)),
-				"has 6 numbers and 0 grid steps, want 0 and 6"},
-			charge{"a grid of five", handmade(admm.Release, 4, keyGrid, item(2, 21, append([]byte{32}, make([]byte, 20)...)...)),
-				"grid: "},
-		)
-	} else {
-		all = append(all,
-			charge{"a giant", handmade(admm.Release, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)),
-				"coordinate 3 of the message of round 4 from client 2 is 3e+38"},
-			charge{"a grid", handmade(admm.Release, 4, keyGrid, item(2, 20, make([]byte, 20)...)), "wire: frame: grid: "},
-		)
+		return append(all, charge{"a vector for a grid", enc(6, admm.Message{Kind: admm.Release, Round: 4, Vector: make([]float32, 6)}),
+			"has 6 numbers and 0 grid steps, want 0 and 6"})
 	}
-	return all
+	return append(all, charge{"a giant", release(6, 4, 3e38), "coordinate 0 of the message of round 4 from client 2 is 3e+38"},
+		charge{"a grid", enc(6, admm.Message{Kind: admm.Release, Round: 4, Grid: make([]int32, 6)}), "has 0 numbers and 6 grid steps, want 6 and 0"})
 }
 
 // TestVillain checks that the victim refuses each invalid frame with a specific error, and that the models equal, bit
@@ -278,15 +149,22 @@ func TestVillain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := path(private)
 			trs := inMemory(t, f)
-			honest := &gate{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec, round: 3, held: make(chan struct{}),
-				open: make(chan struct{})}
-			ready := make(chan struct{})
-			evil := newVillain(t, trs[2], f.Dim, func(_ context.Context, _ *villain, _ []byte, f *admm.Message) {
-				if f.Round == 4 && f.Kind != admm.Probe && f.Kind != admm.ProbeReply {
+			held, open, ready, away := make(chan struct{}), make(chan struct{}), make(chan struct{}), trs[2]
+			hold := sync.OnceFunc(func() { close(held) })
+			trs[0] = linked(f, trs, 0, messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {
+				if m.Round == 3 && m.Kind == admm.Release { // it is held back until the test opens the gate
+					hold()
+					<-open
+				}
+				return []admm.Message{m}
+			}))
+			evil := newVillain(t, f, func(_ *villain, m *admm.Message) [][]byte {
+				if m.Round == 4 && m.Kind == admm.Release {
 					close(ready)
 				}
+				return nil
 			})
-			trs[0], trs[2] = honest, evil
+			trs[2] = linked(f, trs, 2, evil.link)
 			var log syncBuffer
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 				c.Key, c.Keys = nil, nil // a frame without a required signature is not checked further
@@ -298,13 +176,15 @@ func TestVillain(t *testing.T) {
 			var errs []error
 			var wg sync.WaitGroup
 			wg.Go(func() { errs = runAll(t.Context(), all) })
-			<-honest.held
+			<-held
 			<-ready
 			victim := all[1]
 			refused := int64(0)
 			list := charges(t, evil, private)
 			for _, c := range list {
-				evil.junk(t.Context(), c.frame)
+				if err := away.Send(t.Context(), "victim", c.frame); err != nil {
+					t.Fatal(err)
+				}
 				if c.want == "" {
 					continue
 				}
@@ -319,7 +199,7 @@ func TestVillain(t *testing.T) {
 			if st := victim.Status(); st.Round != 3 || !slices.Equal(st.Waiting, []string{"honest"}) {
 				t.Errorf("status %+v", st)
 			}
-			close(honest.open)
+			close(open)
 			wg.Wait()
 			if err := errors.Join(errs...); err != nil {
 				t.Fatal(err)
@@ -341,64 +221,6 @@ func within(t *testing.T, come func() bool) {
 	}
 }
 
-// pathOverTLS returns a transport for each member. The frame limit is villainMax for the villain, and the fleet's limit
-// for all other members.
-func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) []transport.Transport {
-	t.Helper()
-	key := func(i int) ed25519.PrivateKey {
-		return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
-	}
-	var trs [3]*ws.Transport
-	for i, name := range slices.Backward(f.Members) { // the lower name dials
-		cfg := ws.Config{
-			Name: name, Key: key(i), Listen: "127.0.0.1:0", MaxFrame: wire.MaxFrame(f.Dim),
-			Hello: f.Hello(name), CheckHello: f.CheckHello(name),
-		}
-		for _, peer := range neighbors(f, name) {
-			j := slices.Index(f.Members, peer)
-			p := ws.Peer{Name: peer, Keys: []ed25519.PublicKey{key(j).Public().(ed25519.PublicKey)}}
-			if j > i {
-				p.Addresses = []string{trs[j].Addr()}
-			}
-			cfg.Peers = append(cfg.Peers, p)
-		}
-		switch name {
-		case "villain":
-			cfg.MaxFrame = max(villainMax, cfg.MaxFrame)
-		case "victim":
-			cfg.Logger = log
-		}
-		tr, err := ws.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = tr.Close() })
-		trs[i] = tr
-	}
-	return []transport.Transport{trs[0], trs[1], trs[2]}
-}
-
-type taped struct {
-	transport.Transport
-	codec  *wire.Codec
-	frames []string
-}
-
-func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
-	from, frame, err := r.Transport.Recv(ctx)
-	if err != nil || wire.IsHeartbeat(frame) {
-		return from, frame, err
-	}
-	var f admm.Message
-	if err := r.codec.Decode(frame, &f); err != nil {
-		return "", nil, err
-	}
-	f.Incarnation = 0 // random in every run
-	plain, err := r.codec.Append(nil, &f)
-	r.frames = append(r.frames, fmt.Sprintf("%s %v %d: %d bytes, %x", from, f.Kind, f.Round, len(plain), plain))
-	return from, frame, err
-}
-
 // TestFailedOracleLooksLikeAny lets one of two oracles fail in various ways. The other node must receive the same bytes
 // as if the failing oracle had always returned the public constant.
 func TestFailedOracleLooksLikeAny(t *testing.T) {
@@ -413,8 +235,15 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 		seen := func(loss float64, err error) (frames []string, a []float32, failed int64) {
 			t.Helper()
 			trs := inMemory(t, f)
-			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
-			trs[0] = tape
+			var mu sync.Mutex
+			trs[1] = linked(f, trs, 1, messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {
+				mu.Lock()
+				defer mu.Unlock()
+				plain := m
+				plain.Incarnation = 0 // random in every run
+				frames = append(frames, fmt.Sprintf("%+v", plain))
+				return []admm.Message{m}
+			}))
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 				// Leave out the keys: signed frames contain incarnation numbers, which differ between runs.
 				c.Key, c.Keys = nil, nil
@@ -427,7 +256,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			if st := all[0].Status(); st.Refused != 0 || st.FailedQueries != 0 {
 				t.Errorf("a has noticed something: %+v", st)
 			}
-			return tape.frames, all[0].Model(), all[1].Status().FailedQueries
+			return frames, all[0].Model(), all[1].Status().FailedQueries
 		}
 		want, model, failed := seen(fallback, nil)
 		if failed != 0 || len(want) != 15 { // two probes, twelve releases, one Done

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -119,7 +119,7 @@ func (n *Node) otherLedgers() (list []state.OtherLedger) {
 	}
 	for _, o := range n.journal.Ledgers {
 		id := o.Signed.LedgerID()
-		counted := id == l.Head().ID || slices.ContainsFunc(l.Declared().Ledgers, func(d dpmech.EarlierLedger) bool { return d.Ledger.ID == id })
+		counted := id == l.Head().ID || slices.ContainsFunc(l.Declared().Ledgers, func(d certificate.EarlierLedger) bool { return d.Ledger.ID == id })
 		if !counted && o.Signed.Verify(o.Signed.Scope, n.cfg.Keys(n.cfg.Name)) == nil {
 			list = append(list, o)
 		}

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // replaceLedger puts a new ledger with the given declaration in place of member b's.
-func replaceLedger(t *testing.T, dir string, declared dpmech.Declaration) {
+func replaceLedger(t *testing.T, dir string, declared certificate.Declaration) {
 	t.Helper()
 	path := filepath.Join(dir, "b.ledger")
 	err := errors.Join(os.Remove(path), os.Remove(path+".mark"))
@@ -28,7 +29,7 @@ func replaceLedger(t *testing.T, dir string, declared dpmech.Declaration) {
 	}
 }
 
-func certificate(t *testing.T, n *sdk.Node) *dpmech.Certificate {
+func certify(t *testing.T, n *sdk.Node) *certificate.Certificate {
 	t.Helper()
 	c, err := n.Certificate()
 	if err == nil {
@@ -40,9 +41,9 @@ func certificate(t *testing.T, n *sdk.Node) *dpmech.Certificate {
 	return c
 }
 
-func spentIn(t *testing.T, certificates ...*dpmech.Certificate) dpmech.Declaration {
+func spentIn(t *testing.T, certificates ...*certificate.Certificate) certificate.Declaration {
 	t.Helper()
-	d, err := dpmech.DeclareSpent(certificates, nil)
+	d, err := certificate.DeclareSpent(certificates, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestOtherLedgerIsNamed(t *testing.T) {
 	if errors.Join(errs...) != nil {
 		t.Fatal(errs)
 	}
-	one := certificate(t, nodes[1])
+	one := certify(t, nodes[1])
 	if strings.Contains(strings.Join(one.ConditionalOn, "; "), another) || len(nodes[1].Status().OtherLedgers) > 0 {
 		t.Errorf("in the first run: %q", one.ConditionalOn)
 	}
@@ -76,7 +77,7 @@ func TestOtherLedgerIsNamed(t *testing.T) {
 	}
 	check := func(n *sdk.Node) {
 		t.Helper()
-		two := certificate(t, n)
+		two := certify(t, n)
 		conditions := strings.Join(two.ConditionalOn, "; ")
 		if !strings.Contains(conditions, another+one.Lifetime.Ledger.ID+` (shown by "a")`) || !strings.Contains(conditions, "no earlier run used this data") ||
 			two.Lifetime.Rho > one.Lifetime.Rho*(1+1e-12) {
@@ -109,13 +110,13 @@ func TestDeclaredLedgerCounts(t *testing.T) {
 		nodes, errs := runOfTwo(t, dir, name, true, func(int, *sdk.Config) {})
 		return nodes[1], errs[1]
 	}
-	var certs []*dpmech.Certificate
+	var certs []*certificate.Certificate
 	for _, name := range []string{"one", "two"} {
 		n, err := run(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		certs = append(certs, certificate(t, n))
+		certs = append(certs, certify(t, n))
 	}
 	rho := certs[0].Lifetime.Rho
 	replaceLedger(t, dir, spentIn(t, certs[0]))
@@ -129,7 +130,7 @@ func TestDeclaredLedgerCounts(t *testing.T) {
 		if n, err = run(name); err != nil {
 			t.Fatal(err)
 		}
-		c := certificate(t, n)
+		c := certify(t, n)
 		if want := float64(3+i) * rho; c.Lifetime.Rho < want || c.Lifetime.Rho > want*(1+1e-12) ||
 			strings.Contains(strings.Join(c.ConditionalOn, "; "), another) || len(n.Status().OtherLedgers) > 0 {
 			t.Errorf("%s: rho is %v, want %v; %q", name, c.Lifetime.Rho, want, c.ConditionalOn)

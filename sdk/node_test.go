@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -119,6 +121,21 @@ func inMemory(t *testing.T, f *sdk.Fleet) []transport.Transport {
 		trs = append(trs, tr)
 	}
 	return trs
+}
+
+// linked returns the transport of member i with a link for all that it sends.
+func linked(f *sdk.Fleet, trs []transport.Transport, i int, link tinytest.Link) transport.Transport {
+	return tinytest.Linked(trs[i], link, f.Members[i], f.Members...)
+}
+
+// messages returns a link that replaces messages with those that change returns.
+func messages(t *testing.T, f *sdk.Fleet, change func(p tinytest.Packet, m admm.Message) []admm.Message) tinytest.Link {
+	t.Helper()
+	link, err := tinytest.Messages(f.Dim, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
 }
 
 func runAll(ctx context.Context, all []*sdk.Node) []error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -214,6 +215,6 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-func runID(run string, fleet [32]byte, member string) dpmech.RunID {
-	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
+func runID(run string, fleet [32]byte, member string) certificate.RunID {
+	return certificate.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -145,7 +145,7 @@ func TestNodesShareSecretsWithoutAWord(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, _, err = kept(t, dir, config(0, &again))
-			if !errors.Is(err, dpmech.ErrPairKey) || !strings.Contains(err.Error(), `run "test" used the one-time key`) {
+			if !errors.Is(err, certificate.ErrPairKey) || !strings.Contains(err.Error(), `run "test" used the one-time key`) {
 				t.Errorf("the same key from an old copy of the file: %v", err)
 			}
 		})

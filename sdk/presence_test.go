@@ -17,31 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
-
-type heartless struct{ transport.Transport }
-
-func (h heartless) Send(ctx context.Context, to string, frame []byte) error {
-	if wire.IsHeartbeat(frame) {
-		return nil
-	}
-	return h.Transport.Send(ctx, to, frame)
-}
-
-// pulled is a transport that drops all frames until the time pulled.back, as if its cable were unplugged.
-type pulled struct {
-	transport.Transport
-	back time.Time
-}
-
-func (p pulled) Send(ctx context.Context, to string, frame []byte) error {
-	if time.Now().Before(p.back) {
-		return nil
-	}
-	return p.Transport.Send(ctx, to, frame)
-}
 
 // graphOf changes a fleet to the given graph and returns it. members holds one-letter names, and each edge is a pair of
 // letters.
@@ -122,7 +101,12 @@ func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 					f := graphOf(f, "abcd", "ab", "bc", "cd")
 					trs := inMemory(t, f)
 					if !beats {
-						trs[2] = heartless{trs[2]}
+						trs[2] = linked(f, trs, 2, func(p tinytest.Packet) []tinytest.Packet {
+							if wire.IsHeartbeat(p.Frame) {
+								return nil
+							}
+							return []tinytest.Packet{p}
+						})
 					}
 					all := patient(t, f, trs, func(i int, c *sdk.Config) {
 						if i == 2 {
@@ -239,7 +223,12 @@ func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 		trs := inMemory(t, f)
 		back := time.Now().Add(time.Hour)
 		for i := range trs {
-			trs[i] = pulled{trs[i], back}
+			trs[i] = linked(f, trs, i, func(p tinytest.Packet) []tinytest.Packet { // as with the cable unplugged
+				if time.Now().Before(back) {
+					return nil
+				}
+				return []tinytest.Packet{p}
+			})
 		}
 		all := patient(t, f, trs, nil)
 		if err := errors.Join(runAll(day(t), all)...); err != nil {

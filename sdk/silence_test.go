@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/sdk/wire"
+	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -106,42 +106,26 @@ func (s *fragile) Save(state.Record) error {
 type reopened struct {
 	transport.Transport
 	opened chan string
-	rounds []int         // the rounds of the releases sent
-	second chan struct{} // closed when the second release is first sent
-	codec  *wire.Codec
 }
 
 func (r *reopened) Opened() <-chan string { return r.opened }
-
-func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
-	if wire.IsHeartbeat(frame) {
-		return r.Transport.Send(ctx, to, frame)
-	}
-	var f admm.Message
-	if err := r.codec.Decode(frame, &f); err != nil {
-		return err
-	}
-	if f.Kind == admm.Release && !f.Resent {
-		if f.Round == 2 && !slices.Contains(r.rounds, 2) {
-			close(r.second)
-		}
-		r.rounds = append(r.rounds, f.Round)
-	}
-	return r.Transport.Send(ctx, to, frame)
-}
 
 // TestReachedAtWork checks that a neighbor that reconnects while a node is computing the next round receives the node's
 // last release at once, before the computation ends.
 func TestReachedAtWork(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-	codec, err := wire.NewCodec(f.Dim)
-	if err != nil {
-		t.Fatal(err)
-	}
 	trs := inMemory(t, f)
-	tr := &reopened{Transport: trs[1], opened: make(chan string, 1), second: make(chan struct{}), codec: codec}
-	trs[1] = tr
+	opened, second, rounds := make(chan string, 1), make(chan struct{}), []int(nil)
+	trs[1] = &reopened{linked(f, trs, 1, messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {
+		if m.Kind == admm.Release && !m.Resent {
+			if m.Round == 2 && !slices.Contains(rounds, 2) {
+				close(second)
+			}
+			rounds = append(rounds, m.Round)
+		}
+		return []admm.Message{m}
+	})), opened}
 	var b *sdk.Node
 	told := false
 	// Node "a" must not make its third release before "b" does, because that release would confirm that the second
@@ -169,15 +153,15 @@ func TestReachedAtWork(t *testing.T) {
 		c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
 			if !told && b.Status().Round == 2 {
 				told = true
-				<-tr.second
-				tr.opened <- "a"
+				<-second
+				opened <- "a"
 			}
 			return inner(ctx, x, h)
 		})
 	})
 	b = all[1]
 	mustRun(t, all)
-	if i := slices.Index(tr.rounds, 3); !told || !slices.Equal(tr.rounds[:max(i, 0)], []int{1, 2, 2}) {
-		t.Errorf("releases sent: %v, want the second twice, and then the third", tr.rounds)
+	if i := slices.Index(rounds, 3); !told || !slices.Equal(rounds[:max(i, 0)], []int{1, 2, 2}) {
+		t.Errorf("releases sent: %v, want the second twice, and then the third", rounds)
 	}
 }

@@ -2,7 +2,6 @@ package sdk_test
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
 	"os"
 	"runtime"
@@ -120,21 +119,21 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	pot := &soup{chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Rounds + f.Method.Cooldown}
 	sent := 0
 	var heap, sys uint64
-	trs = slices.Clone(trs)
-	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, _ *admm.Message) {
+	evil := newVillain(t, f, func(v *villain, _ *admm.Message) (more [][]byte) {
 		if v.round == 0 {
-			return
+			return nil
 		}
 		if sent == 0 { // all nodes run
 			heap, sys = memory()
 		}
 		for range min(junk-sent, junk/9+1) { // by round 9 everything has been sent
-			v.junk(ctx, pot.next(v.kept))
-			sent++
+			more = append(more, pot.next(v.kept))
 		}
+		sent += len(more)
+		return more
 	})
 	pot.codec = evil.codec
-	trs[2] = evil
+	trs[2] = linked(f, trs, 2, evil.link)
 	log := &tally{}
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.Linger = 5 * time.Second
@@ -173,10 +172,4 @@ func TestByteSoup(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestByteSoupOverTLS repeats TestByteSoup over TLS websockets.
-func TestByteSoupOverTLS(t *testing.T) {
-	f := path(true)
-	simmer(t, f, pathOverTLS(t, f, 0, nil), junkWanted(t, 5_000))
 }

@@ -64,22 +64,6 @@ func neighbors(f *sdk.Fleet, name string) []string {
 	return all
 }
 
-// TestWebsocketsMatchMemory checks that a fleet yields the same models, bit for bit, in memory, over TLS websockets and
-// in a simulation.
-func TestWebsocketsMatchMemory(t *testing.T) {
-	for name, f := range map[string]*sdk.Fleet{"non-private": ring(), "private": privateRing()} {
-		t.Run(name, func(t *testing.T) {
-			want := simulated(t, f)
-			over := nodes(t, f, overTLS(t, []*sdk.Fleet{f, f, f, f, f}, nil), nil)
-			mustRun(t, over)
-			sameModels(t, over, want)
-			memory := nodes(t, f, inMemory(t, f), nil)
-			mustRun(t, memory)
-			sameModels(t, memory, want)
-		})
-	}
-}
-
 // TestDifferentFleetsRefuseEachOther checks that a member whose fleet differs in one number is refused, and that both
 // sides log the difference.
 func TestDifferentFleetsRefuseEachOther(t *testing.T) {

@@ -2,7 +2,6 @@ package tinytest_test
 
 import (
 	"io"
-	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -64,13 +63,4 @@ func scheduleOf(links [][]int) admm.Consensus {
 		panic(err)
 	}
 	return g.Chebyshev()
-}
-
-// finish runs a simulation to its end and returns its transcript.
-func finish(t testing.TB, network *sim.Sim) string {
-	t.Helper()
-	if err := network.Run(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	return network.Transcript()
 }

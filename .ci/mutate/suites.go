@@ -9,11 +9,11 @@ const transcripts = "./cmd/spade-edge/transcripts"
 var (
 	method = suite{"./sdk/admm",
 		"Reference|DecayRate|SingleClient|Momentum|BothEnds"}
-	crashes   = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat"}
+	crashes   = suite{"./sdk/admm", "Crashes|Restore|Scenes|LateRepeat"}
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
-	proofs    = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
-	layman    = suite{"./dpmech", "Guess|Bars"}
+	proofs    = suite{"./dpmech/certificate", "Certificate|SignedBytes"}
+	layman    = suite{"./dpmech", "Guess|Bars|FormatEpsilon"}
 	reports   = suite{transcripts, "Transcripts/^privacy$"}
 	audits    = suite{"./sdk/audit", "."}
 	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|NewRefuses"}
@@ -28,7 +28,8 @@ var (
 	pairFile  = suite{"./sdk/state", "PairKeys"}
 	flows     = suite{"./sdk/admm", "Flows|RestoreAfter"}
 	network   = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
-	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
+	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|Left$"}
+	stated    = suite{"./dpmech/certificate", "SharedNoise|TwoAdversaries"}
 	sums      = suite{"./sdk/admm", "SharedNoise|SharesNothing|Absent"}
 	keys      = suite{"./sdk/pair", "Key"}
 	liars     = suite{"./sdk/admm", "Liars"}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/examples/c/host"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/transport/mem"
@@ -62,7 +62,7 @@ func TestPrivate(t *testing.T) {
 		said := native.start(t, nil, program, mode, nodeFile(dir, "alone"), filepath.Join(dir, "model"), "0").wait(t, 0)
 		_, text, _ := strings.Cut(said, "certificate ")
 		text, _, _ = strings.Cut(text, "\nstatus ")
-		cert, err := dpmech.ParseCertificate([]byte(text))
+		cert, err := certificate.Parse([]byte(text))
 		if err == nil {
 			err = cert.Verify()
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
@@ -178,12 +179,12 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 
 // verify recomputes every number in the certificate and compares the certificate with the ledger, which only the
 // hospital can read. It also checks that the ledger refuses a second study of the same size.
-func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
+func (h *hospital) verify(fleet *sdk.Fleet) (*certificate.Certificate, error) {
 	text, err := os.ReadFile(h.path("certificate.json"))
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := dpmech.ParseCertificate(text)
+	certificate, err := certificate.Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ import (
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
@@ -152,7 +153,7 @@ func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospita
 		fmt.Fprintf(out, "%-6s alone is right about %.0f %% of the patients of a fourth hospital, ", h.name, 100*before)
 		fmt.Fprintf(out, "with the two others about %.0f %%\n", 100*after)
 	}
-	var first *dpmech.Certificate
+	var first *certificate.Certificate
 	for _, h := range all {
 		cert, err := h.verify(fleet)
 		if err != nil {

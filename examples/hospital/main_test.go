@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -163,7 +163,7 @@ func TestEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	have := map[string]bool{}
-	jsonFields(reflect.TypeFor[dpmech.Certificate](), "certificate.", have)
+	jsonFields(reflect.TypeFor[certificate.Certificate](), "certificate.", have)
 	jsonFields(reflect.TypeFor[monitor.Status](), "status.", have)
 	jsonFields(reflect.TypeFor[sdk.Fleet](), "fleet.", have)
 	named := regexp.MustCompile("`((certificate|status|fleet)\\.([a-z0-9_.]+))`").FindAllStringSubmatch(string(text), -1)

@@ -112,9 +112,6 @@ func (w *world) deliver(i int) {
 	if !n.up && !n.gone && !n.halted && w.chance.IntN(4) > 0 {
 		return // the packet may wait or get lost
 	}
-	if w.hostile() && w.air[i].msg.From == 0 && !w.forge(n, &w.air[i]) {
-		return // the adversary waits for the receiver's release of the round
-	}
 	p := w.air[i]
 	w.air[i] = w.air[len(w.air)-1]
 	w.air = w.air[:len(w.air)-1]
@@ -157,7 +154,7 @@ func (w *world) receive(n *node, p *packet) {
 		}
 	}
 	// A probe reply that was meant for an earlier incarnation may lead to a false report of a damaged state.
-	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot &&
+	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.lostSlot &&
 		!(msg.Kind == ProbeReply && p.toIncarnation != n.incarnation) {
 		w.fails(refused, "node %d: %v", n.id, err)
 	}

@@ -348,7 +348,6 @@ func (w *world) halt(n *node, err error) {
 	switch {
 	case (w.lying() || w.losing() || w.besieged()) && strings.Contains(err.Error(), "and this client's stored state of that release is damaged"):
 		// This error is expected if the disk also lost the previous slot.
-	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):
 		w.fails(refused, "node %d: %v", n.id, err)
 	case w.lying(), w.losing(), w.besieged():
@@ -368,8 +367,5 @@ func (w *world) released(n *node, r int) {
 	}
 	if w.cfgs[n.id].Data(r) > n.lines.durable {
 		w.fails(unreserved, "node %d, release %d", n.id, r)
-	}
-	if w.hostile() {
-		w.atEdge(n)
 	}
 }

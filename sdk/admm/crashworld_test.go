@@ -33,8 +33,7 @@ type world struct {
 	left     [worldNodes][worldRounds + 1]departed // what has left its node, by client and release
 	newest   [worldNodes][worldNodes]int64         // by sender and receiver: the serial number of the last packet that was not overtaken
 	redraws  uint32
-	lostSlot bool               // a slot was rolled back: a node may lack a cool-down release, which no ledger records
-	forged   map[[3]int]Payload // by receiver, incarnation and round: what the adversary sent
+	lostSlot bool // a slot was rolled back: a node may lack a cool-down release, which no ledger records
 	scratch  [2]State
 	tally    tally
 	arrived  struct{ probe, repeat, answer int64 } // probes, other messages, answers to probes
@@ -81,9 +80,6 @@ const (
 	markFirst // as losing, and a release is marked when it is reserved, with one round of grace at the start
 	markLate  // as losing, and a release is marked when the next one is reserved
 
-	hostile   // an adversary that knows everything public invents the messages of node 0
-	fatalEdge // as hostile, and a release that leaves the grid is an error
-
 	besieged // an adversary that controls everybody else and every link; see [world.besiege]
 	anew     // as besieged, and a node that has lost its state starts anew
 	unmarked // as besieged, and no release is marked
@@ -111,11 +107,7 @@ const (
 type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
 
-	setBack, stopped int64 // files that lost writes, and nodes that detected the loss at their start
-	// edge counts the releases at the edge of the grid or of the range, and the nodes that ended before making a
-	// release there. aimed counts the messages that the adversary invented to cause releases at the edge.
-	edge, aimed int64
-
+	setBack, stopped  int64 // files that lost writes, and nodes that detected the loss at their start
 	dropped, finished int64 // edges that a besieged node dropped, and runs that it finished
 }
 
@@ -132,8 +124,6 @@ func (t *tally) add(o tally) {
 	t.unseen += o.unseen
 	t.setBack += o.setBack
 	t.stopped += o.stopped
-	t.edge += o.edge
-	t.aimed += o.aimed
 	t.dropped += o.dropped
 	t.finished += o.finished
 }
@@ -150,9 +140,6 @@ func newWorld(seed uint64, p plant) *world {
 	c := &w.chance
 	flip := func() bool { return c.IntN(2) == 0 }
 	n, d := 2+c.IntN(worldNodes-1), 2+c.IntN(worldDim-1)
-	if w.hostile() && flip() {
-		n = 2 // no other node influences the center
-	}
 	if w.besieged() {
 		n = 2 + c.IntN(2)
 	}
@@ -180,16 +167,6 @@ func newWorld(seed uint64, p plant) *world {
 		cfg.Probe = true
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
-		}
-		// The noise is larger than the spacing of float32 numbers at the edge, and the gain is large enough to reach
-		// the edge in one round.
-		if w.hostile() {
-			cfg.Beta = 4
-			if payload >= 2 {
-				cfg.GridStep = 0.2 / 256
-			} else {
-				cfg.Privacy = dpmech.Gaussian{Clip: 0.3e28, Sigma: 0.2e28}
-			}
 		}
 		if w.besieged() {
 			w.arm(cfg)
@@ -222,7 +199,6 @@ func (w *world) birth() {
 	clear(w.left[:])
 	clear(w.newest[:])
 	w.air = w.air[:0]
-	w.forged = map[[3]int]Payload{}
 }
 
 // fails records the first failure of each kind.
@@ -250,8 +226,6 @@ func (w *world) lying() bool {
 func (w *world) losing() bool {
 	return w.plant == losing || w.plant == markFirst || w.plant == markLate
 }
-
-func (w *world) hostile() bool { return w.plant == hostile || w.plant == fatalEdge }
 
 func (w *world) besieged() bool { return w.plant >= besieged }
 
@@ -384,9 +358,7 @@ func (w *world) run() {
 		w.besiege(&w.nodes[0])
 		return
 	}
-	if !w.hostile() {
-		w.calmDown()
-	}
+	w.calmDown()
 	if len(w.ends) > 0 {
 		return
 	}
@@ -397,7 +369,7 @@ func (w *world) run() {
 	w.tally, w.calm, w.now = tally{}, false, 0
 	w.birth()
 	w.rage()
-	if w.lying() || w.hostile() || w.lostSlot || slices.ContainsFunc(w.nodes, func(n node) bool { return n.halted }) &&
+	if w.lying() || w.lostSlot || slices.ContainsFunc(w.nodes, func(n node) bool { return n.halted }) &&
 		w.losing() {
 		return
 	}

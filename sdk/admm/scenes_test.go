@@ -207,7 +207,7 @@ func (s *scene) deliver(messages []Message) {
 // fleet sets up a scene from a list of words: edges such as a-b, rounds=6, cooldown=1, and "handshake" if devices send
 // probes when they start.
 func (s *scene) fleet(words []string) {
-	s.opening = words
+	s.opening, s.members, s.air = words, nil, nil
 	number, n, edges := map[string]int{}, 0, [][2]int(nil)
 	for _, w := range words {
 		if key, value, is := strings.Cut(w, "="); is {
@@ -304,12 +304,33 @@ func (s *scene) do(words []string) {
 		p.cfg.Incarnation++
 		p.m, p.finished = reborn(s.t, p.cfg, p.kept...), false
 		s.say("%s starts after release %d", name(i), p.m.Status().Round)
+	case "back":
+		s.members[i].kept = s.members[i].kept[1:]
+		s.say("%s loses the newest release that it has stored", name(i))
+	case "damage":
+		s.members[i].kept = s.members[i].kept[:1]
+		s.say("%s can no longer read the release before its newest", name(i))
+	case "say":
+		s.claim(args[0], args[1], s.number(args[2]), s.number(args[3]))
+	case "reach":
+		s.members[i].m.Reached(int(args[1][0] - 'a'))
+		s.say("%s is connected to %s again", name(i), args[1])
+	case "queries":
+		s.say("%s has queried %d losses", name(i), s.members[i].m.Status().Queries)
 	case "drop":
 		without := s.members[i].m.Quarantine(int(args[0][2] - 'a'))
 		s.say("%s drops the edge to %s, and makes release %d without it", name(i), args[0][2:], without)
 	default:
 		s.t.Fatalf("unknown command %q", words)
 	}
+}
+
+// claim delivers a message that an adversary invents: a probe, a reply or done. made is the sender's newest release, and
+// held the newest release of the receiver that it claims to hold.
+func (s *scene) claim(edge, kind string, made, held int) {
+	from, to := int(edge[0]-'a'), int(edge[2]-'a')
+	s.deliver([]Message{{From: from, To: to, Kind: map[string]Kind{"probe": Probe, "reply": ProbeReply, "done": Done}[kind],
+		Round: made, Held: held, Incarnation: s.members[to].cfg.Incarnation}})
 }
 
 // disturb loses messages, repeats them, or adds the given number of grid steps to the content of the last message.

@@ -104,3 +104,10 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
@@ -22,7 +23,7 @@ type Report struct {
 }
 
 // LedgerHead returns the ledger's state that the member signed with its last release; nil if the member had no ledger.
-func (r *Report) LedgerHead() *dpmech.Head {
+func (r *Report) LedgerHead() *certificate.Head {
 	if r.Head.Ledger == (signed.Head{}) {
 		return nil
 	}
@@ -33,7 +34,7 @@ func (r *Report) LedgerHead() *dpmech.Head {
 // Certificate checks that c is a member's own account of its run in the fleet. It trusts only the fleet and the
 // result of the function keys, which returns the valid keys of a member. The error names each wrong field.
 //
-// The certificate must pass [dpmech.Certificate.Verify] and must name this fleet, this run and a member of the fleet.
+// The certificate must pass [certificate.Certificate.Verify] and must name this fleet, this run and a member of the fleet.
 // Its clip, noise, delta, limit, mixing and cool-down must be those of the fleet, and the member must have signed it.
 // The head in the certificate must be a release that the member signed, and the last release that the certificate
 // counts. Every countersignature must be a neighbor's signature on that head. Certificate recomputes how much pairwise
@@ -42,7 +43,7 @@ func (r *Report) LedgerHead() *dpmech.Head {
 // An audit does not prove that the member drew its noise. Without a countersignature, an audit does not prove that the
 // head was the last release: the member may have rolled back its ledger, its chain of releases and its certificate
 // together.
-func Certificate(fleet sdk.Planner, c *dpmech.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
+func Certificate(fleet sdk.Planner, c *certificate.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
 	p, err := fleet.Plan()
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func Certificate(fleet sdk.Planner, c *dpmech.Certificate, keys func(member stri
 
 type auditor struct {
 	fleet     *sdk.Fleet
-	c         *dpmech.Certificate
+	c         *certificate.Certificate
 	keys      func(member string) []ed25519.PublicKey
 	neighbors []string
 	found     Report
@@ -167,7 +168,7 @@ func (x *auditor) signatures() {
 		x.fault("signature", err)
 	}
 	for _, name := range x.neighbors {
-		ofName := func(by dpmech.Countersignature) bool { return by.Member == name }
+		ofName := func(by certificate.Countersignature) bool { return by.Member == name }
 		if slices.ContainsFunc(c.Countersigned, ofName) {
 			x.found.Countersigned = append(x.found.Countersigned, name)
 		} else {
@@ -202,7 +203,7 @@ func (x *auditor) signatures() {
 	}
 }
 
-func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
+func (x *auditor) countersigned(by certificate.Countersignature, scope signed.Scope) error {
 	if !slices.Contains(x.neighbors, by.Member) {
 		return fmt.Errorf("is not a neighbor, want one of %q", x.neighbors)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
@@ -30,7 +31,7 @@ func TestCertificate(t *testing.T) {
 		if head := a.LedgerHead(); head == nil || w.ledger.Contains(*head) != nil {
 			t.Errorf("LedgerHead returns %+v", head)
 		}
-		if slices.Contains(c.NotCovered, dpmech.NotSigned) {
+		if slices.Contains(c.NotCovered, certificate.NotSigned) {
 			t.Error("a signed certificate says that it is not signed")
 		}
 	}
@@ -136,7 +137,7 @@ func TestCertificateOfRecords(t *testing.T) {
 }
 
 // recost recomputes the figures of a certificate from its releases.
-func recost(c *dpmech.Certificate) {
+func recost(c *certificate.Certificate) {
 	sum := func(list []dpmech.Spend) (rho float64, rounds int) {
 		for _, s := range list {
 			rho, rounds = rho+s.Total().Rho, rounds+s.Rounds
@@ -157,9 +158,9 @@ func recost(c *dpmech.Certificate) {
 				rho = max(rho, r.Rho)
 			}
 		}
-		life.Cost = dpmech.CostOf(dpmech.Total{Rho: all, All: all}, c.Delta)
+		life.Cost = certificate.CostOf(dpmech.Total{Rho: all, All: all}, c.Delta)
 	}
-	c.Cost = dpmech.CostOf(dpmech.Total{Rho: rho, All: rho}, c.Delta)
+	c.Cost = certificate.CostOf(dpmech.Total{Rho: rho, All: rho}, c.Delta)
 }
 
 // TestRefusesForgeries checks that Certificate refuses a certificate that is signed by its member but contradicts the
@@ -167,21 +168,21 @@ func recost(c *dpmech.Certificate) {
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
-	both := func(s dpmech.Spend) func(*dpmech.Certificate) { // replaces a spend in the certificate and in its ledger
-		return func(c *dpmech.Certificate) {
+	both := func(s dpmech.Spend) func(*certificate.Certificate) { // replaces a spend in the certificate and in its ledger
+		return func(c *certificate.Certificate) {
 			c.Spends[0], c.Lifetime.Runs[1].Spends[0] = s, s
 			recost(c)
 		}
 	}
-	put := func(c *dpmech.Certificate, head signed.Statement) { c.Head = hex.EncodeToString(head.Append(nil)) }
+	put := func(c *certificate.Certificate, head signed.Statement) { c.Head = hex.EncodeToString(head.Append(nil)) }
 	other := *w.last()
 	other.Value[0]++
 	other.Sign(memberKey("b"), scope)
 	for name, x := range map[string]struct {
-		forge func(c *dpmech.Certificate)
+		forge func(c *certificate.Certificate)
 		want  string
 	}{
-		"fewer releases": {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) },
+		"fewer releases": {func(c *certificate.Certificate) { c.Spends[0].Rounds = 1; recost(c) },
 			"the ledger has 5 releases of this run, want 1 (the releases in the certificate) plus 0 (reserved_unmade)"},
 		"fewer, in the ledger too": {both(dpmech.Spend{First: 1, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}),
 			"head: is release 7, the last of 5 releases, want the last of 1"},
@@ -197,70 +198,72 @@ func TestRefusesForgeries(t *testing.T) {
 			"releases[0]: is clip 1 and sigma 8 from round 2 on, want"},
 		"too many": {both(dpmech.Spend{First: 1, Rounds: 6, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}),
 			"rounds: is 6 with reserved_unmade, want at most 5"},
-		"unmade":      {func(c *dpmech.Certificate) { c.ReservedUnmade = 3 }, "plus 3 (reserved_unmade)"},
-		"another run": {func(c *dpmech.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
-		"another run's name": {func(c *dpmech.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" },
+		"unmade":      {func(c *certificate.Certificate) { c.ReservedUnmade = 3 }, "plus 3 (reserved_unmade)"},
+		"another run": {func(c *certificate.Certificate) { c.Run = "earlier" }, "run: is earlier, want ward-study"},
+		"another run's name": {func(c *certificate.Certificate) { c.Run, c.Lifetime.Runs[1].Run = "x", "x" },
 			"run: is x, want ward-study"},
-		"another fleet": {func(c *dpmech.Certificate) { c.Fleet = strings.Repeat("00", 32) }, "fleet: is"},
-		"a stranger": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" },
+		"another fleet": {func(c *certificate.Certificate) { c.Fleet = strings.Repeat("00", 32) }, "fleet: is"},
+		"a stranger": {func(c *certificate.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" },
 			"member: is x, want [a b c d]"},
-		"another member": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" },
+		"another member": {func(c *certificate.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" },
 			"signature: signed: certificate: the signature matches none of the member's keys (2 keys known)"},
-		"another delta": {func(c *dpmech.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) },
+		"another delta": {func(c *certificate.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) },
 			"delta: is 0.001, want 1e-05"},
-		"another limit": {func(c *dpmech.Certificate) { c.Limit.Epsilon = 13 },
+		"another limit": {func(c *certificate.Certificate) { c.Limit.Epsilon = 13 },
 			"limit: is epsilon 13 at delta 1e-05 (zcdp), want epsilon 12"},
-		"another accounting": {func(c *dpmech.Certificate) { c.Limit.Accounting = dpmech.GDP },
+		"another accounting": {func(c *certificate.Certificate) { c.Limit.Accounting = dpmech.GDP },
 			"limit: is epsilon 12 at delta 1e-05 (gdp)"},
-		"no limit":          {func(c *dpmech.Certificate) { c.Limit = nil }, "limit: is null, want"},
-		"another cool-down": {func(c *dpmech.Certificate) { c.Cooldown = 9 }, "cooldown_rounds: is 9, want 2"},
-		"nothing taken as public": {func(c *dpmech.Certificate) { c.ConditionalOn = []string{} },
+		"no limit":          {func(c *certificate.Certificate) { c.Limit = nil }, "limit: is null, want"},
+		"another cool-down": {func(c *certificate.Certificate) { c.Cooldown = 9 }, "cooldown_rounds: is 9, want 2"},
+		"nothing taken as public": {func(c *certificate.Certificate) { c.ConditionalOn = []string{} },
 			"conditional_on: is empty, want"},
-		"less not covered": {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
-		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: refers to ledger"},
-		"another ledger": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
+		"less not covered": {func(c *certificate.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
+		"no ledger":        {func(c *certificate.Certificate) { c.Lifetime = nil }, "head: refers to ledger"},
+		"another ledger": {func(c *certificate.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
 			"but the certificate's lifetime field refers to ledger {0000"},
-		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
+		"a ledger with other lines": {func(c *certificate.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
 			"but the certificate's lifetime field refers to ledger {"},
-		"a ledger that cannot be": {func(c *dpmech.Certificate) {
+		"a ledger that cannot be": {func(c *certificate.Certificate) {
 			r := *w.last()
 			r.Ledger.Seq = 1 << 63
 			r.Sign(memberKey("b"), scope)
 			put(c, r)
 		}, "2147483647"},
-		"no head": {func(c *dpmech.Certificate) { c.Head, c.Countersigned = "", nil },
+		"no head": {func(c *certificate.Certificate) { c.Head, c.Countersigned = "", nil },
 			"head: is empty, want the signed release 5"},
-		"half a head": {func(c *dpmech.Certificate) { c.Head = c.Head[:64] },
+		"half a head": {func(c *certificate.Certificate) { c.Head = c.Head[:64] },
 			"head: signed: [release]: found 32 bytes, want"},
-		"a head of before": {func(c *dpmech.Certificate) { put(c, w.heads[2]) },
+		"a head of before": {func(c *certificate.Certificate) { put(c, w.heads[2]) },
 			"head: is release 3, the last of 3 releases, want the last of 5"},
-		"a changed head": {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) },
+		"a changed head": {func(c *certificate.Certificate) { r := *w.last(); r.Round--; put(c, r) },
 			"head: signed: release 6: the signature matches none of the member's keys (2 keys known)"},
-		"a head of somebody else": {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) },
+		"a head of somebody else": {func(c *certificate.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) },
 			"head: signed: release 7: the signature matches none"},
-		"a head of another run": {func(c *dpmech.Certificate) {
+		"a head of another run": {func(c *certificate.Certificate) {
 			r := *w.last()
 			r.Sign(memberKey("b"), signed.NewScope("x", w.fleet.Hash(), "b"))
 			put(c, r)
 		}, "head: signed: release 7: the signature matches none"},
-		"another head": {func(c *dpmech.Certificate) { put(c, other) },
+		"another head": {func(c *certificate.Certificate) { put(c, other) },
 			`countersigned[0]: by "a": signed: countersignature of release 7: the signature matches none`},
-		"countersigned before": {func(c *dpmech.Certificate) {
+		"countersigned before": {func(c *certificate.Certificate) {
 			c.Countersigned[0].Signature = hex.EncodeToString(w.held(&w.heads[3], "a")["a"])
 		}, `countersigned[0]: by "a": signed: countersignature of release 7`},
-		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" },
+		"countersigned by no member": {func(c *certificate.Certificate) { c.Countersigned[1].Member = "x" },
 			`countersigned[1]: by "x": is not a neighbor, want one of ["a" "c"]`},
-		"by a member further away": {func(c *dpmech.Certificate) {
-			c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: "d",
+		"by a member further away": {func(c *certificate.Certificate) {
+			c.Countersigned = append(c.Countersigned, certificate.Countersignature{Member: "d",
 				Signature: hex.EncodeToString(w.held(w.last(), "d")["d"])})
 		}, `countersigned[2]: by "d": is not a neighbor, want one of ["a" "c"]`},
-		"by itself": {func(c *dpmech.Certificate) {
-			c.Countersigned[0] = dpmech.Countersignature{Member: "b", Signature: hex.EncodeToString(w.held(w.last(), "b")["b"])}
+		"by itself": {func(c *certificate.Certificate) {
+			c.Countersigned[0] = certificate.Countersignature{Member: "b", Signature: hex.EncodeToString(w.held(w.last(), "b")["b"])}
 		}, `countersigned[0]: by "b": is not a neighbor, want one of ["a" "c"]`},
-		"by one for the other": {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
-		"twice": {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] },
+		"by one for the other": {func(c *certificate.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
+		"twice": {func(c *certificate.Certificate) { c.Countersigned[1] = c.Countersigned[0] },
 			`countersigned[1]: member is "a", want one after "a"`},
-		"the head as its holder": {func(c *dpmech.Certificate) { c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:]) }, `countersigned[0]: by "a": signed: countersignature`},
+		"the head as its holder": {func(c *certificate.Certificate) {
+			c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:])
+		}, `countersigned[0]: by "a": signed: countersignature`},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
 		x.forge(c)
@@ -276,26 +279,26 @@ func TestRefusesOtherSignatures(t *testing.T) {
 	w := newAudited(t, nil)
 	otherOne := w.sealed(t, "a")
 	for name, x := range map[string]struct {
-		change func(c *dpmech.Certificate)
+		change func(c *certificate.Certificate)
 		want   string
 	}{
-		"changed since": {func(c *dpmech.Certificate) { c.ConditionalOn[0] = "nothing" },
+		"changed since": {func(c *certificate.Certificate) { c.ConditionalOn[0] = "nothing" },
 			"signature: signed: certificate: the signature matches none of the member's keys (2 keys known)"},
-		"by a neighbor": {func(c *dpmech.Certificate) {
+		"by a neighbor": {func(c *certificate.Certificate) {
 			message, err := c.SignedBytes()
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("a"), message))
 		}, "signature: signed: certificate: the signature matches none"},
-		"of another certificate": {func(c *dpmech.Certificate) { c.Signature = otherOne.Signature },
+		"of another certificate": {func(c *certificate.Certificate) { c.Signature = otherOne.Signature },
 			"signature: signed: certificate: the signature matches none"},
-		"of a release": {func(c *dpmech.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) },
+		"of a release": {func(c *certificate.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) },
 			"signature: signed: certificate: the signature matches none"},
-		"none": {func(c *dpmech.Certificate) {
-			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, dpmech.NotSigned)
+		"none": {func(c *certificate.Certificate) {
+			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, certificate.NotSigned)
 		}, `signature: is empty, want one by "b"`},
-		"none, unsaid": {func(c *dpmech.Certificate) { c.Signature = "" }, "signature: head requires a signature"},
+		"none, unsaid": {func(c *certificate.Certificate) { c.Signature = "" }, "signature: head requires a signature"},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
 		x.change(c)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -120,7 +121,7 @@ func (w *audited) held(head *signed.Statement, members ...string) map[string][]b
 }
 
 // unsealed returns the unsigned certificate of member "b" for the given number of releases.
-func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
+func (w *audited) unsealed(t testing.TB, made int) *certificate.Certificate {
 	t.Helper()
 	filter, err := dpmech.NewFilter(w.fleet.Privacy.Limit())
 	if err != nil {
@@ -131,7 +132,7 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 			t.Fatal(err)
 		}
 	}
-	c, err := dpmech.NewCertificate(dpmech.About{
+	c, err := certificate.New(certificate.About{
 		RunID:         runID(w.fleet.Run, w.fleet.Hash(), "b"),
 		Cooldown:      w.fleet.Method.Cooldown,
 		ConditionalOn: []string{"preprocessing given in the fleet file, fitted on the public cohort of 2019"},
@@ -144,7 +145,7 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 
 func (w *audited) last() *signed.Statement { return &w.heads[len(w.heads)-1] }
 
-func (w *audited) sealed(t testing.TB, members ...string) *dpmech.Certificate {
+func (w *audited) sealed(t testing.TB, members ...string) *certificate.Certificate {
 	t.Helper()
 	c := w.unsealed(t, auditedRounds)
 	if err := signed.SealCertificate(c, memberKey("b"), w.last(), w.held(w.last(), members...)); err != nil {
@@ -154,7 +155,7 @@ func (w *audited) sealed(t testing.TB, members ...string) *dpmech.Certificate {
 }
 
 // resign signs a certificate again after a change, as a cheating member can.
-func resign(t testing.TB, c *dpmech.Certificate) {
+func resign(t testing.TB, c *certificate.Certificate) {
 	t.Helper()
 	message, err := c.SignedBytes()
 	if err != nil {
@@ -164,19 +165,19 @@ func resign(t testing.TB, c *dpmech.Certificate) {
 }
 
 // reread returns a copy of a certificate, made by formatting it as text and parsing the text.
-func reread(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
+func reread(t testing.TB, c *certificate.Certificate) *certificate.Certificate {
 	t.Helper()
 	text, err := c.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := dpmech.ParseCertificate(text)
+	back, err := certificate.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return back
 }
 
-func runID(run string, fleet [32]byte, member string) dpmech.RunID {
-	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
+func runID(run string, fleet [32]byte, member string) certificate.RunID {
+	return certificate.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }

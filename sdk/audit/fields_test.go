@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -64,7 +64,7 @@ func TestEveryFieldIsChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 		verdict := func(text []byte, again bool) error {
-			c, err := dpmech.ParseCertificate(text)
+			c, err := certificate.Parse(text)
 			if err != nil {
 				return err
 			}

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -143,7 +142,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	hangup := make(chan os.Signal, 1)
 	d.manager = new(notifier)
 	if d.Service {
-		signal.Notify(hangup, syscall.SIGHUP)
+		signal.Notify(hangup, reload)
 		defer signal.Stop(hangup)
 		d.manager = newNotifier()
 	}

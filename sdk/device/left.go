@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -113,7 +114,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 		}
 	}
 	if p := f.Privacy; !p.NonPrivate {
-		var life *dpmech.Lifetime
+		var life *certificate.Lifetime
 		if ledger, err := state.ReadLedger(file.Ledger); err == nil {
 			life = ledger.Lifetime(p.Delta)
 		} else if st.Fault == "" {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/strict"
 )
 
 // MaxFile is the maximum length in bytes of a fleet file, a node file and a recipe.
@@ -61,7 +61,7 @@ func Each(err error) (all []error) {
 	return all
 }
 
-// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. The field "version" of the
+// Decode reads a strict JSON file of at most limit bytes into form, see [strict.ReadJSON]. The field "version" of the
 // file must equal the parameter versions, unless versions is 0.
 func Decode(data []byte, limit, versions int, form any) error {
 	if len(data) > limit {
@@ -74,7 +74,7 @@ func Decode(data []byte, limit, versions int, form any) error {
 		found := cmp.Or(string(head.Version), "missing")
 		return fmt.Errorf("version is %.60s, want %d (the version that this program reads)", found, versions)
 	}
-	return dpmech.ReadJSON(data, form)
+	return strict.ReadJSON(data, form)
 }
 
 // decodeOwn is like Decode, but for fleet files and node files: it also refuses null.

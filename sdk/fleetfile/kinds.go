@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/strict"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -57,7 +57,7 @@ func (k kinds[T]) names() string { return strings.Join(slices.Sorted(maps.Keys(k
 
 func (k kinds[T]) read(name string, section json.RawMessage, dir string) (t T, err error) {
 	var fields map[string]json.RawMessage
-	if err := dpmech.ReadJSON(section, &fields); err != nil || fields == nil {
+	if err := strict.ReadJSON(section, &fields); err != nil || fields == nil {
 		return t, fmt.Errorf("%s is %.60s, want an object", name, section)
 	}
 	has := slices.Sorted(maps.Keys(fields))
@@ -68,9 +68,9 @@ func (k kinds[T]) read(name string, section json.RawMessage, dir string) (t T, e
 	return k[named[0]](section, dir)
 }
 
-// ReadSection reads a section of a node file into form, see [dpmech.ReadJSON].
+// ReadSection reads a section of a node file into form, see [strict.ReadJSON].
 func ReadSection(name string, section json.RawMessage, form any) error {
-	if err := dpmech.ReadJSON(section, form); err != nil {
+	if err := strict.ReadJSON(section, form); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

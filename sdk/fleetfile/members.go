@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/strict"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -26,7 +26,7 @@ type memberForm struct {
 // ParseMember reads a member in the form of a fleet file but without the key of a run, as [Member.MarshalJSON] writes it.
 func ParseMember(text []byte) (Member, error) {
 	var form memberForm
-	if err := dpmech.ReadJSON(text, &form); err != nil {
+	if err := strict.ReadJSON(text, &form); err != nil {
 		return Member{}, err
 	}
 	if form.PairKey != "" {

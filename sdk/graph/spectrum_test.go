@@ -7,33 +7,6 @@ import (
 	"testing"
 )
 
-// checkSpectrum compares LambdaMax and Lambda2 of a graph of up to 301 nodes with the true eigenvalues, top and second.
-// It allows the errors that the doc comments state.
-func checkSpectrum(t *testing.T, g *Graph, top, second float64) {
-	t.Helper()
-	const rounding, off = 1e-13, 1e-9
-	if got := g.LambdaMax(); got < top*(1-rounding) || got > top*(1+off) {
-		t.Errorf("LambdaMax = %.17g, want %.17g up to a share of %g above", got, top, off)
-	}
-	if got := g.Lambda2(); math.Abs(got-second) > off*max(second, 1e-3) {
-		t.Errorf("Lambda2 = %.17g, want %.17g", got, second)
-	}
-}
-
-// TestSpectrumRandom checks that the eigenvalues of random graphs agree with an independent solver.
-func TestSpectrumRandom(t *testing.T) {
-	for _, c := range []struct {
-		p string
-		n int
-	}{{"0.9", 5}, {"0.5", 12}, {"0.2", 30}, {"0.08", 60}, {"0.5", 60}} {
-		for seed := range uint64(2) {
-			g := mustParse(t, "er:"+c.p, c.n, seed)
-			want := jacobi(g)
-			checkSpectrum(t, g, want[c.n-1], want[1])
-		}
-	}
-}
-
 // TestTridiagonal checks that the functions eigenvalue and eigenvector are correct for a matrix with known eigenvalues
 // and eigenvectors: 2 on the diagonal, -1 next to the diagonal.
 func TestTridiagonal(t *testing.T) {

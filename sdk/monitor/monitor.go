@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -73,7 +74,7 @@ type Monitor struct {
 	consensus  Value // consensus error of the round in the field compared
 	local      Local // values of the release that was scored last
 	asked      Value // mean of the losses since the last point of the field hist
-	lifetime   *dpmech.Lifetime
+	lifetime   *certificate.Lifetime
 	ledgerAt   int // the round at which the ledger was last read, plus 1; 0 if it was never read
 }
 

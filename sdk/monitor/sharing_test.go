@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -19,9 +20,9 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	}
 	const outsiders = "whoever sees all releases and is no member" // adversary of another run in the ledger
 	st := NewStatus(f, "a")
-	st.Privacy = NewPrivacy(f, f.Total(4), &dpmech.Lifetime{
+	st.Privacy = NewPrivacy(f, f.Total(4), &certificate.Lifetime{
 		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},
-		Runs: []dpmech.RunSpend{
+		Runs: []certificate.RunSpend{
 			{Spends: []dpmech.Spend{{First: 1, Rounds: 7, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: f.Privacy.Gaussian().Shared}}}},
 			{Spends: []dpmech.Spend{{First: 1, Rounds: 2, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 16, Effective: 16}}}}},
 		},
@@ -29,7 +30,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	p, a := st.Privacy, st.Privacy.AgainstAll
 	if a == nil || !(a.Epsilon > p.Epsilon) || !(a.Planned > p.Planned) || a.Rho != 4*2/64.0 || a.Limit != 9 ||
 		!(p.Lifetime.Epsilon > p.Epsilon) || !(p.Lifetime.AgainstAll.Epsilon > a.Epsilon) || p.Lifetime.Limit != 12 ||
-		p.Lifetime.AgainstAll.Limit != 14 || p.Lifetime.Adversary != outsiders || p.Adversary != f.Privacy.Gaussian().Shared.Adversary() {
+		p.Lifetime.AgainstAll.Limit != 14 || p.Lifetime.Adversary != outsiders || p.Adversary != f.Privacy.Gaussian().Shared.Adversary().String() {
 		t.Fatalf("%+v, %+v", p, a)
 	}
 	text := string(Metrics(st))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -257,7 +258,7 @@ type LifetimeAgainst struct {
 
 // NewPrivacy returns what a run of a private fleet has spent. life is the content of the ledger, or nil
 // without a ledger.
-func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *dpmech.Lifetime) *Privacy {
+func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *certificate.Lifetime) *Privacy {
 	p := f.Privacy
 	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }
 	limit := func(epsilon float64) Value {

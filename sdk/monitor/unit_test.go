@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -15,7 +16,7 @@ func TestPrivacyNamesItsUnit(t *testing.T) {
 	show := func(places int, unit, ledger sdk.Unit) string {
 		f := &sdk.Fleet{Method: sdk.Method{Rounds: 10}, Privacy: sdk.Privacy{Unit: unit, Places: places, Person: "pid", Clip: 1, Sigma: 80, Delta: 1e-5}}
 		st := NewStatus(f, "a")
-		st.Privacy = NewPrivacy(f, f.Total(4), &dpmech.Lifetime{Unit: ledger})
+		st.Privacy = NewPrivacy(f, f.Total(4), &certificate.Lifetime{Unit: ledger})
 		object, err := json.Marshal(st)
 		if err != nil {
 			t.Fatal(err)

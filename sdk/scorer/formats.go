@@ -14,7 +14,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/strict"
 )
 
 var jsonLines = codec{
@@ -59,9 +59,9 @@ func nextLine(r *bufio.Reader) ([]byte, int, error) {
 var bare = regexp.MustCompile(`("loss"\s*:\s*)([-+]?(?i:nan|inf|infinity))(\s*[,}])`)
 
 func unmarshalLine(line []byte, v any) error {
-	err := dpmech.ReadJSON(line, v)
+	err := strict.ReadJSON(line, v)
 	if err != nil && bare.Match(line) {
-		return dpmech.ReadJSON(bare.ReplaceAll(line, []byte(`$1"$2"$3`)), v)
+		return strict.ReadJSON(bare.ReplaceAll(line, []byte(`$1"$2"$3`)), v)
 	}
 	return err
 }
@@ -81,8 +81,8 @@ var cborFrames = codec{
 	wantAnswer: "an answer, a map of the keys 1 (id) and 2 (loss) or 3 (error)",
 }
 
-// strict is a CBOR decoder that refuses all items that cannot occur in a hello or an answer.
-var strict = func() cbor.DecMode {
+// strictCBOR is a decoder that refuses all items that cannot occur in a hello or an answer.
+var strictCBOR = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 4,
 		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
@@ -128,7 +128,7 @@ func nextFrame(r *bufio.Reader) ([]byte, int, error) {
 }
 
 func unmarshalFrame(frame []byte, v any) error {
-	err := strict.Unmarshal(frame, v)
+	err := strictCBOR.Unmarshal(frame, v)
 	if wrong := (*cbor.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		key := wrong.StructFieldName[strings.LastIndexByte(wrong.StructFieldName, '.')+1:]
 		return fmt.Errorf("key %s: found %s", key, wrong.CBORType)
@@ -142,7 +142,7 @@ func (l *loss) UnmarshalCBOR(item []byte) error {
 		return l.parse("null")
 	}
 	l.given = true
-	if strict.Unmarshal(item, &l.value) != nil {
+	if strictCBOR.Unmarshal(item, &l.value) != nil {
 		return fmt.Errorf("cannot decode the loss: found the CBOR bytes %x, want a number", item)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -97,7 +98,7 @@ func (p *process) wait() {
 	close(p.over)
 }
 
-func (p *process) signal(signal syscall.Signal) {
+func (p *process) signal(signal os.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.gone {

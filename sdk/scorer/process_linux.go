@@ -13,7 +13,7 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
+func signalGroup(pid int, signal os.Signal) { _ = syscall.Kill(-pid, signal.(syscall.Signal)) }
 
 // sweep kills every process whose environment has a variable (as NAME=VALUE) that begins with mark. It does not find a
 // process that removed the variable or belongs to another user.

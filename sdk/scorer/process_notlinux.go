@@ -2,10 +2,13 @@
 
 package scorer
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
+func signalGroup(pid int, signal os.Signal) { _ = syscall.Kill(-pid, signal.(syscall.Signal)) }
 
 func sweep(string) {}

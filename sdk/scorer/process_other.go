@@ -2,11 +2,14 @@
 
 package scorer
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // ownGroup does nothing: on this system, kill ends only the process itself, not its children.
 func ownGroup() *syscall.SysProcAttr { return nil }
 
-func signalGroup(int, syscall.Signal) {}
+func signalGroup(int, os.Signal) {}
 
 func sweep(string) {}

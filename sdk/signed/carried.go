@@ -47,7 +47,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// LedgerID returns the ledger's id in the form of [dpmech.Head], or "" if the statement names no ledger.
+// LedgerID returns the ledger's id in the form of [certificate.Head], or "" if the statement names no ledger.
 func (e *Earlier) LedgerID() string {
 	if e.Ledger == (Head{}) {
 		return ""

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
-// NewHead converts a [dpmech.Head] to the form used in statements.
-func NewHead(h dpmech.Head) (Head, error) {
+// NewHead converts a [certificate.Head] to the form used in statements.
+func NewHead(h certificate.Head) (Head, error) {
 	id, errID := hex.DecodeString(h.ID)
 	sum, errSum := hex.DecodeString(h.Hash)
 	if err := errors.Join(errID, errSum); err != nil {
@@ -29,15 +29,15 @@ func NewHead(h dpmech.Head) (Head, error) {
 
 // Ledger is the inverse of [NewHead]. A Seq that is too large for a ledger becomes 2^31-1, a number that no ledger
 // reaches.
-func (h Head) Ledger() dpmech.Head {
+func (h Head) Ledger() certificate.Head {
 	seq := int(min(h.Seq, math.MaxInt32))
-	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
+	return certificate.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
 }
 
 // SealCertificate adds a member's last release, the countersignatures on this release and the member's signature to a
 // certificate. The certificate must not change afterwards. head is nil if there is no release; held maps neighbors'
 // names to their countersignatures on head.
-func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statement, held map[string][]byte) error {
+func SealCertificate(c *certificate.Certificate, key ed25519.PrivateKey, head *Statement, held map[string][]byte) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
 	}
@@ -49,10 +49,10 @@ func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statem
 		c.Head = hex.EncodeToString(head.Append(nil))
 	}
 	for _, name := range slices.Sorted(maps.Keys(held)) {
-		by := dpmech.Countersignature{Member: name, Signature: hex.EncodeToString(held[name])}
+		by := certificate.Countersignature{Member: name, Signature: hex.EncodeToString(held[name])}
 		c.Countersigned = append(c.Countersigned, by)
 	}
-	c.NotCovered = slices.DeleteFunc(slices.Clone(c.NotCovered), func(s string) bool { return s == dpmech.NotSigned })
+	c.NotCovered = slices.DeleteFunc(slices.Clone(c.NotCovered), func(s string) bool { return s == certificate.NotSigned })
 	message, err := c.SignedBytes()
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func Fingerprint(key ed25519.PublicKey) string {
 }
 
 // VerifyCertificate checks that one of the given keys signed a certificate. The error wraps [ErrSignature].
-func VerifyCertificate(c *dpmech.Certificate, keys []ed25519.PublicKey) error {
+func VerifyCertificate(c *certificate.Certificate, keys []ed25519.PublicKey) error {
 	signature, errHex := hex.DecodeString(c.Signature)
 	message, err := c.SignedBytes()
 	if err = errors.Join(errHex, err); err != nil {

@@ -26,7 +26,7 @@ func NewScope(run string, fleet [32]byte, member string) Scope {
 	return sha256.Sum256(b)
 }
 
-// Head is a [dpmech.Head] in the form used in statements. It is zero if there is no ledger. See [NewHead].
+// Head is a [certificate.Head] in the form used in statements. It is zero if there is no ledger. See [NewHead].
 type Head struct {
 	ID   [16]byte
 	Seq  uint64

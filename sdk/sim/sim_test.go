@@ -3,7 +3,6 @@ package sim_test
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
 // certify returns the certificate of a run that made the given number of releases, and the ledger of the data set. The
 // ledger has three reservations of another run, followed by the given number of reservations of this run.
-func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
+func certify(t testing.TB, made, reserved int) (*certificate.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
 	reserve(t, l, "tuning", 1, 3)
@@ -21,23 +22,23 @@ func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	for round := 1; round <= made; round++ {
 		err = errors.Join(err, f.Reserve(round, noisy))
 	}
-	about := dpmech.About{
-		RunID: dpmech.RunID{Run: "final", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
+	about := certificate.About{
+		RunID: certificate.RunID{Run: "final", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
 	}
-	c, certified := dpmech.NewCertificate(about, 1e-5, f, l.Lifetime(1e-5))
+	c, certified := certificate.New(about, 1e-5, f, l.Lifetime(1e-5))
 	if err := errors.Join(err, certified); err != nil {
 		t.Fatal(err)
 	}
 	return c, l
 }
 
-func cloneCertificate(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
+func cloneCertificate(t testing.TB, c *certificate.Certificate) *certificate.Certificate {
 	t.Helper()
 	text, err := c.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err = dpmech.ParseCertificate(text); err != nil {
+	if c, err = certificate.Parse(text); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -67,14 +68,14 @@ func TestVerifyCertificate(t *testing.T) {
 func TestCertificateAgainstLedger(t *testing.T) {
 	c, l := certify(t, 9, 9)
 	for name, x := range map[string]struct {
-		change func(c *dpmech.Certificate)
+		change func(c *certificate.Certificate)
 		want   string
 	}{
-		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "differs from the state of ledger"},
-		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "differs from the state of ledger"},
-		"hash":         {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
-		"id":           {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "this is a different ledger"},
-		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "lifetime is missing"},
+		"run renamed":  {func(c *certificate.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "differs from the state of ledger"},
+		"another data": {func(c *certificate.Certificate) { c.Lifetime.Dataset = "other" }, "differs from the state of ledger"},
+		"hash":         {func(c *certificate.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
+		"id":           {func(c *certificate.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "this is a different ledger"},
+		"no lifetime":  {func(c *certificate.Certificate) { c.Lifetime = nil }, "lifetime is missing"},
 	} {
 		changed := cloneCertificate(t, c)
 		x.change(changed)
@@ -129,10 +130,10 @@ func TestRewrittenCertificate(t *testing.T) {
 	}
 	own := filter.Total()
 	c := cloneCertificate(t, good)
-	c.Spends, c.Rounds, c.Cost = few, 1, dpmech.CostOf(own, c.Delta)
+	c.Spends, c.Rounds, c.Cost = few, 1, certificate.CostOf(own, c.Delta)
 	c.Lifetime.Runs[1].Spends, c.Lifetime.Runs[1].Rho, c.Lifetime.Ledger.Seq = few, own.Rho, 4
 	total := (c.Lifetime.Runs[0].Rho + own.Rho) * (1 + 1e-15)
-	c.Lifetime.Cost = dpmech.CostOf(dpmech.Total{Rho: total, All: total}, c.Delta)
+	c.Lifetime.Cost = certificate.CostOf(dpmech.Total{Rho: total, All: total}, c.Delta)
 	if err := c.Verify(); err != nil {
 		t.Error(err)
 	}

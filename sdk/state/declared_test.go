@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
-var spentBefore = dpmech.Declaration{
-	Ledgers:  []dpmech.EarlierLedger{{Ledger: dpmech.Head{ID: strings.Repeat("a", 32), Seq: 9, Hash: strings.Repeat("1", 64)}, Amount: dpmech.Amount{Rho: 0.5, All: 0.5}}},
+var spentBefore = certificate.Declaration{
+	Ledgers:  []certificate.EarlierLedger{{Ledger: certificate.Head{ID: strings.Repeat("a", 32), Seq: 9, Hash: strings.Repeat("1", 64)}, Amount: certificate.Amount{Rho: 0.5, All: 0.5}}},
 	Estimate: &dpmech.Limit{Epsilon: 1, Delta: 1e-5},
 }
 
@@ -45,9 +46,9 @@ func TestDeclaredIsKept(t *testing.T) {
 		}
 		if understated {
 			life.Declared.Ledgers[0].Rho, life.Declared.Ledgers[0].All = 0, 0
-			life.Cost = dpmech.CostOf(life.Total(), 1e-5)
+			life.Cost = certificate.CostOf(life.Total(), 1e-5)
 		}
-		c, err := dpmech.NewCertificate(dpmech.About{RunID: life.Runs[0].RunID}, 1e-5, &f, life)
+		c, err := certificate.New(certificate.About{RunID: life.Runs[0].RunID}, 1e-5, &f, life)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestDeclaredIsKept(t *testing.T) {
 // that nothing is left of an attempt.
 func TestNewLedgerNeedsDeclaration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	if _, err := CreateLedger(path, "x", dpmech.Client, nil, dpmech.Declaration{}); err == nil || !strings.Contains(err.Error(), "want either never_used") {
+	if _, err := CreateLedger(path, "x", dpmech.Client, nil, certificate.Declaration{}); err == nil || !strings.Contains(err.Error(), "want either never_used") {
 		t.Errorf("without a declaration: %v", err)
 	}
 	if _, err := CreateLedger(path, "x", dpmech.Client, limitOf(0.9, 1e-5, dpmech.GDP), spentBefore); !errors.Is(err, dpmech.ErrBudget) {

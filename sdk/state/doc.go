@@ -26,4 +26,7 @@
 // log only grows. All other files are replaced: new content is written to a temporary file, synced, and renamed over
 // the old file. A failed write or sync is never retried, because the system may report success for data that the disk
 // lost: the [Dir] or [Ledger] fails until it is opened again, which rewrites whatever may not be durable.
+//
+// On systems where files have no locks or folders no sync (js, wasip1, plan9, aix and solaris), all functions that open or
+// replace a file fail with [errors.ErrUnsupported]; a node there needs a [Store] of its own, or does without.
 package state

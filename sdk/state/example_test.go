@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -80,7 +81,7 @@ func ExampleLedger() {
 	fleet := sha256.Sum256([]byte("the fleet file"))
 	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
 	for _, run := range []string{"tuning", "final"} {
-		id := dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3"}
+		id := certificate.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: "clinic-3"}
 		filter, _ := dpmech.NewFilter(nil)
 		for round := 1; round <= 10; round++ {
 			err := filter.Check(round, g)
@@ -95,8 +96,8 @@ func ExampleLedger() {
 				return
 			}
 		}
-		about := dpmech.About{RunID: id}
-		cert, err := dpmech.NewCertificate(about, 1e-5, filter, ledger.Lifetime(1e-5))
+		about := certificate.About{RunID: id}
+		cert, err := certificate.New(about, 1e-5, filter, ledger.Lifetime(1e-5))
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/strict"
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
@@ -146,9 +147,9 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 // WriteCertificate durably writes a certificate to a file. If the file already has a certificate of the same release
 // with more countersignatures, WriteCertificate does not replace that certificate: a node that serves a finished run
 // again may collect fewer countersignatures, because neighbors do not sign twice.
-func WriteCertificate(path string, c *dpmech.Certificate) error {
+func WriteCertificate(path string, c *certificate.Certificate) error {
 	if text, err := regular.Read(path, mostKept); err == nil && c.Head != "" {
-		old, err := dpmech.ParseCertificate(text)
+		old, err := certificate.Parse(text)
 		if err == nil && old.Verify() == nil && old.Head == c.Head && len(old.Countersigned) > len(c.Countersigned) {
 			return nil
 		}
@@ -179,7 +180,7 @@ func named(err error) error {
 
 // exactJSON parses one JSON object into v. line must be byte for byte what encoding/json writes for v.
 func exactJSON(line []byte, v any) error {
-	if err := dpmech.ReadJSON(line, v); err != nil {
+	if err := strict.ReadJSON(line, v); err != nil {
 		return err
 	}
 	if again, err := json.Marshal(v); err != nil || !bytes.Equal(again, line) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
 // marks returns the content of a ledger's high-water mark file without the ledger's id and hash.
@@ -80,7 +80,7 @@ func TestLedgerMarks(t *testing.T) {
 
 // markFile returns the content of a high-water mark file with one mark: a head, the additional JSON fields in more, and
 // a valid SHA-256.
-func markFile(t *testing.T, head dpmech.Head, more string) []byte {
+func markFile(t *testing.T, head certificate.Head, more string) []byte {
 	t.Helper()
 	text, err := json.Marshal(highWater{Head: head})
 	if err != nil {

@@ -229,7 +229,7 @@ type Snapshot struct {
 	Build  string    // names the arithmetic that computed the state
 	Round  int       // releases made, including cool-down rounds
 	Model  []float32 // last release, which is the model that the node holds
-	Ledger string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
+	Ledger string    // the ledger's [certificate.Head] when the state was saved, as JSON; empty without a ledger
 	Note   string    // note of the save, see [Record]
 	Data   wire.Data // identifies the data on which the node learned
 

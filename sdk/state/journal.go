@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/strict"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
@@ -171,7 +171,7 @@ const maxLines = 4096
 func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) {
 	for line := range bytes.Lines(text) {
 		var one T
-		err := dpmech.ReadJSON(bytes.TrimSuffix(line, []byte{'\n'}), &one)
+		err := strict.ReadJSON(bytes.TrimSuffix(line, []byte{'\n'}), &one)
 		if err == nil {
 			err = check(&one)
 		}

@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
 // Ledger is the lifetime account of one data set on a device, in a file outside the state of any run. It records every
 // release of every run before the release is made.
 //
 // The file has one JSON object for each line: a header, then reservations. The high-water mark, a small separate file
-// (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the [dpmech.Head] of the line that
+// (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the [certificate.Head] of the line that
 // was newest when the mark was written. A ledger that was cut off, or restored from an old copy, does not contain that
 // head and is rejected. If ledger and mark are restored together, only a later head stored elsewhere, such as in the
 // node's state, reveals the rollback: see [Ledger.CheckHead].
@@ -63,7 +64,7 @@ func (l *Ledger) fault(err error) error {
 // Covers returns an error that wraps [dpmech.ErrBudget] if a run of the given number of rounds with the parameters g
 // would, together with all other runs, exceed the limit, and [dpmech.ErrUnit] if the ledger does not count its unit.
 // Covers reserves nothing.
-func (l *Ledger) Covers(run dpmech.RunID, rounds int, g dpmech.Gaussian) error {
+func (l *Ledger) Covers(run certificate.RunID, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.spent.CheckRun(run, rounds, g))
@@ -76,7 +77,7 @@ func (l *Ledger) Covers(run dpmech.RunID, rounds int, g dpmech.Gaussian) error {
 //
 // A node calls [dpmech.Filter.Check], Reserve and [dpmech.Filter.Reserve] in this order, so that a refused release is
 // counted neither in the filter nor in the ledger, and a crash can only make the ledger count too much.
-func (l *Ledger) Reserve(run dpmech.RunID, round int, g dpmech.Gaussian) error {
+func (l *Ledger) Reserve(run certificate.RunID, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.writable(); err != nil {
@@ -92,7 +93,7 @@ func (l *Ledger) Reserve(run dpmech.RunID, round int, g dpmech.Gaussian) error {
 // Mark durably raises a run's high-water mark to a reserved round: the run's releases up to that round may be sent from
 // now on. Call it after the state of that round is durable and before sending the release. After any error nothing may
 // be sent.
-func (l *Ledger) Mark(run dpmech.RunID, round int) error {
+func (l *Ledger) Mark(run certificate.RunID, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.writable(); err != nil {
@@ -120,34 +121,34 @@ func (l *Ledger) writable() error {
 }
 
 // Last returns the highest round reserved for a run of one member, or 0 if there is none. See [dpmech.CheckResume].
-func (l *Ledger) Last(run dpmech.RunID) int {
+func (l *Ledger) Last(run certificate.RunID) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.spent.Last(run)
 }
 
 // Marked returns the highest round marked for a run of one member, or 0 if there is none. See [dpmech.CheckResume].
-func (l *Ledger) Marked(run dpmech.RunID) int {
+func (l *Ledger) Marked(run certificate.RunID) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.marked(run)
 }
 
 // Head returns the current state of the ledger, to be stored elsewhere as proof against a rollback.
-func (l *Ledger) Head() dpmech.Head {
+func (l *Ledger) Head() certificate.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.head(l.log.seq())
 }
 
 // Contains returns an error unless h is the current or an earlier state of the ledger.
-func (l *Ledger) Contains(h dpmech.Head) error {
+func (l *Ledger) Contains(h certificate.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is [Ledger.Contains] for a [dpmech.Head] in text form, as a node stores it with its state. Empty text means
+// CheckHead is [Ledger.Contains] for a [certificate.Head] in text form, as a node stores it with its state. Empty text means
 // that the node had no ledger, and is valid. For any other text, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
@@ -156,7 +157,7 @@ func (l *Ledger) CheckHead(stored string) error {
 	if l == nil {
 		return errors.New("state: this run began with a ledger and cannot continue without the ledger")
 	}
-	var h dpmech.Head
+	var h certificate.Head
 	if err := json.Unmarshal([]byte(stored), &h); err != nil {
 		return fmt.Errorf("state: cannot parse the stored state of the ledger: %w", err)
 	}
@@ -164,16 +165,16 @@ func (l *Ledger) CheckHead(stored string) error {
 }
 
 // Lifetime returns the cost of all runs. The epsilons of the result are for the given delta.
-func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
+func (l *Ledger) Lifetime(delta float64) *certificate.Lifetime {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.spent.Lifetime(l.log.head(l.log.seq()), delta)
 }
 
-// Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. If the
+// Verify verifies a certificate (see [certificate.Certificate.Verify]) and compares its lifetime with the ledger. If the
 // ledger has later releases of the certificate's run, the error states their number. Later releases of other runs cause
 // no error.
-func (l *Ledger) Verify(c *dpmech.Certificate) error {
+func (l *Ledger) Verify(c *certificate.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
 	if life == nil {
@@ -204,7 +205,7 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 }
 
 // Declared returns what the owner declared about earlier runs when the ledger was made.
-func (l *Ledger) Declared() dpmech.Declaration {
+func (l *Ledger) Declared() certificate.Declaration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.header.Declared

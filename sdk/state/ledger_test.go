@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
 var (
@@ -21,10 +22,10 @@ var (
 )
 
 // zeroRun is the run in ledger lines that tests forge.
-var zeroRun = dpmech.RunID{Run: "run", Fleet: strings.Repeat("0", 64), Member: "a"}
+var zeroRun = certificate.RunID{Run: "run", Fleet: strings.Repeat("0", 64), Member: "a"}
 
-func runID(run string, fleet [32]byte, member string) dpmech.RunID {
-	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
+func runID(run string, fleet [32]byte, member string) certificate.RunID {
+	return certificate.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }
 
 func gauss(clip, sigma float64) dpmech.Gaussian { return dpmech.Gaussian{Clip: clip, Sigma: sigma} }
@@ -115,7 +116,7 @@ func TestLedgerSumsRuns(t *testing.T) {
 		if want := 7*noisy.Rho() + gauss(1, 4).Rho(); life.Rho != want || life.Ledger.Seq != 8 || len(life.Runs) != 4 {
 			t.Errorf("lifetime %+v, want rho %v over 8 reservations in 4 runs", life, want)
 		}
-		if want := dpmech.CostOf(dpmech.Total{Rho: life.Rho, All: life.Rho}, 1e-5); life.Cost != want || life.Dataset != "patients <2025>" ||
+		if want := certificate.CostOf(dpmech.Total{Rho: life.Rho, All: life.Rho}, 1e-5); life.Cost != want || life.Dataset != "patients <2025>" ||
 			life.Ledger != l.Head() {
 			t.Errorf("lifetime %+v, want %+v", life, want)
 		}

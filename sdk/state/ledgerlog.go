@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
 // maxLine is the maximum length, in bytes, of a line with its newline. It leaves room for two names of 200 bytes and a
@@ -25,12 +26,12 @@ type header struct {
 	Unit    dpmech.Unit   `json:"unit"`
 	Limit   *dpmech.Limit `json:"limit"`
 	// Declared is what the owner declared about earlier runs on this data.
-	Declared dpmech.Declaration `json:"declared"`
+	Declared certificate.Declaration `json:"declared"`
 }
 
 // composition returns the account of a ledger that has this header and no releases yet.
-func (h *header) composition() (*dpmech.Composition, error) {
-	return dpmech.NewComposition(h.Dataset, h.Created, h.Unit, h.Limit, h.Declared)
+func (h *header) composition() (*certificate.Composition, error) {
+	return certificate.NewComposition(h.Dataset, h.Created, h.Unit, h.Limit, h.Declared)
 }
 
 // entry is any line of a ledger after the header.
@@ -41,21 +42,21 @@ type entry struct {
 }
 
 type reservation struct {
-	dpmech.RunID
+	certificate.RunID
 	Round int `json:"round"`
 	dpmech.Gaussian
 }
 
-func reserved(id dpmech.RunID, round int, g dpmech.Gaussian) entry {
+func reserved(id certificate.RunID, round int, g dpmech.Gaussian) entry {
 	return entry{reservation: reservation{id, round, g}}
 }
 
 // ledgerLog is the content of a ledger: lines chained by hash.
 type ledgerLog struct {
 	header header
-	spent  *dpmech.Composition // the spend that the lines record
-	lines  []ledgerLine        // all lines, including the header
-	unsent []int               // ascending: the numbers, from 1, of reservations whose releases are not marked
+	spent  *certificate.Composition // the spend that the lines record
+	lines  []ledgerLine             // all lines, including the header
+	unsent []int                    // ascending: the numbers, from 1, of reservations whose releases are not marked
 }
 
 type ledgerLine struct {
@@ -75,12 +76,12 @@ func (l *ledgerLog) size() int64 {
 }
 
 // head returns the state of the ledger after its first seq reservations.
-func (l *ledgerLog) head(seq int) dpmech.Head {
-	return dpmech.Head{ID: l.header.ID, Seq: seq, Hash: hex.EncodeToString(l.lines[seq].hash[:])}
+func (l *ledgerLog) head(seq int) certificate.Head {
+	return certificate.Head{ID: l.header.ID, Seq: seq, Hash: hex.EncodeToString(l.lines[seq].hash[:])}
 }
 
 // contains returns an error unless h is the current or an earlier state of l.
-func (l *ledgerLog) contains(h dpmech.Head) error {
+func (l *ledgerLog) contains(h certificate.Head) error {
 	switch {
 	case h.ID != l.header.ID:
 		return fmt.Errorf("has the id %s, want %s: this is a different ledger", l.header.ID, h.ID)
@@ -141,7 +142,7 @@ func (l *ledgerLog) add(line []byte) error {
 	return nil
 }
 
-func (line *ledgerLine) count(spent *dpmech.Composition) error {
+func (line *ledgerLine) count(spent *certificate.Composition) error {
 	return spent.Add(line.RunID, line.Round, line.Gaussian)
 }
 
@@ -155,7 +156,7 @@ func (l *ledgerLog) settle(m highWater) {
 }
 
 // mark marks all releases of a run up to a round, and reports whether this changed anything.
-func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
+func (l *ledgerLog) mark(id certificate.RunID, round int) bool {
 	before := len(l.unsent)
 	l.unsent = slices.DeleteFunc(l.unsent, func(seq int) bool {
 		return l.lines[seq].RunID == id && l.lines[seq].Round <= round
@@ -165,7 +166,7 @@ func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 
 // marked returns the highest marked round of a run, or 0 if no round is marked. The rounds of a run ascend, so it searches
 // from the end: a node asks before each release, and a ledger contains all releases of a lifetime.
-func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
+func (l *ledgerLog) marked(id certificate.RunID) (round int) {
 	for seq := l.seq(); seq > 0; seq-- {
 		if _, unsent := slices.BinarySearch(l.unsent, seq); l.lines[seq].RunID == id && !unsent {
 			return l.lines[seq].Round
@@ -175,7 +176,7 @@ func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 }
 
 // at returns the account after the first seq reservations.
-func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
+func (l *ledgerLog) at(seq int) (*certificate.Composition, error) {
 	spent, err := l.header.composition()
 	for i := 1; i <= seq && err == nil; i++ {
 		err = l.lines[i].count(spent)
@@ -186,7 +187,7 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 // readLedgerLog parses the lines of a ledger. torn is the length of an incomplete reservation that a crash left at the
 // end. mark is the head of the high-water mark, or nil if it is unknown. Every invalid line is an error, with one
 // exception: the last line may be invalid if it is after the mark, because no release that was sent depends on it.
-func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
+func readLedgerLog(text []byte, mark *certificate.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
 	for n := 1; n == 1 || len(text) > 0; n++ {
 		line, rest, whole := bytes.Cut(text, []byte{'\n'})

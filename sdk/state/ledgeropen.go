@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
@@ -20,17 +21,17 @@ import (
 const mostLedger = 1 << 30
 
 // NeverUsed is the declaration that no run has used the data of a new ledger.
-var NeverUsed = dpmech.Declaration{NeverUsed: true}
+var NeverUsed = certificate.Declaration{NeverUsed: true}
 
 // neverAfresh ends the text of each error about a missing ledger.
 const neverAfresh = "a new ledger is never started automatically, because it would forget what the data set has spent"
 
 // CreateLedger creates the ledger of a data set and leaves it open. dataset is the name of the data set in reports. unit
 // is what the ledger's figures protect: that of the runs that it counts, besides those that protect each client. The
-// new ledger starts at the cost that the owner declares: [NeverUsed], or the result of [dpmech.DeclareSpent]. limit
+// new ledger starts at the cost that the owner declares: [NeverUsed], or the result of [certificate.DeclareSpent]. limit
 // bounds the cost of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts. CreateLedger fails if path
 // has a ledger, or the mark of a ledger of which a release may have been sent, or if the declared cost exceeds the limit.
-func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, declared dpmech.Declaration) (*Ledger, error) {
+func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, declared certificate.Declaration) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Unit: unit, Limit: limit, Declared: declared}
 	_, errHeader := h.composition()
 	_, errLimit := dpmech.NewFilter(limit) // fails if the limit is too small for any release
@@ -151,7 +152,7 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 	if markErr != nil {
 		return 0, markErr
 	}
-	var head *dpmech.Head
+	var head *certificate.Head
 	if m != nil {
 		head = &m.Head
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
 // TestLedgerIsNeverStartedAfresh checks that OpenLedger does not replace a missing or deleted ledger, and that
@@ -77,7 +78,7 @@ func TestLedgerRollback(t *testing.T) {
 	markUpTo(t, l, "run", 9)
 	newestLedger, newestMark, newest := copyOf(path), copyOf(mark), l.Head()
 	if err := errors.Join(l.Contains(newest), l.Contains(oldHead),
-		l.Contains(dpmech.Head{ID: newest.ID, Seq: 0, Hash: l.log.head(0).Hash})); err != nil {
+		l.Contains(certificate.Head{ID: newest.ID, Seq: 0, Hash: l.log.head(0).Hash})); err != nil {
 		t.Error(err)
 	}
 	closeLedger(t, l)
@@ -100,7 +101,7 @@ func TestLedgerRollback(t *testing.T) {
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("%v, want a changed line", err)
 	}
-	for _, h := range []dpmech.Head{{}, {ID: newest.ID, Seq: -1}, {ID: newest.ID, Seq: 1, Hash: "x"}} {
+	for _, h := range []certificate.Head{{}, {ID: newest.ID, Seq: -1}, {ID: newest.ID, Seq: 1, Hash: "x"}} {
 		if l.Contains(h) == nil {
 			t.Errorf("%+v is in the ledger", h)
 		}
@@ -282,7 +283,7 @@ func FuzzReadLedger(f *testing.F) {
 		f.Add([]byte(string(first)+"\n"+line+"\n"), mark)
 	}
 	f.Fuzz(func(t *testing.T, file, markFile []byte) {
-		var mark *dpmech.Head
+		var mark *certificate.Head
 		m, err := parseMark(markFile)
 		if err == nil {
 			mark = &m.Head

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
@@ -28,7 +28,7 @@ func blocks(n int64) int64 { return (n + block - 1) / block * block }
 // newest mark, as JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. If a mark is torn, the other place
 // still holds the previous mark, which is then used.
 type highWater struct {
-	dpmech.Head
+	certificate.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending
 
 	place int   // place that the mark was read from, 0 or 1

@@ -129,24 +129,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A frame does not depend on the codec's earlier frames.
-func TestFramesAreIndependent(t *testing.T) {
-	const dim = 3000
-	c := newCodec(t, dim)
-	vectors := [][]float32{normals(dim, 1), anyFinite(dim, 2), make([]float32, dim), normals(dim, 3), normals(dim, 1)}
-	for i, v := range vectors {
-		f := &admm.Message{Kind: admm.Release, Vector: v}
-		b := mustAppend(t, c, f)
-		if !bytes.Equal(b, mustAppend(t, newCodec(t, dim), f)) {
-			t.Errorf("vector %d: the encoding depends on what was encoded before", i)
-		}
-		var got admm.Message
-		if err := newCodec(t, dim).Decode(b, &got); err != nil || !sameFrame(&got, f) {
-			t.Errorf("vector %d: decoding needs what was decoded before: %v", i, err)
-		}
-	}
-}
-
 // TestPlanesSize checks that compression shortens vectors as much as the package comment claims, and adds at most 0.1 %
 // to incompressible vectors.
 func TestPlanesSize(t *testing.T) {

@@ -2,7 +2,6 @@ package mem
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,16 +51,6 @@ func TestFramesArriveInOrderWithTheirSender(t *testing.T) {
 	recv(t, e[2], "a", "one")
 	recv(t, e[2], "b", "two")
 	recv(t, e[2], "a", "")
-}
-
-func TestFrameIsCopied(t *testing.T) {
-	e := open(t, New("a", "b"), "a", "b")
-	frame := []byte("before")
-	if err := e[0].Send(t.Context(), "b", frame); err != nil {
-		t.Fatal(err)
-	}
-	copy(frame, "after!")
-	recv(t, e[1], "a", "before")
 }
 
 func TestSendErrors(t *testing.T) {
@@ -123,54 +112,6 @@ func TestBackPressureIsPerPair(t *testing.T) {
 		recv(t, e[1], "a", "0")
 		if err := <-done; err != nil {
 			t.Fatal(err)
-		}
-	})
-}
-
-func TestContextEndsWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := open(t, New("a", "b"), "a", "b")
-		for range window {
-			send(t, e[0], "b", "x")
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		errs := make(chan error, 2)
-		go func() { errs <- e[0].Send(ctx, "b", nil) }()
-		go func() { _, _, err := e[0].Recv(ctx); errs <- err }()
-		synctest.Wait()
-		cancel()
-		for range 2 {
-			if err := <-errs; !errors.Is(err, context.Canceled) {
-				t.Errorf("error %v, want context.Canceled", err)
-			}
-		}
-	})
-}
-
-func TestCloseEndsWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := open(t, New("a", "b"), "a", "b")
-		for range window {
-			send(t, e[0], "b", "x")
-		}
-		errs := make(chan error, 3)
-		go func() { errs <- e[0].Send(t.Context(), "b", nil) }()
-		for range 2 {
-			go func() { _, _, err := e[0].Recv(t.Context()); errs <- err }()
-		}
-		synctest.Wait()
-		for range 2 {
-			if err := e[0].Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		for range 3 {
-			if err := <-errs; !errors.Is(err, transport.ErrClosed) {
-				t.Errorf("error %v, want ErrClosed", err)
-			}
-		}
-		if err := e[0].Send(t.Context(), "b", nil); !errors.Is(err, transport.ErrClosed) {
-			t.Errorf("Send after Close: %v", err)
 		}
 	})
 }

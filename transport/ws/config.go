@@ -47,7 +47,7 @@ type Config struct {
 	// that is being sent.
 	MaxFrame int
 
-	// Logger receives log lines about new, lost and refused connections; nil disables logging.
+	// Logger receives log lines about new, lost and refused connections; nil means slog.Default(), as everywhere.
 	Logger *slog.Logger
 
 	fault error // from ConfigOf

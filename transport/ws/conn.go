@@ -108,11 +108,7 @@ func newConn(ws *websocket.Conn, l link, dialed string, maxFrame int) (*conn, er
 }
 
 func clientConn(l link, address string, maxFrame int) (*conn, error) {
-	ws, _, err := websocket.Dial(context.Background(), transport.AddressURL(address), &websocket.DialOptions{
-		HTTPClient:      &http.Client{Transport: upgrade{l.secure}},
-		Subprotocols:    []string{subprotocol},
-		CompressionMode: websocket.CompressionDisabled,
-	})
+	ws, _, err := websocket.Dial(context.Background(), transport.AddressURL(address), dialOptions(l))
 	if err != nil {
 		return nil, err
 	}

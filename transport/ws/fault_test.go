@@ -10,23 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-func TestReconnectAfterCut(t *testing.T) {
-	b := start(t, "b", nil, peerOf("a"))
-	a := start(t, "a", nil, peerOf("b"))
-	between := newRelay(t, b)
-	a.reach(t, "b", between.addr)
-	for i := range byte(5) {
-		a.send(t, "b", []byte{i})
-		b.expect(t, "a", []byte{i})
-		between.cut()
-		// Wait until both ends have detected the cut, because a frame that is sent earlier may be lost.
-		a.awaitCount(t, "msg=disconnected", int(i)+1)
-		b.awaitCount(t, "msg=disconnected", int(i)+1)
-	}
-	b.send(t, "a", []byte("back"))
-	a.expect(t, "b", []byte("back"))
-}
-
 func (n node) awaitCount(t *testing.T, word string, want int) {
 	t.Helper()
 	deadline := time.After(patience)

@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -9,6 +10,7 @@ import (
 // TestMain makes garbage collection less frequent: the tests keep little memory and leave much garbage, so by default
 // the collector would run very often.
 func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(800)
 	}

@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // TestListenerWithWrongKey checks that a dialer refuses a listener whose key is not the key that the dialer has pinned.
@@ -246,11 +245,6 @@ func TestHelloIsRefused(t *testing.T) {
 		a, b := pair(t, refuse, say)
 		check(t, a, b, "b", "a")
 	})
-}
-
-func TestHelloTooLong(t *testing.T) {
-	a, _ := pair(t, func(c *Config) { c.Hello = func(string) []byte { return make([]byte, endpoint.MaxHello+1) } }, nil)
-	a.log.await(t, "WARN", "this node's hello has 65537 bytes, want at most 65536")
 }
 
 // TestDiallerKeepsTrying checks that a dialer retries after a refusal and connects once the reason for the refusal is

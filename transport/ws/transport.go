@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -72,6 +73,10 @@ func New(cfg Config) (*Transport, error) {
 
 // build returns a transport that does not listen or dial yet.
 func build(cfg Config) (*Transport, error) {
+	if inBrowser {
+		return nil, fmt.Errorf("ws: on js the browser opens websockets, and pins no keys: use package transport/broker/mqtt with "+
+			"a broker's wss URL, or transport/mem: %w", errors.ErrUnsupported)
+	}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

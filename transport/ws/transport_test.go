@@ -10,26 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/spade-dfl/spade-edge/transport"
 )
-
-func TestBothWays(t *testing.T) {
-	a, b := pair(t, nil, nil)
-	for _, text := range []string{"one", "", "three"} {
-		a.send(t, "b", []byte(text))
-		b.expect(t, "a", []byte(text))
-		b.send(t, "a", []byte(text))
-		a.expect(t, "b", []byte(text))
-	}
-	a.log.await(t, "INFO", "connected", "peer=b", b.Addr())
-	b.log.await(t, "INFO", "connected", "peer=a")
-	for _, s := range [][]transport.PeerStatus{a.Peers(), b.Peers()} {
-		if len(s) != 1 || !s[0].Connected || s[0].Err != nil || s[0].Since.IsZero() || s[0].Where == "" {
-			t.Errorf("status %+v, want one peer, connected", s)
-		}
-	}
-}
 
 // TestBigFrame checks that both ends can send frames at the same time even if the frames are too large for the socket
 // buffers between them.
@@ -115,22 +96,6 @@ func TestFramesStayInOrder(t *testing.T) {
 	wg.Wait()
 }
 
-func TestSendErrors(t *testing.T) {
-	a, _ := pair(t, func(c *Config) { c.MaxFrame = 4 }, nil)
-	if got := a.MaxFrame(); got != 4 {
-		t.Errorf("MaxFrame() = %d, want 4", got)
-	}
-	for _, c := range []struct{ to, frame, want string }{
-		{"b", "fives", `"b": frame of 5 bytes, want at most 4`},
-		{"a", "x", `"a": not a neighbor of "a"`},
-		{"z", "x", `"z": not a neighbor of "a"`},
-	} {
-		if err := a.Send(patient(t), c.to, []byte(c.frame)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Send(%q, %q) = %v, want %q", c.to, c.frame, err, c.want)
-		}
-	}
-}
-
 // TestBackPressureIsPerPeer checks that if a receiver does not call Recv, only the members that send to it wait, and
 // the receiver's connections stay open.
 func TestBackPressureIsPerPeer(t *testing.T) {
@@ -181,20 +146,6 @@ func TestBackPressureIsPerPeer(t *testing.T) {
 	}
 }
 
-func TestContextEndsWaiting(t *testing.T) {
-	a := start(t, "a", nil, peerOf("b"))
-	ctx, cancel := context.WithCancel(t.Context())
-	errs := make(chan error, 2)
-	go func() { errs <- a.Send(ctx, "b", nil) }()
-	go func() { _, _, err := a.Recv(ctx); errs <- err }()
-	cancel()
-	for range 2 {
-		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want context.Canceled", err)
-		}
-	}
-}
-
 func TestSendSaysWhyItWaits(t *testing.T) {
 	a := start(t, "a", nil, peerOf("b"))
 	gone := start(t, "b", nil, peerOf("a"))
@@ -208,29 +159,6 @@ func TestSendSaysWhyItWaits(t *testing.T) {
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("error %v, want one that says that the connection was refused", err)
-	}
-}
-
-func TestCloseEndsWaiting(t *testing.T) {
-	a := start(t, "a", nil, peerOf("b"))
-	errs := make(chan error, 2)
-	go func() { errs <- a.Send(t.Context(), "b", nil) }()
-	go func() { _, _, err := a.Recv(t.Context()); errs <- err }()
-	for range 2 {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	for range 2 {
-		if err := <-errs; !errors.Is(err, transport.ErrClosed) {
-			t.Errorf("error %v, want ErrClosed", err)
-		}
-	}
-	if err := a.Send(t.Context(), "b", nil); !errors.Is(err, transport.ErrClosed) {
-		t.Errorf("Send after Close: %v, want ErrClosed", err)
-	}
-	if _, _, err := a.Recv(t.Context()); !errors.Is(err, transport.ErrClosed) {
-		t.Errorf("Recv after Close: %v, want ErrClosed", err)
 	}
 }
 

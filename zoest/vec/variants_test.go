@@ -150,6 +150,9 @@ func whoFaults(f func()) (names []string) {
 // at long lengths. To find out, it makes them access unmapped memory: the function that does the work is then on the
 // stack.
 func TestExportedRunTheChosenVariant(t *testing.T) {
+	if runtime.GOARCH == "wasm" {
+		t.Skip("WebAssembly has one variant, and ends a program that accesses memory it does not have")
+	}
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {
 		if !vec.Choose(variant.Name) && variant.Name == vec.Reference.Name {

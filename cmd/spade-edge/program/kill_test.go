@@ -11,7 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -90,18 +89,6 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 			t.Errorf("private halves are left: %s, %v", text, err)
 		}
 	}, sharing)
-}
-
-// TestKilledNodesTracking kills processes like TestKilledNodes, but uses the tracking estimator, whose memory spans
-// rounds and is restored with the state.
-func TestKilledNodesTracking(t *testing.T) {
-	onlyLong(t, "SPADE_KILLS")
-	t.Parallel()
-	killed(t, 40, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) },
-		func(f *sdk.Fleet) {
-			f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
-			f.Method.Momentum = 0.8
-		})
 }
 
 // TestKilledNodesBadNetwork kills processes like TestKilledNodes, but over a bad network: connections are delayed,

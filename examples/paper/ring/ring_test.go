@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -43,7 +43,7 @@ func TestPrivacy(t *testing.T) {
 	if _, err := f.Plan(); err != nil {
 		t.Fatal(err)
 	}
-	if got := dpmech.CostOf(f.Total(f.Method.Rounds), Delta).EpsilonGDP; got > Epsilon || got < Epsilon-0.01 {
+	if got := certificate.CostOf(f.Total(f.Method.Rounds), Delta).EpsilonGDP; got > Epsilon || got < Epsilon-0.01 {
 		t.Errorf("epsilon is %v, want hardly less than %v", got, Epsilon)
 	}
 	if ratio := f.Privacy.Sigma / f.Privacy.Clip; math.Abs(ratio-8.489) > 0.001 {

@@ -66,7 +66,7 @@ type Config struct {
 	// frames that the node sent. It must be a whole number of seconds; 0 means a week. A broker may have a lower limit.
 	MaxAge time.Duration
 
-	// Logger receives log lines about broker connections and refused messages; nil disables logging.
+	// Logger receives log lines about broker connections and refused messages; nil means slog.Default(), as everywhere.
 	Logger *slog.Logger
 
 	timing timing                                                                        // for tests; zero means defaultTiming

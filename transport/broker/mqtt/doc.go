@@ -23,6 +23,12 @@
 // password. A proxy for outgoing connections forwards TLS to the broker. Anything that terminates TLS before the
 // broker, such as an HTTP server that serves the broker under a path, has the same abilities as the broker.
 //
+// # In a browser
+//
+// In WebAssembly (GOOS=js) the URL is ws or wss, and Config.TLS and Config.Proxy are nil, because the browser opens the
+// websocket. The broker's certificate must be one that the browser trusts. Frames are sealed as everywhere, so a page that
+// has a key of its own is a member like any other.
+//
 // # The client
 //
 // The module has its own client, in packet.go and conn.go, which supports only the few packets that QoS 1 needs. The

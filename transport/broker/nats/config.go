@@ -68,7 +68,7 @@ type Config struct {
 	MaxAge   time.Duration
 	MaxBytes int64
 
-	// Logger receives log lines about broker connections and refused messages; nil disables logging.
+	// Logger receives log lines about broker connections and refused messages; nil means slog.Default(), as everywhere.
 	Logger *slog.Logger
 
 	timing timing // for tests; zero means defaultTiming

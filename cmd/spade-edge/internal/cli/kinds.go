@@ -15,18 +15,18 @@ import (
 // These are the kinds of files that users often confuse with each other. The texts appear in error messages.
 const (
 	fleetFile, nodeFile, modelFile, taskFile = "a fleet file", "a node file", "a model file", "a task file"
-	certificate, ledger, table, folder       = "a certificate", "a ledger", "a table (CSV)", "a folder"
+	certificateFile, ledger, table, folder   = "a certificate", "a ledger", "a table (CSV)", "a folder"
 )
 
 // marks lists the fields that identify each kind of file: no other kind has all of these fields.
 var marks = map[string][]string{
-	fleetFile: {"members", "graph"}, nodeFile: {"fleet", "key", "oracle"}, certificate: {"adjacency", "releases"},
+	fleetFile: {"members", "graph"}, nodeFile: {"fleet", "key", "oracle"}, certificateFile: {"adjacency", "releases"},
 	modelFile: {"model", "model_sha256"}, taskFile: {"columns", "model", "fitted_on"}, ledger: {"ledger", "dataset", "created"},
 }
 
 // wanted maps a flag or a command to the kind of file that it takes.
 var wanted = map[string]string{
-	"-verify": certificate, "-fleet": fleetFile, "-ledger": ledger, "-task": taskFile, "-data": table, "run": nodeFile, "check": nodeFile,
+	"-verify": certificateFile, "-fleet": fleetFile, "-ledger": ledger, "-task": taskFile, "-data": table, "run": nodeFile, "check": nodeFile,
 	"status": nodeFile, "stop": nodeFile, "export": nodeFile, "predict": modelFile, "evaluate": modelFile,
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -63,7 +64,7 @@ var endings = []struct {
 	{fleetfile.ErrNoPairKey, ExitUsage, morePairs},
 	{pair.ErrMissing, ExitMismatch, otherPair},
 	{pair.ErrUsed, ExitMismatch, otherPair},
-	{dpmech.ErrPairKey, ExitMismatch, otherPair},
+	{certificate.ErrPairKey, ExitMismatch, otherPair},
 	{state.ErrNoLedger, ExitFailed, newLedger},
 	{builtin.ErrZeroStart, ExitFailed, "; spade-edge init -task FILE -data ... makes one"},
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -55,7 +56,7 @@ func printable(text string) string {
 // WriteCost prints the privacy cost of a run in two lines. The first line has the epsilons of the total,
 // what the guarantee protects, and the note. The second line has the epsilons that the accounting methods compute against
 // the adversary named in c.
-func WriteCost(t Table, c dpmech.Cost, total dpmech.Total, unit dpmech.Unit, note string) {
+func WriteCost(t Table, c certificate.Cost, total dpmech.Total, unit dpmech.Unit, note string) {
 	protects := unit.Each()
 	if unit == dpmech.Client {
 		protects = "for each client's whole data set"

@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -144,7 +145,7 @@ type Plan struct {
 	Unit   sdk.Unit `json:"unit,omitzero"` // omitted for client-level privacy
 	// Warning says why an epsilon at this delta says little.
 	Warning string `json:"warning,omitempty"`
-	dpmech.Cost
+	certificate.Cost
 }
 
 // maxPlan is an upper bound on the rho (zCDP) of a plan. Package dpmech has the same bound on the rho in a ledger.
@@ -166,7 +167,7 @@ func (o *privacyOptions) plan() error {
 			"gives no protection", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan)
 	}
 	r := Plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Unit: o.Asked.Privacy.Unit,
-		Warning: plan.WeakDelta(p.Delta, o.Asked.Privacy.Unit, 0), Cost: dpmech.CostOf(spent, p.Delta)}
+		Warning: plan.WeakDelta(p.Delta, o.Asked.Privacy.Unit, 0), Cost: certificate.CostOf(spent, p.Delta)}
 	return o.Print(r, func(t cli.Table) {
 		t.Row("rounds", "%d, each with one release", r.Rounds)
 		t.Row("clip", "%v", r.Clip)
@@ -195,7 +196,7 @@ func (o *privacyOptions) makeLedger() error {
 }
 
 // declaration returns what the flags declare about earlier runs. It verifies each certificate and the member's signature.
-func (o *privacyOptions) declaration() (dpmech.Declaration, error) {
+func (o *privacyOptions) declaration() (certificate.Declaration, error) {
 	if o.neverUsed {
 		return state.NeverUsed, nil
 	}
@@ -203,26 +204,26 @@ func (o *privacyOptions) declaration() (dpmech.Declaration, error) {
 	if p := o.Asked.Privacy; o.Given["spent-epsilon"] {
 		estimate = &dpmech.Limit{Epsilon: o.spentEpsilon, Delta: p.Delta, Accounting: p.Accounting}
 	}
-	var certificates []*dpmech.Certificate
+	var certificates []*certificate.Certificate
 	for _, path := range o.spent {
 		file, err := fleetfile.ReadWithoutX0(o.fleet)
 		if err != nil {
-			return dpmech.Declaration{}, cli.AsUsageError(err)
+			return certificate.Declaration{}, cli.AsUsageError(err)
 		}
 		_, c, err := CertificateIn(path)
 		if err == nil {
 			err = right(path, errors.Join(c.Verify(), signed.VerifyCertificate(c, file.SigningKeys(c.Member))))
 		}
 		if err != nil {
-			return dpmech.Declaration{}, err
+			return certificate.Declaration{}, err
 		}
 		certificates = append(certificates, c)
 	}
-	return dpmech.DeclareSpent(certificates, estimate)
+	return certificate.DeclareSpent(certificates, estimate)
 }
 
 // CreateLedger creates a ledger at path for the named data set. It fails if the file exists.
-func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, declared dpmech.Declaration) error {
+func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, declared certificate.Declaration) error {
 	l, err := state.CreateLedger(path, dataset, unit, limit, declared)
 	if err != nil {
 		return err
@@ -250,7 +251,7 @@ func (o *privacyOptions) showLedger() error {
 
 // LifetimeLeft has the contents of a ledger and its remaining budget, printed as text or, with -json, as JSON.
 type LifetimeLeft struct {
-	*dpmech.Lifetime
+	*certificate.Lifetime
 	Left *ledgerLeft `json:"left"`
 }
 
@@ -300,7 +301,7 @@ type figureLeft struct {
 }
 
 // releases returns the number of releases that a ledger has recorded for the run r.
-func releases(r dpmech.RunSpend) (n int) {
+func releases(r certificate.RunSpend) (n int) {
 	for _, s := range r.Spends {
 		n += s.Rounds
 	}
@@ -309,7 +310,7 @@ func releases(r dpmech.RunSpend) (n int) {
 
 // leftOf returns the remaining budget of a ledger with the contents life. If f is not nil, the result also has the
 // number of rounds of f that this budget allows.
-func leftOf(life *dpmech.Lifetime, f *sdk.Fleet) *ledgerLeft {
+func leftOf(life *certificate.Lifetime, f *sdk.Fleet) *ledgerLeft {
 	l := &ledgerLeft{Text: "as much as you like: the ledger has no limit"}
 	left := life.Limit.Left(life.Total()) // infinite without a limit
 	if limit := life.Limit; limit != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -27,8 +28,8 @@ type Verification struct {
 	// neighbors whose signature confirms that they received the last release
 	Countersigned []string `json:"countersigned_by"`
 	// all other neighbors; both lists are empty if no fleet was checked
-	NotCountersigned []string            `json:"not_countersigned_by"`
-	Certificate      *dpmech.Certificate `json:"certificate"`
+	NotCountersigned []string                 `json:"not_countersigned_by"`
+	Certificate      *certificate.Certificate `json:"certificate"`
 
 	units int // plan.Units of the fleet; 0 if no fleet was checked
 }
@@ -74,12 +75,12 @@ func (o *privacyOptions) verifyCertificate() error {
 const arithmetic = "ONLY THE ARITHMETIC WAS CHECKED: without -fleet, anybody may have edited what this certificate says."
 
 // CertificateIn reads a certificate without verifying it, and also returns the text of the file.
-func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
+func CertificateIn(path string) ([]byte, *certificate.Certificate, error) {
 	text, err := fleetfile.ReadFile(path, MaxForeign, "a certificate")
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := dpmech.ParseCertificate(text)
+	c, err := certificate.Parse(text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -125,7 +126,7 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 
 // otherRun returns an error if the certificate is not of the fleet f. It names the file to use, as far as it is beside the
 // file of f.
-func (o *privacyOptions) otherRun(c *dpmech.Certificate, f *sdk.Fleet) error {
+func (o *privacyOptions) otherRun(c *certificate.Certificate, f *sdk.Fleet) error {
 	if c.Fleet == fmt.Sprintf("%x", f.Hash()) {
 		return nil
 	}
@@ -248,7 +249,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 }
 
 // facts returns HTML that describes what a certificate protects and which runs it covers.
-func facts(c *dpmech.Certificate) string {
+func facts(c *certificate.Certificate) string {
 	var l list
 	l.fact("Protected", "%s", c.Unit)
 	l.fact("For how long", "Indefinitely: what was sent cannot reveal more later.")

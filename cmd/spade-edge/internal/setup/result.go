@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
@@ -87,7 +88,7 @@ type clientFile struct {
 
 // Privacy is the privacy cost of a run for each client.
 type Privacy struct {
-	dpmech.Cost
+	certificate.Cost
 	Unit    dpmech.Unit `json:"unit,omitzero"`     // omitted for client-level privacy
 	Warning string      `json:"warning,omitempty"` // why an epsilon at this delta says little
 	Sigma   float64     `json:"sigma"`
@@ -131,7 +132,7 @@ func (p *Problem) Privacy(conditional []string) *Privacy {
 // NewPrivacy returns the privacy cost of releases of the fleet f whose total is spent.
 func NewPrivacy(spent dpmech.Total, f *sdk.Fleet, conditional []string) *Privacy {
 	p, unit := f.Privacy, f.Privacy.Protects()
-	return &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: unit, Warning: plan.WeakDelta(p.Delta, unit, plan.Units(f)), Sigma: p.Sigma,
+	return &Privacy{Cost: certificate.CostOf(spent, p.Delta), Unit: unit, Warning: plan.WeakDelta(p.Delta, unit, plan.Units(f)), Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
 		ConditionalOn: append(slices.Clip(conditional), unit.Conditions()...),
 		spent:         spent}

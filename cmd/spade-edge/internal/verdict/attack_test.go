@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -222,7 +223,7 @@ func (w *world) decide(t *testing.T, o outcome, rows int) (a accuracies) {
 	n := float64(len(o.last))
 	for i, s := range w.sites[:len(o.last)] {
 		held, accepted := s.held.On(s.held.Data().Select(seq(0, rows))), 50.0 // a constant is right half of the time
-		model, err := new(Verdict).decide(held, s.own.Data(), o.last[i], o.earlier[i], w.alone[i])
+		model, err := new(Verdict).decide(held, s.own, o.last[i], o.earlier[i], w.alone[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,11 +327,14 @@ func (w *world) attacks() []named {
 
 // TestAttacks plays attacks against fleets of real machines and lets each honest member decide. Its accepted model must
 // be about as good as its own, whatever the others do, and an attack late in the run must cost next to nothing of what
-// an honest run is worth.
+// an honest run is worth. With SPADE_LONG it plays 16 seeds, from the number in SPADE_LONG on.
 func TestAttacks(t *testing.T) {
-	seeds, slack := uint64(2), 2.0
-	if os.Getenv("SPADE_LONG") != "" {
+	first, seeds, slack := uint64(1), uint64(2), 2.0
+	if long := os.Getenv("SPADE_LONG"); long != "" {
 		seeds, slack = 16, 1
+		if n, err := strconv.ParseUint(long, 10, 32); err == nil {
+			first = n
+		}
 	}
 	allowed := map[int]float64{20: 2, 60: 1} // points below the site's own, by held-out rows
 	const late = 1.5                         // points below an honest run
@@ -339,7 +343,7 @@ func TestAttacks(t *testing.T) {
 			t.Parallel()
 			sums := map[string]map[int]accuracies{}
 			for seed := range seeds {
-				w := newWorld(t, c, seed+1)
+				w := newWorld(t, c, first+seed)
 				for _, a := range w.attacks() {
 					o := w.run(t, a)
 					if sums[a.name] == nil {

@@ -21,10 +21,10 @@ type Gain struct {
 }
 
 // judge measures answers on the rows of held.
-type judge struct {
-	held    *task.Model
-	numeric bool
-}
+type judge struct{ held *task.Model }
+
+// numeric reports whether the answers are numbers and not classes.
+func (j judge) numeric() bool { return j.held.Data().Target != nil }
 
 // marks returns the marks of a model, see [task.Model.Marks]. It keeps the first error.
 func (j judge) marks(model []float32, err *error) []float64 {
@@ -39,14 +39,14 @@ func (j judge) worth(marks []float64) float64 {
 	for _, m := range marks {
 		sum += m
 	}
-	if mean := sum / float64(len(marks)); j.numeric {
+	if mean := sum / float64(len(marks)); j.numeric() {
 		return math.Sqrt(mean)
 	}
 	return 100 * sum / float64(len(marks))
 }
 
 // better reports whether the measure a is strictly better than b.
-func (j judge) better(a, b float64) bool { return j.numeric && a < b || !j.numeric && a > b }
+func (j judge) better(a, b float64) bool { return j.numeric() && a < b || !j.numeric() && a > b }
 
 // gain returns how much better the answer with the marks a is than the one with the marks b. For accuracies the interval
 // is that of Agresti and Min (2005), which adds half a row for each of the four ways in which two answers can be right or
@@ -58,20 +58,20 @@ func (j judge) gain(a, b []float64) Gain {
 		sum += d
 		square += float64(d * d)
 	}
-	if j.numeric {
+	if j.numeric() {
 		unit = -1 / max(j.worth(a)+j.worth(b), math.SmallestNonzeroFloat32)
 	}
 	g := Gain{Value: unit * sum / n, deviation: math.Inf(1)}
 	if len(a) < 2 {
 		return g
 	}
-	if !j.numeric {
+	if !j.numeric() {
 		n, square = n+2, square+1
 	}
 	mean := sum / n
 	g.deviation = math.Abs(unit) * math.Sqrt(max(0, square/n-float64(mean*mean))/(n-1))
 	low, high := unit*mean-1.96*g.deviation, unit*mean+1.96*g.deviation
-	if !j.numeric {
+	if !j.numeric() {
 		low, high = max(-100, low), min(100, high)
 	}
 	g.Low, g.High = &low, &high
@@ -82,7 +82,7 @@ func (j judge) gain(a, b []float64) Gain {
 // mean target, and that answer in words.
 func (j judge) constant(own *task.Data) (marks []float64, answer string) {
 	rows := j.held.Data()
-	if j.numeric {
+	if j.numeric() {
 		mean := 0.0
 		for _, y := range own.Target {
 			mean += y / float64(own.Len())

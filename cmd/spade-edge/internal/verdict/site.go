@@ -94,7 +94,11 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 		return nil, err
 	}
 	if accepted != nil && v.Other(v.Model) {
-		err = s.save(acceptedName, earlier{v.AsOf, accepted})
+		from := earlier{model: accepted} // release 0 if it is the site's own
+		if v.Accepted == Shared {
+			from.release = v.AsOf
+		}
+		err = s.save(acceptedName, from)
 	}
 	if err = errors.Join(err, s.keep(verdictName, v)); err != nil {
 		return v, fmt.Errorf("the verdict could not be kept, so run the node again before export: %w", err)
@@ -116,7 +120,8 @@ func (s *Site) compare(ctx context.Context, v *Verdict, source *fleetfile.Source
 	if err != nil {
 		return nil, err
 	}
-	alone, err := trainAlone(ctx, own.On(rows), s.Fleet.Fleet.X0, hidden, uneven)
+	own = own.On(rows)
+	alone, err := trainAlone(ctx, own, s.Fleet.Fleet.X0, hidden, uneven)
 	if err != nil {
 		return nil, fmt.Errorf("training on the node's own rows alone: %w", err)
 	}
@@ -126,7 +131,7 @@ func (s *Site) compare(ctx context.Context, v *Verdict, source *fleetfile.Source
 			before = append(before, e)
 		}
 	}
-	return v.decide(held, rows, last, before, alone)
+	return v.decide(held, own, last, before, alone)
 }
 
 // Model returns the accepted model, and the number of its release; 0 for a model of own rows alone. shared is the last

@@ -11,7 +11,7 @@ func (v *Verdict) Text() string {
 	a := v.Answers
 	shared := "the shared model"
 	if v.AsOf > 0 {
-		shared += fmt.Sprintf(" as of release %d (later ones made it worse here: %s)", v.AsOf, a.worth(a.Last))
+		shared += fmt.Sprintf(" as of release %d (later ones made it worse on this site's training rows; the last: %s)", v.AsOf, a.worth(a.Last))
 	}
 	own, always := "alone "+a.worth(a.Alone), fmt.Sprintf("always %s %s", a.constant(), a.worth(a.Constant))
 	of := fmt.Sprintf("of %d held-out rows", a.Rows)

@@ -27,7 +27,7 @@ type Verdict struct {
 	// hash of the accepted model, or empty if that is a constant.
 	Accepted      string `json:"accepted,omitempty"`
 	AcceptedModel string `json:"accepted_model_sha256,omitempty"`
-	// AsOf is the release of the earlier model that stands for the shared one, or 0 if the last one does.
+	// AsOf is the release of the earlier model that stands for the shared one, accepted or not; 0 if the last one does.
 	AsOf    int      `json:"as_of_release,omitempty"`
 	Answers *Answers `json:"answers,omitempty"`
 
@@ -55,12 +55,6 @@ type Losses struct {
 	Samples int     `json:"samples"`
 }
 
-// Margins, in standard errors, by which an earlier model must be better than the site's own: see decision 13.
-const (
-	newest = 0.67 // the newest of the earlier models
-	older  = 2
-)
-
 // earlier is the shared model after a release.
 type earlier struct {
 	release int
@@ -68,38 +62,26 @@ type earlier struct {
 }
 
 // decide compares the answers on the rows of held, which has at least one. own has the rows that the model alone was
-// trained on. It returns the accepted model, or nil for a constant.
-//
-// Between a model of others and the site's own answers, a tie goes to the site. The latest earlier model that is better
-// than the last, and better than the site's own by a margin, stands for the shared one. The margin grows with the way
-// back: an attacker could otherwise show the site several models that are slightly wrong, each in its own way, and one
-// of them would look good by chance.
-func (v *Verdict) decide(held *task.Model, own *task.Data, last []float32, before []earlier, alone []float32) (model []float32, err error) {
-	j := judge{held: held, numeric: held.Data().Target != nil}
-	shared, mine := j.marks(last, &err), j.marks(alone, &err)
+// trained on. It returns the accepted model, or nil for a constant. Between a model of others and the site's own answers,
+// a tie goes to the site.
+func (v *Verdict) decide(held, own *task.Model, last []float32, before []earlier, alone []float32) (model []float32, err error) {
+	shared, err := lookBack(own, earlier{model: last}, before)
 	if err != nil {
 		return nil, err
 	}
-	always, answer := j.constant(own)
-	a := &Answers{Rows: len(shared), Measure: "accuracy", Last: j.worth(shared), Alone: j.worth(mine), Constant: j.worth(always), Always: answer}
-	if j.numeric {
+	j := judge{held}
+	marks, latest, mine := j.marks(shared.model, &err), j.marks(last, &err), j.marks(alone, &err)
+	if err != nil {
+		return nil, err
+	}
+	always, answer := j.constant(own.Data())
+	a := &Answers{Rows: len(marks), Measure: "accuracy", Shared: j.worth(marks), Last: j.worth(latest), Alone: j.worth(mine),
+		Constant: j.worth(always), Always: answer, Gain: j.gain(marks, mine)}
+	if j.numeric() {
 		a.Measure = "rmse"
 	}
-	v.Model, v.Answers = sdk.ModelHash(last), a
-	model, a.Shared = last, a.Last
-	margin := newest
-	for _, e := range slices.Backward(before) {
-		marks := j.marks(e.model, &err)
-		if err != nil {
-			return nil, err
-		}
-		if g := j.gain(marks, mine); j.better(j.worth(marks), a.Last) && g.Value > margin*g.deviation {
-			shared, model, a.Shared, v.AsOf = marks, e.model, j.worth(marks), e.release
-			break
-		}
-		margin = older
-	}
-	a.Gain = j.gain(shared, mine)
+	v.Model, v.Answers, v.AsOf = sdk.ModelHash(last), a, shared.release
+	model = shared.model
 	switch {
 	case !j.better(a.Constant, a.Alone) && !j.better(a.Shared, a.Alone):
 		v.Accepted, model = Alone, alone
@@ -111,6 +93,30 @@ func (v *Verdict) decide(held *task.Model, own *task.Data, last []float32, befor
 	}
 	v.AcceptedModel = sdk.ModelHash(model)
 	return model, nil
+}
+
+// older is by how many standard errors an earlier model must be better than the last, unless it is the newest of them.
+const older = 2
+
+// lookBack returns the shared model to judge: the latest of the earlier models that is better than the last on the site's
+// training rows, or the last. It leaves the held-out rows for the comparison with the site's own model: an attacker that
+// shows the site several models, each slightly wrong in its own way, does not gain by the one that looks good by chance on
+// the rows that decide.
+func lookBack(own *task.Model, last earlier, before []earlier) (earlier, error) {
+	var err error
+	j, doubt := judge{own}, 0.0
+	marks := j.marks(last.model, &err)
+	for _, e := range slices.Backward(before) {
+		g := j.gain(j.marks(e.model, &err), marks)
+		if err != nil {
+			return last, err
+		}
+		if g.Value > 0 && g.Value > doubt*g.deviation {
+			return e, nil
+		}
+		doubt = older
+	}
+	return last, err
 }
 
 // Other reports whether the accepted answer is another one than the model with this hash.

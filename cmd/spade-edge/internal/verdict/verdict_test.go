@@ -59,17 +59,18 @@ func TestDecide(t *testing.T) {
 		"shared is NaN":     {rows(many...), rows(0, 1), []float32{nan}, good, nil, Alone, 0, "shared 0.0 %"},
 		"both are NaN":      {rows(many...), rows(0, 1), []float32{nan}, []float32{nan}, nil, Constant, 0, ""},
 		"spoiled at the end": {rows(many...), rows(0, 1), bad, []float32{nan}, []earlier{{3, bad}, {6, good}, {9, bad}}, Shared, 6,
-			"the shared model as of release 6 (later ones made it worse here: 0.0 %), 100.0 % of 40 held-out rows (alone"},
+			"the shared model as of release 6 (later ones made it worse on this site's training rows; the last: 0.0 %), 100.0 % of 40 held-out rows (alone"},
 		"the latest that is better": {rows(many...), rows(0, 1), bad, []float32{nan}, []earlier{{3, good}, {6, good}, {9, bad}}, Shared, 6, ""},
-		"one row more is no proof":  {mixed(39, 1), rows(0, 1), good, []float32{nan}, []earlier{{3, bad}}, Shared, 0, ""},
-		"a doubt":                   {mixed(21, 19), rows(0, 1), []float32{nan}, []float32{0}, []earlier{{3, good}}, Alone, 0, "the shared model is worse"},
-		"one standard error":        {mixed(25, 15), rows(0, 1), []float32{nan}, []float32{0}, []earlier{{3, good}}, Shared, 3, "as good as alone"},
-		"one, and further back":     {mixed(25, 15), rows(0, 1), []float32{nan}, []float32{0}, []earlier{{3, good}, {6, bad}}, Alone, 0, ""},
-		"spoiled, and no better":    {rows(many...), rows(0, 1), bad, good, []earlier{{3, good}}, Alone, 0, ""},
+		"training rows decide":      {mixed(39, 1), mixed(19, 21), good, []float32{nan}, []earlier{{3, bad}}, Constant, 3, ""},
+		"a tie with the last":       {rows(many...), mixed(20, 20), bad, []float32{nan}, []earlier{{3, good}}, Constant, 0, ""},
+		"the newest, by one row":    {rows(many...), mixed(21, 19), bad, []float32{nan}, []earlier{{3, good}}, Shared, 3, "better than alone by"},
+		"further back, by 10 rows":  {rows(many...), mixed(25, 15), bad, []float32{nan}, []earlier{{3, good}, {6, bad}}, Constant, 0, ""},
+		"further back, by 20 rows":  {rows(many...), mixed(30, 10), bad, []float32{nan}, []earlier{{3, good}, {6, bad}}, Shared, 3, ""},
+		"spoiled, and no better":    {rows(many...), rows(0, 1), bad, good, []earlier{{3, good}}, Alone, 3, "is as good as alone"},
 	} {
 		held := softmax.New(c.held)
 		v := new(Verdict)
-		model, err := v.decide(held, c.own, c.last, c.before, c.alone)
+		model, err := v.decide(held, softmax.New(c.own), c.last, c.before, c.alone)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -94,14 +95,14 @@ func TestNumbers(t *testing.T) {
 	}
 	model := task.ModelSpec{Name: task.LinearModel}.New(d)
 	v := new(Verdict)
-	if _, err := v.decide(model, d, []float32{1}, nil, []float32{0.2}); err != nil || v.Accepted != Shared || v.Answers.Measure != "rmse" ||
+	if _, err := v.decide(model, model, []float32{1}, nil, []float32{0.2}); err != nil || v.Accepted != Shared || v.Answers.Measure != "rmse" ||
 		!(v.Answers.Shared < 1e-5) || v.Answers.Always != "4.894" || !strings.Contains(v.Text(), "of RMSE") {
 		t.Errorf("%v, %v", v.Text(), err)
 	}
-	if _, err := v.decide(model, d, []float32{nan}, nil, []float32{-3}); err != nil || v.Accepted != Constant {
+	if _, err := v.decide(model, model, []float32{nan}, nil, []float32{-3}); err != nil || v.Accepted != Constant {
 		t.Errorf("%v, %v", v.Text(), err)
 	}
-	if g := (judge{model, true}).gain([]float64{0, 0}, []float64{0, 0}); g.Value != 0 || *g.Low != 0 || *g.High != 0 {
+	if g := (judge{model}).gain([]float64{0, 0}, []float64{0, 0}); g.Value != 0 || *g.Low != 0 || *g.High != 0 {
 		t.Errorf("both exact: %+v", g)
 	}
 }
@@ -151,11 +152,10 @@ func TestSite(t *testing.T) {
 	if s = At(s.Node, s.Fleet); s.kept != [points]int{6, 11, 14, 18} {
 		t.Fatalf("kept the models of releases %v", s.kept)
 	}
-	own, held := rows(0, 1), rows(slices.Repeat([]int{0, 1}, 20)...)
-	for i := range held.X {
-		held.X[i] /= 4
+	own, held := rows(0, 1, 0, 1, 0), rows(slices.Repeat([]int{0, 1}, 20)...)
+	for i, scale := range []float32{0.1, 0.1, 0.1, -1, -1} { // most own rows agree with the others', but two mislead a model of own rows alone
+		own.X[i] *= scale
 	}
-	own.X[0], own.X[1] = 1, -1 // own rows are misleading
 	last := []float32{-1}
 	v, err := s.Judge(t.Context(), sourceOf(own, held), last)
 	if err != nil || v.Accepted != Shared || v.AsOf != 18 {

@@ -1,10 +1,13 @@
-package dpmech
+package certificate
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
 )
 
 // Declaration is the statement with which the owner of a data set begins a new ledger: what earlier runs have spent on
@@ -14,7 +17,7 @@ type Declaration struct {
 	NeverUsed bool            `json:"never_used,omitempty"` // no earlier run used the data
 	Ledgers   []EarlierLedger `json:"ledgers,omitempty"`    // of other ledgers, by ascending id; at most MaxEarlierLedgers
 	// Estimate is an upper bound on the cost of runs in no other ledger listed here, for the unit of the new ledger.
-	Estimate *Limit `json:"estimate,omitempty"`
+	Estimate *dpmech.Limit `json:"estimate,omitempty"`
 }
 
 // EarlierLedger is the cost that another ledger of the same data had counted when it had Ledger.Seq lines, without what
@@ -31,7 +34,7 @@ const MaxEarlierLedgers = 8
 // further runs whose cost is at most the estimate; nil means that there are none. A certificate states all runs of one
 // ledger, so of several certificates of one ledger the one with most lines counts. The caller checks the certificates
 // and their signatures.
-func DeclareSpent(certificates []*Certificate, estimate *Limit) (Declaration, error) {
+func DeclareSpent(certificates []*Certificate, estimate *dpmech.Limit) (Declaration, error) {
 	newest := map[string]EarlierLedger{}
 	put := func(e EarlierLedger) error {
 		known, there := newest[e.Ledger.ID]
@@ -57,7 +60,7 @@ func DeclareSpent(certificates []*Certificate, estimate *Limit) (Declaration, er
 			return Declaration{}, err
 		}
 	}
-	d := Declaration{Estimate: estimate.clone()}
+	d := Declaration{Estimate: estimate.Clone()}
 	for _, e := range newest {
 		d.Ledgers = append(d.Ledgers, e)
 	}
@@ -69,7 +72,7 @@ func DeclareSpent(certificates []*Certificate, estimate *Limit) (Declaration, er
 // lists.
 func (life *Lifetime) earlier() ([]EarlierLedger, error) {
 	own := Lifetime{Runs: life.Runs, Declared: Declaration{Estimate: life.Declared.Estimate}}
-	e := EarlierLedger{Ledger: life.Ledger, Amount: own.Total().Amount(life.Unit)}
+	e := EarlierLedger{Ledger: life.Ledger, Amount: AmountOf(own.Total(), life.Unit)}
 	return append([]EarlierLedger{e}, life.Declared.Ledgers...), e.validate()
 }
 
@@ -79,44 +82,44 @@ func (e *EarlierLedger) validate() error {
 
 // Validate returns an error that names each field whose value is out of range.
 func (d *Declaration) Validate() error {
-	f := faults{}
-	f.want(d.NeverUsed != (len(d.Ledgers) > 0 || d.Estimate != nil), "want either never_used, or ledgers or an estimate of what "+
+	f := faults.List{}
+	f.Want(d.NeverUsed != (len(d.Ledgers) > 0 || d.Estimate != nil), "want either never_used, or ledgers or an estimate of what "+
 		"earlier runs have spent")
-	f.want(len(d.Ledgers) <= MaxEarlierLedgers, "found %d ledgers, want at most %d: give an estimate of the cost of the oldest",
+	f.Want(len(d.Ledgers) <= MaxEarlierLedgers, "found %d ledgers, want at most %d: give an estimate of the cost of the oldest",
 		len(d.Ledgers), MaxEarlierLedgers)
 	for i := range d.Ledgers {
-		f.at(fmt.Sprintf("ledgers[%d]", i), d.Ledgers[i].validate())
-		f.want(i == 0 || d.Ledgers[i-1].Ledger.ID < d.Ledgers[i].Ledger.ID, "ledgers[%d]: want ascending ids", i)
+		f.At(fmt.Sprintf("ledgers[%d]", i), d.Ledgers[i].validate())
+		f.Want(i == 0 || d.Ledgers[i-1].Ledger.ID < d.Ledgers[i].Ledger.ID, "ledgers[%d]: want ascending ids", i)
 	}
 	if d.Estimate != nil {
-		_, err := d.Estimate.rho()
-		f.at("estimate", err)
-		f.want(d.Estimate.EpsilonAll == 0, "estimate: epsilon_all is %v, want 0: an estimate is against all other members", d.Estimate.EpsilonAll)
+		_, err := most(d.Estimate)
+		f.At("estimate", err)
+		f.Want(d.Estimate.EpsilonAll == 0, "estimate: epsilon_all is %v, want 0: an estimate is against all other members", d.Estimate.EpsilonAll)
 	}
-	return within("declaration", errors.Join(f...))
+	return faults.Within("declaration", errors.Join(f...))
 }
 
-// rho returns the largest cost (zCDP) that the limit allows.
-func (l *Limit) rho() (float64, error) { return l.Accounting.MaxRho(l.Epsilon, l.Delta) }
+// most returns the largest cost (zCDP) that the limit allows.
+func most(l *dpmech.Limit) (float64, error) { return l.Accounting.MaxRho(l.Epsilon, l.Delta) }
 
 // Total returns the declared cost.
-func (d *Declaration) Total() (sum Total) {
+func (d *Declaration) Total() (sum dpmech.Total) {
 	for _, e := range d.Ledgers {
-		sum = sum.plus(e.Total())
+		sum = sum.Plus(e.Total())
 	}
 	if d.Estimate != nil {
-		rho, _ := d.Estimate.rho() // Validate reports the error
-		sum = sum.plus(Total{Rho: rho, All: rho})
+		rho, _ := most(d.Estimate) // Validate reports the error
+		sum = sum.Plus(dpmech.Total{Rho: rho, All: rho})
 	}
 	return sum
 }
 
 // suits returns an error if the cost of a declared ledger does not count in a ledger for the unit u.
-func (d *Declaration) suits(u Unit) error {
+func (d *Declaration) suits(u dpmech.Unit) error {
 	for _, e := range d.Ledgers {
 		if !u.Counts(e.Unit) {
 			return fmt.Errorf("dpmech: declaration: ledger %s has the unit %q, but the new ledger has the unit %q: %w; declare an "+
-				"estimate of what the runs in it have cost %s", e.Ledger.ID, e.Unit, u, ErrUnit, u.Each())
+				"estimate of what the runs in it have cost %s", e.Ledger.ID, e.Unit, u, dpmech.ErrUnit, u.Each())
 		}
 	}
 	return nil
@@ -124,20 +127,20 @@ func (d *Declaration) suits(u Unit) error {
 
 // Conditions returns the declaration as sentences, which each certificate lists under conditional_on. unit is that of the
 // ledger.
-func (d *Declaration) Conditions(unit Unit) (list []string) {
+func (d *Declaration) Conditions(unit dpmech.Unit) (list []string) {
 	if d.NeverUsed {
 		list = append(list, "the owner declares that no earlier run used this data")
 	}
 	for _, e := range d.Ledgers {
 		list = append(list, fmt.Sprintf("the owner declares that ledger %s counts earlier runs on this data: %d releases, rho %.6g%s",
-			e.Ledger.ID, e.Ledger.Seq, e.All, e.Unit.phrase()))
+			e.Ledger.ID, e.Ledger.Seq, e.All, phrase(e.Unit)))
 	}
 	if d.Estimate != nil {
-		list = append(list, fmt.Sprintf("the owner declares that further earlier runs on this data cost at most %v%s", d.Estimate, unit.phrase()))
+		list = append(list, fmt.Sprintf("the owner declares that further earlier runs on this data cost at most %v%s", d.Estimate, phrase(unit)))
 	}
 	return list
 }
 
 func (d *Declaration) clone() Declaration {
-	return Declaration{d.NeverUsed, slices.Clone(d.Ledgers), d.Estimate.clone()}
+	return Declaration{d.NeverUsed, slices.Clone(d.Ledgers), d.Estimate.Clone()}
 }

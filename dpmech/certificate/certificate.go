@@ -1,4 +1,4 @@
-package dpmech
+package certificate
 
 import (
 	"bytes"
@@ -6,7 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
+	"github.com/spade-dfl/spade-edge/dpmech/strict"
 )
 
 const certificateVersion = 2
@@ -69,13 +76,13 @@ type Certificate struct {
 	Unit      string `json:"unit"`      // what is protected
 	Adjacency string `json:"adjacency"` // how two adjacent data sets differ
 	About
-	Rounds int     `json:"rounds"`
-	Spends []Spend `json:"releases"`
+	Rounds int           `json:"rounds"`
+	Spends dpmech.Spends `json:"releases"`
 	// ReservedUnmade is the number of rounds that the ledger reserved, with the same clip and noise, after the last
 	// release in this certificate. Cost includes these rounds, although they may not have been released.
-	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
-	Limit          *Limit  `json:"limit"` // the budget of this run; nil: unlimited
-	Slack          float64 `json:"slack"` // distance between drawn and ideal noise, part of delta
+	ReservedUnmade int           `json:"reserved_unmade,omitempty"`
+	Limit          *dpmech.Limit `json:"limit"` // the budget of this run; nil: unlimited
+	Slack          float64       `json:"slack"` // distance between drawn and ideal noise, part of delta
 	Cost
 	Lifetime   *Lifetime `json:"lifetime"` // nil: no ledger
 	NotCovered []string  `json:"not_covered"`
@@ -85,18 +92,18 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519, by the member over SignedBytes
 }
 
-// NewCertificate returns an unsigned certificate for the releases in f, with epsilons at delta. life is the state of
+// New returns an unsigned certificate for the releases in f, with epsilons at delta. life is the state of
 // the data set's ledger, or nil without a ledger; the certificate retains it. The releases of this run in life must be
 // the same as in f, except for additional releases, which are counted in [Certificate].ReservedUnmade.
-func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Certificate, error) {
+func New(about About, delta float64, f *dpmech.Filter, life *Lifetime) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
 		Version: certificateVersion, About: about,
-		Spends: append([]Spend{}, f.spends...), Limit: f.Limit(), Lifetime: life,
+		Spends: append(dpmech.Spends{}, f.Spends()...), Limit: f.Limit(), Lifetime: life,
 	}
-	c.Rounds = countRounds(c.Spends)
+	c.Rounds = c.Spends.Rounds()
 	unit := c.unit()
-	c.Unit, c.Adjacency = unit.protected(), unit.adjacency()
+	c.Unit, c.Adjacency = protected(unit), adjacency(unit)
 	for _, s := range c.conditions() {
 		if !slices.Contains(c.ConditionalOn, s) {
 			c.ConditionalOn = append(c.ConditionalOn, s)
@@ -113,10 +120,10 @@ func NewCertificate(about About, delta float64, f *Filter, life *Lifetime) (*Cer
 
 func (c *Certificate) uncovered() []string {
 	wanted := slices.Clone(notCovered)
-	if u := c.unit(); u != Client {
-		wanted = append(wanted, u.notCovered())
+	if u := c.unit(); u != dpmech.Client {
+		wanted = append(wanted, notProtected(u))
 	}
-	if sumSpends(c.Spends).weakest.shared || c.life().Total().weakest.shared { // a stated cost relies on pairwise noise
+	if c.Spends.Total().Weakest.Shared || c.life().Total().Weakest.Shared { // a stated cost relies on pairwise noise
 		wanted = append(wanted, notCoveredShared...)
 	}
 	if c.Signature == "" {
@@ -134,28 +141,30 @@ func (c *Certificate) conditions() []string {
 func (c *Certificate) life() *Lifetime { return cmp.Or(c.Lifetime, &Lifetime{}) }
 
 // unit returns the unit that all stated costs protect, for the run and for the lifetime of its data.
-func (c *Certificate) unit() Unit {
+func (c *Certificate) unit() dpmech.Unit {
 	if c.Lifetime != nil {
 		return c.Lifetime.Unit
 	}
-	return unitOf(c.Spends)
+	return c.Spends.Unit()
 }
 
 // charged returns the cost of this run: either the cost of its releases or the cost of its reservations in the ledger,
 // whichever is larger.
-func (c *Certificate) charged() Total {
-	made, reserved := sumSpends(c.Spends), c.life().spends(c.RunID)
-	if len(reserved) == 0 || validateSpends(reserved) != nil {
+func (c *Certificate) charged() dpmech.Total {
+	made, reserved := c.Spends.Total(), c.life().spends(c.RunID)
+	if len(reserved) == 0 || reserved.Validate() != nil {
 		return made // Verify reports the error
 	}
-	sum := sumSpends(reserved)
-	return Total{Rho: max(made.Rho, sum.Rho), All: max(made.All, sum.All), weakest: made.weakest.or(sum.weakest)}
+	sum := reserved.Total()
+	both := made.Plus(sum)
+	both.Rho, both.All = max(made.Rho, sum.Rho), max(made.All, sum.All)
+	return both
 }
 
 // unmadeOf returns the number of releases in reserved (from the ledger) that are not in made (from the certificate).
 // These additional reservations must be for the rounds immediately after the last release, with the same parameters.
 // Any other difference is an error.
-func unmadeOf(made, reserved []Spend) (unmade int, err error) {
+func unmadeOf(made, reserved dpmech.Spends) (unmade int, err error) {
 	for i, r := range reserved {
 		switch {
 		case i == 0 && len(made) == 0:
@@ -178,29 +187,46 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 	return unmade, nil
 }
 
-func countRounds(spends []Spend) int {
-	n := 0
-	for _, s := range spends {
-		n += s.Rounds
-	}
-	return n
-}
-
-// ParseCertificate parses a certificate from JSON without verifying it. Unknown, missing and duplicate fields are
+// Parse parses a certificate from JSON without verifying it. Unknown, missing and duplicate fields are
 // errors.
-func ParseCertificate(data []byte) (*Certificate, error) {
+func Parse(data []byte) (*Certificate, error) {
 	c := new(Certificate)
-	if err := ReadJSON(data, c); err != nil {
-		return nil, within("certificate", err)
+	if err := strict.ReadJSON(data, c); err != nil {
+		return nil, faults.Within("certificate", err)
 	}
 	again, err := json.Marshal(c)
 	var have, want any
-	f := faults{err, json.Unmarshal(data, &have), json.Unmarshal(again, &want)}
-	f.sameNames("", have, want)
+	f := faults.List{err, json.Unmarshal(data, &have), json.Unmarshal(again, &want)}
+	sameNames(&f, "", have, want)
 	if err := errors.Join(f...); err != nil {
-		return nil, within("certificate", err)
+		return nil, faults.Within("certificate", err)
 	}
 	return c, nil
+}
+
+// sameNames compares the field names in two decoded JSON values and adds each field that only one of them has to f. path
+// is the location of both values in the file; it is empty for the whole file.
+func sameNames(f *faults.List, path string, have, want any) {
+	switch want := want.(type) {
+	case []any:
+		list, _ := have.([]any)
+		for i := range min(len(list), len(want)) {
+			sameNames(f, fmt.Sprintf("%s[%d].", strings.TrimSuffix(path, "."), i), list[i], want[i])
+		}
+	case map[string]any:
+		fields, _ := have.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			_, there := fields[name]
+			f.Want(there, "field %s%s is missing", path, name)
+			if there {
+				sameNames(f, path+name+".", fields[name], want[name])
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			_, known := want[name]
+			f.Want(known, "unknown field %s%s", path, name)
+		}
+	}
 }
 
 // signedTag is the beginning of the signed text. It ensures that the signature of a certificate is not valid for
@@ -225,7 +251,7 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
 	err := enc.Encode(c)
-	return buf.Bytes(), within("certificate", err)
+	return buf.Bytes(), faults.Within("certificate", err)
 }
 
 // Verify recomputes all numbers from the clip and noise of the releases and reports every field that does not match. A
@@ -235,54 +261,54 @@ func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version is %d, want %d", c.Version, certificateVersion)
 	}
-	var f faults
+	var f faults.List
 	unit := c.unit()
-	f.want(c.Unit == unit.protected(), "unit: is %q, want %q", c.Unit, unit.protected())
-	f.want(c.Adjacency == unit.adjacency(), "adjacency: is %q, want %q", c.Adjacency, unit.adjacency())
-	f.at("run", c.validate())
-	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
-	f.want(c.Mixing >= 0 && c.Mixing <= maxRound, "mixing_rounds: is %d, want 0..%d", c.Mixing, maxRound)
-	f.want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
+	f.Want(c.Unit == protected(unit), "unit: is %q, want %q", c.Unit, protected(unit))
+	f.Want(c.Adjacency == adjacency(unit), "adjacency: is %q, want %q", c.Adjacency, adjacency(unit))
+	f.At("run", c.validate())
+	f.Want(c.Cooldown >= 0 && c.Cooldown <= math.MaxInt32, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, math.MaxInt32)
+	f.Want(c.Mixing >= 0 && c.Mixing <= math.MaxInt32, "mixing_rounds: is %d, want 0..%d", c.Mixing, math.MaxInt32)
+	f.Want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
 	for i, s := range c.ConditionalOn {
-		f.at(fmt.Sprintf("conditional_on[%d]", i), validText("the text", s, maxText))
+		f.At(fmt.Sprintf("conditional_on[%d]", i), faults.Text("the text", s, maxText))
 	}
 	for i, s := range c.NotCovered {
-		f.at(fmt.Sprintf("not_covered[%d]", i), validText("the text", s, maxText))
+		f.At(fmt.Sprintf("not_covered[%d]", i), faults.Text("the text", s, maxText))
 	}
 	for _, s := range c.conditions() {
-		f.want(slices.Contains(c.ConditionalOn, s), "conditional_on: lacks %q", s)
+		f.Want(slices.Contains(c.ConditionalOn, s), "conditional_on: lacks %q", s)
 	}
 	for _, s := range c.uncovered() {
-		f.want(slices.Contains(c.NotCovered, s), "not_covered: lacks %q", s)
+		f.Want(slices.Contains(c.NotCovered, s), "not_covered: lacks %q", s)
 	}
-	f.at("delta", validateDelta(c.Delta))
-	if err := validateSpends(c.Spends); err != nil {
-		f.at("this run", err)
+	f.At("delta", dpmech.CheckDelta(c.Delta))
+	if err := c.Spends.Validate(); err != nil {
+		f.At("this run", err)
 	} else {
-		n := countRounds(c.Spends)
-		f.want(c.Rounds == n, "rounds: is %d, want %d, the number of releases", c.Rounds, n)
-		f.at("this run", c.Cost.verify(c.charged()))
-		f.at("this run", c.Cost.withinLimit(c.Limit))
+		n := c.Spends.Rounds()
+		f.Want(c.Rounds == n, "rounds: is %d, want %d, the number of releases", c.Rounds, n)
+		f.At("this run", c.Cost.verify(c.charged()))
+		f.At("this run", c.Cost.withinLimit(c.Limit))
 	}
 	if c.Lifetime != nil {
-		f.at("lifetime", c.Lifetime.verify(c))
+		f.At("lifetime", c.Lifetime.verify(c))
 	} else {
-		f.want(c.ReservedUnmade == 0, "reserved_unmade: is %d, want 0 in a certificate without a ledger", c.ReservedUnmade)
+		f.Want(c.ReservedUnmade == 0, "reserved_unmade: is %d, want 0 in a certificate without a ledger", c.ReservedUnmade)
 	}
 	c.verifyForm(&f)
-	return within("certificate", errors.Join(f...))
+	return faults.Within("certificate", errors.Join(f...))
 }
 
 const signatureSize = 64
 
-func (c *Certificate) verifyForm(f *faults) {
+func (c *Certificate) verifyForm(f *faults.List) {
 	if c.Head != "" {
-		f.at("head", validHex("the release", c.Head, len(c.Head)/2))
+		f.At("head", validHex("the release", c.Head, len(c.Head)/2))
 	}
 	if c.Signature != "" {
-		f.at("signature", validHex("the signature", c.Signature, signatureSize))
+		f.At("signature", validHex("the signature", c.Signature, signatureSize))
 	}
-	f.want((c.Signature != "" || c.Head == "") && (c.Head != "" || len(c.Countersigned) == 0),
+	f.Want((c.Signature != "" || c.Head == "") && (c.Head != "" || len(c.Countersigned) == 0),
 		"signature: head requires a signature, and countersigned requires head")
 	before := ""
 	for i, by := range c.Countersigned {
@@ -290,7 +316,10 @@ func (c *Certificate) verifyForm(f *faults) {
 		if i > 0 && by.Member <= before {
 			err = fmt.Errorf("member is %q, want one after %q: members must be in ascending order", by.Member, before)
 		}
-		f.at(fmt.Sprintf("countersigned[%d]", i), err)
+		f.At(fmt.Sprintf("countersigned[%d]", i), err)
 		before = by.Member
 	}
 }
+
+// Bound returns the cost that the certificate states for its run, and the unit that this cost protects.
+func (c *Certificate) Bound() (dpmech.Total, dpmech.Unit) { return c.charged(), c.unit() }

@@ -1,9 +1,11 @@
-package dpmech
+package certificate
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 const decimals = 3
@@ -23,25 +25,25 @@ func (c *Certificate) Text() string {
 	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
 	about := "the data"
 	bound, unit := c.Bound()
-	if unit != Client {
-		about = "any one " + unit.kind()
+	if unit != dpmech.Client {
+		about = "any one " + unit.Kind()
 	}
 	p.item("guarantee", "%s, at delta %v%s: they can raise the odds of any guess about %s of this "+
 		"member by a factor of at most e^epsilon, except with a probability of about delta",
-		bound.Text(c.Delta, GDP), c.Delta, unit.phrase(), about)
+		bound.Text(c.Delta, dpmech.GDP), c.Delta, phrase(unit), about)
 	p.item("in words", "%s", bound.Words(unit))
 	if c.AgainstAll != nil {
 		p.item("", "outsiders see all releases; colluding members, whichever they are, also know the noise that they share")
 	}
 	p.cost(c.Cost, unit)
-	if unit == Record {
+	if unit == dpmech.Record {
 		p.persons(c.Cost)
 	}
 	p.limit("limit of run", c.Limit)
 	p.WriteByte('\n')
 	made := "an update clipped to length R"
-	if u := unitOf(c.Spends); u != Client {
-		made = fmt.Sprintf("a sum over the %ss, with the share of each %[1]s clipped to length R", u.kind())
+	if u := c.Spends.Unit(); u != dpmech.Client {
+		made = fmt.Sprintf("a sum over the %ss, with the share of each %[1]s clipped to length R", u.Kind())
 	}
 	p.item("releases", "%d. Each is %s, with Gaussian noise of standard deviation sigma in every number", c.Rounds, made)
 	p.spends(c.Spends)
@@ -55,11 +57,11 @@ func (c *Certificate) Text() string {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so the cost of other runs on the same data is not counted")
 	} else {
 		p.item("lifetime", "data set %q, all runs since %s together (%d): %s, at delta %v%s", life.Dataset, life.Created,
-			len(life.Runs), life.Total().Text(life.Delta, GDP), life.Delta, life.Unit.phrase())
+			len(life.Runs), life.Total().Text(life.Delta, dpmech.GDP), life.Delta, phrase(life.Unit))
 		p.cost(life.Cost, life.Unit)
-		p.limit("limit of all", life.Limit.lifelong())
+		p.limit("limit of all", life.Limit.Lifelong())
 		for _, r := range life.Runs {
-			p.item("", "- run %s, member %s: %d releases, rho %.6g against %s", r.Run, r.Member, countRounds(r.Spends), r.Rho,
+			p.item("", "- run %s, member %s: %d releases, rho %.6g against %s", r.Run, r.Member, r.Spends.Rounds(), r.Rho,
 				r.Total().Figures()[0].Adversary)
 		}
 		p.item("ledger", "%s, after reservation %d, hash %s", life.Ledger.ID, life.Ledger.Seq, life.Ledger.Hash)
@@ -132,7 +134,7 @@ func visible(r rune) rune {
 	return '?'
 }
 
-func (p *page) cost(c Cost, unit Unit) {
+func (p *page) cost(c Cost, unit dpmech.Unit) {
 	named := ""
 	if c.AgainstAll != nil {
 		named = "against " + c.Adversary + ": "
@@ -140,8 +142,8 @@ func (p *page) cost(c Cost, unit Unit) {
 	p.item("also stated as", "%s%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
 		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the %s is "+
 		"removed, epsilon %s",
-		named, c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
-		unit.kind(), FormatEpsilon(c.EpsilonZeroOut, decimals))
+		named, c.Mu, c.Rho, dpmech.FormatEpsilon(c.EpsilonZCDP, decimals), dpmech.FormatEpsilon(c.EpsilonPaper, decimals),
+		unit.Kind(), dpmech.FormatEpsilon(c.EpsilonZeroOut, decimals))
 }
 
 // persons writes epsilon for persons with several records. Replacing all r records of a person takes r steps, each of
@@ -149,7 +151,7 @@ func (p *page) cost(c Cost, unit Unit) {
 func (p *page) persons(c Cost) {
 	var list []string
 	for r := 2; r <= 10; r++ {
-		list = append(list, fmt.Sprintf("%d: %s", r, FormatEpsilon(GDP.Epsilon(times(r*r, c.Rho), c.Delta), decimals)))
+		list = append(list, fmt.Sprintf("%d: %s", r, dpmech.FormatEpsilon(dpmech.GDP.Epsilon(float64(r*r)*c.Rho, c.Delta), decimals)))
 	}
 	p.item("several records", "epsilon for a person with this many records at this member, at the same delta, against %s: %s",
 		c.Adversary, strings.Join(list, ", "))
@@ -158,7 +160,7 @@ func (p *page) persons(c Cost) {
 	}
 }
 
-func (p *page) limit(name string, l *Limit) {
+func (p *page) limit(name string, l *dpmech.Limit) {
 	if l == nil {
 		p.item(name, "none")
 		return
@@ -177,14 +179,14 @@ func (p *page) list(name string, values []string) {
 	}
 }
 
-func (p *page) spends(list []Spend) {
+func (p *page) spends(list dpmech.Spends) {
 	for _, s := range list {
 		rounds := fmt.Sprintf("round %d", s.First)
 		if s.Rounds > 1 {
-			rounds = fmt.Sprintf("rounds %d to %d", s.First, s.last())
+			rounds = fmt.Sprintf("rounds %d to %d", s.First, s.Last())
 		}
 		shared := ""
-		if s.Shared != (Shared{}) {
+		if s.Shared != (dpmech.Shared{}) {
 			with := "each neighbor"
 			if s.Shared.Partners > 0 {
 				with = fmt.Sprintf("each of %d members", s.Shared.Partners)

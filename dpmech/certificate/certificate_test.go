@@ -1,4 +1,4 @@
-package dpmech
+package certificate
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 func aboutRun(run string) About {
@@ -22,13 +24,13 @@ func aboutRun(run string) About {
 // their certificate and the ledger.
 func certify(t testing.TB) (*Certificate, *testLedger) {
 	t.Helper()
-	l := newLedger(t, &Limit{Epsilon: 40, Delta: 1e-6, Accounting: ZCDP})
+	l := newLedger(t, &dpmech.Limit{Epsilon: 40, Delta: 1e-6, Accounting: dpmech.ZCDP})
 	reserve(t, l, "tuning", 1, 4)
-	f := mustFilter(t, &Limit{Epsilon: 12, Delta: 1e-5, Accounting: GDP})
+	f := mustFilter(t, &dpmech.Limit{Epsilon: 12, Delta: 1e-5, Accounting: dpmech.GDP})
 	for round := 1; round <= 9; round++ {
 		g := noisy
 		if round > 5 {
-			g = Gaussian{Clip: 0.5, Sigma: 3}
+			g = dpmech.Gaussian{Clip: 0.5, Sigma: 3}
 		}
 		if err := l.Reserve("final", fleetA, "a", round, g); err != nil {
 			t.Fatal(err)
@@ -37,7 +39,7 @@ func certify(t testing.TB) (*Certificate, *testLedger) {
 			t.Fatal(err)
 		}
 	}
-	c, err := NewCertificate(aboutRun("final"), 1e-5, f, l.lifetime(1e-5))
+	c, err := New(aboutRun("final"), 1e-5, f, l.lifetime(1e-5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +56,11 @@ func TestCertificate(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"rho", c.Rho, rho}, {"mu", c.Mu, math.Sqrt(2 * rho)}, {"epsilon_gdp", c.EpsilonGDP, GDP.Epsilon(rho, 1e-5)},
-		{"epsilon_zcdp", c.EpsilonZCDP, ZCDP.Epsilon(rho, 1e-5)},
+		{"rho", c.Rho, rho}, {"mu", c.Mu, math.Sqrt(2 * rho)}, {"epsilon_gdp", c.EpsilonGDP, dpmech.GDP.Epsilon(rho, 1e-5)},
+		{"epsilon_zcdp", c.EpsilonZCDP, dpmech.ZCDP.Epsilon(rho, 1e-5)},
 		{"epsilon_paper", c.EpsilonPaper, rho + 2*math.Sqrt(rho*math.Log(1e5))},
 		{"lifetime rho", c.Lifetime.Rho, lifetimeRho},
-		{"lifetime epsilon_gdp", c.Lifetime.EpsilonGDP, GDP.Epsilon(lifetimeRho, 1e-5)},
+		{"lifetime epsilon_gdp", c.Lifetime.EpsilonGDP, dpmech.GDP.Epsilon(lifetimeRho, 1e-5)},
 	} {
 		if math.Abs(x.got/x.want-1) > 1e-9 {
 			t.Errorf("%s is %v, want %v", x.name, x.got, x.want)
@@ -71,7 +73,7 @@ func TestCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := ParseCertificate(first)
+	back, err := Parse(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func TestCertificate(t *testing.T) {
 	if err := json.Compact(&compact, first); err != nil {
 		t.Fatal(err)
 	}
-	if back, err = ParseCertificate(compact.Bytes()); err != nil || back.Verify() != nil {
+	if back, err = Parse(compact.Bytes()); err != nil || back.Verify() != nil {
 		t.Error(err)
 	}
 }
@@ -96,7 +98,7 @@ func clone(t testing.TB, c *Certificate) *Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = ParseCertificate(b)
+	c, err = Parse(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,15 +222,15 @@ func TestNewCertificateRefuses(t *testing.T) {
 	}
 	l := newLedger(t, nil)
 	for name, make := range map[string]func() (*Certificate, error){
-		"no run":            func() (*Certificate, error) { return NewCertificate(aboutRun(""), 1e-5, f, nil) },
-		"delta":             func() (*Certificate, error) { return NewCertificate(aboutRun("r"), math.NaN(), f, nil) },
-		"not in the ledger": func() (*Certificate, error) { return NewCertificate(aboutRun("r"), 1e-5, f, l.lifetime(1e-5)) },
+		"no run":            func() (*Certificate, error) { return New(aboutRun(""), 1e-5, f, nil) },
+		"delta":             func() (*Certificate, error) { return New(aboutRun("r"), math.NaN(), f, nil) },
+		"not in the ledger": func() (*Certificate, error) { return New(aboutRun("r"), 1e-5, f, l.lifetime(1e-5)) },
 	} {
 		if c, err := make(); err == nil || c != nil {
 			t.Errorf("%s: certified", name)
 		}
 	}
-	c, err := NewCertificate(About{RunID: RunID{Run: "r", Fleet: strings.Repeat("0", 64), Member: "m"}}, 1e-5,
+	c, err := New(About{RunID: RunID{Run: "r", Fleet: strings.Repeat("0", 64), Member: "m"}}, 1e-5,
 		mustFilter(t, nil), nil)
 	if err != nil || c.EpsilonGDP != 0 || c.ConditionalOn == nil || c.Spends == nil {
 		t.Errorf("nothing released: %+v, %v", c, err)
@@ -244,7 +246,7 @@ func TestCertificateText(t *testing.T) {
 		"patients <2025>",
 		"run tuning, member a: 4 releases", "10 rounds of cool-down", "partition by clinic", "timing",
 		c.Fleet, c.Lifetime.Ledger.Hash,
-		"epsilon " + epsilonText(c.EpsilonGDP), "epsilon " + epsilonText(c.Lifetime.EpsilonGDP),
+		c.charged().Text(c.Delta, dpmech.GDP), c.Lifetime.Total().Text(c.Delta, dpmech.GDP),
 		"zero-out adjacency", "signed NO", "epsilon 12 at delta 1e-05",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
@@ -261,7 +263,7 @@ func TestCertificateText(t *testing.T) {
 	}
 	c.Simulated, c.Lifetime, c.Limit = true, nil, nil
 	for i := range 40 {
-		c.Spends = append(c.Spends, Spend{20 + 2*i, 1, Gaussian{Clip: 1, Sigma: 8}})
+		c.Spends = append(c.Spends, dpmech.Spend{First: 20 + 2*i, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}})
 	}
 	text = c.Text()
 	for _, want := range []string{"SIMULATED", "NOT KNOWN", "round 40: R 1", "round 98: R 1"} {
@@ -311,19 +313,19 @@ func TestParseCertificateRefuses(t *testing.T) {
 		{`"accounting": "gdp"`, `"accounting": "moments"`, "moments"},
 	} {
 		bad := strings.Replace(string(good), x.old, x.new, 1)
-		if _, err := ParseCertificate([]byte(bad)); bad == string(good) || err == nil ||
+		if _, err := Parse([]byte(bad)); bad == string(good) || err == nil ||
 			!strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", x.new, err, x.want)
 		}
 	}
 	for _, bad := range []string{"", "null", "[]", "{}", string(good) + "{}", string(good[:len(good)/2])} {
-		if c, err := ParseCertificate([]byte(bad)); err == nil {
+		if c, err := Parse([]byte(bad)); err == nil {
 			t.Errorf("%.20q is %+v", bad, c)
 		}
 	}
 }
 
-func FuzzParseCertificate(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	c, _ := certify(f)
 	good, err := c.JSON()
 	if err != nil {
@@ -344,7 +346,7 @@ func FuzzParseCertificate(f *testing.F) {
 	}
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := ParseCertificate(data)
+		c, err := Parse(data)
 		if err != nil {
 			return
 		}
@@ -357,7 +359,7 @@ func FuzzParseCertificate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := ParseCertificate(again)
+		back, err := Parse(again)
 		if err != nil {
 			t.Fatalf("%s became %s: %v", data, again, err)
 		}

@@ -1,24 +1,26 @@
-package dpmech
+package certificate
 
 import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // recost recomputes the costs in a certificate after a change to its releases, as a forger would.
 func recost(t testing.TB, c *Certificate) {
 	t.Helper()
-	c.Rounds = countRounds(c.Spends)
+	c.Rounds = c.Spends.Rounds()
 	c.Cost = CostOf(c.charged(), c.Delta)
 	if c.Lifetime == nil {
 		return
 	}
-	var total Total
+	var total dpmech.Total
 	for i := range c.Lifetime.Runs {
 		r := &c.Lifetime.Runs[i]
-		sum := sumSpends(r.Spends)
-		r.Rho, total = sum.Rho, total.plus(sum)
+		sum := r.Spends.Total()
+		r.Rho, total = sum.Rho, total.Plus(sum)
 	}
 	c.Lifetime.Cost = CostOf(total, c.Delta)
 }
@@ -36,7 +38,7 @@ func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 			t.Fatal(err)
 		}
 	}
-	c, err := NewCertificate(aboutRun("final"), 1e-5, f, l.lifetime(1e-5))
+	c, err := New(aboutRun("final"), 1e-5, f, l.lifetime(1e-5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,22 +61,26 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"more noise":         {func(c *Certificate) { c.Spends[0].Sigma = 800 }, "sigma 800, want"},
 		"less noise":         {func(c *Certificate) { c.Spends[0].Sigma = 4 }, "sigma 4, want"},
 		"another clip":       {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
-		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "want 0 (the releases in the certificate) plus 0 (reserved_unmade)"},
+		"no release":         {func(c *Certificate) { c.Spends = dpmech.Spends{} }, "want 0 (the releases in the certificate) plus 0 (reserved_unmade)"},
 		"more than reserved": {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from round 1 on"},
-		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{2, 9, Gaussian{Clip: 1, Sigma: 8}} },
+		"the first left out": {func(c *Certificate) {
+			c.Spends[0] = dpmech.Spend{First: 2, Rounds: 9, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}
+		},
 			"found 9 rounds from round 2 on"},
 		"a gap": {func(c *Certificate) {
-			c.Spends = []Spend{{1, 4, Gaussian{Clip: 1, Sigma: 8}}, {6, 5, Gaussian{Clip: 1, Sigma: 8}}}
+			c.Spends = dpmech.Spends{{First: 1, Rounds: 4, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}, {First: 6, Rounds: 5, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}}
 		},
 			"found 4 rounds from round 1 on"},
-		"one more, elsewhere": {func(c *Certificate) { c.Spends = append(c.Spends, Spend{12, 1, Gaussian{Clip: 1, Sigma: 8}}) },
+		"one more, elsewhere": {func(c *Certificate) {
+			c.Spends = append(c.Spends, dpmech.Spend{First: 12, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}})
+		},
 			"the ledger has no release from round 12 on"},
 		"a gap in the ledger": {func(c *Certificate) {
-			c.Lifetime.Runs[1].Spends = []Spend{{1, 10, Gaussian{Clip: 1, Sigma: 8}}, {12, 1, Gaussian{Clip: 1, Sigma: 8}}}
+			c.Lifetime.Runs[1].Spends = dpmech.Spends{{First: 1, Rounds: 10, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}, {First: 12, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}}
 		},
 			"after a gap"},
 		"other noise behind": {func(c *Certificate) {
-			c.Lifetime.Runs[1].Spends = []Spend{{1, 10, Gaussian{Clip: 1, Sigma: 8}}, {11, 1, Gaussian{Clip: 1, Sigma: 80}}}
+			c.Lifetime.Runs[1].Spends = dpmech.Spends{{First: 1, Rounds: 10, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}, {First: 11, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 80}}}
 		},
 			"or have other parameters"},
 	} {
@@ -107,7 +113,7 @@ func TestCertificateReservedUnmade(t *testing.T) {
 		}
 		// Verify detects a cost that does not include the reservations without a release.
 		bad := clone(t, c)
-		bad.Cost = CostOf(sumSpends(bad.Spends), bad.Delta)
+		bad.Cost = CostOf(bad.Spends.Total(), bad.Delta)
 		if err := bad.Verify(); err == nil || !strings.Contains(err.Error(), "this run: rho is stated as") {
 			t.Errorf("%v, want a larger rho", err)
 		}
@@ -121,7 +127,7 @@ func TestCertificateReservedUnmade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := NewCertificate(aboutRun("final"), 1e-5, f, l.lifetime(1e-5)); err == nil ||
+	if _, err := New(aboutRun("final"), 1e-5, f, l.lifetime(1e-5)); err == nil ||
 		!strings.Contains(err.Error(), "found 4 rounds from round 1 on with clip 1 and sigma 8, want 3 rounds") {
 		t.Errorf("%v, want a release that the ledger does not have", err)
 	}
@@ -145,7 +151,7 @@ func TestSignedBytes(t *testing.T) {
 		bytes.Contains(text, []byte(`"signature"`)) {
 		t.Errorf("%s", after)
 	}
-	back, err := ParseCertificate(text)
+	back, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

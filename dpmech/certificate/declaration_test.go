@@ -1,4 +1,4 @@
-package dpmech
+package certificate
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 var neverUsed = Declaration{NeverUsed: true}
@@ -19,17 +21,17 @@ func ledgerHead(id string, seq int, hash string) Head {
 // certificateOf returns a certificate that states the given number of releases in a ledger with the given declaration.
 func certificateOf(t *testing.T, head Head, declared Declaration) *Certificate {
 	t.Helper()
-	c, err := NewComposition("d", ledgerTime, Record, nil, declared)
+	c, err := NewComposition("d", ledgerTime, dpmech.Record, nil, declared)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, g, id := Filter{}, Gaussian{Clip: 1, Sigma: 20, Unit: Record}, RunID{Run: "run", Fleet: strings.Repeat("ab", 32), Member: "a"}
+	f, g, id := dpmech.Filter{}, dpmech.Gaussian{Clip: 1, Sigma: 20, Unit: dpmech.Record}, RunID{Run: "run", Fleet: strings.Repeat("ab", 32), Member: "a"}
 	for round := 1; round <= head.Seq; round++ {
 		if err := errors.Join(c.Add(id, round, g), f.Reserve(round, g)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cert, err := NewCertificate(About{RunID: id}, 1e-5, &f, c.Lifetime(head, 1e-5))
+	cert, err := New(About{RunID: id}, 1e-5, &f, c.Lifetime(head, 1e-5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +41,9 @@ func certificateOf(t *testing.T, head Head, declared Declaration) *Certificate {
 // TestDeclareSpent checks that of several certificates of one ledger the one with most lines counts, that ledgers and an
 // estimate add up, and that a ledger that a later one has declared is counted once.
 func TestDeclareSpent(t *testing.T) {
-	rho := Gaussian{Clip: 1, Sigma: 20, Unit: Record}.Rho()
-	estimate := &Limit{Epsilon: 2, Delta: 1e-6, Accounting: GDP}
-	most, err := GDP.MaxRho(2, 1e-6)
+	rho := dpmech.Gaussian{Clip: 1, Sigma: 20, Unit: dpmech.Record}.Rho()
+	estimate := &dpmech.Limit{Epsilon: 2, Delta: 1e-6, Accounting: dpmech.GDP}
+	most, err := dpmech.GDP.MaxRho(2, 1e-6)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func TestDeclareSpent(t *testing.T) {
 	b4 := certificateOf(t, ledgerHead("b", 4, "3"), first)
 	for name, c := range map[string]struct {
 		certificates []*Certificate
-		estimate     *Limit
+		estimate     *dpmech.Limit
 		want         float64
 		ledgers      int
 	}{
@@ -70,11 +72,11 @@ func TestDeclareSpent(t *testing.T) {
 		if got := d.Total(); err != nil || got.All < c.want*(1-1e-12) || got.All > c.want*(1+1e-12) || got.Rho != got.All || len(d.Ledgers) != c.ledgers {
 			t.Errorf("%s: %+v, %v, want rho %v in %d ledgers", name, d, err, c.want, c.ledgers)
 		}
-		if said := d.Conditions(Record); len(said) != len(d.Ledgers)+btoi(d.Estimate != nil) || !strings.HasSuffix(said[0], " for each record") {
+		if said := d.Conditions(dpmech.Record); len(said) != len(d.Ledgers)+btoi(d.Estimate != nil) || !strings.HasSuffix(said[0], " for each record") {
 			t.Errorf("%s: conditions %q", name, said)
 		}
 	}
-	for _, s := range first.Conditions(Record) {
+	for _, s := range first.Conditions(dpmech.Record) {
 		if !strings.Contains(strings.Join(b4.ConditionalOn, "\n"), s) {
 			t.Errorf("the certificate does not rest on %q: %q", s, b4.ConditionalOn)
 		}
@@ -108,13 +110,13 @@ func TestDeclareSpentRefuses(t *testing.T) {
 			t.Errorf("%+v, %v, want %q", d, err, want)
 		}
 	}
-	for want, l := range map[string]*Limit{"epsilon is -1": {Epsilon: -1, Delta: 1e-5}, "delta is 2": {Epsilon: 1, Delta: 2},
+	for want, l := range map[string]*dpmech.Limit{"epsilon is -1": {Epsilon: -1, Delta: 1e-5}, "delta is 2": {Epsilon: 1, Delta: 2},
 		"epsilon_all is 3": {Epsilon: 1, EpsilonAll: 3, Delta: 1e-5}} {
 		if d, err := DeclareSpent(nil, l); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v, %v, want %q", d, err, want)
 		}
 	}
-	both := Declaration{NeverUsed: true, Estimate: &Limit{Epsilon: 1, Delta: 1e-5}}
+	both := Declaration{NeverUsed: true, Estimate: &dpmech.Limit{Epsilon: 1, Delta: 1e-5}}
 	if err := both.Validate(); err == nil {
 		t.Error("never used and an estimate")
 	}
@@ -127,31 +129,31 @@ func TestDeclareSpentRefuses(t *testing.T) {
 // TestDeclaredCountsInTheLimit checks that the declared cost uses up the limit, and that a ledger whose limit does not cover
 // it cannot be made.
 func TestDeclaredCountsInTheLimit(t *testing.T) {
-	limit := &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP}
-	g := Gaussian{Clip: 1, Sigma: 40}
+	limit := &dpmech.Limit{Epsilon: 8, Delta: 1e-5, Accounting: dpmech.GDP}
+	g := dpmech.Gaussian{Clip: 1, Sigma: 40}
 	room := func(d Declaration) int {
-		c, err := NewComposition("d", ledgerTime, Client, limit, d)
+		c, err := NewComposition("d", ledgerTime, dpmech.Client, limit, d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return mostRounds(c, g)
 	}
-	half := Declaration{Estimate: &Limit{Epsilon: 5, Delta: 1e-5, Accounting: GDP}}
+	half := Declaration{Estimate: &dpmech.Limit{Epsilon: 5, Delta: 1e-5, Accounting: dpmech.GDP}}
 	spent := int(math.Ceil(half.Total().All / g.Rho()))
 	if with, without := room(half), room(neverUsed); without-with < spent-1 || without-with > spent+1 {
 		t.Errorf("%d releases fit, %d without the declared cost of %d", with, without, spent)
 	}
-	much := Declaration{Estimate: &Limit{Epsilon: 8.01, Delta: 1e-5, Accounting: GDP}}
-	if _, err := NewComposition("d", ledgerTime, Client, limit, much); !errors.Is(err, ErrBudget) {
+	much := Declaration{Estimate: &dpmech.Limit{Epsilon: 8.01, Delta: 1e-5, Accounting: dpmech.GDP}}
+	if _, err := NewComposition("d", ledgerTime, dpmech.Client, limit, much); !errors.Is(err, dpmech.ErrBudget) {
 		t.Errorf("too much: %v", err)
 	}
 }
 
 // TestDeclarationIsCopied checks that a composition and its lifetimes do not share memory with the caller's declaration.
 func TestDeclarationIsCopied(t *testing.T) {
-	d := Declaration{Ledgers: []EarlierLedger{{ledgerHead("a", 1, "1"), Amount{Rho: 1, All: 1}}}, Estimate: &Limit{Epsilon: 1, Delta: 1e-5}}
+	d := Declaration{Ledgers: []EarlierLedger{{ledgerHead("a", 1, "1"), Amount{Rho: 1, All: 1}}}, Estimate: &dpmech.Limit{Epsilon: 1, Delta: 1e-5}}
 	want := d.clone()
-	c, err := NewComposition("d", ledgerTime, Client, nil, d)
+	c, err := NewComposition("d", ledgerTime, dpmech.Client, nil, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +165,7 @@ func TestDeclarationIsCopied(t *testing.T) {
 	}
 }
 
-func mostRounds(c *Composition, g Gaussian) (n int) {
+func mostRounds(c *Composition, g dpmech.Gaussian) (n int) {
 	id := RunID{Run: "next", Fleet: strings.Repeat("ab", 32), Member: "a"}
 	for c.CheckRun(id, n+1, g) == nil {
 		n++

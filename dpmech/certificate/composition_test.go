@@ -1,4 +1,4 @@
-package dpmech
+package certificate
 
 import (
 	"encoding/hex"
@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 var (
 	fleetA = [32]byte{1}
 	fleetB = [32]byte{2}
-	noisy  = Gaussian{Clip: 1, Sigma: 8}
+	noisy  = dpmech.Gaussian{Clip: 1, Sigma: 8}
 )
 
 // testLedger simulates a ledger: it is a composition with an invented head.
@@ -21,16 +23,16 @@ type testLedger struct {
 	seq int
 }
 
-func newLedger(t testing.TB, limit *Limit) *testLedger {
+func newLedger(t testing.TB, limit *dpmech.Limit) *testLedger {
 	t.Helper()
-	c, err := NewComposition("patients <2025>", "2025-06-01T08:00:00Z", Client, limit, neverUsed)
+	c, err := NewComposition("patients <2025>", "2025-06-01T08:00:00Z", dpmech.Client, limit, neverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &testLedger{Composition: c}
 }
 
-func (l *testLedger) Reserve(run string, fleet [32]byte, member string, round int, g Gaussian) error {
+func (l *testLedger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
 	id := RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 	counted, err := l.Check(id, round, g)
 	if err != nil || counted {
@@ -62,17 +64,17 @@ func TestCompositionSumsRuns(t *testing.T) {
 	reserve(t, l, "tuning", 1, 3)
 	reserve(t, l, "final", 1, 2)
 	reserve(t, l, "tuning", 2, 4) // two of these rounds are already counted
-	if err := l.Reserve("tuning", fleetB, "a", 1, Gaussian{Clip: 1, Sigma: 4}); err != nil {
+	if err := l.Reserve("tuning", fleetB, "a", 1, dpmech.Gaussian{Clip: 1, Sigma: 4}); err != nil {
 		t.Fatal(err)
 	}
 	lifetime := l.lifetime(1e-5)
-	if want := 6*noisy.Rho() + (Gaussian{Clip: 1, Sigma: 4}).Rho(); lifetime.Rho != want || l.seq != 7 || len(lifetime.Runs) != 3 ||
-		lifetime.Cost != CostOf(Total{Rho: want, All: want}, 1e-5) {
+	if want := 6*noisy.Rho() + (dpmech.Gaussian{Clip: 1, Sigma: 4}).Rho(); lifetime.Rho != want || l.seq != 7 || len(lifetime.Runs) != 3 ||
+		lifetime.Cost != CostOf(dpmech.Total{Rho: want, All: want}, 1e-5) {
 		t.Errorf("lifetime %+v, want rho %v over 7 releases in 3 runs", lifetime, want)
 	}
 	id := lifetime.Runs[0].RunID
 	if id.Run != "tuning" || lifetime.Rounds(id) != 4 || l.Last(id) != 4 ||
-		!slices.Equal(lifetime.Runs[0].Spends, []Spend{{1, 4, Gaussian{Clip: 1, Sigma: 8}}}) {
+		!slices.Equal(lifetime.Runs[0].Spends, dpmech.Spends{{First: 1, Rounds: 4, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8}}}) {
 		t.Errorf("first run %+v", lifetime.Runs[0])
 	}
 	if err := l.Add(id, 4, noisy); err == nil || !strings.Contains(err.Error(), "is already counted") {
@@ -86,12 +88,12 @@ func TestCompositionSumsRuns(t *testing.T) {
 // TestCompositionLimit checks that the limit applies to the sum over all runs, and that Add counts a release even if
 // the sum then exceeds the limit.
 func TestCompositionLimit(t *testing.T) {
-	sigma, err := SigmaFor(1, 50, 8, 1e-5, GDP)
+	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Gaussian{Clip: 1, Sigma: sigma}
-	l := newLedger(t, &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP})
+	g := dpmech.Gaussian{Clip: 1, Sigma: sigma}
+	l := newLedger(t, &dpmech.Limit{Epsilon: 8, Delta: 1e-5, Accounting: dpmech.GDP})
 	for i := range 49 {
 		if err := l.Reserve(fmt.Sprint("run ", i%7), fleetA, "a", 1+i/7, g); err != nil {
 			t.Fatal(err)
@@ -101,7 +103,7 @@ func TestCompositionLimit(t *testing.T) {
 	if err := l.CheckRun(id, 8, g); err != nil {
 		t.Error(err)
 	}
-	if err := l.CheckRun(id, 9, g); !errors.Is(err, ErrBudget) {
+	if err := l.CheckRun(id, 9, g); !errors.Is(err, dpmech.ErrBudget) {
 		t.Errorf("a run too long: %v", err)
 	}
 	if err := l.Reserve("run 0", fleetA, "a", 8, g); err != nil {
@@ -109,7 +111,7 @@ func TestCompositionLimit(t *testing.T) {
 	}
 	for _, run := range []string{"run 1", "a new run"} {
 		id.Run = run
-		if _, err := l.Check(id, 50, g); !errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), run) {
+		if _, err := l.Check(id, 50, g); !errors.Is(err, dpmech.ErrBudget) || !strings.Contains(err.Error(), run) {
 			t.Errorf("%v, want a refusal", err)
 		}
 		if err := l.Add(id, 50, g); err != nil || l.Last(id) != 50 {
@@ -121,11 +123,11 @@ func TestCompositionLimit(t *testing.T) {
 func TestNewCompositionRefuses(t *testing.T) {
 	const created = "2025-06-01T08:00:00Z"
 	for want, make := range map[string]func() (*Composition, error){
-		"data set has 0 bytes":   func() (*Composition, error) { return NewComposition("", created, Client, nil, neverUsed) },
-		"printable":              func() (*Composition, error) { return NewComposition("a\x00b", created, Client, nil, neverUsed) },
-		`created is "yesterday"`: func() (*Composition, error) { return NewComposition("a", "yesterday", Client, nil, neverUsed) },
+		"data set has 0 bytes":   func() (*Composition, error) { return NewComposition("", created, dpmech.Client, nil, neverUsed) },
+		"printable":              func() (*Composition, error) { return NewComposition("a\x00b", created, dpmech.Client, nil, neverUsed) },
+		`created is "yesterday"`: func() (*Composition, error) { return NewComposition("a", "yesterday", dpmech.Client, nil, neverUsed) },
 		"delta is 2": func() (*Composition, error) {
-			return NewComposition("a", created, Client, &Limit{Epsilon: 8, Delta: 2, Accounting: GDP}, neverUsed)
+			return NewComposition("a", created, dpmech.Client, &dpmech.Limit{Epsilon: 8, Delta: 2, Accounting: dpmech.GDP}, neverUsed)
 		},
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
@@ -137,11 +139,11 @@ func TestNewCompositionRefuses(t *testing.T) {
 // TestOneKeyServesOneRun checks that a composition refuses a run whose one-time key an earlier run used, before and
 // after the earlier run's first release, and that the key does not disturb its own run.
 func TestOneKeyServesOneRun(t *testing.T) {
-	c, err := NewComposition("data", "2026-01-01T00:00:00Z", Client, nil, neverUsed)
+	c, err := NewComposition("data", "2026-01-01T00:00:00Z", dpmech.Client, nil, neverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Gaussian{Clip: 1, Sigma: 1}
+	g := dpmech.Gaussian{Clip: 1, Sigma: 1}
 	one := RunID{Run: "one", Fleet: hex.EncodeToString(fleetA[:]), Member: "a", PairKey: "x25519:A"}
 	two, fresh := one, one
 	two.Run = "two"

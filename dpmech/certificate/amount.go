@@ -1,0 +1,51 @@
+package certificate
+
+import (
+	"errors"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
+)
+
+// Amount is the JSON form of a [dpmech.Total].
+type Amount struct {
+	Rho float64 `json:"rho"`     // zCDP against the weakest adversary that the runs name
+	All float64 `json:"rho_all"` // zCDP against all other members together
+	// Against describes the adversary for Rho. It is nil without pairwise noise or if the adversary is unknown.
+	Against *Colluders  `json:"against,omitempty"`
+	Unit    dpmech.Unit `json:"unit,omitzero"` // what the cost protects
+}
+
+// Colluders describes an adversary as in [dpmech.Shared]: Colluders members collude, and Absent members may drop out.
+type Colluders struct {
+	Colluders int `json:"colluders"`
+	Absent    int `json:"absent,omitempty"`
+}
+
+// AmountOf returns the JSON form of t, where u is the unit that the cost protects.
+func AmountOf(t dpmech.Total, u dpmech.Unit) Amount {
+	a := Amount{Rho: t.Rho, All: t.All, Unit: u}
+	if w := t.Weakest; w.Shared {
+		a.Against = &Colluders{w.Colluders, w.Absent}
+	}
+	return a
+}
+
+// Total returns the costs as a [dpmech.Total], without the unit.
+func (a Amount) Total() dpmech.Total {
+	t := dpmech.Total{Rho: a.Rho, All: a.All}
+	if a.Against != nil {
+		t.Weakest = dpmech.Adversary{Shared: true, Colluders: a.Against.Colluders, Absent: a.Against.Absent}
+	}
+	return t
+}
+
+func (a Amount) validate() error {
+	var f faults.List
+	f.Want(a.Rho >= 0 && a.All >= a.Rho && a.All <= dpmech.MaxTotal, "rho is %v and rho_all is %v, want 0 to %v, and rho_all at least rho",
+		a.Rho, a.All, float64(dpmech.MaxTotal))
+	if a.Against != nil {
+		f.Want(a.Against.Colluders >= 0 && a.Against.Absent >= 0, "against is %+v, want 0 or more of each", *a.Against)
+	}
+	return errors.Join(append(f, a.Unit.Validate())...)
+}

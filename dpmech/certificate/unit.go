@@ -1,0 +1,40 @@
+package certificate
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+// protected returns the text for the protected unit in a certificate.
+func protected(u dpmech.Unit) string {
+	if u == dpmech.Client {
+		return "one client's whole data set"
+	}
+	return "one " + u.String() + " of one client"
+}
+
+// adjacency returns the certificate's description of the data change that the guarantee covers.
+func adjacency(u dpmech.Unit) string {
+	switch u {
+	case dpmech.Client:
+		return "the data set is replaced by any other"
+	case dpmech.Record:
+		return "the record is replaced by any other, and the number of records stays the same"
+	}
+	return "all rows of the person are replaced by any other rows, and the number of persons stays the same"
+}
+
+// notProtected returns the additional entry in a certificate's not_covered for a unit other than Client.
+func notProtected(u dpmech.Unit) string {
+	return fmt.Sprintf("a client's whole data set: the guarantee holds for one %s", u.Kind())
+}
+
+// phrase returns a space followed by the result of [dpmech.Unit.Each]. For dpmech.Client it returns "", because texts
+// about this unit name the client anyway.
+func phrase(u dpmech.Unit) string {
+	if u == dpmech.Client {
+		return ""
+	}
+	return " " + u.Each()
+}

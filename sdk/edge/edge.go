@@ -1,0 +1,232 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/transport/ws"
+)
+
+// ErrClosed is wrapped by the error of [Node.Run] on a node that was closed.
+var ErrClosed = errors.New("the node is closed")
+
+// Fleet is a run, with the keys and addresses of its members. The type fleetfile.File implements it, read from a file or
+// made in Go.
+type Fleet interface {
+	ws.Fleet
+	sdk.Planner
+	SigningKeys(member string) []ed25519.PublicKey // the present and retired keys of a member
+}
+
+// Options is what a member decides for itself.
+type Options struct {
+	Samples int    // the number of the oracle's samples, at least 1
+	Listen  string // the address at which neighbors reach this node, host:port; empty if it only dials
+
+	// The ledger of a private run. The first Open makes it, later ones read it and ignore these fields. Dataset names
+	// the data in certificates; empty means the name of the member. Declared is what earlier runs have spent, such as
+	// state.NeverUsed; it is required. Limit bounds what all runs may spend; nil means that the ledger only counts.
+	Dataset  string
+	Declared certificate.Declaration
+	Limit    *dpmech.Limit
+
+	Logger    *slog.Logger        // of the node and of websockets; nil means slog.Default()
+	Transport transport.Transport // replaces websockets; Open closes it on error, Close otherwise
+	Configure func(*sdk.Config)   // changes further settings of the node, such as Patience and Observer
+	Wait      time.Duration       // how long Close waits for Run and its oracle; 0 means 10 s
+}
+
+// Node is an open node. Its methods are safe for concurrent use.
+type Node struct {
+	*sdk.Node
+	dir, run string
+	private  bool
+	wait     time.Duration
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	busy     chan struct{} // full while Run runs, and for good once everything is closed
+	closing  sync.Mutex
+	opened   []func() error // closes what Open has opened; in the order of opening
+	addr     string
+}
+
+// Identity returns the public keys of the device with the given folder, for the fleet file: its key, and one-time keys of
+// pairwise noise that no run has used, at least one. It makes what does not exist, in a folder that only its owner may
+// read.
+func Identity(dir, name string) (ed25519.PublicKey, []pair.Public, error) {
+	pairs := state.PairKeys(filepath.Join(dir, "pairs.key"))
+	unused, err := pairs.Unused(name)
+	if err == nil && len(unused) == 0 {
+		unused, err = pairs.Add(name, 8)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	path := filepath.Join(dir, "node.key")
+	key, err := state.ReadKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		public, err := state.CreateKey(path)
+		return public, unused, err
+	} else if err != nil {
+		return nil, nil, err
+	}
+	return key.Public().(ed25519.PublicKey), unused, nil
+}
+
+// Open opens the node of a member in a folder. The node continues a run that it has begun. On error everything is closed
+// again. Errors name the file or the field.
+func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_ *Node, err error) {
+	n := &Node{dir: dir, wait: cmp.Or(o.Wait, 10*time.Second), busy: make(chan struct{}, 1)}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	if o.Transport != nil {
+		n.opened = append(n.opened, o.Transport.Close)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.closeAll())
+		}
+	}()
+	if fleet == nil {
+		return nil, errors.New("edge: the fleet is nil")
+	}
+	plan, err := fleet.Plan()
+	if err != nil {
+		return nil, err
+	}
+	def := plan.Fleet()
+	n.run, n.private = url.PathEscape(def.Run), !def.Privacy.NonPrivate
+	cfg := sdk.Config{Fleet: plan, Name: name, Oracle: oracle, Samples: o.Samples, Keys: fleet.SigningKeys, Logger: o.Logger,
+		PairKeys: state.PairKeys(filepath.Join(dir, "pairs.key"))}
+	if cfg.Key, err = state.ReadKey(filepath.Join(dir, "node.key")); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("edge: %w; edge.Identity makes the key of a new device, before the fleet is made", err)
+		}
+		return nil, err
+	}
+	store, err := state.Open(filepath.Join(dir, "state-"+n.run))
+	if err != nil {
+		return nil, err
+	}
+	n.opened = append(n.opened, store.Close)
+	cfg.Store = store
+	if n.private {
+		if err := n.openLedger(&cfg, def.Privacy.Protects(), o, store); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Transport = o.Transport; cfg.Transport == nil {
+		config := ws.ConfigOf(fleet, name, cfg.Key, o.Listen)
+		config.Logger = o.Logger
+		link, err := ws.New(config)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Transport, n.addr = link, link.Addr()
+		n.opened = append(n.opened, link.Close)
+	}
+	if o.Configure != nil {
+		o.Configure(&cfg)
+	}
+	n.Node, err = sdk.New(cfg)
+	return n, err
+}
+
+// openLedger opens the ledger, and makes it if neither the ledger nor a state exists.
+func (n *Node) openLedger(cfg *sdk.Config, unit sdk.Unit, o Options, store *state.Dir) (err error) {
+	path := filepath.Join(n.dir, "ledger.json")
+	cfg.Ledger, err = state.OpenLedger(path)
+	if errors.Is(err, state.ErrNoLedger) {
+		kept, unread := store.Load()
+		if unread != nil || len(kept) > 0 {
+			return fmt.Errorf("edge: %s is missing, but %s has the state of a run that it counts: %s: %w", path, store, state.Restore,
+				errors.Join(err, unread))
+		}
+		cfg.Ledger, err = state.CreateLedger(path, cmp.Or(o.Dataset, cfg.Name), unit, o.Limit, o.Declared)
+		if err != nil {
+			return fmt.Errorf("edge: Options.Declared, Limit or Dataset, from which the ledger %s is made: %w", path, err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	n.opened = append(n.opened, cfg.Ledger.Close)
+	cfg.Heads, err = state.OpenHeads(path + ".neighbors")
+	return err
+}
+
+// Addr returns the address at which the node listens; "" if it only dials.
+func (n *Node) Addr() string { return n.addr }
+
+// Run runs the remaining rounds (see [sdk.Node.Run]) until ctx ends or the node is closed. Then it writes the certificate
+// of a private run. Run can be called again after an interruption.
+func (n *Node) Run(ctx context.Context) (err error) {
+	if n.ctx.Err() != nil {
+		return fmt.Errorf("edge: %s: %w", n.dir, ErrClosed)
+	}
+	select {
+	case n.busy <- struct{}{}:
+		defer func() { <-n.busy }()
+	default:
+		return fmt.Errorf("edge: %s: Run is running already", n.dir)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(n.ctx, func() { cancel(fmt.Errorf("edge: %s: %w", n.dir, ErrClosed)) })()
+	err = n.Node.Run(ctx)
+	if n.private && n.Status().Round > 0 {
+		c, failed := n.Certificate()
+		if failed == nil {
+			failed = state.WriteCertificate(n.CertificatePath(), c)
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// CertificatePath returns the path of the certificate that [Node.Run] writes.
+func (n *Node) CertificatePath() string { return filepath.Join(n.dir, "certificate-"+n.run+".json") }
+
+// Close ends Run, waits for it, and closes everything that Open has opened. If Run or its oracle does not end in time,
+// Close fails and everything stays open, locks included; Close can be called again. After success it does nothing.
+func (n *Node) Close() error {
+	n.closing.Lock()
+	defer n.closing.Unlock()
+	n.cancel()
+	if n.opened == nil {
+		return nil
+	}
+	late := time.NewTimer(n.wait)
+	defer late.Stop()
+	select {
+	case n.busy <- struct{}{}:
+		return n.closeAll()
+	case <-late.C:
+		return fmt.Errorf("edge: Run, or the oracle that it has called, has not ended within %v: the files in %s stay open and "+
+			"locked", n.wait, n.dir)
+	}
+}
+
+func (n *Node) closeAll() error {
+	n.cancel()
+	var errs []error
+	for i := len(n.opened) - 1; i >= 0; i-- {
+		errs = append(errs, n.opened[i]())
+	}
+	n.opened = nil
+	return errors.Join(errs...)
+}
