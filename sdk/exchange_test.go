@@ -2,7 +2,6 @@ package sdk_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"math"
@@ -323,32 +322,6 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 		t.Errorf("seed %d: %d bytes of log in %v, want at most %d", seed, n, time.Since(began), most)
 	}
 	return lost, made
-}
-
-// TestFuzzedHello checks that a hello with any byte changed is either refused or still belongs to this fleet, and that
-// the error is printable text.
-func TestFuzzedHello(t *testing.T) {
-	f := privateRing()
-	hello, check := f.Hello("b")("a"), f.CheckHello("a")
-	chance := rng.New(3, rng.Address{Purpose: rng.Fault})
-	for range 20_000 {
-		b := slices.Clone(hello)
-		for range 1 + chance.IntN(3) {
-			switch i := chance.IntN(len(b)); chance.IntN(4) {
-			case 0:
-				b = slices.Delete(b, i, i+1)
-			case 1:
-				b = slices.Insert(b, i, byte(chance.IntN(256)))
-			case 2:
-				b = binary.BigEndian.AppendUint64(b, chance.Uint64())
-			default:
-				b[i] ^= byte(1 + chance.IntN(255))
-			}
-		}
-		if err := check("b", b); err != nil && transport.Printable(err.Error()) == "" {
-			t.Fatal("an error without a text")
-		}
-	}
 }
 
 func spareLedger(t *testing.T) string {

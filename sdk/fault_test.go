@@ -70,45 +70,6 @@ func TestReleasedIsKnown(t *testing.T) {
 	}
 }
 
-// TestMissingNeighbor checks that the neighbors of a missing node wait for it, report it, and continue once it starts.
-func TestMissingNeighbor(t *testing.T) {
-	f := ring()
-	missing := make(chan []string, 1)
-	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-		if i == 1 { // a neighbor of the missing node that also has a present neighbor
-			c.Observer.Waiting = func(_ int, names []string) {
-				if slices.Contains(names, "c") {
-					select {
-					case missing <- names:
-					default:
-					}
-				}
-			}
-		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var wg sync.WaitGroup
-	for i, n := range all {
-		if i != 2 {
-			wg.Go(func() {
-				if err := n.Run(ctx); err != nil {
-					t.Errorf("node %d: %v", i, err)
-				}
-			})
-		}
-	}
-	<-missing
-	if st := all[1].Status(); st.Done || !slices.Contains(st.Waiting, "c") {
-		t.Errorf("status %+v, want it to wait for c", st)
-	}
-	if err := all[2].Run(ctx); err != nil {
-		t.Error(err)
-	}
-	wg.Wait()
-	sameModels(t, all, simulated(t, f))
-}
-
 // TestStopAndGoOn checks that Run stops when its context ends, even during a query, and that another call of Run
 // continues from the same point.
 func TestStopAndGoOn(t *testing.T) {
@@ -199,37 +160,6 @@ func TestForeignFrames(t *testing.T) {
 	}
 	if st := all[3].Status(); st.Refused != 1 {
 		t.Errorf("d refused %d frames, want the one that a sent astray", st.Refused)
-	}
-}
-
-// TestFailingOracle checks that a run without privacy ends with the error of a failing oracle, and that in a private
-// run no other member can detect the failure.
-func TestFailingOracle(t *testing.T) {
-	broken := errors.New("sensor unplugged")
-	fail := func(i int, c *sdk.Config) {
-		if i == 3 {
-			inner := oracle(3)
-			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
-				if h == 4 {
-					return 0, broken
-				}
-				return inner(ctx, x, h)
-			})
-		}
-	}
-	f := ring()
-	err := nodes(t, f, inMemory(t, f), fail)[3].Run(t.Context())
-	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "sample 4") {
-		t.Errorf("error %v, want %v and the sample", err, broken)
-	}
-
-	f = privateRing()
-	all := nodes(t, f, inMemory(t, f), fail)
-	mustRun(t, all)
-	for i, n := range all {
-		if failed := n.Status().FailedQueries; (failed > 0) != (i == 3) {
-			t.Errorf("node %d counts %d failed queries", i, failed)
-		}
 	}
 }
 

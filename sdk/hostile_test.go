@@ -165,7 +165,7 @@ func TestVillain(t *testing.T) {
 				return nil
 			})
 			trs[2] = linked(f, trs, 2, evil.link)
-			var log syncBuffer
+			var log journal
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 				c.Key, c.Keys = nil, nil // a frame without a required signature is not checked further
 				c.ResendAfter = time.Minute

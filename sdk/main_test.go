@@ -13,14 +13,6 @@ import (
 // long is true if SPADE_LONG is set, as in the full check, .ci/run. The tests then run all their cases.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// onlyLong skips a slow test, except in the full check. A faster test covers the main case.
-func onlyLong(t *testing.T) {
-	t.Helper()
-	if !long {
-		t.Skip("SPADE_LONG=1 runs it")
-	}
-}
-
 // TestMain allows more parallel tests than there are processors, because most tests wait for a disk or a lost message.
 func TestMain(m *testing.M) {
 	flag.Parse()

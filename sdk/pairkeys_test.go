@@ -39,21 +39,6 @@ func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 	}
 }
 
-// TestSharedNoiseOverTransports runs nodes with the secrets of a simulation, in memory and over websockets. Their
-// models must equal those of the simulation, bit for bit.
-func TestSharedNoiseOverTransports(t *testing.T) {
-	f := sharedRing()
-	pairUp(&sdk.Config{Fleet: f}) // first, because a simulation's noise depends on the fleet's hash
-	want := simulated(t, f)
-	secret := func(i int, c *sdk.Config) { c.Secret = simulatedSecret(f, i) }
-	over := nodes(t, f, overTLS(t, []*sdk.Fleet{f, f, f, f, f}, nil), secret)
-	mustRun(t, over)
-	sameModels(t, over, want)
-	memory := nodes(t, f, inMemory(t, f), secret)
-	mustRun(t, memory)
-	sameModels(t, memory, want)
-}
-
 // filed gives each member of a fleet a file with one-time keys in a folder, and lists the next key of each in the fleet.
 func filed(t *testing.T, dir string, f *sdk.Fleet) (files []state.PairKeys) {
 	t.Helper()
@@ -77,9 +62,7 @@ func TestNodesShareSecretsWithoutAWord(t *testing.T) {
 	for name, c := range map[string]struct {
 		members int
 		signed  bool
-		tls     bool
-	}{"two": {2, true, false}, "five": {5, true, false}, "five without keys": {5, false, false},
-		"five over websockets": {5, true, true}} {
+	}{"two": {2, true}, "five": {5, true}, "five without keys": {5, false}} {
 		t.Run(name, func(t *testing.T) {
 			f := sharedRing()
 			if c.members == 2 {
@@ -93,9 +76,6 @@ func TestNodesShareSecretsWithoutAWord(t *testing.T) {
 				t.Fatal(err)
 			}
 			trs := inMemory(t, f)
-			if c.tls {
-				trs = overTLS(t, []*sdk.Fleet{f, f, f, f, f}, nil)
-			}
 			config := func(i int, f *sdk.Fleet) sdk.Config {
 				cfg := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
 					ResendAfter: 50 * time.Millisecond, Linger: 10 * time.Second}

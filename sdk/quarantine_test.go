@@ -120,7 +120,7 @@ func sharing() *sdk.Fleet {
 }
 
 // TestQuarantine simulates a member that makes a release far from its previous release, or makes two releases of one
-// round. The test runs in memory and over TLS, with and without keys. The other four members must continue without this
+// round, with and without keys. The other four members must continue without this
 // member and agree. Without keys, two releases of one round prove nothing, and the first is used.
 func TestQuarantine(t *testing.T) {
 	const far = 1 << 28
@@ -135,38 +135,29 @@ func TestQuarantine(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		f       *sdk.Fleet
-		tls     bool
 		keys    bool
 		lie     lie
 		why     string
 		victims []int
 	}{
-		{"jump", onGrid(), false, true, jump(3, far), "of release 3 moves by", others},
-		{"jump over TLS", onGrid(), true, true, jump(3, far), "of release 3 moves by", others},
-		{"jump without keys", onGrid(), false, false, jump(3, far), "of release 3 moves by", others},
-		{"first release", onGrid(), false, true, jump(1, -far), "of release 1 moves by", others},
-		{"off the grid", onGrid(), false, true, jump(3, 1<<30+1<<24), "of the grid, want at most", others},
-		{"to some only", onGrid(), false, true, func(to string, m admm.Message) []admm.Message {
+		{"jump", onGrid(), true, jump(3, far), "of release 3 moves by", others},
+		{"jump without keys", onGrid(), false, jump(3, far), "of release 3 moves by", others},
+		{"first release", onGrid(), true, jump(1, -far), "of release 1 moves by", others},
+		{"off the grid", onGrid(), true, jump(3, 1<<30+1<<24), "of the grid, want at most", others},
+		{"to some only", onGrid(), true, func(to string, m admm.Message) []admm.Message {
 			if to > "c" {
 				return two(to, m)
 			}
 			return []admm.Message{m}
 		}, "of release 3 moves by", []int{3, 4}},
-		{"pairwise noise", sharing(), false, true, jump(3, far), "of release 3 moves by", others},
-		{"not private", plain, false, true, huge, "of release 3 is 9e+29", others},
-		{"contradiction", onGrid(), false, true, contradict(3), "was copied or rolled back", others},
-		{"contradiction over TLS", onGrid(), true, true, contradict(3), "was copied or rolled back", others},
-		{"contradiction without keys", onGrid(), false, false, contradict(3), "", nil},
+		{"pairwise noise", sharing(), true, jump(3, far), "of release 3 moves by", others},
+		{"not private", plain, true, huge, "of release 3 is 9e+29", others},
+		{"contradiction", onGrid(), true, contradict(3), "was copied or rolled back", others},
+		{"contradiction without keys", onGrid(), false, contradict(3), "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			trs := inMemory
-			if c.tls {
-				trs = func(t *testing.T, f *sdk.Fleet) []transport.Transport {
-					return overTLS(t, []*sdk.Fleet{f, f, f, f, f}, nil)
-				}
-			}
-			all, errs := withLiar(t, c.f, trs(t, c.f), c.keys, c.lie, nil)
+			all, errs := withLiar(t, c.f, inMemory(t, c.f), c.keys, c.lie, nil)
 			agree(t, c.f, all, errs, c.why, 1, c.victims...)
 		})
 	}

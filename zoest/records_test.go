@@ -165,14 +165,13 @@ func TestRecordRowsEstimate(t *testing.T) {
 func TestRecordDirectionsCover(t *testing.T) {
 	const d, m, n = 13, 37, 16
 	cfg := Config{Dim: d, Samples: m, Directions: Walsh, Records: true, Seed: 9}
-	e := newTest(t, cfg)
-	e.Fill(3, make([]float32, d), 1)
+	w := newRecordWalsh(cfg, m)
+	w.begin(stage{round: 3, filling: true})
 	numbers, seen := make([]uint32, m), make([]map[uint32]int, m)
 	plus := 0
 	for step := range 3 * n {
-		e.step = uint32(step)
-		e.records.step(e)
-		e.records.numbers(e.walsh, numbers, 0, step)
+		w.begin(stage{round: 3, step: uint32(step)})
+		w.numbers(numbers, 0)
 		for h, number := range numbers {
 			if step%n == 0 {
 				seen[h] = map[uint32]int{}

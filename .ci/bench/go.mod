@@ -3,7 +3,7 @@ module github.com/spade-dfl/spade-edge/ci/bench
 go 1.25
 
 require (
-	github.com/spade-dfl/spade-edge v0.0.0
+	github.com/spade-dfl/spade-edge v0.1.0
 	github.com/viterin/vek v0.4.3
 	gonum.org/v1/gonum v0.17.0
 )
@@ -18,5 +18,3 @@ require (
 	golang.org/x/sys v0.11.0 // indirect
 	nhooyr.io/websocket v1.8.17 // indirect
 )
-
-replace github.com/spade-dfl/spade-edge => ../..

@@ -6,7 +6,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/prometheus/common v0.67.5
-	github.com/spade-dfl/spade-edge v0.0.0
+	github.com/spade-dfl/spade-edge v0.1.0
 )
 
 require (
@@ -25,5 +25,3 @@ require (
 	golang.org/x/sys v0.39.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )
-
-replace github.com/spade-dfl/spade-edge => ../..

@@ -78,7 +78,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// makeRelease builds the program for each target into dir. It prints the SHA-256 hash of every file in the format of
+// released are the programs of a release: the folders of their modules, and their packages.
+var released = [][2]string{{".", program}, {"transport/broker", "./cmd/spade-edge-nats"}, {"transport/broker", "./cmd/spade-edge-mqtt"}}
+
+// makeRelease builds the programs for each target into dir. It prints the SHA-256 hash of every file in the format of
 // sha256sum.
 func makeRelease(dir string, targets []target) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -89,15 +92,17 @@ func makeRelease(dir string, targets []target) error {
 		return err
 	}
 	for _, t := range targets {
-		out := filepath.Join(dir, t.file())
-		if err := build(".", program, t, out, ""); err != nil {
-			return err
+		for _, p := range released {
+			out := filepath.Join(dir, t.file(filepath.Base(p[1])))
+			if err := build(p[0], p[1], t, out, ""); err != nil {
+				return err
+			}
+			_, sum, err := sumOf(out)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%x  %s\n", sum, filepath.Base(out))
 		}
-		_, sum, err := sumOf(out)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%x  %s\n", sum, t.file())
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ func (t target) String() string {
 	return strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.variant, "/")
 }
 
-func (t target) file() string {
-	name := strings.ReplaceAll("spade-edge-"+t.String(), "/", "-")
+func (t target) file(program string) string {
+	name := strings.ReplaceAll(program+"-"+t.String(), "/", "-")
 	if t.os == "windows" {
 		name += ".exe"
 	}

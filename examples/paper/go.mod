@@ -3,8 +3,8 @@ module github.com/spade-dfl/spade-edge/examples/paper
 go 1.25
 
 require (
-	github.com/spade-dfl/spade-edge v0.0.0
-	github.com/spade-dfl/spade-edge/examples/adapter v0.0.0
+	github.com/spade-dfl/spade-edge v0.1.0
+	github.com/spade-dfl/spade-edge/examples/adapter v0.1.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
 )
@@ -23,7 +23,3 @@ require (
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 )
-
-replace github.com/spade-dfl/spade-edge => ../..
-
-replace github.com/spade-dfl/spade-edge/examples/adapter => ../adapter

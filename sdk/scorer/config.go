@@ -133,3 +133,24 @@ func environment(named []string) (env []string) {
 	}
 	return env
 }
+
+// searched lists variables in which programs look for their parts.
+var searched = []string{
+	"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "R_LIBS", "R_LIBS_USER", "JULIA_PROJECT", "NODE_PATH", "CLASSPATH",
+}
+
+// withheld returns the end of an error about a program that did not begin. It names the variables of searched that are
+// set here and that the program does not get.
+func withheld(named []string) string {
+	var held []string
+	for _, name := range searched {
+		if os.Getenv(name) != "" && !slices.Contains(named, name) {
+			held = append(held, name)
+		}
+	}
+	if held == nil {
+		return ""
+	}
+	return fmt.Sprintf("; the program does not get %s, set here: if it needs that, name it in Environment (in a node file: "+
+		"\"environment\": [%q])", strings.Join(held, ", "), held[0])
+}

@@ -43,6 +43,18 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestWithheldEnvironment checks that the error of a program that does not begin names a variable that it may lack, unless
+// it gets the variable.
+func TestWithheldEnvironment(t *testing.T) {
+	t.Setenv("PYTHONPATH", "lib")
+	for want, named := range map[bool][]string{true: {"HOME"}, false: {"PYTHONPATH"}} {
+		_, err := scorer.OpenStream(t.Context(), scorer.StreamConfig{Program: scorer.Program{Command: []string{"false"}, Environment: named}})
+		if err == nil || strings.Contains(err.Error(), `; the program does not get PYTHONPATH, set here: `) != want {
+			t.Errorf("environment %q: %v", named, err)
+		}
+	}
+}
+
 // TestDaemonOfProgram checks that a daemon is killed when its program ends, although it has left the program's process
 // group and init has adopted it.
 func TestDaemonOfProgram(t *testing.T) {

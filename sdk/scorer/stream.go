@@ -154,7 +154,11 @@ func (w *worker) live() error {
 	}
 	sweep(p.mark + "\x00") // kills children in other sessions or groups
 	writing.Wait()
-	return fmt.Errorf("scorer: worker %d (%s, pid %d): %w%s%s", w.number, w.name, p.cmd.Process.Pid, err, rest, p.lastWords())
+	rest += p.lastWords()
+	if !w.served {
+		rest += withheld(w.cfg.Environment)
+	}
+	return fmt.Errorf("scorer: worker %d (%s, pid %d): %w%s", w.number, w.name, p.cmd.Process.Pid, err, rest)
 }
 
 func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {

@@ -7,7 +7,7 @@ require (
 	github.com/nats-io/nats-server/v2 v2.14.2
 	github.com/nats-io/nats.go v1.51.0
 	github.com/nats-io/nkeys v0.4.16
-	github.com/spade-dfl/spade-edge v0.0.0
+	github.com/spade-dfl/spade-edge v0.1.0
 	nhooyr.io/websocket v1.8.17
 )
 
@@ -23,5 +23,3 @@ require (
 	golang.org/x/sys v0.45.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 )
-
-replace github.com/spade-dfl/spade-edge => ../..

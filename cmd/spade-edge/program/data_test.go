@@ -2,14 +2,15 @@ package program
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/lab"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -38,15 +39,20 @@ func arithmetic(t *testing.T) {
 	}
 }
 
-// simulated returns the mean accuracy of simulations with seeds 1 to n. It calls check with each result. Each
-// simulation runs in a separate process: the operating system shares processor time fairly between processes, whereas
-// within one process Go's scheduler would delay other tests that wait for events.
+// simulated returns the mean accuracy of simulations with seeds 1 to n. It calls check with each result. The simulations
+// run in a separate process: the operating system shares processor time fairly between processes, whereas within one
+// process Go's scheduler would delay other tests that wait for events.
 func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) (mean float64) {
 	t.Helper()
-	for seed := 1; seed <= n; seed++ {
-		var r setup.Result
-		start(t, with(args, "-seed", strconv.Itoa(seed), "-json")...).read(t, &r)
-		check(r)
+	p := start(t, with(args, "-seeds", fmt.Sprintf("1..%d", n), "-json")...)
+	sweep := lab.Sweep{Runs: []*setup.Result{new(setup.Result)}}
+	if n == 1 {
+		p.read(t, sweep.Runs[0])
+	} else if p.read(t, &sweep); len(sweep.Runs) != n {
+		t.Fatalf("%d runs, want %d", len(sweep.Runs), n)
+	}
+	for _, r := range sweep.Runs {
+		check(*r)
 		mean += r.Mean / float64(n)
 	}
 	return mean

@@ -56,8 +56,8 @@ var Websockets = &Program{
 	Name: "spade-edge",
 	Accept: func(node *fleetfile.Node) error {
 		if kind := broker.Kind(node); kind != "" {
-			return fmt.Errorf("transport is %s, which this program does not support: use spade-edge-%[1]s (to build "+
-				"it, run go build ./cmd/spade-edge-%[1]s in transport/%[1]s)", kind)
+			return fmt.Errorf("transport is %s, which this program does not support: use spade-edge-%[1]s (a release "+
+				"has it; or go install github.com/spade-dfl/spade-edge/transport/broker/cmd/spade-edge-%[1]s@latest)", kind)
 		}
 		return nil
 	},

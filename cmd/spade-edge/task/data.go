@@ -180,6 +180,16 @@ type table struct {
 	numbers  func(row []float64, i int) // in place of fill, for numbers with more digits than a float32 has
 }
 
+// own returns a copy that may mark further rows as lost.
+func (t *table) own() *table {
+	if t == nil {
+		return nil
+	}
+	c := *t
+	c.lost = slices.Clone(t.lost)
+	return &c
+}
+
 // data returns the rows whose label is one of the classes or, if the table has targets in the range target, all rows. If
 // t.lost is set, it returns all rows and marks the rows whose label is not one of the classes as lost.
 func (t *table) data(classes []string, target *Range) *Data {

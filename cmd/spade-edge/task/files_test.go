@@ -113,7 +113,7 @@ func TestOneNameInFiles(t *testing.T) {
 
 // TestLoadOneOfFiles checks that LoadFiles with a single file returns the same set as Load.
 func TestLoadOneOfFiles(t *testing.T) {
-	file := filepath.FromSlash("../../examples/patients.csv")
+	file := filepath.FromSlash("../../../examples/patients.csv")
 	spec := Spec{Source: "csv:" + file, Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}, Seed: 5}
 	one, err := Load(spec)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
@@ -77,7 +78,16 @@ type Spec struct {
 
 	Seed uint64 `json:"seed"` // determines the test samples and the generated data
 
+	Once *Once `json:"-"` // if not nil, files are read only once
+
 	files []string // CSV files in place of Source
+}
+
+// Once keeps what was read of files for all [Spec] values that have it, which may differ in Seed only.
+type Once struct {
+	sync.Once
+	train, test *table
+	err         error
 }
 
 // FieldError is an invalid field of a [Spec], or invalid text for a [Partition].
@@ -299,6 +309,11 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 // read reads the Source, whose form must be valid, using l for CSV files. test is nil if the source has no test set.
 func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 	kind, arg, _ := strings.Cut(s.Source, ":")
+	if o := s.Once; o != nil && kind != "synthetic" {
+		s.Once = nil
+		o.Do(func() { o.train, o.test, o.err = s.read(rule, l) })
+		return o.train.own(), o.test.own(), o.err
+	}
 	switch kind {
 	case "idx":
 		return loadIDX(arg)

@@ -138,7 +138,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	}
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
-		Source: s.Source, files: s.files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records,
+		Source: s.Source, files: s.files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records, Once: s.Once,
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
 	if r.Target != nil {

@@ -4,7 +4,7 @@ go 1.25
 
 require (
 	github.com/rogpeppe/go-internal v1.14.1
-	github.com/spade-dfl/spade-edge v0.0.0
+	github.com/spade-dfl/spade-edge v0.1.0
 )
 
 require (
@@ -15,5 +15,3 @@ require (
 	golang.org/x/tools v0.26.0 // indirect
 	nhooyr.io/websocket v1.8.17 // indirect
 )
-
-replace github.com/spade-dfl/spade-edge => ../../..

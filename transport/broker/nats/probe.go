@@ -66,7 +66,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 
 var errLimit = errors.New("the broker's limits are too low")
 
-func (t *Transport) ask(ctx context.Context, a *Answer) error {
+func (t *Transport) ask(ctx context.Context, a *Answer) (err error) {
 	l := &t.link
 	conn, err := client.Connect(strings.Join(t.cfg.URLs, ","), append(l.options("check"), client.NoReconnect())...)
 	if err != nil {
@@ -78,8 +78,14 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.answer)
-	defer cancel()
+	late := fmt.Errorf("the broker did not answer within %v", t.cfg.timing.answer)
+	ctx, cancel := context.WithTimeoutCause(ctx, t.cfg.timing.answer, late)
+	defer func() {
+		if err != nil && context.Cause(ctx) == late {
+			err = fmt.Errorf("%w: %w", late, err)
+		}
+		cancel()
+	}()
 	inner, done := l.asking.begin(ctx, context.Background(), l.want.Name)
 	stream, err := js.Stream(inner, l.want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -256,6 +256,33 @@ func TestProbe(t *testing.T) {
 	b.Start()
 }
 
+// TestSilentBroker probes a server that admits the client and then answers nothing but pings.
+func TestSilentBroker(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		io.WriteString(c, `INFO {"max_payload":1000000,"headers":true}`+"\r\n")
+		for lines := bufio.NewScanner(c); lines.Scan(); {
+			if lines.Text() == "PING" {
+				io.WriteString(c, "PONG\r\n")
+			}
+		}
+	}()
+	cfg := Config{Name: "a", Key: brokertest.Member("a"), Run: "run", URLs: []string{"nats://" + l.Addr().String()}, timing: quick}
+	cfg.timing.answer = 200 * time.Millisecond
+	if a, err := Probe(t.Context(), cfg); err != nil || a.Err == nil || a.Refused || !strings.HasPrefix(a.Err.Error(), "the broker did not answer within 200ms: stream ") {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // TestRefusedCertificate checks that the error states why the broker refused a certificate, not only that the
 // connection broke. In TLS 1.3, a broker refuses a certificate after the client has finished its handshake, and may
 // then close the connection. So the client's next write may fail before the client has read the reason.

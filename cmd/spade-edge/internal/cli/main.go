@@ -103,6 +103,9 @@ type Program struct {
 	// not disturb a running node.
 	Ask func(ctx context.Context, d *device.Device, patience time.Duration, every bool) []Answer
 
+	// Licenses has the licenses of the modules that only this program contains, in the form of licenses.txt.
+	Licenses string
+
 	// Noise, if not nil, replaces the source of the release noise. It is only for tests; see [device.Device].
 	Noise func(number int, round func() int) io.Reader
 

@@ -80,10 +80,7 @@ func Version(_ context.Context, c *Cmdline) error {
 		return err
 	}
 	if *licenses {
-		if c.Program.Name != "spade-edge" {
-			fmt.Fprintf(c.Out, "%s contains more modules than are named here: \"go version -m\" lists them.\n\n", c.Program.Name)
-		}
-		_, err := io.WriteString(c.Out, text("licenses"))
+		_, err := io.WriteString(c.Out, text("licenses")+c.Program.Licenses)
 		return err
 	}
 	_, err := fmt.Fprintf(c.Out, "%s, %s, %s/%s\n", c.Program.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
@@ -66,6 +67,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err := f.Usage(); err != nil {
 		return err
 	}
+	o.Once = new(task.Once)
 	var runs []setup.Options // ordered by epsilon, then by seed
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {

@@ -335,6 +335,7 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 		return nil, nil, nil, AsUsage(err)
 	}
 	spec := o.DataSpec()
+	spec.Once = o.Once
 	prepared := spec // with a recipe, some samples are always held back
 	prepared.Whole = false
 	var each []*task.Set

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,8 +18,9 @@ import (
 
 // overNATS is the program spade-edge with NATS as the transport.
 var overNATS = program.Program{
-	Name:   "spade-edge-nats",
-	Accept: accept,
+	Name:     "spade-edge-nats",
+	Licenses: licenses,
+	Accept:   accept,
 	Open: func(d *device.Device, log *slog.Logger) (device.Link, error) {
 		cfg, err := config(d)
 		if err != nil {
@@ -31,6 +33,9 @@ var overNATS = program.Program{
 	},
 	Ask: ask,
 }
+
+//go:embed licenses.txt
+var licenses string
 
 func main() { overNATS.Main() }
 
