@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
@@ -39,7 +38,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		}
 	}
 	for i := len(snaps) - 1; i >= 0; i-- {
-		if err := n.claims.Resume(&snaps[i]); err != nil {
+		if err := n.trust.Resume(&snaps[i]); err != nil {
 			return fmt.Errorf("sdk: stored state of release %d: %w", snaps[i].State.Round, err)
 		}
 	}
@@ -54,7 +53,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		return err
 	}
 	n.failure = newest.FailureText()
-	n.disclose()
+	n.trust.Disclose()
 	return nil
 }
 
@@ -90,19 +89,6 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 	return list, nil
 }
 
-// disclose lets certificates show the last signed release. Call it only after that release is stored and marked.
-func (n *Node) disclose() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if own := n.claims.Own.Last(); own != nil {
-		shown := *own
-		n.claims.Seen = &shown
-	}
-	for _, peer := range n.claims.Peers { // the countersignatures confirm the previous release
-		peer.Countersign = peer.Countersign[:0]
-	}
-}
-
 // checkOwn returns an error if a stored state does not belong to this node, because its fleet, member or arithmetic
 // differs.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
@@ -121,10 +107,8 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 // the release is on disk.
 func (n *Node) record() error {
 	s := n.machine.State()
-	if n.claims.Signing() {
-		if err := n.claims.Sign(&s); err != nil {
-			return err
-		}
+	if err := n.trust.Released(&s); err != nil {
+		return err
 	}
 	if n.cfg.Store != nil {
 		if err := n.save(&s); err != nil {
@@ -134,7 +118,7 @@ func (n *Node) record() error {
 	if err := n.account.mark(n.fleet.Method.Data(s.Round)); err != nil {
 		return err
 	}
-	n.disclose()
+	n.trust.Disclose()
 	return nil
 }
 
@@ -143,7 +127,7 @@ func (n *Node) save(s *admm.State) error {
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.fleet.Members[e.Peer]})
 	}
-	n.claims.Record(&snap)
+	n.trust.Record(&snap)
 	log := struct {
 		Model string  `json:"model_sha256"`
 		Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
@@ -177,19 +161,17 @@ func (n *Node) save(s *admm.State) error {
 	return nil
 }
 
-// chargeLost charges releases that neighbors hold but this node's disk has lost. It returns the error that stops the
-// node.
-func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, but %s: %w; the cost of the lost releases stays charged, and "+
-		"continuing would release a round twice: %s", n.fleet.Members[e.Peer], e.Held, ends(e.Round), state.ErrLost, advice)
-	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
-		return err
+// chargeLost charges this node's releases up to the given one, which a neighbor has proved that it holds, but this node's
+// disk has lost.
+func (n *Node) chargeLost(held int) error {
+	m, at := n.fleet.Method, n.machine.Status().Round
+	if n.account == nil || held <= at {
+		return nil
 	}
-	m := n.fleet.Method
-	for round := m.Data(e.Round) + 1; round <= m.Data(e.Held); round++ {
-		if charged := n.account.reserve(round); charged != nil {
-			return errors.Join(err, charged)
+	for round := m.Data(at) + 1; round <= m.Data(held); round++ {
+		if err := n.account.reserve(round); err != nil {
+			return err
 		}
 	}
-	return errors.Join(err, n.account.mark(m.Data(e.Held)))
+	return n.account.mark(m.Data(held))
 }

@@ -29,7 +29,7 @@ type keyUse struct {
 	release          int
 }
 
-func (b *keyBook) note(member, neighbor string, _ uint64, release int, key [32]byte) {
+func (b *keyBook) note(member, neighbor string, release int, key [32]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := keyUse{member: member, neighbor: neighbor, key: key}

@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"sdk/pair":                   {},
 	"sdk/regular":                {},
 	"sdk/state":                  {"sdk/regular", "sdk/signed", "sdk/pair", "sdk/wire", "dpmech", "dpmech/certificate", "dpmech/strict"},
-	"sdk/trust":                  {"dpmech", "sdk/admm", "sdk/wire", "sdk/signed", "sdk/state"},
+	"sdk/trust":                  {"dpmech/certificate", "sdk/admm", "sdk/wire", "sdk/signed", "sdk/state"},
 	"sdk/graph":                  {"sdk/regular", "zoest/vec", "zoest/rng"},
 	"sdk/plan":                   {"dpmech", "sdk", "sdk/admm", "sdk/graph", "sdk/state", "zoest", "zoest/setting"},
 	"sdk/settings":               {"dpmech", "sdk/admm", "zoest/setting"},

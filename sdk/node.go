@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,16 +9,12 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 )
-
-// ErrClone reports that this node's key signed two releases of one round.
-var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a running member. Its methods are safe for concurrent use.
 type Node struct {
@@ -33,10 +28,8 @@ type Node struct {
 	encoded   []byte    // scratch space of record
 	data      wire.Data // identifies the data of the estimator's memory
 	neighbors []int
-	claims    *trust.Log
-	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
-	shared    map[int]pair.Secret       // secrets of pairwise noise by member; nil without [Config].PairKeys, and once not needed
-	bound     bool                      // this process has bound the one-time key to the run
+	trust     *trust.Machine // belongs to Run
+	secrets   *secrets       // of pairwise noise
 	log       *slog.Logger
 
 	failure string // the reason of the last failed query; belongs to Run
@@ -44,11 +37,10 @@ type Node struct {
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // why the machine must not be called again
 
-	mu      sync.Mutex // guards the fields below
-	journal state.Journal
-	unkept  bool // the journal has entries that are not stored
-	model   []float32
-	status  Status
+	mu     sync.Mutex   // guards the fields below
+	public trust.Public // copy of trust.Public
+	model  []float32
+	status Status
 }
 
 // Status describes a node's progress.
@@ -99,18 +91,18 @@ func New(cfg Config) (*Node, error) {
 	cfg.fill()
 	n := &Node{cfg: cfg, plan: p, fleet: p.fleet, number: p.number, hash: p.fleet.Hash(), neighbors: mcfg.Neighbors}
 	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", n.fleet.Run)
-	n.claims = trust.NewLog(n.fleet.Run, n.hash, n.fleet.Members, n.number[cfg.Name], mcfg.Neighbors)
-	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
-	mcfg.Noise, mcfg.Estimator.Window, mcfg.Probe, mcfg.Incarnation = cfg.noise(), cfg.Window, true, n.claims.Incarnation
-	if n.fleet.Privacy.PairSigma > 0 {
-		mcfg.PairKey = n.pairKey
+	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: n.hash, Members: n.fleet.Members, Self: n.number[cfg.Name],
+		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger, Heads: cfg.Heads})
+	mcfg.Noise, mcfg.Estimator.Window, mcfg.Probe, mcfg.Incarnation = cfg.noise(), cfg.Window, true, n.trust.Incarnation
+	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); n.fleet.Privacy.PairSigma > 0 {
+		mcfg.PairKey = n.secrets.key
 	}
 	var err error
 	if n.account, err = newAccount(n.fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{
-		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadPair, n.checkpoint,
+		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadDropped, n.loadSecrets,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -123,6 +115,14 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.publish()
 	return n, nil
+}
+
+// peer returns the number of a member, or -1 if there is none with this name.
+func (n *Node) peer(name string) int {
+	if j, known := n.number[name]; known {
+		return j
+	}
+	return -1
 }
 
 // Model returns a copy of the node's model; see [Fleet.Model].
@@ -138,7 +138,8 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.OtherLedgers, st.DataChanged = n.otherLedgers(), n.data.String()
+	st.OtherLedgers, _ = n.trust.OtherLedgers(n.public)
+	st.DataChanged = n.data.String()
 	return st
 }
 
@@ -172,10 +173,8 @@ func (n *Node) publish() {
 	for i, j := range n.neighbors {
 		of := &n.status.Neighbors[i]
 		of.Name, of.Round = n.fleet.Members[j], n.machine.Heard(j)
-		if q := n.cases[j]; q != nil {
-			of.Quarantine = *q
-		}
 	}
+	n.show()
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {
 		n.status.Waiting = append(n.status.Waiting, n.fleet.Members[j])

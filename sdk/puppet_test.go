@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -140,27 +139,4 @@ func (p *puppet) release(before *signed.Statement, round int) (*signed.Statement
 	r.Sign(memberKey("b"), p.scope("b"))
 	m.Signed.Own = r.Append(nil)
 	return r, m
-}
-
-// TestDevicesBesideEachOther simulates a device and its copy. A node holds a release of the first device, but receives
-// the next release only from the second device. The node must answer the sender with the release that it holds, which
-// reveals the first device to the second.
-func TestDevicesBesideEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, n := newPuppet(t, func(*sdk.Config) {})
-		defer p.meet(n)()
-		first, m := p.release(nil, 1)
-		p.send(m)
-		for p.await(admm.Release).Round < 2 {
-		}
-		other := *first
-		other.Value[0]++
-		other.Sign(memberKey("b"), p.scope("b"))
-		_, m = p.release(&other, 2)
-		p.send(m)
-		shown, err := signed.Parse(p.await(admm.Probe).Signed.Proof, signed.Release)
-		if err != nil || shown != *first || !shown.Contradicts(&other) {
-			t.Errorf("it shows %+v, %v; want %+v", shown, err, *first)
-		}
-	})
 }
