@@ -71,7 +71,7 @@ var onNode = []mutation{
 	{"a declared ledger of another unit", "dpmech/certificate/declaration.go", "		if !u.Counts(e.Unit) {", "		if e.Unit == \"\" && e.Rho < 0 {",
 		suite{"./dpmech/certificate", "DoNotAddUp"}},
 	{"a used ledger can be made again", "sdk/state/ledgeropen.go", "if m, err := readMark(path); err != nil || m != nil && m.Seq > 0 {",
-		"if m, err := readMark(path); err != nil || m != nil && m.Seq < 0 {", suite{"./sdk/state", "NeverStartedAfresh"}},
+		"if m, err := readMark(path); err != nil || m != nil && m.Seq < 0 {", suite{"./sdk/state", "Dialogues"}},
 	{"delta is compared with one over the mean", "sdk/plan/delta.go", "return slices.Min(f.Records)", "return slices.Max(f.Records)",
 		suite{"./sdk/plan", "Delta"}},
 	{"a certificate that rests on nothing declared", "dpmech/certificate/certificate.go",

@@ -68,6 +68,14 @@ func TestNewLedgerNeedsDeclaration(t *testing.T) {
 	if _, err := CreateLedger(path, "x", dpmech.Client, limitOf(0.9, 1e-5, dpmech.GDP), spentBefore); !errors.Is(err, dpmech.ErrBudget) {
 		t.Errorf("above the limit: %v", err)
 	}
+	for _, name := range []string{"", "a\x00b"} {
+		if _, err := CreateLedger(path, name, dpmech.Client, nil, NeverUsed); err == nil {
+			t.Errorf("data set %q was accepted", name)
+		}
+	}
+	if _, err := CreateLedger(path, "y", dpmech.Client, limitOf(8, 2, dpmech.GDP), NeverUsed); err == nil {
+		t.Error("a limit without meaning was accepted")
+	}
 	l, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,23 +88,6 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 			t.Errorf("private halves are left: %s, %v", text, err)
 		}
 	}, sharing)
-}
-
-// TestKilledNodesBadNetwork kills processes like TestKilledNodes, but over a bad network: connections are delayed,
-// throttled to 64 kbit/s, and cut in the middle of messages.
-func TestKilledNodesBadNetwork(t *testing.T) {
-	onlyLong(t, "SPADE_KILLS")
-	t.Parallel()
-	var cuts atomic.Int32
-	killed(t, 30, time.Second/2, seeded, func(tr *trial) {
-		for i, m := range tr.file.Members {
-			listen := strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
-			tr.edit(t, "fleet.json", listen, relayed(t, listen, i, &cuts))
-		}
-	}, func(w *supervisor) { w.checkModels(t) })
-	if t.Logf("%d connections were to be cut", cuts.Load()); cuts.Load() == 0 {
-		t.Error("the network was a good one")
-	}
 }
 
 // TestKilledNodesReleaseOnce uses random noise from the system, with which a repeated release would differ from the
