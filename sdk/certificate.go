@@ -36,7 +36,10 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
 		Mixing:    n.fleet.Method.Mixing, Cooldown: n.fleet.Method.Cooldown,
-		ConditionalOn: conditions,
+		ConditionalOn: conditions, Members: n.fleet.Members, Began: n.began, Ended: n.made,
+	}
+	if f := n.fleet; f.Records != nil {
+		about.Units = f.Records[n.number[n.cfg.Name]]
 	}
 	n.account.mu.Lock()
 	c, err := certificate.New(about, n.fleet.Privacy.Delta, n.account.filter, lifetime)

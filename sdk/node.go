@@ -27,6 +27,7 @@ type Node struct {
 	hash      [sha256.Size]byte
 	encoded   []byte    // scratch space of record
 	data      wire.Data // identifies the data of the estimator's memory
+	began     string    // when the run began on this device, in the form of [certificate.About]
 	neighbors []int
 	trust     *trust.Machine // belongs to Run
 	secrets   *secrets       // of pairwise noise
@@ -41,6 +42,7 @@ type Node struct {
 	public trust.Public // copy of trust.Public
 	model  []float32
 	status Status
+	made   string // when the last release was made, like began
 }
 
 // Status describes a node's progress.
@@ -89,7 +91,8 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	cfg.fill()
-	n := &Node{cfg: cfg, plan: p, fleet: p.fleet, number: p.number, hash: p.fleet.Hash(), neighbors: mcfg.Neighbors}
+	n := &Node{cfg: cfg, plan: p, fleet: p.fleet, number: p.number, hash: p.fleet.Hash(), neighbors: mcfg.Neighbors, began: minute()}
+	n.made = n.began
 	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", n.fleet.Run)
 	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: n.hash, Members: n.fleet.Members, Self: n.number[cfg.Name],
 		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger, Heads: cfg.Heads})
