@@ -265,13 +265,8 @@ func (c *Certificate) Verify() error {
 	unit := c.unit()
 	f.Want(c.Unit == protected(unit), "unit: is %q, want %q", c.Unit, protected(unit))
 	f.Want(c.Adjacency == adjacency(unit), "adjacency: is %q, want %q", c.Adjacency, adjacency(unit))
-	f.At("run", c.validate())
-	f.Want(c.Cooldown >= 0 && c.Cooldown <= math.MaxInt32, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, math.MaxInt32)
-	f.Want(c.Mixing >= 0 && c.Mixing <= math.MaxInt32, "mixing_rounds: is %d, want 0..%d", c.Mixing, math.MaxInt32)
+	f = append(f, CheckAbout(c.About))
 	f.Want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
-	for i, s := range c.ConditionalOn {
-		f.At(fmt.Sprintf("conditional_on[%d]", i), faults.Text("the text", s, maxText))
-	}
 	for i, s := range c.NotCovered {
 		f.At(fmt.Sprintf("not_covered[%d]", i), faults.Text("the text", s, maxText))
 	}
@@ -297,6 +292,18 @@ func (c *Certificate) Verify() error {
 	}
 	c.verifyForm(&f)
 	return faults.Within("certificate", errors.Join(f...))
+}
+
+// CheckAbout returns an error that names each field whose value no certificate can state. [New] also checks it.
+func CheckAbout(a About) error {
+	var f faults.List
+	f.At("run", a.validate())
+	f.Want(a.Cooldown >= 0 && a.Cooldown <= math.MaxInt32, "cooldown_rounds: is %d, want 0..%d", a.Cooldown, math.MaxInt32)
+	f.Want(a.Mixing >= 0 && a.Mixing <= math.MaxInt32, "mixing_rounds: is %d, want 0..%d", a.Mixing, math.MaxInt32)
+	for i, s := range a.ConditionalOn {
+		f.At(fmt.Sprintf("conditional_on[%d]", i), faults.Text("the text", s, maxText))
+	}
+	return errors.Join(f...)
 }
 
 const signatureSize = 64
