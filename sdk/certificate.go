@@ -54,10 +54,14 @@ func (n *Node) about() certificate.About {
 			conditions = append(conditions, "neighbors may know of further ledgers of this member: there was no room to name more")
 		}
 	}
-	return certificate.About{
+	about := certificate.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
 		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown,
-		ConditionalOn: conditions,
+		ConditionalOn: conditions, Members: n.cfg.Fleet.Members, Began: n.began, Ended: n.made,
 	}
+	if f := n.cfg.Fleet; f.Records != nil {
+		about.Units = f.Records[n.number[n.cfg.Name]]
+	}
+	return about
 }

@@ -49,6 +49,13 @@ const maxText = 2000 // maximum length of a list entry, in bytes
 // About is the part of a certificate that describes a run, but not its cost.
 type About struct {
 	RunID
+	Members []string `json:"members,omitempty"` // of the fleet, in its order
+	// Units is the public number of the member's records or persons, if they are what the run protects.
+	Units int `json:"units,omitempty"`
+	// Began is when the member started the run, and Ended is when it made its last release: UTC by its clock, to the minute,
+	// in RFC 3339 format. Both are empty if unknown.
+	Began string `json:"began,omitempty"`
+	Ended string `json:"ended,omitempty"`
 	// Simulated means that the noise was generated from a seed and protects nobody. The stated costs are those of a
 	// real run with the same parameters.
 	Simulated bool `json:"simulated"`
@@ -89,6 +96,7 @@ type Certificate struct {
 
 	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal
 	Countersigned []Countersignature `json:"countersigned,omitempty"` // signatures over Head, by ascending member
+	Key           string             `json:"key,omitempty"`           // fingerprint of the key of Signature: see package signed
 	Signature     string             `json:"signature,omitempty"`     // Ed25519, by the member over SignedBytes
 }
 
@@ -303,10 +311,32 @@ func CheckAbout(a About) error {
 	for i, s := range a.ConditionalOn {
 		f.At(fmt.Sprintf("conditional_on[%d]", i), faults.Text("the text", s, maxText))
 	}
+	if a.Members != nil {
+		f.Want(slices.Contains(a.Members, a.Member), "run: members: is %q, want a list with %q", a.Members, a.Member)
+	}
+	for i, name := range a.Members {
+		f.At(fmt.Sprintf("run: members[%d]", i), validName("name", name))
+		f.Want(!slices.Contains(a.Members[:i], name), "run: members[%d]: %q is given twice", i, name)
+	}
+	f.Want(a.Units >= 0, "run: units: is %d, want 0 or more", a.Units)
+	if a.Began != "" || a.Ended != "" {
+		f.At("run", errors.Join(validTime("began", a.Began), validTime("ended", a.Ended)))
+		f.Want(a.Began <= a.Ended, "run: ended: is %s, want a time after %s", a.Ended, a.Began)
+	}
 	return errors.Join(f...)
 }
 
 const signatureSize = 64
+
+// isFingerprint reports whether s is six groups of five digits, with a space between two groups.
+func isFingerprint(s string) bool {
+	for i := range len(s) {
+		if digit := s[i] >= '0' && s[i] <= '9'; digit == (i%6 == 5) || !digit && s[i] != ' ' {
+			return false
+		}
+	}
+	return len(s) == 6*6-1
+}
 
 func (c *Certificate) verifyForm(f *faults.List) {
 	if c.Head != "" {
@@ -315,6 +345,8 @@ func (c *Certificate) verifyForm(f *faults.List) {
 	if c.Signature != "" {
 		f.At("signature", validHex("the signature", c.Signature, signatureSize))
 	}
+	f.Want((c.Key == "") == (c.Signature == "") && (c.Key == "" || isFingerprint(c.Key)),
+		"key: is %q, want six groups of five digits in a signed certificate, and nothing in another", c.Key)
 	f.Want((c.Signature != "" || c.Head == "") && (c.Head != "" || len(c.Countersigned) == 0),
 		"signature: head requires a signature, and countersigned requires head")
 	before := ""

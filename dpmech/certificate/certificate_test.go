@@ -15,7 +15,8 @@ import (
 
 func aboutRun(run string) About {
 	return About{
-		RunID:    RunID{Run: run, Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
+		RunID:   RunID{Run: run, Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
+		Members: []string{"a", "b"}, Began: "2026-01-02T10:00:00Z", Ended: "2026-01-02T10:05:00Z",
 		Cooldown: 10, ConditionalOn: []string{"standardisation of 5 columns", "partition by clinic"},
 	}
 }
@@ -112,13 +113,27 @@ func TestCertificateFaults(t *testing.T) {
 		change func(c *Certificate)
 		want   string
 	}{
-		"version":           {func(c *Certificate) { c.Version = 3 }, "version is 3, want 2"},
-		"unit":              {func(c *Certificate) { c.Unit = "one record" }, `unit: is "one record"`},
-		"adjacency":         {func(c *Certificate) { c.Adjacency = "" }, "adjacency"},
-		"run":               {func(c *Certificate) { c.Run = "" }, "run has 0 bytes"},
-		"another run":       {func(c *Certificate) { c.Run = "other" }, "not in the ledger"},
-		"member":            {func(c *Certificate) { c.Member = "b\n" }, "member"},
-		"fleet":             {func(c *Certificate) { c.Fleet = "12" }, "fleet hash"},
+		"version":        {func(c *Certificate) { c.Version = 3 }, "version is 3, want 2"},
+		"unit":           {func(c *Certificate) { c.Unit = "one record" }, `unit: is "one record"`},
+		"adjacency":      {func(c *Certificate) { c.Adjacency = "" }, "adjacency"},
+		"run":            {func(c *Certificate) { c.Run = "" }, "run has 0 bytes"},
+		"another run":    {func(c *Certificate) { c.Run = "other" }, "not in the ledger"},
+		"member":         {func(c *Certificate) { c.Member = "b\n" }, "member"},
+		"fleet":          {func(c *Certificate) { c.Fleet = "12" }, "fleet hash"},
+		"members":        {func(c *Certificate) { c.Members = []string{"b"} }, `members: is ["b"], want a list with "a"`},
+		"a member twice": {func(c *Certificate) { c.Members = []string{"a", "a"} }, `members[1]: "a" is given twice`},
+		"units":          {func(c *Certificate) { c.Units = -1 }, "units: is -1"},
+		"began":          {func(c *Certificate) { c.Began = "" }, "began is \"\", want a time"},
+		"ended":          {func(c *Certificate) { c.Ended = "2025-01-02T10:05:00Z" }, "ended: is 2025-01-02T10:05:00Z, want a time after"},
+		"key":            {func(c *Certificate) { c.Key = "12345 67890 12345 67890 12345 67890" }, "key: is "},
+		"key of 5 groups": {func(c *Certificate) { c.Signature, c.Key = strings.Repeat("00", 64), "12345 67890 12345 67890 12345" },
+			"key: is "},
+		"key with a letter": {func(c *Certificate) {
+			c.Signature, c.Key = strings.Repeat("00", 64), "12345 67890 12345 67890 12345 6789a"
+		}, "key: is "},
+		"key of one long group": {func(c *Certificate) {
+			c.Signature, c.Key = strings.Repeat("00", 64), "12345 67890 12345 67890 12345067890"
+		}, "key: is "},
 		"cooldown":          {func(c *Certificate) { c.Cooldown = -1 }, "cooldown_rounds"},
 		"slack":             {func(c *Certificate) { c.Slack = 1e-9 }, "slack"},
 		"slack of NaN":      {func(c *Certificate) { c.Slack = math.NaN() }, "slack"},
@@ -247,7 +262,7 @@ func TestCertificateText(t *testing.T) {
 		"run tuning, member a: 4 releases", "10 rounds of cool-down", "partition by clinic", "timing",
 		c.Fleet, c.Lifetime.Ledger.Hash,
 		c.charged().Text(c.Delta, dpmech.GDP), c.Lifetime.Total().Text(c.Delta, dpmech.GDP),
-		"zero-out adjacency", "signed NO", "epsilon 12 at delta 1e-05",
+		"zero-out adjacency", "signed by nobody: anyone could have written this", "run final, 2026-01-02 10:00 to 2026-01-02 10:05 UTC by the device's clock (about 5m)", "members 2: a, b", "epsilon 12 at delta 1e-05",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in\n%s", want, text)
