@@ -19,10 +19,10 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 	defer n.mu.Unlock()
 	var lifetime *certificate.Lifetime
 	if n.cfg.Ledger != nil {
-		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
+		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
 	}
 	n.account.mu.Lock()
-	c, err := certificate.New(n.about(), n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
+	c, err := certificate.New(n.about(), n.fleet.Privacy.Delta, n.account.filter, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -57,10 +57,10 @@ func (n *Node) about() certificate.About {
 	about := certificate.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
-		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown,
-		ConditionalOn: conditions, Members: n.cfg.Fleet.Members, Began: n.began, Ended: n.made,
+		Mixing:    n.fleet.Method.Mixing, Cooldown: n.fleet.Method.Cooldown,
+		ConditionalOn: conditions, Members: n.fleet.Members, Began: n.began, Ended: n.made,
 	}
-	if f := n.cfg.Fleet; f.Records != nil {
+	if f := n.fleet; f.Records != nil {
 		about.Units = f.Records[n.number[n.cfg.Name]]
 	}
 	return about
