@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // account charges the run's releases that use data to the run's privacy filter and to the ledger. It is nil if the run
@@ -39,10 +41,16 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 	return a, err
 }
 
-// covers returns an error if the rest of the run costs more than the ledger's remaining budget.
+// covers returns an error if the rest of the run costs more than the ledger's remaining budget, or if the ledger has ended
+// and releases with data are left.
 func (a *account) covers() error {
 	if a == nil || a.ledger == nil {
 		return nil
+	}
+	if a.reserved < a.rounds {
+		if err := a.ledger.CheckTime(time.Now()); err != nil {
+			return err
+		}
 	}
 	return a.ledger.Covers(a.run, a.rounds, a.cost)
 }
@@ -73,17 +81,6 @@ func (a *account) load(filter []byte, head string) (err error) {
 	return nil
 }
 
-const advice = "restore the newest state and ledger (without a Store, a node keeps no state); if they are lost, this " +
-	"device is out of this run, and the others continue without it"
-
-// ends describes the stored state, whose last release is given, in an error.
-func ends(round int) string {
-	if round == 0 {
-		return "this device has lost its state of the run"
-	}
-	return fmt.Sprintf("the stored state ends with release %d", round)
-}
-
 // check returns an error if the ledger has a release that is missing from the node's stored state; see
 // [dpmech.CheckResume]. round is the last round with data in the stored state, or 0 if no state is stored.
 func (a *account) check(round int) error {
@@ -91,8 +88,7 @@ func (a *account) check(round int) error {
 		return nil
 	}
 	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, but %s: %w; %s (%w)",
-			a.reserved, ends(round), state.ErrLost, advice, err)
+		return fmt.Errorf("%w (%w)", trust.Lost(fmt.Sprintf("sdk: the ledger has release %d of this run", a.reserved), round, ""), err)
 	}
 	return nil
 }

@@ -98,9 +98,10 @@ func TestThreatModelNamesTests(t *testing.T) {
 			t.Errorf(".github/SECURITY.md names %s, which does not exist", n[1])
 		}
 	}
-	for _, n := range regexp.MustCompile("`([a-z-]+\\.txtar)`").FindAllStringSubmatch(string(text), -1) {
-		if _, err := os.Stat(filepath.Join("../cmd/spade-edge/transcripts/testdata", n[1])); err != nil {
-			t.Errorf(".github/SECURITY.md names a transcript: %v", err)
+	for _, n := range regexp.MustCompile("`([a-z-]+\\.txt(ar)?)`").FindAllStringSubmatch(string(text), -1) {
+		dir := map[string]string{"": "trust/testdata", "ar": "../cmd/spade-edge/transcripts/testdata"}[n[2]]
+		if _, err := os.Stat(filepath.Join(dir, n[1])); err != nil {
+			t.Errorf(".github/SECURITY.md names a dialogue or a transcript: %v", err)
 		}
 	}
 	if len(named) < 20 {

@@ -23,35 +23,38 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 	}
 	var lifetime *certificate.Lifetime
 	if n.cfg.Ledger != nil {
-		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
-		conditions = append(conditions, n.ledgerConditions()...)
+		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
+		others, full := n.trust.OtherLedgers(n.public)
+		for _, o := range others {
+			conditions = append(conditions, o.String())
+		}
+		if full {
+			conditions = append(conditions, "neighbors may know of further ledgers of this member: there was no room to name more")
+		}
 	}
 	about := certificate.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
-		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown,
-		ConditionalOn: conditions,
+		Mixing:    n.fleet.Method.Mixing, Cooldown: n.fleet.Method.Cooldown,
+		ConditionalOn: conditions, Members: n.fleet.Members, Began: n.began, Ended: n.made,
+	}
+	if f := n.fleet; f.Records != nil {
+		about.Units = f.Records[n.number[n.cfg.Name]]
 	}
 	n.account.mu.Lock()
-	c, err := certificate.New(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
+	c, err := certificate.New(about, n.fleet.Privacy.Delta, n.account.filter, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range n.status.Evidence {
+	for _, e := range n.public.Evidence {
 		if e.Member == n.cfg.Name {
 			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that this member's key signed; "+
 				"its neighbors hold evidence of it", e.Round))
 		}
 	}
-	if n.claims.Signing() {
-		held := make(map[string][]byte)
-		for _, peer := range n.claims.Peers {
-			if len(peer.Countersign) > 0 {
-				held[peer.Name] = peer.Countersign
-			}
-		}
-		err = signed.SealCertificate(c, n.claims.Key, n.claims.Seen, held)
+	if n.trust.Signing() {
+		err = signed.SealCertificate(c, n.cfg.Key, n.public.Head, n.public.Countersigned)
 	}
 	return c, err
 }

@@ -2,14 +2,12 @@ package sdk_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
@@ -325,36 +323,5 @@ func TestKeepCertificate(t *testing.T) {
 		if err != nil || string(got) != string(want) {
 			t.Errorf("step %d: the file has %s, %v; want %s", i, got, err, want)
 		}
-	}
-}
-
-// TestRetiredKeyCountsUntilItIsGone checks that signatures by a retired key are accepted, because a rolled-back device
-// must not ignore them. Anyone who steals the retired key can therefore stop the device until the key is removed from
-// the fleet file.
-func TestRetiredKeyCountsUntilItIsGone(t *testing.T) {
-	for _, retired := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			p, n := newPuppet(t, func(c *sdk.Config) {
-				c.Keys = func(member string) []ed25519.PublicKey {
-					if member == "a" && retired {
-						return append(memberKeys("a"), memberKeys("the key before")...)
-					}
-					return memberKeys(member)
-				}
-			})
-			ctx, stop := context.WithCancel(t.Context())
-			over := make(chan error, 1)
-			go func() { over <- n.Run(ctx) }()
-			ask := p.await(admm.Probe)
-			forged := signed.Statement{Kind: signed.Release, Round: 3}
-			forged.Sign(memberKey("the key before"), p.scope("a"))
-			p.send(&admm.Message{Kind: admm.ProbeReply, Held: 3, Incarnation: ask.Incarnation,
-				Signed: admm.Signed{Proof: forged.Append(nil)}})
-			synctest.Wait()
-			stop()
-			if err := <-over; errors.Is(err, state.ErrRollback) != retired || n.Status().Refused > 0 == retired {
-				t.Errorf("retired: %v, %v", retired, err)
-			}
-		})
 	}
 }

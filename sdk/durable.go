@@ -2,8 +2,8 @@ package sdk
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -31,7 +31,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
 	if a := n.account; a != nil {
-		if err := a.check(n.cfg.Fleet.Method.Data(round)); err != nil {
+		if err := a.check(n.fleet.Method.Data(round)); err != nil {
 			return err
 		}
 		if err := a.load(newest.Filter, newest.Ledger); err != nil {
@@ -39,7 +39,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 		}
 	}
 	for i := len(snaps) - 1; i >= 0; i-- {
-		if err := n.claims.Resume(&snaps[i]); err != nil {
+		if err := n.trust.Resume(&snaps[i]); err != nil {
 			return fmt.Errorf("sdk: stored state of release %d: %w", snaps[i].State.Round, err)
 		}
 	}
@@ -50,11 +50,11 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.account.mark(n.cfg.Fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
+	if err := n.account.mark(n.fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
 		return err
 	}
 	n.failure = newest.FailureText()
-	n.disclose()
+	n.trust.Disclose()
 	return nil
 }
 
@@ -65,6 +65,11 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 	saved, err := n.cfg.Store.Load()
 	if err != nil {
 		return nil, err
+	}
+	if len(saved) > 0 {
+		before := note{Began: n.began, Made: n.made}
+		_ = json.Unmarshal([]byte(saved[0].Note), &before) // a Store may lose notes
+		n.began, n.made = before.Began, before.Made
 	}
 	list := make([]wire.Snapshot, len(saved))
 	for i, s := range saved {
@@ -90,19 +95,6 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 	return list, nil
 }
 
-// disclose lets certificates show the last signed release. Call it only after that release is stored and marked.
-func (n *Node) disclose() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if own := n.claims.Own.Last(); own != nil {
-		shown := *own
-		n.claims.Seen = &shown
-	}
-	for _, peer := range n.claims.Peers { // the countersignatures confirm the previous release
-		peer.Countersign = peer.Countersign[:0]
-	}
-}
-
 // checkOwn returns an error if a stored state does not belong to this node, because its fleet, member or arithmetic
 // differs.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
@@ -121,34 +113,43 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 // the release is on disk.
 func (n *Node) record() error {
 	s := n.machine.State()
-	if n.claims.Signing() {
-		if err := n.claims.Sign(&s); err != nil {
-			return err
-		}
+	n.mu.Lock()
+	n.made = minute()
+	n.mu.Unlock()
+	if err := n.trust.Released(&s); err != nil {
+		return err
 	}
 	if n.cfg.Store != nil {
 		if err := n.save(&s); err != nil {
 			return err
 		}
 	}
-	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {
+	if err := n.account.mark(n.fleet.Method.Data(s.Round)); err != nil {
 		return err
 	}
-	n.disclose()
+	n.trust.Disclose()
 	return nil
 }
+
+// note is the note of a stored state, which also goes into the log of releases.
+type note struct {
+	Model string  `json:"model_sha256"`
+	Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
+	All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if it differs from Rho
+	Began string  `json:"began"`             // when the run began on this device, for certificates
+	Made  string  `json:"made"`              // when the release was made
+}
+
+// minute returns the time in the form of [certificate.About]. A certificate must not show the duration of a round.
+func minute() string { return time.Now().UTC().Truncate(time.Minute).Format(time.RFC3339) }
 
 func (n *Node) save(s *admm.State) error {
 	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Data: n.data, Failure: n.storedFailure()}
 	for _, e := range s.Edges {
-		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
+		snap.Peers = append(snap.Peers, wire.Peer{Name: n.fleet.Members[e.Peer]})
 	}
-	n.claims.Record(&snap)
-	log := struct {
-		Model string  `json:"model_sha256"`
-		Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
-		All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if it differs from Rho
-	}{Model: ModelHash(s.X)}
+	n.trust.Record(&snap)
+	log := note{Model: ModelHash(s.X), Began: n.began, Made: n.made}
 	if n.account != nil {
 		spent := n.account.total()
 		snap.Filter, log.Rho = certificate.SaveFilter(n.account.filter), spent.Rho
@@ -167,29 +168,27 @@ func (n *Node) save(s *admm.State) error {
 	if n.encoded, err = wire.AppendSnapshot(n.encoded[:0], &snap); err != nil {
 		return err
 	}
-	note, err := json.Marshal(log)
+	text, err := json.Marshal(log)
 	if err != nil {
 		return err
 	}
-	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
+	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(text)}); err != nil {
 		return fmt.Errorf("sdk: release %d was not sent, because its state could not be stored: %w", s.Round, err)
 	}
 	return nil
 }
 
-// chargeLost charges releases that neighbors hold but this node's disk has lost. It returns the error that stops the
-// node.
-func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, but %s: %w; the cost of the lost releases stays charged, and "+
-		"continuing would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, ends(e.Round), state.ErrLost, advice)
-	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
-		return err
+// chargeLost charges this node's releases up to the given one, which a neighbor has proved that it holds, but this node's
+// disk has lost.
+func (n *Node) chargeLost(held int) error {
+	m, at := n.fleet.Method, n.machine.Status().Round
+	if n.account == nil || held <= at {
+		return nil
 	}
-	m := n.cfg.Fleet.Method
-	for round := m.Data(e.Round) + 1; round <= m.Data(e.Held); round++ {
-		if charged := n.account.reserve(round); charged != nil {
-			return errors.Join(err, charged)
+	for round := m.Data(at) + 1; round <= m.Data(held); round++ {
+		if err := n.account.reserve(round); err != nil {
+			return err
 		}
 	}
-	return errors.Join(err, n.account.mark(m.Data(e.Held)))
+	return n.account.mark(m.Data(held))
 }

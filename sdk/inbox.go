@@ -6,17 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
-
-// received is a frame from a neighbor, or the error that ended the receiver.
-type received struct {
-	from   string
-	frame  []byte
-	err    error
-	silent bool // replaces a frame: the neighbor was silent for longer than Config.Patience
-}
 
 // work answers queries. It takes at most one frame between two queries, so that a flood of frames cannot stop the work.
 func (r *run) work(queries []zoest.Query) error {
@@ -57,23 +50,17 @@ func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 // rest waits for a frame, a new connection or a tick. over is true once the model has been final for at least
 // Config.Linger.
 func (r *run) rest() (over bool, err error) {
-	if ticked, err := r.wait(r.tick.C); err != nil || !ticked {
+	if ticked, err := r.wait(r.pace.timer.C); err != nil || !ticked {
 		return false, err // a frame alone is no progress: it may be a repeat
 	}
-	if !r.moved {
+	complete := r.machine.Status().Complete
+	if !r.pace.moved {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
-		// Back off: double the time between ticks. A neighbor that restarts need not wait for a tick, because the node
-		// answers its probe and serves its new connection at once.
-		r.interval = min(2*r.interval, 16*r.cfg.ResendAfter)
-		if r.machine.Status().Complete { // keep ticking, because the node exits at a tick
-			r.interval = r.cfg.ResendAfter
-		}
 	}
-	r.moved = false
-	r.tick.Reset(r.interval)
-	if r.final.IsZero() && r.machine.Status().Complete {
+	r.pace.ticked(complete) // keep ticking once the model is final, because the node exits at a tick
+	if complete && r.final.IsZero() {
 		r.final = time.Now()
 	}
 	if r.final.IsZero() || time.Since(r.final) < r.cfg.Linger {
@@ -81,6 +68,13 @@ func (r *run) rest() (over bool, err error) {
 	}
 	r.log.Warn("exiting before every neighbor confirmed completion", "after", r.cfg.Linger)
 	return true, nil
+}
+
+// showAgain repeats evidence, and allows the node to send again what it sends at most once between two ticks.
+func (r *run) showAgain() {
+	r.saveHeads()
+	r.keep()
+	r.post(r.trust.Tick())
 }
 
 // reportWaiting reports to the observer, once per round, which neighbors the node is waiting for.
@@ -92,42 +86,49 @@ func (r *run) reportWaiting() {
 	}
 }
 
-const (
-	burst = 1000 // frames that a node takes without a pause while it makes no progress
-	pause = time.Millisecond
-)
-
-// take handles a frame. Evidence signed with this node's own key ends the run. A frame that causes any other error is
-// refused, and may put its sender in quarantine.
-func (r *run) take(in received) error {
-	if in.err != nil {
-		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
-		}
+// take handles what has arrived. It returns an error if the run must end.
+func (r *run) take(in parcel) error {
+	switch {
+	case in.err != nil && r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	case in.err != nil:
 		return fmt.Errorf("sdk: receiving: %w", in.err)
-	}
-	if in.silent {
+	case in.silent:
 		r.loses(in.from)
 		return nil
 	}
-	if r.idle++; r.idle > burst {
-		time.Sleep(pause)
-	}
-	err := r.deliver(in)
-	var end ending
-	if errors.As(err, &end) {
-		return r.fatal(end.error)
-	}
-	r.quarantineSender(in, err)
-	if err != nil {
-		r.refuse(in.from, err)
+	r.pace.took()
+	return r.obey(in, r.deliver(in))
+}
+
+// obey carries out the verdict on a frame: the statements are stored before the edge is dropped and before they are
+// shown.
+func (r *run) obey(in parcel, v trust.Verdict) error {
+	r.keep() // before logging: a reader of the log may look for evidence in the status
+	r.write(v.Notes)
+	r.post(v.Send)
+	switch v.Action {
+	case trust.End:
+		if v.Exposed {
+			r.secrets.drop(r.log)
+		}
+		return r.fatal(errors.Join(v.Why, r.chargeLost(v.Lost)))
+	case trust.Drop:
+		frames := append([]state.Frame{state.NewFrame(in.frame)}, v.Frames...)
+		r.drop(r.peer(in.from), state.Quarantine{Why: v.Why.Error(), Told: v.Told, Frames: frames})
+		if !v.Told {
+			r.refuse(in.from, v.Why)
+		}
+	case trust.Refuse, trust.Discard:
+		r.refuse(in.from, v.Why)
 	}
 	return nil
 }
 
-func (r *run) refuse(from string, err error) {
-	if !errors.Is(err, admm.ErrQuarantine) {
-		r.log.Error("frame refused", "from", from, "err", err)
+// refuse counts a frame and, if why is not nil, logs it.
+func (r *run) refuse(from string, why error) {
+	if why != nil {
+		r.log.Error("frame refused", "from", from, "err", why)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,100 +1,92 @@
 package sdk
 
 import (
+	"context"
 	"fmt"
-	"slices"
 
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
+
+// ErrClone reports that this node's key signed two releases of one round.
+var ErrClone = trust.ErrClone
 
 // loadJournal loads the stored journal. It fails if the journal contains evidence against this node.
 func (n *Node) loadJournal() error {
-	n.journal = state.Journal{Run: n.cfg.Fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
 	if n.cfg.Store == nil {
 		return nil
 	}
 	text, err := n.cfg.Store.Kept(state.JournalName)
-	if err != nil {
+	if text == nil || err != nil {
 		return err
 	}
 	kept, err := state.ParseJournal(text)
 	if err != nil {
 		return err
 	}
-	if text != nil {
-		if err := checkOwn(n.hash, n.cfg.Name, kept.Fleet, kept.Member, build); err != nil {
-			return fmt.Errorf("sdk: stored journal: %w", err)
-		}
-		n.journal = *kept
+	if err := checkOwn(n.hash, n.cfg.Name, kept.Fleet, kept.Member, build); err != nil {
+		return fmt.Errorf("sdk: stored journal: %w", err)
 	}
-	return n.loadEvidence()
+	v := n.trust.Load(*kept)
+	n.write(v.Notes)
+	if v.Exposed {
+		n.secrets.drop(n.log)
+	}
+	return v.Why
 }
 
-func (n *Node) writeJournal(j *state.Journal) error {
+// keep stores the journal if it has changed since it was stored, and shows in status and certificate what it contains. If
+// it cannot be stored, the next call of keep tries again.
+func (n *Node) keep() {
+	if n.trust.Unstored {
+		err := n.writeJournal()
+		n.trust.Unstored = err != nil
+		if err != nil {
+			n.log.Error("the journal cannot be stored; the node will retry", "err", err)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.show()
+}
+
+func (n *Node) writeJournal() error {
 	if n.cfg.Store == nil {
 		return nil
 	}
-	text, err := j.Encode()
+	text, err := n.trust.Journal.Encode()
 	if err == nil {
 		err = n.cfg.Store.Keep(state.JournalName, text)
 	}
 	return err
 }
 
-// note changes the journal and stores it, immediately or, after an error, at a later tick.
-func (n *Node) note(change func(j *state.Journal)) {
-	n.mu.Lock()
-	change(&n.journal)
-	n.unkept = true
-	n.mu.Unlock()
-	n.keepNotes()
-}
-
-// keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are now stored.
-func (n *Node) keepNotes() bool {
-	n.mu.Lock()
-	var err error
-	if n.unkept {
-		err = n.writeJournal(&n.journal)
-		n.unkept = err != nil
-	}
-	n.mu.Unlock() // unlock before logging: the log handler may call Status
-	if err != nil {
-		n.log.Error("the journal cannot be stored; the node will retry", "err", err)
-	}
-	return err == nil
-}
-
-func (n *Node) loadEvidence() error {
-	for _, e := range n.journal.Evidence {
-		if n.claims.Signing() {
-			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
-				n.log.Warn("ignoring stored evidence: verification failed", "err", err)
-				continue
-			}
+// show copies what package trust has to tell to the status. The caller holds n.mu.
+func (n *Node) show() {
+	n.public, n.status.Evidence = n.trust.Public, n.trust.Public.Evidence
+	for i, j := range n.neighbors {
+		if q := n.trust.Dropped(j); q != nil {
+			n.status.Neighbors[i].Quarantine = *q
 		}
-		if e.Member == n.cfg.Name {
-			n.convict(e)
-			return fmt.Errorf("sdk: %v: %w; %s", e, ErrClone, findOther)
-		}
-		n.status.Evidence = append(n.status.Evidence, e)
 	}
-	return nil
 }
 
-func (r *run) keepEvidence(e signed.Evidence) {
-	r.note(func(j *state.Journal) {
-		r.status.Evidence = append(r.status.Evidence, e)
-		j.Evidence = append(slices.Clone(j.Evidence), e)
-	})
+func (n *Node) write(notes []trust.Note) {
+	for _, note := range notes {
+		n.log.Log(context.Background(), note.Level, note.Text, note.Args...)
+	}
 }
 
-// convict deletes the private half of the node's one-time key if the evidence is signed with the node's current key, because the node can then
-// never continue. If the evidence is signed only with a retired key, the node may continue once the key is removed from
-// the fleet file.
-func (n *Node) convict(e signed.Evidence) {
-	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
-		n.dropPair()
+// rememberHeads stores, for later runs, what neighbors have signed about their ledgers.
+func (n *Node) rememberHeads() {
+	for _, err := range n.trust.Remember() {
+		n.log.Error("a neighbor's ledger is not remembered for later runs", "err", err)
+	}
+	n.saveHeads()
+}
+
+func (n *Node) saveHeads() {
+	if err := n.cfg.Heads.Save(); err != nil {
+		n.log.Error("the signed checkpoints of neighbors cannot be stored", "err", err)
 	}
 }

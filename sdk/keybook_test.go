@@ -29,7 +29,7 @@ type keyUse struct {
 	release          int
 }
 
-func (b *keyBook) note(member, neighbor string, _ uint64, release int, key [32]byte) {
+func (b *keyBook) note(member, neighbor string, release int, key [32]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := keyUse{member: member, neighbor: neighbor, key: key}
@@ -43,7 +43,7 @@ func (b *keyBook) note(member, neighbor string, _ uint64, release int, key [32]b
 // models returns the models of a simulation with the recorded keys.
 func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
-	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
+	cfgs, err := sdk.Machines(f, samples[:len(f.Members)], noise)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,44 +1,36 @@
 package sdk
 
 import (
-	"cmp"
-	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
-
-// ErrClone reports that this node's key signed two releases of one round.
-var ErrClone = errors.New("another device makes releases in this node's name")
 
 // Node is a running member. Its methods are safe for concurrent use.
 type Node struct {
 	cfg       Config
-	*plan                   // derived from the fleet: the graph, and the members' numbers
-	machine   *admm.Machine // belongs to Run
-	account   *account      // cost of the releases; nil if the run is not private
+	plan      *Plan
+	fleet     *Fleet         // of plan
+	number    map[string]int // the members' numbers in the fleet
+	machine   *admm.Machine  // belongs to Run
+	account   *account       // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
 	encoded   []byte    // scratch space of record
 	data      wire.Data // identifies the data of the estimator's memory
+	began     string    // when the run began on this device, in the form of [certificate.About]
 	neighbors []int
-	claims    *trust.Log
-	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
-	shared    map[int]pair.Secret       // secrets of pairwise noise by member; nil without [Config].PairKeys, and once not needed
-	bound     bool                      // this process has bound the one-time key to the run
+	trust     *trust.Machine // belongs to Run
+	secrets   *secrets       // of pairwise noise
 	log       *slog.Logger
 
 	failure string // the reason of the last failed query; belongs to Run
@@ -46,11 +38,11 @@ type Node struct {
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // why the machine must not be called again
 
-	mu      sync.Mutex // guards the fields below
-	journal state.Journal
-	unkept  bool // the journal has entries that are not stored
-	model   []float32
-	status  Status
+	mu     sync.Mutex   // guards the fields below
+	public trust.Public // copy of trust.Public
+	model  []float32
+	status Status
+	made   string // when the last release was made, like began
 }
 
 // Status describes a node's progress.
@@ -85,46 +77,35 @@ type Neighbor struct {
 
 // New returns a node. It continues from the state in cfg.Store, if any.
 func New(cfg Config) (*Node, error) {
-	p, err := cfg.validate(true)
-	if err != nil {
+	if err := cfg.validate(true); err != nil {
 		return nil, err
 	}
-	if err := cfg.Fleet.affordable(); err != nil {
+	if err := cfg.plan.affordable(); err != nil {
 		return nil, err
 	}
-	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
-	if _, many := cfg.Oracle.(zoest.BatchOracle); many && cfg.Window == 0 {
-		cfg.Window = 16
-	}
-	cfg.Linger = cmp.Or(cfg.Linger, 30*time.Second)
-	noise := cfg.Noise
-	if noise == nil && !cfg.Fleet.Privacy.NonPrivate {
-		noise = rand.Reader
-	}
-	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
+	p := cfg.plan
+	mcfg := p.machine(p.number[cfg.Name], cfg.Samples)
 	if s, ok := cfg.Store.(interface{ Reserve(size int) error }); ok {
 		if err := s.Reserve(cfg.snapshotSize(mcfg)); err != nil {
 			return nil, err
 		}
 	}
-	if cfg.Store != nil {
-		cfg.Store = state.Serial(cfg.Store) // Stop may write while Run saves
+	cfg.fill()
+	n := &Node{cfg: cfg, plan: p, fleet: p.fleet, number: p.number, hash: p.fleet.Hash(), neighbors: mcfg.Neighbors, began: minute()}
+	n.made = n.began
+	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", n.fleet.Run)
+	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: n.hash, Members: n.fleet.Members, Self: n.number[cfg.Name],
+		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger, Heads: cfg.Heads})
+	mcfg.Noise, mcfg.Estimator.Window, mcfg.Probe, mcfg.Incarnation = cfg.noise(), cfg.Window, true, n.trust.Incarnation
+	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); n.fleet.Privacy.PairSigma > 0 {
+		mcfg.PairKey = n.secrets.key
 	}
-	mcfg.Estimator.Window = cfg.Window
-	mcfg.Probe = true
-	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
-	n.claims = trust.NewLog(cfg.Fleet.Run, n.hash, cfg.Fleet.Members, p.number[cfg.Name], mcfg.Neighbors)
-	n.claims.Key, n.claims.Keys, n.claims.Ledger, n.claims.Heads = cfg.Key, cfg.Keys, cfg.Ledger, cfg.Heads
-	mcfg.Incarnation = n.claims.Incarnation
-	if cfg.Fleet.Privacy.PairSigma > 0 {
-		mcfg.PairKey = n.pairKey
-	}
-	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", cfg.Fleet.Run)
-	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
+	var err error
+	if n.account, err = newAccount(n.fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{
-		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadQuarantine, n.loadPair, n.checkpoint,
+		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadDropped, n.loadSecrets,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -137,6 +118,14 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.publish()
 	return n, nil
+}
+
+// peer returns the number of a member, or -1 if there is none with this name.
+func (n *Node) peer(name string) int {
+	if j, known := n.number[name]; known {
+		return j
+	}
+	return -1
 }
 
 // Model returns a copy of the node's model; see [Fleet.Model].
@@ -152,7 +141,8 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
-	st.OtherLedgers, st.DataChanged = n.otherLedgers(), n.data.String()
+	st.OtherLedgers, _ = n.trust.OtherLedgers(n.public)
+	st.DataChanged = n.data.String()
 	return st
 }
 
@@ -175,7 +165,7 @@ func (n *Node) publish() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.model == nil || st.Round != n.status.Round || st.Complete != n.status.Done {
-		n.model = n.cfg.Fleet.Model(n.machine.Model(), st.Round)
+		n.model = n.fleet.Model(n.machine.Model(), st.Round)
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Last, n.status.LastFailure = st.Last, n.failure
@@ -185,13 +175,11 @@ func (n *Node) publish() {
 	}
 	for i, j := range n.neighbors {
 		of := &n.status.Neighbors[i]
-		of.Name, of.Round = n.cfg.Fleet.Members[j], n.machine.Heard(j)
-		if q := n.cases[j]; q != nil {
-			of.Quarantine = *q
-		}
+		of.Name, of.Round = n.fleet.Members[j], n.machine.Heard(j)
 	}
+	n.show()
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {
-		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
+		n.status.Waiting = append(n.status.Waiting, n.fleet.Members[j])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdh"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/pair"
@@ -15,28 +16,38 @@ import (
 // the first release, and deletes the private half after the last release with noise. So any two members share a secret
 // without a message, and a thief learns nothing of finished runs.
 
-// keyUsed is a test hook. If it is not nil, it is called with every pairwise-noise key that a node uses.
-var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
+// secrets are the secrets of pairwise noise that a node shares with other members.
+type secrets struct {
+	cfg   *Config
+	fleet [32]byte            // hash of the fleet
+	of    map[int]pair.Secret // by member; nil without [Config].PairKeys, and once not needed
+	bound bool                // this process has bound the one-time key to the run
+}
 
-// pairKey implements [admm.Config].PairKey: it returns the key of the pairwise noise that this node and another member
-// use in a release.
-func (n *Node) pairKey(peer, release int) [32]byte {
-	neighbor, s := n.cfg.Fleet.Members[peer], n.shared[peer]
-	if n.cfg.Secret != nil {
-		s = n.cfg.Secret(neighbor)
+// keyUsed is a test hook. If it is not nil, it is called with every pairwise-noise key that a node uses.
+var keyUsed func(member, neighbor string, release int, key [32]byte)
+
+// key implements [admm.Config].PairKey: it returns the key of the pairwise noise that this node and another member use
+// in a release.
+func (s *secrets) key(peer, release int) [32]byte {
+	neighbor, secret := s.cfg.plan.fleet.Members[peer], s.of[peer]
+	if s.cfg.Secret != nil {
+		secret = s.cfg.Secret(neighbor)
 	}
-	key := s.Key(n.hash, release)
+	key := secret.Key(s.fleet, release)
 	if keyUsed != nil {
-		keyUsed(n, neighbor, release, key)
+		keyUsed(s.cfg.Name, neighbor, release, key)
 	}
 	return key
 }
 
 // agrees reports whether this node derives the secrets of pairwise noise from one-time keys.
-func (c *Config) agrees() bool { return c.Fleet.Privacy.PairSigma > 0 && c.Secret == nil }
+func (c *Config) agrees() bool { return c.plan.fleet.Privacy.PairSigma > 0 && c.Secret == nil }
 
 // public returns the public half of this member's one-time key.
-func (c *Config) public() pair.Public { return c.Fleet.PairKeys[slices.Index(c.Fleet.Members, c.Name)] }
+func (c *Config) public() pair.Public {
+	return c.plan.fleet.PairKeys[slices.Index(c.plan.fleet.Members, c.Name)]
+}
 
 // findPair returns the private half of this member's one-time key, for the releases after the given one.
 func (c *Config) findPair(hash [32]byte, release int) (*ecdh.PrivateKey, error) {
@@ -51,23 +62,28 @@ func (c *Config) findPair(hash [32]byte, release int) (*ecdh.PrivateKey, error) 
 	return private, err
 }
 
-// loadPair computes the secrets that this node shares with other members, unless the run needs them no more.
-func (n *Node) loadPair() error {
+// loadSecrets computes the secrets of pairwise noise that the rest of the run needs.
+func (n *Node) loadSecrets() error {
 	if !n.cfg.agrees() {
 		return nil
 	}
-	release := n.machine.Status().Round
-	if n.machine.Alone() || n.quiet(release) {
-		return n.deletePair()
+	return n.secrets.load(n.machine.Status().Round, n.plan.noise.Neighbors(n.number[n.cfg.Name]), n.machine.Alone())
+}
+
+// load computes the secrets that this node shares with its partners, for the releases after the given one. If over is
+// true or all these releases are without noise, it deletes the private half, which the last process may have left.
+func (s *secrets) load(release int, partners []int, over bool) error {
+	if over || s.quiet(release) {
+		return s.delete()
 	}
-	private, err := n.cfg.findPair(n.hash, release)
+	private, err := s.cfg.findPair(s.fleet, release)
 	if err != nil {
 		return err
 	}
-	n.shared = map[int]pair.Secret{}
-	for _, j := range n.noise.Neighbors(n.number[n.cfg.Name]) {
-		f := n.cfg.Fleet
-		if n.shared[j], err = pair.Agree(private, n.cfg.Name, f.PairKeys[j], f.Members[j], n.hash); err != nil {
+	s.of = map[int]pair.Secret{}
+	for _, j := range partners {
+		f := s.cfg.plan.fleet
+		if s.of[j], err = pair.Agree(private, s.cfg.Name, f.PairKeys[j], f.Members[j], s.fleet); err != nil {
 			return fmt.Errorf("sdk: %w", err)
 		}
 	}
@@ -75,39 +91,47 @@ func (n *Node) loadPair() error {
 }
 
 // quiet reports whether all releases after the given one have no noise.
-func (n *Node) quiet(release int) bool {
-	m := n.cfg.Fleet.Method
+func (s *secrets) quiet(release int) bool {
+	m := s.cfg.plan.fleet.Method
 	return m.Data(release) >= m.Rounds
 }
 
-// bindPair durably binds the one-time key to this run. Call it before making the first release that depends on it.
-func (n *Node) bindPair() error {
-	if n.shared == nil || n.bound {
+// bind durably binds the one-time key to this run. Call it before making the first release that depends on it.
+func (s *secrets) bind() error {
+	if s.of == nil || s.bound {
 		return nil
 	}
-	if err := n.cfg.PairKeys.Bind(n.cfg.public(), n.hash); err != nil {
+	if err := s.cfg.PairKeys.Bind(s.cfg.public(), s.fleet); err != nil {
 		return fmt.Errorf("sdk: the next release was not made: %w", err)
 	}
-	n.bound = true
+	s.bound = true
 	return nil
 }
 
-// deletePair deletes the private half of the one-time key of a run that needs it no more, or can never continue.
-func (n *Node) deletePair() error {
-	if !n.cfg.agrees() {
+// made takes note of a release that is stored: after the last one with noise, it deletes the private half.
+func (s *secrets) made(release int) error {
+	if s.of == nil || !s.quiet(release) {
 		return nil
 	}
-	clear(n.shared)
-	n.shared = nil
-	if err := n.cfg.PairKeys.Delete(n.cfg.public(), n.hash); err != nil && !errors.Is(err, pair.ErrMissing) {
+	return s.delete()
+}
+
+// delete deletes the private half of the one-time key of a run that needs it no more, or can never continue.
+func (s *secrets) delete() error {
+	if !s.cfg.agrees() {
+		return nil
+	}
+	clear(s.of)
+	s.of = nil
+	if err := s.cfg.PairKeys.Delete(s.cfg.public(), s.fleet); err != nil && !errors.Is(err, pair.ErrMissing) {
 		return fmt.Errorf("sdk: the private half of a one-time key that is no longer needed was not deleted: %w", err)
 	}
 	return nil
 }
 
-// dropPair is deletePair for a run that ends with another error.
-func (n *Node) dropPair() {
-	if err := n.deletePair(); err != nil {
-		n.log.Error("a private key is left on the disk; delete it", "err", err)
+// drop is delete for a run that ends with another error.
+func (s *secrets) drop(log *slog.Logger) {
+	if err := s.delete(); err != nil {
+		log.Error("a private key is left on the disk; delete it", "err", err)
 	}
 }

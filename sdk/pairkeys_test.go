@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -260,23 +261,27 @@ func crashing(t *testing.T, f *sdk.Fleet, start func(i int) (*sdk.Node, error), 
 		}
 		made = append(made, n)
 	}
+	ctx, stop := context.WithCancel(t.Context()) // the others wait for a node that fails
+	defer stop()
 	var wg sync.WaitGroup
 	for i, n := range made {
 		wg.Go(func() {
 			var err error
 			if n == nil {
 				err = tinytest.ErrCrashed
-			} else if err = n.Run(t.Context()); err == nil {
+			} else if err = n.Run(ctx); err == nil {
 				models[i] = n.Model()
 			}
 			for i == 1 && errors.Is(err, tinytest.ErrCrashed) {
 				crashed()
 				if n, err = start(i); err == nil {
-					err = n.Run(t.Context())
+					err = n.Run(ctx)
 					models[i] = n.Model()
 				}
 			}
-			errs[i] = err
+			if errs[i] = err; err != nil {
+				stop()
+			}
 		})
 	}
 	wg.Wait()

@@ -21,37 +21,48 @@ const (
 	minPatience = 4 * beat         // tolerates a few lost heartbeats
 )
 
-// silence is queued among the frames of a neighbor to mark where the node lost patience with the neighbor.
-var silence = []byte{0}
-
 // presence records when each neighbor was last heard. Its methods are safe for concurrent use.
 type presence struct {
-	*transport.Silence
-	last    atomic.Pointer[time.Time] // the time of the last frame of any neighbor
-	arrived map[string]*outbox        // by neighbor: its frames for the loop, so that no neighbor delays another
+	toLog    *transport.Silence
+	toGiveUp *transport.Silence // nil without patience
+	patience time.Duration
+	names    []string
+	last     atomic.Pointer[time.Time] // the time of the last frame of any neighbor
 }
 
 func newPresence(now time.Time, neighbors []string, patience time.Duration) *presence {
-	p := &presence{Silence: transport.NewSilence(now, neighbors, patience), arrived: map[string]*outbox{}}
-	p.last.Store(&now)
-	for _, name := range neighbors {
-		p.arrived[name] = newOutbox()
+	p := &presence{toLog: transport.NewSilence(now, neighbors, 5*time.Second), patience: patience, names: neighbors}
+	if patience > 0 {
+		p.toGiveUp = transport.NewSilence(now, neighbors, patience)
 	}
+	p.last.Store(&now)
 	return p
 }
 
-// overdue returns the neighbors that were silent for patience, each again after the same time, because the loop may have
-// ignored it. Time during which the node hears no neighbor is not counted, because the node itself may be disconnected
-// or asleep.
-func (p *presence) overdue(now time.Time, patience time.Duration) []string {
+// hear records that a frame of a neighbor has arrived.
+func (p *presence) hear(from string, now time.Time) {
+	p.toLog.Hear(from, now, 3*beat)
+	if p.toGiveUp != nil {
+		p.last.Store(&now)
+		p.toGiveUp.Hear(from, now, p.patience)
+	}
+}
+
+// overdue returns the neighbors that were silent for longer than the patience, each again after the same time, because
+// the loop may have ignored it. Time during which the node hears no neighbor is not counted, because the node itself may
+// be disconnected or asleep.
+func (p *presence) overdue(now time.Time) []string {
+	if p.toGiveUp == nil {
+		return nil
+	}
 	if now.Sub(*p.last.Load()) >= 3*beat {
-		for name := range p.arrived {
-			p.Hear(name, now, patience)
+		for _, name := range p.names {
+			p.toGiveUp.Hear(name, now, p.patience)
 		}
 	}
-	names, _ := p.Due(now)
+	names, _ := p.toGiveUp.Due(now)
 	for _, name := range names {
-		p.Hear(name, now, patience)
+		p.toGiveUp.Hear(name, now, p.patience)
 	}
 	return names
 }
@@ -72,12 +83,10 @@ func (r *run) watch() {
 			r.logSilent(now)
 		}
 		for _, box := range r.outbox {
-			box.put(wire.Heartbeat, false)
+			box.put(parcel{frame: wire.Heartbeat})
 		}
-		if r.presence != nil {
-			for _, name := range r.presence.overdue(time.Now(), r.cfg.Patience) {
-				r.presence.arrived[name].put(silence, true)
-			}
+		for _, name := range r.presence.overdue(time.Now()) {
+			r.arrived[name].put(parcel{from: name, silent: true, urgent: true})
 		}
 	}
 }
@@ -85,7 +94,7 @@ func (r *run) watch() {
 // logSilent logs silent neighbors, unless Observer.Waiting is set. The log depends only on when frames and heartbeats
 // arrive, and not on this node's oracle or data.
 func (r *run) logSilent(now time.Time) {
-	names, longest := r.silence.Due(now)
+	names, longest := r.presence.toLog.Due(now)
 	for _, n := range r.Status().Neighbors {
 		if n.Quarantine.Release > 0 {
 			names = slices.DeleteFunc(names, func(name string) bool { return name == n.Name })
@@ -97,39 +106,41 @@ func (r *run) logSilent(now time.Time) {
 	}
 }
 
-// pass passes a neighbor's frames to the loop, in order.
-func (r *run) pass(name string, box *outbox) {
-	for frame := box.next(); frame != nil; frame = box.next() {
-		select {
-		case r.inbox <- received{from: name, frame: frame, silent: &frame[0] == &silence[0]}:
-		case <-r.ctx.Done():
+// receive takes frames from the transport until the run ends. Heartbeats go no further. With patience, each neighbor's
+// frames wait in a queue of their own, so that receive hears all neighbors while the loop works; without patience,
+// receive waits for the loop.
+func (r *run) receive() {
+	for {
+		from, frame, err := r.cfg.Transport.Recv(r.ctx)
+		if err == nil {
+			r.presence.hear(from, time.Now())
+			if wire.IsHeartbeat(frame) {
+				continue
+			}
+		}
+		in := parcel{from: from, frame: frame, err: err}
+		if box := r.arrived[from]; box != nil && err == nil {
+			box.put(in) // a frame dropped for lack of room is sent again
+		} else if !r.pass(in) || err != nil {
 			return
 		}
 	}
 }
 
-// arrive handles a frame from the transport. If it returns false, the caller must pass the frame to the loop.
-func (r *run) arrive(from string, frame []byte) bool {
-	p, now := r.presence, time.Now()
-	r.silence.Hear(from, now, 3*beat)
-	if p != nil {
-		p.last.Store(&now)
-		p.Hear(from, now, r.cfg.Patience)
-	}
-	if wire.IsHeartbeat(frame) {
+// pass passes a parcel to the loop. It returns false if the run ends before the loop takes the parcel.
+func (r *run) pass(in parcel) bool {
+	select {
+	case r.inbox <- in:
 		return true
-	}
-	if p == nil || p.arrived[from] == nil || len(frame) == 0 {
+	case <-r.ctx.Done():
 		return false
 	}
-	p.arrived[from].put(frame, false) // a frame dropped for lack of room is sent again
-	return true
 }
 
 // loses gives up on a silent neighbor, unless this neighbor is the last remaining neighbor, or the model is final.
 func (r *run) loses(name string) {
-	if left := len(r.neighbors) - len(r.cases); left > 1 && !r.machine.Status().Complete {
-		r.quarantine(r.number[name], state.Quarantine{
+	if r.trust.Left() > 1 && !r.machine.Status().Complete {
+		r.drop(r.peer(name), state.Quarantine{
 			Why: fmt.Sprintf("no message arrived from it for longer than the patience of this node, %v", r.cfg.Patience)})
 	}
 }

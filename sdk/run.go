@@ -3,7 +3,6 @@ package sdk
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
@@ -30,37 +29,31 @@ func (n *Node) Run(ctx context.Context) error {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; create a new node from the same store")
 		}
 	}()
+	r.giveUp()
 	err = r.loop()
 	over = true
 	return err
 }
 
-// fatal stores and returns an error after which the machine must not be called again. If the error reports a rollback,
-// fatal also charges the lost releases.
+// fatal stores and returns an error after which the machine must not be called again.
 func (n *Node) fatal(err error) error {
-	if rolledBack := (*admm.RollbackError)(nil); errors.As(err, &rolledBack) {
-		err = n.chargeLost(rolledBack)
+	if back := (*admm.RollbackError)(nil); errors.As(err, &back) { // only without keys: package trust asks for a proof
+		err = trust.LostTo(n.fleet.Members[back.Peer], back.Held, back.Round)
 	}
 	n.failed = err
 	return err
 }
 
+// loop asks the machine for its duties and carries them out, until there are none left. While the machine waits, and
+// between two queries, the loop takes what neighbors have sent.
 func (r *run) loop() error {
-	r.interval, r.moved = r.cfg.ResendAfter, true
-	r.tick = time.NewTimer(r.interval)
-	defer r.tick.Stop()
-	r.giveUp()
 	again := r.status.Done
 	for {
-		if r.moved && r.interval > r.cfg.ResendAfter {
-			r.interval = r.cfg.ResendAfter
-			r.tick.Reset(r.interval)
-		}
 		if r.machine.Alone() && !r.status.Done {
 			return r.alone()
 		}
 		duties, err := r.machine.Ready()
-		r.judged()
+		r.judge()
 		if r.machine.Alone() && duties.Reserve > 0 { // do not charge for a release that would reach nobody
 			continue
 		}
@@ -70,27 +63,22 @@ func (r *run) loop() error {
 		if err != nil {
 			return r.fatal(err)
 		}
+		over := false
 		switch {
+		case duties.Finished && again && r.trust.Left() < len(r.neighbors): // a neighbor may not know of its quarantine
+			return r.serveDropped(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 		case duties.Finished:
-			if again && len(r.cases) > 0 { // a neighbor may not know of its quarantine
-				return r.serveOutsiders(min(2*r.cfg.ResendAfter, r.cfg.Linger))
-			}
 			return nil
 		case duties.Reserve > 0:
-			continue
 		case duties.Released > 0:
-			r.moved, r.idle = true, 0
-			continue
+			r.pace.progress()
 		case len(duties.Queries) > 0:
-			r.moved, r.idle = true, 0
+			r.pace.progress()
 			err = r.work(duties.Queries)
 		default:
-			var over bool
-			if over, err = r.rest(); over {
-				return nil
-			}
+			over, err = r.rest()
 		}
-		if err != nil {
+		if over || err != nil {
 			return err
 		}
 	}
@@ -99,19 +87,21 @@ func (r *run) loop() error {
 // perform carries out the machine's duties, except queries. It charges a release before the release is made, then
 // stores the release and marks it as possibly sent, and only then shows and sends it.
 func (r *run) perform(duties admm.Ready) error {
-	var err error
 	if duties.Reserve > 0 {
-		if err = r.bindPair(); err == nil {
-			err = r.account.reserve(duties.Reserve)
+		if err := r.secrets.bind(); err != nil {
+			return err
+		}
+		if err := r.account.reserve(duties.Reserve); err != nil {
+			return err
 		}
 	}
-	if err == nil && duties.Released > 0 {
-		if err = r.record(); err == nil && r.shared != nil && r.quiet(duties.Released) {
-			err = r.deletePair()
+	if duties.Released > 0 {
+		if err := r.record(); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return err
+		if err := r.secrets.made(duties.Released); err != nil {
+			return err
+		}
 	}
 	if !r.remembered && duties.Released > 1 { // every neighbor has made a release
 		r.remembered = true
@@ -129,26 +119,17 @@ func (r *run) perform(duties admm.Ready) error {
 	return r.send(duties.Send)
 }
 
-// deliver decodes and checks a frame, and passes it to the machine.
-func (r *run) deliver(in received) error {
-	from, member := r.number[in.from]
-	if !member || r.claims.Peers[from] == nil {
-		return errors.New("sdk: the sender is not a neighbor")
-	}
+// deliver decodes a frame, checks the statements in it, and passes it to the machine.
+func (r *run) deliver(in parcel) trust.Verdict {
 	m := &r.message
 	if err := r.codec.Decode(in.frame, m); err != nil {
-		return err
+		return trust.Verdict{Action: trust.Refuse, Why: err}
 	}
-	m.From = from
-	switch {
-	case r.cases[from] != nil:
-		return r.outside(m)
-	case trust.IsNotice(m):
-		return r.takeNotice(m, in.frame)
+	m.From = r.peer(in.from)
+	v := r.trust.Receive(m)
+	if v.Action == trust.Take {
+		refused := r.machine.Receive(*m)
+		v = r.trust.Taken(v, refused, r.machine.Verdicts())
 	}
-	if err := r.check(m); err != nil || m.Kind == admm.Conflict {
-		return err
-	}
-	r.query(m)
-	return r.machine.Receive(*m)
+	return v
 }

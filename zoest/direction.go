@@ -1,6 +1,7 @@
 package zoest
 
 import (
+	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
@@ -35,3 +36,38 @@ type direction []uint64
 
 // add adds a multiple of some coordinates of u to y: y[i] += a*u[from+i]. from must be a multiple of 64.
 func (u direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u[from/64:]) }
+
+// source draws the directions of a stage.
+type source interface {
+	begin(s stage)
+	// draw sets the first directions of a to those of the given components, which are the stage's from number first on.
+	draw(a *answers, first int, components []int)
+}
+
+func newSource(cfg Config, most int) source {
+	switch {
+	case cfg.Directions == Rademacher:
+		return &independent{
+			fills: rng.NewFamily(cfg.Seed, rng.Table, cfg.Client), steps: rng.NewFamily(cfg.Seed, rng.Step, cfg.Client),
+		}
+	case cfg.Records:
+		return newRecordWalsh(cfg, most)
+	}
+	return newWalsh(cfg, most)
+}
+
+// independent draws [Rademacher] directions, each at an address of its own.
+type independent struct {
+	fills, steps rng.Family
+	stage
+}
+
+func (s *independent) begin(at stage) { s.stage = at }
+
+func (s *independent) draw(a *answers, _ int, components []int) {
+	family := &s.steps
+	if s.filling {
+		family = &s.fills
+	}
+	family.Fill(a.signsOf(0, len(components)), s.round, s.step, components)
+}

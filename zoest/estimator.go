@@ -19,69 +19,99 @@ import (
 // each Fill, and at the start of a step if at least max(8m, 16384) rows have been replaced since.
 type Estimator struct {
 	cfg     Config
-	table   []float32 // m rows of d numbers; with tracking those of the model
-	model   model     // tracking: a linear model of each component's loss
-	walsh   *walsh    // Walsh directions only
-	carry   []float32 // with momentum: the last result of Carry
-	whole   []float32 // all persistent memory: model.memory, then carry
+	method  method
+	source  source
 	batch   batch
-	open    []Query     // queries without an answer; their points are permanent parts of room
-	room    []float32   // the points of the open queries, adjacent
-	held    []float32   // coefficients of answers not yet in the table: the fresh row is coefficient*u
-	bends   []float32   // tracking: for each of held, slope*u is added to the model
-	dirs    []direction // directions of held, then of open, then of the next components; drawn is their number
-	signs   []uint64    // the signs of dirs, adjacent
-	rows    []uint32    // Walsh directions only: the numbers of dirs
-	drawn   int
-	records *records  // nil unless Config.Records
-	offsets offsets   // tracking: what is subtracted from the losses of each component
-	abar    []float32 // mean of the table's rows
-	v       []float32 // the estimate
-	piece   int       // the number of coordinates processed at a time
+	batches rng.Family
+	carry   []float32 // with momentum: the last result of Carry
+	whole   []float32 // all persistent memory: that of the method, then carry
+	offsets offsets   // tracking: a part of whole
 
-	fills, steps, batches rng.Family
-
-	round   uint32
-	step    uint32
-	mu      float32
+	stage
 	at      []float32 // x_i while filling, phi during a step; owned by the caller
-	filling bool
-	todo    []int // the components of this stage, in order
-	count   int   // components answered in this stage
-	stale   int   // rows replaced since abar was recomputed
-	renew   int   // the number of stale rows at which abar is recomputed
+	todo    []int     // the components of this stage, in order
+	count   int       // components answered in this stage
+	open    []Query   // queries without an answer; their points are permanent parts of room
+	room    []float32 // the points of the open queries, adjacent
+	answers answers   // answers that are not yet in the memory of the method
+	drawn   int       // directions drawn, those of answers first
 }
 
-// NewEstimator returns an estimator with the given configuration. It fails if the configuration is invalid.
+// method is a kind of estimator: what it remembers of each component, what it learns from a loss, and how it combines all
+// components. [paper] and [tracking] combine them in a mean; [paperRecords] and [trackingRecords] keep them apart.
+type method interface {
+	// begin begins a stage and reports whether the stage has queries.
+	begin(s stage) bool
+	// answer takes the losses of queries. The losses and the directions are in a, from index a.n on, and so are the results.
+	answer(queries []Query, a *answers)
+	// fold adds the answers to the memory and to the estimate, in the order of the queries. rows are their components.
+	fold(rows []int, a *answers)
+	// end ends a stage that had queries.
+	end()
+	// estimate returns what a stage has resulted in, times 1/factor: v of eq. (5), or a row for each record.
+	estimate() (numbers []float32, factor float64)
+}
+
+// stage is the address of a stage: Fill, or a local step t of the round.
+type stage struct {
+	round, step uint32
+	filling     bool
+	mu          float32
+}
+
+// number returns the number of the stage: 0 for Fill, or t+1 for local step t.
+func (s stage) number() uint32 {
+	if s.filling {
+		return 0
+	}
+	return s.step + 1
+}
+
+// answers are the results of queries in the order of the queries, each as two multiples of the direction of its query.
+type answers struct {
+	n      int // their number
+	losses []float64
+	fresh  []float32   // what enters the estimate
+	moves  []float32   // what is added to the row of the component
+	dirs   []direction // the directions, followed by those of the queries to come
+	signs  []uint64    // the signs of dirs, adjacent
+}
+
+func newAnswers(d, most int) answers {
+	a := answers{
+		losses: make([]float64, most), fresh: make([]float32, most), moves: make([]float32, most), dirs: make([]direction, most),
+	}
+	words := (vec.SignWords(d) + 1) &^ 1 // whole blocks of the generator
+	a.signs = make([]uint64, most*words)
+	for i := range a.dirs {
+		a.dirs[i] = a.signs[i*words:][:vec.SignWords(d):words]
+	}
+	return a
+}
+
+func (a *answers) signsOf(from, n int) []uint64 {
+	words := len(a.signs) / len(a.dirs)
+	return a.signs[from*words:][:n*words]
+}
+
+// NewEstimator returns an estimator with the given configuration. It fails if the sizes do not fit each other or
+// the memory.
 func NewEstimator(cfg Config) (*Estimator, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	if cfg.Batch == 0 {
 		cfg.Batch = cfg.Samples
 	}
-	window, work := min(max(1, cfg.Window), cfg.Samples), min(cfg.Dim, piece)
+	window := min(max(1, cfg.Window), cfg.Samples)
 	collect := min(max(window, 8), cfg.Samples)
 	e := &Estimator{
-		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), renew: max(8*cfg.Samples, 1<<14),
-		abar: make([]float32, cfg.Dim), v: make([]float32, cfg.Dim), piece: work,
-		fills:   rng.NewFamily(cfg.Seed, rng.Table, cfg.Client),
-		steps:   rng.NewFamily(cfg.Seed, rng.Step, cfg.Client),
-		batches: rng.NewFamily(cfg.Seed, rng.Batch, cfg.Client),
+		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), batches: rng.NewFamily(cfg.Seed, rng.Batch, cfg.Client),
+		source: newSource(cfg, collect), answers: newAnswers(cfg.Dim, collect), open: make([]Query, 0, window),
+		room: make([]float32, window*cfg.Dim),
 	}
-	e.open, e.held = make([]Query, 0, window), make([]float32, 0, collect)
-	e.dirs = make([]direction, collect)
-	words := (vec.SignWords(cfg.Dim) + 1) &^ 1 // whole blocks of the generator
-	e.signs = make([]uint64, collect*words)
-	for i := range e.dirs {
-		e.dirs[i] = e.signs[i*words:][:vec.SignWords(cfg.Dim):words]
-	}
-	e.room = make([]float32, window*cfg.Dim)
 	for i := range window {
 		e.open[:window][i].Point = e.room[i*cfg.Dim:][:cfg.Dim:cfg.Dim]
-	}
-	if cfg.Directions == Walsh {
-		e.walsh, e.rows = newWalsh(cfg), make([]uint32, collect)
 	}
 	own := cfg.Memory()
 	if own > 0 {
@@ -91,86 +121,56 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 		own -= cfg.Dim
 		e.carry = e.whole[own:]
 	}
-	// The table has a row a_h = coefficient*direction of d numbers for each of the m components, one after the other. With
-	// tracking, a row is a slope, and belongs to the memory.
-	rows := cfg.Samples * cfg.Dim
 	if cfg.Kind == Tracking {
-		e.table, e.offsets = e.whole[:rows:rows], newOffsets(e.whole[rows:], cfg.Samples)
-	} else {
-		e.table = make([]float32, rows)
+		e.offsets = newOffsets(e.whole[cfg.Samples*cfg.Dim:], cfg.Samples)
 	}
-	if cfg.Records {
-		e.newRecords()
-		return e, nil
-	}
-	if cfg.Kind == Tracking {
-		e.model, e.bends = newModel(cfg, e.whole[:own]), make([]float32, collect)
-	}
+	e.method = newMethod(cfg, e.whole[:own:own], e.offsets)
 	return e, nil
 }
 
-// piece is the number of coordinates to process at a time: three vectors of this length fill half of a 48 KiB cache. It
-// is a multiple of 64, so that a piece starts at a whole word of signs.
-const piece = 2048
-
-// stage returns the number of the current stage: 0 for Fill, or t+1 for local step t.
-func (e *Estimator) stage() uint32 {
-	if e.filling {
-		return 0
+// newMethod returns the method that cfg asks for, with the given memory.
+func newMethod(cfg Config, memory []float32, o offsets) method {
+	t := table{d: cfg.Dim, rows: memory}
+	if cfg.Kind == Paper {
+		t.rows = make([]float32, cfg.Samples*cfg.Dim)
 	}
-	return e.step + 1
+	t.rows = t.rows[: cfg.Samples*cfg.Dim : cfg.Samples*cfg.Dim]
+	switch {
+	case cfg.Kind == Paper && cfg.Records:
+		return &paperRecords{table: t}
+	case cfg.Kind == Paper:
+		return &paper{average: newAverage(cfg, t)}
+	case cfg.Records:
+		return &trackingRecords{table: t, offsets: o, grown: memory[cfg.Samples*(cfg.Dim+3):]}
+	}
+	return newTracking(cfg, newAverage(cfg, t), memory, o)
 }
 
 // Fill begins a round at the released model x with the smoothing radius mu. Every row of the table gets a new query (m
 // queries in total), as in eq. (4) (memory-initialization). If a stage is unfinished, Fill abandons it. The slice x
-// must have length d and must not change until the stage is complete. With tracking, Fill makes no queries, and the
-// stage is complete immediately.
+// must have length d and must not change until the stage is complete. With tracking and with records, Fill makes no
+// queries, and the stage is complete immediately.
 func (e *Estimator) Fill(round int, x []float32, mu float64) {
-	e.round, e.step, e.mu, e.stale = uint32(round), 0, float32(mu), 0
-	if e.records != nil {
-		e.begin(x, true, nil)
-		e.records.fill(e)
-		return
-	}
-	if e.cfg.Kind == Tracking {
-		e.begin(x, true, nil)
-		if e.model.tail[grown] >= mostGrown {
-			clear(e.model.memory)
-		}
-		e.mean()
-		return
-	}
-	e.begin(x, true, e.batch.all())
-	clear(e.abar)
+	e.stage = stage{round: uint32(round), filling: true, mu: float32(mu)}
+	e.begin(x, e.batch.all())
 }
 
 // Step begins the next local step of the round at the point phi. It draws a mini-batch, and each of the b components in
 // it gets one query. The previous stage must be complete. The slice phi must have length d and must not change until
 // the stage is complete. After that, [Estimator.Estimate] returns v.
 func (e *Estimator) Step(phi []float32) {
-	if e.records != nil {
-		e.begin(phi, false, e.batch.all())
-		e.records.step(e)
-		return
-	}
+	e.filling = false
 	s := e.batches.At(e.round, e.step, 0)
-	e.begin(phi, false, e.batch.draw(&s))
-	if e.stale >= e.renew {
-		e.mean()
-		e.stale = 0
-	}
-	copy(e.v, e.abar)
-	if e.cfg.Kind == Tracking {
-		e.model.begin()
-		vec.Scale(e.v, float32(e.model.trust*float64(e.mu)))
-	}
+	e.begin(phi, e.batch.draw(&s))
 }
 
-func (e *Estimator) begin(at []float32, filling bool, todo []int) {
-	e.at, e.filling, e.todo = at[:e.cfg.Dim:len(at)], filling, todo
-	e.count, e.drawn, e.open, e.held = 0, 0, e.open[:0], e.held[:0]
-	if e.walsh != nil && (filling || e.records == nil) { // a record's directions belong to the whole round
-		e.walsh.begin(e.round, e.stage())
+func (e *Estimator) begin(at []float32, todo []int) {
+	e.at, e.todo = at[:e.cfg.Dim:len(at)], todo
+	e.count, e.drawn, e.open = 0, 0, e.open[:0]
+	e.answers.n = 0
+	e.source.begin(e.stage)
+	if !e.method.begin(e.stage) {
+		e.todo = nil
 	}
 }
 
@@ -180,46 +180,18 @@ func (e *Estimator) Next() []Query {
 	if len(e.open) > 0 || e.count == len(e.todo) {
 		return e.open
 	}
-	if len(e.held) == e.drawn {
-		e.apply()
-		e.draw()
+	a := &e.answers
+	if a.n == e.drawn {
+		e.fold()
+		e.drawn = min(len(a.dirs), len(e.todo)-e.count)
+		e.source.draw(a, e.count, e.todo[e.count:][:e.drawn])
 	}
-	dirs := e.dirs[len(e.held):e.drawn]
-	e.open = e.open[:min(cap(e.open), len(dirs))]
-	vec.SignPerturbRows(e.room[:len(e.open)*len(e.at)], e.at, e.mu, e.signsOf(len(e.held), len(e.open)))
+	e.open = e.open[:min(cap(e.open), e.drawn-a.n)]
+	vec.SignPerturbRows(e.room[:len(e.open)*len(e.at)], e.at, e.mu, a.signsOf(a.n, len(e.open)))
 	for i, h := range e.todo[e.count:][:len(e.open)] {
 		e.open[i].Sample = h
 	}
 	return e.open
-}
-
-func (e *Estimator) signsOf(from, n int) []uint64 {
-	words := len(e.signs) / len(e.dirs)
-	return e.signs[from*words:][:n*words]
-}
-
-// draw draws the directions for the next components, at most len(e.dirs) of them.
-func (e *Estimator) draw() {
-	todo := e.todo[e.count:min(e.count+len(e.dirs), len(e.todo))]
-	e.drawn = len(todo)
-	if e.walsh != nil {
-		width := e.walsh.bits
-		if e.records != nil {
-			width++
-			e.records.numbers(e.walsh, e.rows[:len(todo)], e.count, int(e.step))
-		} else {
-			e.walsh.number(e.rows[:len(todo)], e.count, 0)
-		}
-		for i, row := range e.rows[:len(todo)] {
-			hadamard(e.dirs[i], e.walsh.common, row, width)
-		}
-		return
-	}
-	family := e.steps
-	if e.filling {
-		family = e.fills
-	}
-	family.Fill(e.signsOf(0, len(todo)), e.round, e.step, todo)
 }
 
 // Answer accepts the losses of all queries that [Estimator.Next] returned, in the same order. If a loss is not [Usable]
@@ -233,88 +205,49 @@ func (e *Estimator) Answer(losses ...float64) error {
 			return fmt.Errorf("zoest: loss of sample %d is %v, want a finite number", e.open[i].Sample, loss)
 		}
 	}
-	for i, loss := range losses {
-		h := e.open[i].Sample
-		if e.cfg.Kind == Tracking {
-			loss = e.offsets.subtract(h, loss)
-		}
-		// This is eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
-		c := float32(loss)
-		switch {
-		case e.records != nil:
-			c = e.records.take(e, h, e.dirs[len(e.held)], c)
-		case e.cfg.Kind == Tracking:
-			c, e.bends[len(e.held)] = e.model.take(h, e.row(h), e.dirs[len(e.held)], e.mu, c)
-		}
-		e.held = append(e.held, c)
-	}
+	copy(e.answers.losses[e.answers.n:], losses)
+	e.method.answer(e.open, &e.answers)
+	e.answers.n += len(losses)
 	e.open = e.open[:0]
-	e.count += len(losses)
-	if e.count < len(e.todo) {
+	if e.count += len(losses); e.count < len(e.todo) {
 		return nil
 	}
-	e.apply()
-	if e.filling {
-		vec.Scale(e.abar, 1/float32(e.cfg.Samples))
-		return nil
-	}
-	e.step++
-	if e.records != nil {
-		e.records.asked++
-		return nil
-	}
-	if e.cfg.Kind == Tracking {
-		e.model.end()
+	e.fold()
+	e.method.end()
+	if !e.filling {
+		e.step++
 	}
 	return nil
 }
 
-// apply adds the collected answers to the table, abar and v. It processes the vectors in pieces that fit into the L1
-// cache. Within a piece, it adds the answers in the order of the queries, so the results do not depend on the length of
-// a piece.
-func (e *Estimator) apply() {
-	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
-	rows := e.todo[e.count-len(e.held) : e.count]
-	if e.records != nil {
-		e.records.apply(e, rows)
-		return
-	}
-	if !e.filling {
-		e.stale += len(rows)
-	}
-	if e.cfg.Kind != Tracking && e.piece == e.cfg.Dim {
-		if signs := e.signsOf(0, len(rows)); e.filling {
-			vec.SignFillRows(e.table, rows, e.abar, e.held, signs)
-		} else {
-			vec.SignReplaceRows(e.table, rows, e.v, e.abar, e.held, signs, byB, byM)
-		}
-		e.held = e.held[:0]
-		return
-	}
-	for from := 0; from < e.cfg.Dim; from += e.piece {
-		to := min(from+e.piece, e.cfg.Dim)
-		abar, v := e.abar[from:to], e.v[from:to]
-		for i, c := range e.held {
-			u := e.dirs[i]
-			switch {
-			case e.cfg.Kind == Tracking:
-				u.add(v, from, c*byB)
-				u.add(abar, from, e.bends[i]*byM)
-				u.add(e.row(rows[i])[from:to], from, e.bends[i])
-			case e.filling:
-				u.add(abar, from, c)
-				vec.SignScale(e.row(rows[i])[from:to], c, u[from/64:])
-			default:
-				vec.SignReplace(e.row(rows[i])[from:to], v, abar, c, u[from/64:], byB, byM)
-			}
-		}
-	}
-	e.held = e.held[:0]
+// fold passes the collected answers to the method.
+func (e *Estimator) fold() {
+	e.method.fold(e.todo[e.count-e.answers.n:e.count], &e.answers)
+	e.answers.n = 0
 }
 
 // Estimate returns v of eq. (5) (memory-estimator), an estimate of mu times the gradient at the point of the last
-// completed step. The estimator owns the slice, which is valid until the next step begins.
-func (e *Estimator) Estimate() []float32 { return e.v }
+// completed step. The estimator owns the slice, which is valid until the next step begins. With [Config.Records], use
+// [Estimator.Rows] instead.
+func (e *Estimator) Estimate() []float32 {
+	v, _ := e.method.estimate()
+	return v
+}
+
+// Rows returns the rows of all samples after a complete stage. Each row has Dim numbers. The estimator must have been
+// created with Config.Records. Each row multiplied by factor is an estimate of mu times the gradient of the sample's
+// loss at the model of the round; factor depends only on the number of queries and on mu. The estimator owns the slice,
+// which must not be changed and is valid until the next call of Fill or Step.
+func (e *Estimator) Rows() (rows []float32, factor float64) { return e.method.estimate() }
+
+// Offset returns the constant that the estimator subtracts from the losses of a component; 0 unless they are large, and
+// always 0 with the kind Paper. It is the loss of a component to report for a query that has none.
+func (e *Estimator) Offset(h int) float64 {
+	if e.cfg.Kind != Tracking {
+		return 0
+	}
+	return e.offsets.of(h)
+}
 
 // Carry replaces the update s of a round, which must have length d, with the sum of b times the result of the previous
 // call (0 at first) and 1-b times s, where b is Config.Momentum. If b is 0, Carry does nothing. Carry multiplies the
@@ -339,51 +272,3 @@ func (e *Estimator) Carry(s []float32) {
 // [Config.Memory]. The estimator owns the slice. To survive a restart, save a copy between two rounds and copy it into
 // the Memory of a new estimator.
 func (e *Estimator) Memory() []float32 { return e.whole }
-
-// batch draws mini-batches: uniformly random subsets of a fixed size.
-type batch struct {
-	items []int // a permutation of 0..m-1
-	swaps []int // the target of the i-th swap of the shuffle; its length is the batch size
-}
-
-func newBatch(m, size int) batch {
-	b := batch{items: make([]int, m), swaps: make([]int, size)}
-	for i := range b.items {
-		b.items[i] = i
-	}
-	return b
-}
-
-// whole reports whether a batch contains all items. If so, the items are never shuffled.
-func (b *batch) whole() bool { return len(b.swaps) == len(b.items) }
-
-// all returns the items 0..m-1 in order. It undoes the previous shuffle, in time proportional to the batch size, so
-// that each draw depends only on its address. The slice is valid until the next draw.
-func (b *batch) all() []int {
-	if b.whole() {
-		return b.items
-	}
-	for i := len(b.swaps) - 1; i >= 0; i-- {
-		b.swap(i)
-	}
-	clear(b.swaps)
-	return b.items
-}
-
-// draw returns the batch that the stream determines, in the order of the draws. A batch of all items is in ascending
-// order and consumes nothing from the stream. The slice is valid until the next draw.
-func (b *batch) draw(s *rng.Stream) []int {
-	if b.all(); b.whole() {
-		return b.items
-	}
-	for i := range b.swaps {
-		b.swaps[i] = s.IntN(len(b.items) - i)
-		b.swap(i)
-	}
-	return b.items[:len(b.swaps)]
-}
-
-func (b *batch) swap(i int) {
-	j := i + b.swaps[i]
-	b.items[i], b.items[j] = b.items[j], b.items[i]
-}

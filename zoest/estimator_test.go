@@ -136,14 +136,14 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 			}
 			rows := make([][]float64, cfg.Samples)
 			for h := range rows {
-				rows[h] = wide(e.row(h))
-				if err := compare(fmt.Sprintf("a_%d", h), e.row(h), ref.a[h], 60); err != nil {
+				rows[h] = wide(tableOf(e).row(h))
+				if err := compare(fmt.Sprintf("a_%d", h), tableOf(e).row(h), ref.a[h], 60); err != nil {
 					return fmt.Errorf("round %d, step %d: %w", k, s, err)
 				}
 			}
 			// Compare the updated mean of the table with the recomputed mean of the rows and with the mean of the
 			// reference.
-			if err := compare("abar", e.abar, mean(rows), cfg.Samples+8*replaced+10); err != nil {
+			if err := compare("abar", averageOf(e).abar, mean(rows), cfg.Samples+8*replaced+10); err != nil {
 				return fmt.Errorf("round %d, step %d: %w", k, s, err)
 			}
 		}

@@ -395,7 +395,7 @@ func TestNoisyQueries(t *testing.T) {
 				}
 			}
 			for h := range p.a {
-				for _, x := range e.row(h) {
+				for _, x := range tableOf(e).row(h) {
 					rows += float64(x) * float64(x) / float64(n*len(p.a))
 				}
 			}

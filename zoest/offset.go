@@ -42,12 +42,3 @@ func (o *offsets) subtract(h int, loss float64) float64 {
 	}
 	return rest - moved
 }
-
-// Offset returns the constant that the estimator subtracts from the losses of a component; 0 unless they are large, and
-// always 0 with the kind Paper. It is the loss of a component to report for a query that has none.
-func (e *Estimator) Offset(h int) float64 {
-	if e.cfg.Kind != Tracking {
-		return 0
-	}
-	return e.offsets.of(h)
-}

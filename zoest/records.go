@@ -1,11 +1,9 @@
 package zoest
 
-import (
-	"github.com/spade-dfl/spade-edge/zoest/vec"
-)
+import "github.com/spade-dfl/spade-edge/zoest/vec"
 
-// records contains the memory that an estimator with [Config.Records] has in addition to the table. Each number in it
-// depends on only one record.
+// paperRecords and trackingRecords are the methods with [Config.Records]. They combine no components: each number that
+// they remember depends on only one record.
 //
 // All queries of a round are made at the released model x. For query t = 1..tau of the round, the rows are:
 //
@@ -20,100 +18,84 @@ import (
 // lags behind while the model moves; with each query, its error decreases toward the error of a linear fit. Unlike
 // [Tracking] without Records, it has no range for the level and no trust for the slope, because both would
 // depend on all records.
-type records struct {
-	levels []float32 // tracking: c, those of the offsets; 0 before the first query
-	grown  []float32 // tracking: the sum of all changes for each record, which bounds its numbers; see mostGrown
-	flips  []uint64  // Walsh directions: the sign of each record's direction in this stage
-	asked  int       // queries of each record in this round
+type paperRecords struct {
+	table
+	asked int // queries of each record in this round
+}
+
+func (p *paperRecords) begin(s stage) bool {
+	if s.filling {
+		p.asked = 0
+		clear(p.rows)
+	}
+	return !s.filling
+}
+
+func (p *paperRecords) answer(queries []Query, a *answers) {
+	for i := range queries {
+		a.moves[a.n+i] = float32(a.losses[a.n+i])
+	}
+}
+
+func (p *paperRecords) end() { p.asked++ }
+
+func (p *paperRecords) estimate() (rows []float32, factor float64) {
+	return p.rows, 1 / float64(max(1, p.asked))
+}
+
+// fold adds each answer to the row of its record.
+func (t *table) fold(rows []int, a *answers) {
+	for i, move := range a.moves[:a.n] {
+		a.dirs[i].add(t.row(rows[i]), 0, move)
+	}
+}
+
+type trackingRecords struct {
+	table
+	offsets
+	grown []float32 // the sum of all changes for each record, which bounds its numbers; see mostGrown
+	mu    float32
 }
 
 // recordKappa is the fraction of a residual that is added to the slope. recordOmega is the fraction that is added to
 // the level.
 const recordKappa, recordOmega = 0.5, 0.25
 
-// newRecords allocates the memory of the records and divides it into its parts.
-func (e *Estimator) newRecords() {
-	m, d := e.cfg.Samples, e.cfg.Dim
-	e.records = new(records)
-	if e.cfg.Kind == Tracking {
-		e.records.levels, e.records.grown = e.offsets.levels, e.whole[m*(d+3):]
+// begin keeps the memory that persists across rounds, except for records whose numbers have grown too large.
+func (t *trackingRecords) begin(s stage) bool {
+	if t.mu = s.mu; !s.filling {
+		return true
 	}
-	if e.walsh != nil {
-		e.walsh.bits-- // the signs come from flips
-		e.records.flips = make([]uint64, (vec.SignWords(m)+1)&^1)
-	}
-}
-
-// fill begins a round. It keeps the memory that persists across rounds, except for records whose numbers have grown too
-// large.
-func (r *records) fill(e *Estimator) {
-	r.asked = 0
-	if e.cfg.Kind != Tracking {
-		clear(e.table)
-		return
-	}
-	for h, grown := range r.grown {
+	for h, grown := range t.grown {
 		if grown >= mostGrown {
-			clear(e.row(h))
-			r.levels[h], r.grown[h] = 0, 0
-			e.offsets.high[h], e.offsets.low[h] = 0, 0
+			clear(t.row(h))
+			t.levels[h], t.grown[h], t.high[h], t.low[h] = 0, 0, 0, 0
 		}
 	}
+	return false
 }
 
-func (r *records) step(e *Estimator) {
-	if e.walsh != nil {
-		s := e.walsh.family.At(e.round, e.step, 2)
-		s.Fill(r.flips)
-	}
-}
-
-// numbers sets numbers[i] to the signed row of the Hadamard matrix (numbered as in the type walsh) that gives record
-// h+i its direction in the given step. For each record, every row occurs once before any row repeats.
-func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
-	w.number(numbers, h, step)
-	for i := range numbers {
-		at := h + i
-		numbers[i] |= uint32(r.flips[at/64]>>(at%64)&1) << (w.bits & 31)
+func (t *trackingRecords) answer(queries []Query, a *answers) {
+	for i := range queries {
+		a.moves[a.n+i] = t.learn(queries[i].Sample, a.dirs[a.n+i], a.losses[a.n+i])
 	}
 }
 
-// take processes the loss of record h at x + mu*u. It updates the level and returns the multiple of u to add to the
-// row.
-func (r *records) take(e *Estimator, h int, u direction, loss float32) (move float32) {
-	if e.cfg.Kind == Paper {
-		return loss
+// learn takes the loss of record h at x + mu*u. It updates the level and returns the multiple of u to add to the row.
+func (t *trackingRecords) learn(h int, u direction, loss float64) (move float32) {
+	f := float32(t.subtract(h, loss))
+	if level := t.levels[h]; level != 0 { // otherwise this is the record's first query
+		along := float64(float64(t.mu) * vec.SignDot(t.row(h), u))
+		off := float64(f) - float64(level) - along
+		move = float32(recordKappa * off / (float64(t.d) * float64(t.mu)))
+		f = float32(float64(level) + float64(recordOmega*off))
 	}
-	level := r.levels[h]
-	if level != 0 { // otherwise this is the record's first query
-		along := float64(float64(e.mu) * vec.SignDot(e.row(h), u))
-		off := float64(loss) - float64(level) - along
-		move = float32(recordKappa * off / (float64(e.cfg.Dim) * float64(e.mu)))
-		loss = float32(float64(level) + float64(recordOmega*off))
+	if !grow(&t.grown[h], &t.levels[h], move, f) {
+		move = 0
 	}
-	most := r.grown[h] + max(abs(move), abs(loss-level))
-	if !(most < mostGrown) { // also true for NaN
-		r.grown[h] = mostGrown
-		return 0
-	}
-	r.grown[h], r.levels[h] = most, loss
 	return move
 }
 
-func (r *records) apply(e *Estimator, todo []int) {
-	for i, move := range e.held {
-		e.dirs[i].add(e.row(todo[i]), 0, move)
-	}
-	e.held = e.held[:0]
-}
+func (t *trackingRecords) end() {}
 
-// Rows returns the rows of all samples after a complete stage. Each row has Dim numbers. The estimator must have been
-// created with Config.Records. Each row multiplied by factor is an estimate of mu times the gradient of the sample's
-// loss at the model of the round; factor depends only on the number of queries and on mu. The estimator owns the slice,
-// which must not be changed and is valid until the next call of Fill or Step.
-func (e *Estimator) Rows() (rows []float32, factor float64) {
-	if e.cfg.Kind == Tracking {
-		return e.table, float64(e.mu)
-	}
-	return e.table, 1 / float64(max(1, e.records.asked))
-}
+func (t *trackingRecords) estimate() (rows []float32, factor float64) { return t.rows, float64(t.mu) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -166,14 +165,13 @@ func TestRecordRowsEstimate(t *testing.T) {
 func TestRecordDirectionsCover(t *testing.T) {
 	const d, m, n = 13, 37, 16
 	cfg := Config{Dim: d, Samples: m, Directions: Walsh, Records: true, Seed: 9}
-	e := newTest(t, cfg)
-	e.Fill(3, make([]float32, d), 1)
+	w := newRecordWalsh(cfg, m)
+	w.begin(stage{round: 3, filling: true})
 	numbers, seen := make([]uint32, m), make([]map[uint32]int, m)
 	plus := 0
 	for step := range 3 * n {
-		e.step = uint32(step)
-		e.records.step(e)
-		e.records.numbers(e.walsh, numbers, 0, step)
+		w.begin(stage{round: 3, step: uint32(step)})
+		w.numbers(numbers, 0)
 		for h, number := range numbers {
 			if step%n == 0 {
 				seen[h] = map[uint32]int{}
@@ -187,19 +185,6 @@ func TestRecordDirectionsCover(t *testing.T) {
 	}
 	if all := 3 * n * m; math.Abs(float64(plus)-float64(all)/2) > 5*math.Sqrt(float64(all))/2 {
 		t.Errorf("%d of %d signs are set", plus, all)
-	}
-}
-
-func TestRecordsRefuse(t *testing.T) {
-	for want, change := range map[string]func(*Config){
-		"Records with Momentum 0.5":    func(c *Config) { c.Momentum = 0.5 },
-		"Records with Batch 2, want 0": func(c *Config) { c.Batch = 2 },
-	} {
-		cfg := Config{Dim: 2, Samples: 3, Records: true}
-		change(&cfg)
-		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
 	}
 }
 

@@ -55,15 +55,12 @@ func (r *reference) direction(p rng.Purpose, h int) []float64 {
 // of the Hadamard matrix of order 2n, where n is the smallest power of two that is at least d. The number of the row
 // comes from the code under test; TestWalshOrder checks it.
 func (r *reference) walsh(p rng.Purpose, k int) []float64 {
-	stage := uint32(0)
-	if p == rng.Step {
-		stage = uint32(r.t + 1)
-	}
-	w := newWalsh(r.cfg)
-	w.begin(uint32(r.round), stage)
+	at := stage{round: uint32(r.round), step: uint32(r.t), filling: p != rng.Step}
+	w := newWalsh(r.cfg, 1)
+	w.begin(at)
 	row, n := rowOf(w, k), uint32(1)<<(w.bits-1)
 	s := rng.New(r.cfg.Seed, rng.Address{Purpose: rng.Walsh, Client: r.cfg.Client, Round: uint32(r.round),
-		Step: stage})
+		Step: at.number()})
 	u := make([]float64, r.cfg.Dim)
 	var word uint64
 	for i := range u {
@@ -186,3 +183,12 @@ func wide(x []float32) []float64 {
 	}
 	return y
 }
+
+func averageOf(e *Estimator) *average {
+	if p, ok := e.method.(*paper); ok {
+		return &p.average
+	}
+	return &e.method.(*tracking).average
+}
+
+func tableOf(e *Estimator) *table { return &averageOf(e).table }

@@ -1,7 +1,6 @@
 package zoest
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -82,24 +81,11 @@ func (r *tracked) step(phi []float64, f ask) []float64 {
 	return v
 }
 
-// tracking calls f with tracking configurations that combine both distributions with several batch sizes and
-// dimensions.
-func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
-	for _, dist := range []Distribution{Rademacher, Walsh} {
-		for _, b := range []int{1, 3, 7} {
-			for _, d := range []int{1, 10, 64, 200} {
-				t.Run(fmt.Sprintf("%v b=%d d=%d", dist, b, d), func(t *testing.T) {
-					f(t, Config{Dim: d, Samples: 7, Batch: b, Directions: dist, Seed: 8, Client: 3, Kind: Tracking})
-				})
-			}
-		}
-	}
-}
-
 // TestTrackingAgainstReference checks that the estimates equal those of the reference up to an error of 1e-4*sqrt(d).
 // It performs five rounds with decreasing and increasing radii, large moves, and losses of both signs.
 func TestTrackingAgainstReference(t *testing.T) {
-	tracking(t, func(t *testing.T, cfg Config) {
+	all(t, func(t *testing.T, cfg Config) {
+		cfg.Kind = Tracking
 		e, ref := newTest(t, cfg), newTracked(cfg)
 		s := rng.New(uint64(cfg.Dim), rng.Address{Purpose: rng.Generate})
 		for round, mu := range []float64{0.5, 0.5, 0.25, 0.125, 1} {
@@ -161,7 +147,7 @@ func TestTrackingLemma(t *testing.T) {
 						v0 = wide(e.Estimate())
 					}
 				}
-				rows += mu * mu * vec.SumSquares(e.table) / float64(n*cfg.Samples)
+				rows += mu * mu * vec.SumSquares(tableOf(e).rows) / float64(n*cfg.Samples)
 				return v0, wide(e.Estimate())
 			}, len(p.x), n)
 			for step, m := range map[int]moments{0: first, 3: last} {
@@ -194,7 +180,7 @@ func TestTrackingSecondMoment(t *testing.T) {
 				e.Step(x)
 				drive(t, e, func(Query) float64 { return float64(s.IntN(2)) })
 				square += vec.SumSquares(e.Estimate()) / rounds
-				rows += mu * mu * vec.SumSquares(e.table) / (rounds * m)
+				rows += mu * mu * vec.SumSquares(tableOf(e).rows) / (rounds * m)
 			}
 			if square > 9*d || rows > 1 {
 				t.Errorf("%v, batch %d: E|v|^2 is %.3f and E|G|^2 %.3f, want at most %d and 1", dist, b, square, rows, 9*d)
@@ -241,7 +227,8 @@ func TestTrackingLearnsWhatIsLinear(t *testing.T) {
 // TestTrackingGoesOnFromItsMemory checks that the memory is all that persists: if it is copied into a new estimator
 // after any round, the new estimator produces the same bits, for any window size.
 func TestTrackingGoesOnFromItsMemory(t *testing.T) {
-	tracking(t, func(t *testing.T, cfg Config) {
+	all(t, func(t *testing.T, cfg Config) {
+		cfg.Kind = Tracking
 		run := func(window int, restart bool) (vs [][]float32) {
 			cfg.Window = window
 			e, phi := newTest(t, cfg), make([]float32, cfg.Dim)
@@ -300,7 +287,7 @@ func TestTrackingMemoryIsFinite(t *testing.T) {
 			}
 			x[2] = float32(s.Normal())
 		}
-		e.model.tail[grown] = mostGrown
+		e.method.(*tracking).tail[grown] = mostGrown
 		e.Fill(50, x, 0.1)
 		if slices.ContainsFunc(e.Memory(), func(n float32) bool { return n != 0 }) {
 			t.Errorf("mu = %v: what has grown too far does not start again", mu)

@@ -19,10 +19,12 @@ type walsh struct {
 	bits   int       // width of a number: 2n is 1<<bits
 	common []uint64  // the stage's signs
 	keys   [6]uint32 // keys of the permutation
+	rows   []uint32  // room for the numbers of the directions to draw
 }
 
-func newWalsh(cfg Config) *walsh {
+func newWalsh(cfg Config, most int) *walsh {
 	return &walsh{
+		rows:   make([]uint32, most),
 		family: rng.NewFamily(cfg.Seed, rng.Walsh, cfg.Client),
 		bits:   bits.Len(uint(cfg.Dim-1)) + 1,
 		common: make([]uint64, vec.SignWords(cfg.Dim)),
@@ -30,17 +32,26 @@ func newWalsh(cfg Config) *walsh {
 }
 
 // begin draws the values that all directions of a stage share.
-func (w *walsh) begin(round, stage uint32) {
-	w.signs(w.common, round, stage)
-	s := w.family.At(round, stage, 1)
+func (w *walsh) begin(at stage) {
+	s := w.family.At(at.round, at.number(), 0)
+	s.Fill(w.common)
+	s = w.family.At(at.round, at.number(), 1)
 	for i := range w.keys {
 		w.keys[i] = s.Uint32()
 	}
 }
 
-func (w *walsh) signs(dst []uint64, round, stage uint32) {
-	s := w.family.At(round, stage, 0)
-	s.Fill(dst)
+func (w *walsh) draw(a *answers, first int, components []int) {
+	rows := w.rows[:len(components)]
+	w.number(rows, first, 0)
+	w.expand(a, rows, w.bits)
+}
+
+// expand sets the first directions of a to those with the given numbers, of the given width in bits.
+func (w *walsh) expand(a *answers, numbers []uint32, width int) {
+	for i, number := range numbers {
+		hadamard(a.dirs[i], w.common, number, width)
+	}
 }
 
 // number stores the row numbers of the stage's directions i, i+1 and so on, for the given turn; without records, turn
@@ -62,6 +73,45 @@ func (w *walsh) number(numbers []uint32, i, turn int) {
 		high ^= scramble(low^k[4]+other) & second
 		low ^= scramble(high^k[5]+other) & first
 		numbers[j] = high<<half | low
+	}
+}
+
+// recordWalsh generates the Walsh directions of records. The order of the rows belongs to the whole round, in which each
+// record has its own: for each record, every row occurs once before any row repeats. The sign of each direction is drawn
+// independently.
+type recordWalsh struct {
+	walsh
+	flips []uint64 // the sign of each record's direction in this stage
+	step  int
+}
+
+func newRecordWalsh(cfg Config, most int) *recordWalsh {
+	w := &recordWalsh{walsh: *newWalsh(cfg, most), flips: make([]uint64, (vec.SignWords(cfg.Samples)+1)&^1)}
+	w.bits-- // the signs come from flips
+	return w
+}
+
+func (w *recordWalsh) begin(at stage) {
+	if at.filling {
+		w.walsh.begin(at)
+		return
+	}
+	w.step = int(at.step)
+	s := w.family.At(at.round, at.step, 2)
+	s.Fill(w.flips)
+}
+
+func (w *recordWalsh) draw(a *answers, first int, components []int) {
+	w.numbers(w.rows[:len(components)], first)
+	w.expand(a, w.rows[:len(components)], w.bits+1)
+}
+
+// numbers stores the signed row numbers of the directions of record h and the following records.
+func (w *recordWalsh) numbers(numbers []uint32, h int) {
+	w.number(numbers, h, w.step)
+	for i := range numbers {
+		at := h + i
+		numbers[i] |= uint32(w.flips[at/64]>>(at%64)&1) << (w.bits & 31)
 	}
 }
 

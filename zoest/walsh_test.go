@@ -16,7 +16,7 @@ func rowOf(w *walsh, i int) uint32 {
 
 // walshStage returns the first n directions of a stage as vectors with the coordinates +1 and -1.
 func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
-	w.begin(round, 3)
+	w.begin(stage{round: round, step: 2})
 	us := make([][]float64, n)
 	signs, y := make([]uint64, vec.SignWords(d)), make([]float32, d)
 	for k := range us {
@@ -31,7 +31,7 @@ func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 // the sum of all u is 0, and the sum of all uu' is the number of directions times the identity.
 func TestWalshCoversAllAxes(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 10, 39, 64, 65, 130} {
-		w := newWalsh(Config{Dim: d, Seed: 5})
+		w := newWalsh(Config{Dim: d, Seed: 5}, 1)
 		n := 1 << w.bits
 		if n < 2*d || n >= 4*d && d > 1 {
 			t.Errorf("d = %d: %d directions, want the lowest power of two from %d on", d, n, 2*d)
@@ -66,7 +66,7 @@ func TestWalshCoversAllAxes(t *testing.T) {
 func TestWalshOrder(t *testing.T) {
 	const rounds = 4000
 	for _, c := range []struct{ d, m int }{{3, 3}, {10, 5}, {10, 17}, {39, 17}, {39, 55}, {100, 55}} {
-		w := newWalsh(Config{Dim: c.d, Seed: 6})
+		w := newWalsh(Config{Dim: c.d, Seed: 6}, 1)
 		all := 1 << w.bits
 		var first, second, seFirst, seSecond float64
 		fair, product := make([]float64, c.d), make([]float64, c.d)

@@ -72,19 +72,22 @@ var onMachine = []mutation{
 		"			m.est.Carry(m.s)\n", "", method},
 	{"momentum: what is carried over does not outlast a restart", "zoest/estimator.go",
 		"e.carry = e.whole[own:]", "e.carry = make([]float32, cfg.Dim)", crashes},
-	{"division by mu", "zoest/estimator.go",
-		"c := float32(loss)", "c := float32(loss) / e.mu", oracle},
-	{"losses are rounded before their offset is subtracted", "zoest/estimator.go",
-		"loss = e.offsets.subtract(h, loss)", "loss = e.offsets.subtract(h, float64(float32(loss)))", oracle},
-	{"table never refreshed", "zoest/estimator.go",
-		"vec.SignReplaceRows(e.table, rows,",
-		"vec.SignReplaceRows(append([]float32(nil), e.table...), rows,", oracle},
-	{"table of long rows never refreshed", "zoest/estimator.go",
-		"vec.SignReplace(e.row(rows[i])[from:to], v,",
-		"vec.SignReplace(append([]float32(nil), e.row(rows[i])[from:to]...), v,", oracle},
-	{"mean of the table never updated", "zoest/estimator.go",
-		"e.v, e.abar, e.held,", "e.v, append([]float32(nil), e.abar...), e.held,", oracle},
-	{"batch with replacement", "zoest/estimator.go",
+	{"division by mu", "zoest/estimator.go", "	e.method.answer(e.open, &e.answers)\n", `	for i := range losses {
+		e.answers.losses[e.answers.n+i] /= float64(e.mu)
+	}
+	e.method.answer(e.open, &e.answers)
+`, oracle},
+	{"losses are rounded before their offset is subtracted", "zoest/tracking.go",
+		"t.subtract(h, loss)", "t.subtract(h, float64(float32(loss)))", oracle},
+	{"table never refreshed", "zoest/paper.go",
+		"vec.SignReplaceRows(p.rows, rows,",
+		"vec.SignReplaceRows(append([]float32(nil), p.rows...), rows,", oracle},
+	{"table of long rows never refreshed", "zoest/paper.go",
+		"vec.SignReplace(row, v,",
+		"vec.SignReplace(append([]float32(nil), row...), v,", oracle},
+	{"mean of the table never updated", "zoest/paper.go",
+		"p.v, p.abar, a.fresh", "p.v, append([]float32(nil), p.abar...), a.fresh", oracle},
+	{"batch with replacement", "zoest/batch.go",
 		"	return b.items[:len(b.swaps)]\n", `	out := make([]int, len(b.swaps))
 	for i := range out {
 		out[i] = b.items[s.IntN(len(b.items))]
@@ -92,9 +95,9 @@ var onMachine = []mutation{
 	return out
 `, oracle},
 	{"trust from the stage's own losses", "zoest/tracking.go",
-		"m.trust*along)", "min(1, max(0, m.both/m.self))*along)", oracle},
-	{"slope of the table forgotten in the estimate", "zoest/estimator.go",
-		"float32(e.model.trust*float64(e.mu))", "0", oracle},
+		"t.trust*along)", "min(1, max(0, t.both/t.self))*along)", oracle},
+	{"slope of the table forgotten in the estimate", "zoest/tracking.go",
+		"float32(t.trust*float64(t.mu))", "0", oracle},
 	{"rows of a Hadamard matrix without their signs", "zoest/walsh.go",
 		"sylvester[row%64] ^ -uint64(sign)", "sylvester[row%64]", oracle},
 	{"no clamp on the grid", "sdk/admm/round.go",

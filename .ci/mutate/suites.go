@@ -16,10 +16,10 @@ var (
 	layman    = suite{"./dpmech", "Guess|Bars|FormatEpsilon"}
 	reports   = suite{transcripts, "Transcripts/^privacy$"}
 	audits    = suite{"./sdk/audit", "."}
-	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
-	ledger    = suite{"./sdk/state", "Ledger"}
+	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|NewRefuses"}
+	ledger    = suite{"./sdk/state", "Ledger|Dialogues"}
 	resume    = suite{"./dpmech", "CheckResume"}
-	claims    = suite{"./sdk", "LiesCostNothing|DoubleLeaves|WithoutStateEnds|NoticeShows"}
+	claims    = suite{"./sdk/trust", "Dialogues"}
 	order     = suite{"./sdk", "CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}
 	edits     = suite{"./sdk", "MemoryBelongsToData|MovesNoOtherRow"}
 	agree     = suite{"./sdk/pair", "BothEnds|LowOrder|OneText|Public"}
@@ -35,7 +35,7 @@ var (
 	liars     = suite{"./sdk/admm", "Liars"}
 	dropped   = suite{"./sdk/admm", "Quarantine|Judge"}
 	floods    = suite{"./transport/ws", "Useless"}
-	words     = suite{"./sdk", "Outbox|LastWord"}
+	words     = suite{"./sdk", "Queue|LastWord"}
 	worlds    = suite{"./sdk/admm", "WorldsOfOneMember"}
 	saddles   = suite{"./sdk/plan", "Saddle"}
 	ofVerdict = suite{"./cmd/spade-edge/internal/verdict", "Decide|Site"}

@@ -1,6 +1,9 @@
 package admm
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // The public bound is a box around the initial model, X0. It depends only on public numbers. A member clips its own
 // releases to the box, and clips each release of a neighbor before using it. So no honest member sends a release
@@ -93,7 +96,7 @@ func (c *Config) startAt(i int) float32 {
 
 func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c.GridStep)) }
 
-// Impossible returns an [ImpossibleError] if no honest member can have sent the payload p in its [Release] message of
+// Impossible returns an error if no honest member can have sent the payload p in its [Release] message of
 // the round, whatever messages it had received. That is the case if p has the wrong form or length, a coordinate of p
 // is outside the public bound, or a change on the grid exceeds the width of the bound. The result depends only on
 // public numbers and p, so anyone can check it.
@@ -103,7 +106,7 @@ func (c *Config) Impossible(round int, p Payload) error {
 		vector, grid = grid, vector
 	}
 	if len(p.Vector) != vector || len(p.Grid) != grid {
-		return impossible("admm: release %d has %d numbers and %d grid steps, want %d and %d", round, len(p.Vector), len(p.Grid),
+		return fmt.Errorf("admm: release %d has %d numbers and %d grid steps, want %d and %d", round, len(p.Vector), len(p.Grid),
 			vector, grid)
 	}
 	b := c.boundOf(round)
@@ -112,13 +115,13 @@ func (c *Config) Impossible(round int, p Payload) error {
 	}
 	for i, x := range p.Vector {
 		if low, high := b.ends(c.startAt(i)); !(x >= low && x <= high) {
-			return impossible("admm: coordinate %d of release %d is %v, want %v to %v", i, round, x, low, high)
+			return fmt.Errorf("admm: coordinate %d of release %d is %v, want %v to %v", i, round, x, low, high)
 		}
 	}
 	for i, change := range p.Grid {
 		low, high := b.steps(c.startAt(i))
 		if wide := int64(high) - int64(low); max(int64(change), -int64(change)) > wide {
-			return impossible("admm: coordinate %d of release %d moves by %d steps of the grid, want at most %d",
+			return fmt.Errorf("admm: coordinate %d of release %d moves by %d steps of the grid, want at most %d",
 				i, round, change, wide)
 		}
 	}

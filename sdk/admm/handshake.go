@@ -17,13 +17,12 @@ func (e *RollbackError) Error() string {
 		"release %d: the state was rolled back, and continuing would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
-// Probe returns a message that asks a neighbor which release of this client the neighbor holds. The message also states
-// held, the highest release of the neighbor that this client ever held.
-func (m *Machine) Probe(peer, held int) Message {
-	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Incarnation: m.cfg.Incarnation}
+// probe asks a neighbor which release of this client the neighbor holds, and states the highest release of the neighbor
+// that this client ever held.
+func (m *Machine) probe(e *edge) {
+	m.send = append(m.send, Message{Kind: Probe, From: m.client(), To: e.peer, Round: m.round, Held: e.heard,
+		Incarnation: m.cfg.Incarnation})
 }
-
-func (m *Machine) probe(e *edge) { m.send = append(m.send, m.Probe(e.peer, e.heard)) }
 
 func (m *Machine) replyTo(probe Message, held int) {
 	m.send = append(m.send, Message{Kind: ProbeReply, From: m.client(), To: probe.From, Round: m.round, Held: held,

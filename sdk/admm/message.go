@@ -218,25 +218,25 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm returns an error if a release's payload is invalid.
-func (m *Machine) checkForm(msg *Message) error {
-	release, p := msg.Round, msg.Payload()
-	what := func() string { return fmt.Sprintf("the message of round %d from client %d", release, msg.From) }
+// checkForm returns an error if a release's payload is invalid, and reports it if no honest member sends such a payload.
+func (m *Machine) checkForm(msg *Message) (err error) {
+	what := func() string { return fmt.Sprintf("the message of round %d from client %d", msg.Round, msg.From) }
 	vector, grid := len(m.x), 0
-	if m.onGrid(release) {
+	if m.onGrid(msg.Round) {
 		vector, grid = grid, vector
 	}
-	if len(p.Vector) != vector || len(p.Grid) != grid {
-		err := impossible("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(p.Vector), len(p.Grid), vector, grid)
-		if vector == 0 && len(p.Vector) == len(m.x) && len(p.Grid) == 0 {
-			return err.error
+	if len(msg.Vector) != vector || len(msg.Grid) != grid {
+		err = fmt.Errorf("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(msg.Vector), len(msg.Grid), vector, grid)
+		if vector == 0 && len(msg.Vector) == len(m.x) && len(msg.Grid) == 0 {
+			return err
 		}
-		return err
+	} else if c := beyond(msg.Vector, limit); c >= 0 {
+		err = fmt.Errorf("admm: coordinate %d of %s is %v, want at most %v in absolute value", c, what(), msg.Vector[c], limit)
 	}
-	if c := beyond(p.Vector, limit); c >= 0 {
-		return impossible("admm: coordinate %d of %s is %v, want at most %v in absolute value", c, what(), p.Vector[c], limit)
+	if err != nil {
+		m.report(msg, err, true)
 	}
-	return nil
+	return err
 }
 
 // Tick tells the machine that some time, such as two seconds, has passed without progress. The machine repeats its last

@@ -2,22 +2,14 @@ package admm
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 )
 
-// Verdict explains why the machine put a neighbor in quarantine: the neighbor sent a release that no honest member
-// makes, see [Config.Impossible].
+// Verdict reports a neighbor that sent a release that no honest member makes, see [Config.Impossible].
 type Verdict struct {
 	Message // the release as received
 	Why     string
-}
-
-// ImpossibleError is the error for a release that no honest member sends, whatever messages it has received.
-type ImpossibleError struct{ error }
-
-func impossible(format string, args ...any) *ImpossibleError {
-	return &ImpossibleError{fmt.Errorf(format, args...)}
+	Refused bool // Receive refused the release; the driver decides whether to drop the edge. Otherwise the machine dropped it
 }
 
 // ErrQuarantine is the error for a message from a neighbor in quarantine.
@@ -61,7 +53,7 @@ func (m *Machine) Quarantined(peer int) int { return m.cut[m.known(peer).index] 
 // Alone reports whether the client has neighbors and all of them are in quarantine.
 func (m *Machine) Alone() bool { return len(m.edges) > 0 && m.live() == 0 }
 
-// Verdicts returns one verdict for each neighbor that the machine put in quarantine since the last call.
+// Verdicts returns the verdicts since the last call, at most one for each neighbor.
 func (m *Machine) Verdicts() []Verdict {
 	v := m.verdicts
 	m.verdicts = nil
@@ -85,6 +77,16 @@ func (m *Machine) live() int {
 	return n
 }
 
+// report adds a verdict about a release, unless it has one about the sender already.
+func (m *Machine) report(msg *Message, why error, refused bool) {
+	if slices.ContainsFunc(m.verdicts, func(v Verdict) bool { return v.From == msg.From && v.Refused == refused }) {
+		return
+	}
+	v := Verdict{*msg, why.Error(), refused}
+	v.Vector, v.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
+	m.verdicts = append(m.verdicts, v)
+}
+
 // judge quarantines neighbors whose release of this round is impossible, before the release is used.
 func (m *Machine) judge() {
 	for i := range m.edges {
@@ -95,8 +97,7 @@ func (m *Machine) judge() {
 		}
 		p := m.held(e, at)
 		if err := m.cfg.Impossible(m.round, p); err != nil {
-			m.verdicts = append(m.verdicts, Verdict{Message{Kind: Release, From: e.peer, Round: m.round,
-				Vector: slices.Clone(p.Vector), Grid: slices.Clone(p.Grid)}, err.Error()})
+			m.report(&Message{Kind: Release, From: e.peer, Round: m.round, Vector: p.Vector, Grid: p.Grid}, err, false)
 			m.Quarantine(e.peer)
 			m.cut[i] = m.round + 1
 		}

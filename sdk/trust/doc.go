@@ -1,10 +1,21 @@
-// Package trust tracks the signed statements that one member has. The [Log] holds the member's own releases and the
-// releases of its neighbors. A node calls [Log.Sign] when it makes a release, [Log.Attach] for an outgoing message, and
-// one check for each kind of incoming message. The package does no input or output and makes no decisions: its errors
-// report what a message shows.
+// Package trust decides what a member believes. A [Machine] holds the signed statements of one member and of its
+// neighbors, and checks every message of a neighbor against them, before the message reaches the machine of package
+// admm. It does no input or output, starts no goroutine, and reads no clock: a message goes in, and a [Verdict] comes
+// out.
 //
-// A neighbor proves claims about this member's releases with a statement that this member signed ([Log.Proof]), and
-// claims about itself with a statement of its own ([Log.Stands]). Two statements that contradict each other are a
-// [Contradiction]. [Secrets] holds the keys of pairwise
-// noise.
+// A driver calls
+//
+//   - [Machine.Load], [Machine.Resume] and [Machine.Drop] with what it has stored, when it starts;
+//   - [Machine.Receive] with every message, before it acts on the message;
+//   - [Machine.Attach] with every message that it sends, which adds the statements that prove the message;
+//   - [Machine.Released] with a new release, then it stores the release and marks it in the ledger, then it calls
+//     [Machine.Disclose], and only then it sends the release;
+//   - [Machine.Tick] when some time has passed, and [Machine.Reached] when a connection to a neighbor opens.
+//
+// After each of these calls, the driver stores [Machine.Journal] if [Machine.Unstored] says so, then carries out the
+// verdict: statements are stored before an edge is dropped for them, and before they are shown.
+//
+// What a neighbor says about this member's releases counts only with a signature of this member, and what it says about
+// its own releases only with its own. Two different signed releases of one round prove that two devices use one key, or
+// that a device was set back. Nothing that one member says about another has any effect.
 package trust

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestOutbox checks that queued frames are sent once, in order. A frame for which there is no room is dropped, except
+// TestQueue checks that queued frames are sent once, in order. A frame for which there is no room is dropped, except
 // the run's last frame, which is sent before the node exits.
-func TestOutbox(t *testing.T) {
+func TestQueue(t *testing.T) {
 	for name, c := range map[string]struct {
 		put  []string // ! marks the run's last frame
 		want string
@@ -22,21 +22,21 @@ func TestOutbox(t *testing.T) {
 		"room is for those that remain": {[]string{"a", "b", "c", "d", "", "e", "f"}, "[a b c d e]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			box := newOutbox()
+			box := newQueue()
 			var sent []string
 			take := func() bool {
-				f := box.next()
-				if f != nil {
-					sent = append(sent, string(f))
+				p, ok := box.next()
+				if ok {
+					sent = append(sent, string(p.frame))
 				}
-				return f != nil
+				return ok
 			}
 			for _, f := range c.put {
 				if f == "" { // the sender takes one frame
 					take()
 					continue
 				}
-				box.put([]byte(f), f == "!")
+				box.put(parcel{frame: []byte(f), urgent: f == "!"})
 			}
 			box.close()
 			for take() {
