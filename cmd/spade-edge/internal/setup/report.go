@@ -136,7 +136,7 @@ func (p *Problem) Forecast() *plan.Outlook {
 	for _, n := range p.Samples {
 		sum += n
 	}
-	r, _ := plan.Forecast(p.Fleet, sum/len(p.Samples)) // fails only if the run is not private, because the fleet is valid
+	r, _ := plan.Forecast(p.Plan, sum/len(p.Samples)) // fails only if the run is not private, because the fleet is valid
 	return r
 }
 
@@ -162,7 +162,7 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 
 func forecastText(f *sdk.Fleet, r *plan.Outlook, survival bool) string {
 	pr := f.Privacy
-	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
+	epsilon := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, pr.Delta)
 	const constant, free = 55, 83
 	right := func(gain float64) float64 { return constant + (free-constant)*gain }
 	if survival {
