@@ -157,7 +157,7 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, pr.Delta)
 	const constant, free = 55, 83
-	right := func(gain float64) float64 { return constant + (free-constant)*gain }
+	right := func(gain float64) float64 { return max(0, constant+(free-constant)*gain) }
 	var cures []string
 	if r.Members > 0 {
 		cures = append(cures, fmt.Sprintf("%d nodes", r.Members))
