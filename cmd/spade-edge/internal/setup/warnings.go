@@ -36,9 +36,14 @@ func Cure(s screen.Suspicion, na string) string {
 		screen.Counter:   "leave the column out (-drop), unless it measures something: in a sorted file it gives the label away",
 		screen.Digits:    "subtract a constant in the export, or leave the column out (-drop) if it is an identifier",
 		screen.Coding:    "code it as the task does",
+		screen.Tells:     "leave the column out (-drop) if it is another form of the label, or is known only after it",
+		screen.Names:     "leave the column out (-drop) if it identifies the row",
+		screen.NoClass:   "if that stands for a missing label, remove these rows, or list the classes (-labels)",
 		screen.Repeated:  "check whether the export has the rows twice",
 		screen.NearNames: "write them alike in all files",
 		screen.File:      "check the export that wrote the file",
+		screen.NoEvent:   "check the column of the event; a site without events teaches only that nothing happens soon",
+		screen.Beyond:    "check the unit of the times (TIME:m says months), or choose other -intervals",
 		screen.Labels:    "check that the label was not sorted or pasted separately from the other columns",
 	}[s.Kind]
 }
