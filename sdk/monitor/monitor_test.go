@@ -73,7 +73,7 @@ func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ct
 			c.Noise = &noise
 		}
 		if i == 0 {
-			c.Observer = w.mon.Observer(sdk.Observer{Waiting: func(int, []string) { w.waiting <- struct{}{} }})
+			c.Events = w.mon.Events().And(sdk.Events{Waiting: func(int, []string) { w.waiting <- struct{}{} }})
 		}
 		if w.nodes[i], err = sdk.New(c); err != nil {
 			t.Fatal(err)

@@ -92,7 +92,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	models, errs := make([][]float32, len(n.Samples)), make([]error, len(n.Samples))
 	var wg sync.WaitGroup
 	for i := range n.Fleet.Members {
-		node, err := n.Node(i, sdk.Config{Transport: transports[i], Observer: sdk.Observer{
+		node, err := n.Node(i, sdk.Config{Transport: transports[i], Events: sdk.Events{
 			Released: func(round int, x []float32) {
 				transcript.Add(round, i, slices.Clone(x))
 				if released != nil {
