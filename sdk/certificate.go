@@ -23,7 +23,7 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 	}
 	var lifetime *certificate.Lifetime
 	if n.cfg.Ledger != nil {
-		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
+		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
 		others, full := n.trust.OtherLedgers(n.public)
 		for _, o := range others {
 			conditions = append(conditions, o.String())
@@ -35,11 +35,14 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 	about := certificate.About{
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
-		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown,
-		ConditionalOn: conditions,
+		Mixing:    n.fleet.Method.Mixing, Cooldown: n.fleet.Method.Cooldown,
+		ConditionalOn: conditions, Members: n.fleet.Members, Began: n.began, Ended: n.made,
+	}
+	if f := n.fleet; f.Records != nil {
+		about.Units = f.Records[n.number[n.cfg.Name]]
 	}
 	n.account.mu.Lock()
-	c, err := certificate.New(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
+	c, err := certificate.New(about, n.fleet.Privacy.Delta, n.account.filter, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err

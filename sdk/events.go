@@ -109,7 +109,7 @@ func (n *Node) Metrics() map[string]float64 {
 			m["neighbors_dropped"]++
 		}
 	}
-	if !n.cfg.Fleet.Privacy.NonPrivate {
+	if !n.fleet.Privacy.NonPrivate {
 		m["rho"] = n.Spend().Rho
 	}
 	return m
@@ -121,7 +121,7 @@ func (r *run) released(release int) {
 	if e.Released != nil {
 		e.Released(release, x)
 	}
-	if e.Done != nil && release == r.cfg.Fleet.Method.Last() {
+	if e.Done != nil && release == r.fleet.Method.Last() {
 		e.Done(r.Model())
 	}
 }

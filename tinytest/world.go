@@ -237,7 +237,7 @@ func (w *World) process(ctx context.Context, i int, t *sim.Transcript) ([]float3
 func (w *World) Simulate(ctx context.Context) (Result, error) {
 	w.init()
 	made := make([]int, len(w.Fleet.Members)) // releases
-	cfgs, err := w.Fleet.Machines(w.Samples, func(client int) io.Reader {
+	cfgs, err := sdk.Machines(w.Fleet, w.Samples, func(client int) io.Reader {
 		return w.noise(client, func() int { return made[client] })
 	})
 	if err != nil {
