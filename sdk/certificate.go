@@ -17,13 +17,35 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	var lifetime *certificate.Lifetime
+	if n.cfg.Ledger != nil {
+		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
+	}
+	n.account.mu.Lock()
+	c, err := certificate.New(n.about(), n.fleet.Privacy.Delta, n.account.filter, lifetime)
+	n.account.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range n.public.Evidence {
+		if e.Member == n.cfg.Name {
+			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that this member's key signed; "+
+				"its neighbors hold evidence of it", e.Round))
+		}
+	}
+	if n.trust.Signing() {
+		err = signed.SealCertificate(c, n.cfg.Key, n.public.Head, n.public.Countersigned)
+	}
+	return c, err
+}
+
+// about returns the part of the certificate that describes the run. The caller has locked n.mu.
+func (n *Node) about() certificate.About {
 	conditions := slices.Clone(n.cfg.ConditionalOn)
 	if changed := n.data.String(); changed != "" {
 		conditions = append(conditions, changed)
 	}
-	var lifetime *certificate.Lifetime
 	if n.cfg.Ledger != nil {
-		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
 		others, full := n.trust.OtherLedgers(n.public)
 		for _, o := range others {
 			conditions = append(conditions, o.String())
@@ -41,20 +63,5 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 	if f := n.fleet; f.Records != nil {
 		about.Units = f.Records[n.number[n.cfg.Name]]
 	}
-	n.account.mu.Lock()
-	c, err := certificate.New(about, n.fleet.Privacy.Delta, n.account.filter, lifetime)
-	n.account.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range n.public.Evidence {
-		if e.Member == n.cfg.Name {
-			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that this member's key signed; "+
-				"its neighbors hold evidence of it", e.Round))
-		}
-	}
-	if n.trust.Signing() {
-		err = signed.SealCertificate(c, n.cfg.Key, n.public.Head, n.public.Countersigned)
-	}
-	return c, err
+	return about
 }

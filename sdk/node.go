@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -112,7 +113,7 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	if n.account != nil { // fail now rather than at the end of the run
-		if _, err := n.Certificate(); err != nil {
+		if err := certificate.CheckAbout(n.about()); err != nil {
 			return nil, fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
@@ -153,7 +153,7 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 		if err := os.Mkdir(home, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		public, err := state.CreateKey(filepath.Join(home, "node.key"))
+		public, err := secret.CreateKey(filepath.Join(home, "node.key"))
 		if err != nil {
 			t.Fatal(err)
 		}

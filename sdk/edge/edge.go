@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -78,9 +79,9 @@ func Identity(dir, name string) (ed25519.PublicKey, []pair.Public, error) {
 		return nil, nil, err
 	}
 	path := filepath.Join(dir, "node.key")
-	key, err := state.ReadKey(path)
+	key, err := secret.ReadKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		public, err := state.CreateKey(path)
+		public, err := secret.CreateKey(path)
 		return public, unused, err
 	} else if err != nil {
 		return nil, nil, err
@@ -112,7 +113,7 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 	n.run, n.private = url.PathEscape(def.Run), !def.Privacy.NonPrivate
 	cfg := sdk.Config{Fleet: plan, Name: name, Oracle: oracle, Samples: o.Samples, Keys: fleet.SigningKeys, Logger: o.Logger,
 		PairKeys: state.PairKeys(filepath.Join(dir, "pairs.key"))}
-	if cfg.Key, err = state.ReadKey(filepath.Join(dir, "node.key")); err != nil {
+	if cfg.Key, err = secret.ReadKey(filepath.Join(dir, "node.key")); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("edge: %w; edge.Identity makes the key of a new device, before the fleet is made", err)
 		}

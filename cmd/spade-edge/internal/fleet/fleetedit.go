@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -293,7 +293,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	if _, err := os.Stat(n.node.Key); err != nil {
 		return nil // the key file exists only on the device
 	}
-	key, err := state.ReadKey(n.node.Key)
+	key, err := secret.ReadKey(n.node.Key)
 	if err != nil {
 		return err
 	}

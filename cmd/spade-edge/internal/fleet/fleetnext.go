@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/settings"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -150,7 +150,7 @@ func (e *fleetEdit) afford() error {
 func (e *fleetEdit) suggest(epsilon float64) error {
 	f := e.file.Fleet
 	known := plan.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
-	for _, s := range settings.All() {
+	for _, s := range setup.Settings(f) {
 		known.Fixed = append(known.Fixed, s.Name)
 	}
 	p := &known.Privacy
@@ -195,7 +195,7 @@ func (e *fleetEdit) take() error {
 			return err
 		}
 	}
-	if _, err := state.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
+	if _, err := secret.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {

@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -81,7 +81,7 @@ func newFleet(t *testing.T) *fleet {
 			Mu: []float64{0.6}, Estimator: sdk.EstimatorPaper, Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
 	}}}
 	for i, name := range f.file.Fleet.Members {
-		public, err := state.CreateKey(filepath.Join(f.dir, name+".key"))
+		public, err := secret.CreateKey(filepath.Join(f.dir, name+".key"))
 		if err != nil {
 			t.Fatal(err)
 		}
