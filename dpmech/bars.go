@@ -44,7 +44,7 @@ func (a Adversary) short() string {
 // Text returns the costs as one line, such as "epsilon 7.86 with any 1 other member, 67.7 with all". Epsilons have
 // three significant digits, rounded up. Outsiders see all releases but do not have any member's knowledge of the noise.
 func (t Total) Text(delta float64, acc Accounting) string {
-	text := "epsilon " + epsilonText(acc.Epsilon(t.Rho, delta))
+	text := "epsilon " + EpsilonText(acc.Epsilon(t.Rho, delta))
 	if len(t.Figures()) == 1 {
 		return text + " against " + Everybody
 	}
@@ -52,7 +52,7 @@ func (t Total) Text(delta float64, acc Accounting) string {
 	if t.Weakest.Colluders > 0 {
 		with, all = " with ", " with all"
 	}
-	return text + with + t.Weakest.short() + ", " + epsilonText(acc.Epsilon(t.All, delta)) + all + vanishing(t.Weakest.Absent)
+	return text + with + t.Weakest.short() + ", " + EpsilonText(acc.Epsilon(t.All, delta)) + all + vanishing(t.Weakest.Absent)
 }
 
 // String returns [Total.Text] at delta 1e-5, with the accounting [GDP].
@@ -71,8 +71,8 @@ func FormatEpsilon(epsilon float64, decimals int) string {
 	return strconv.FormatFloat(back+math.Pow10(-decimals), 'f', decimals, 64)
 }
 
-// epsilonText formats an epsilon with three significant digits, rounded up as in [FormatEpsilon].
-func epsilonText(epsilon float64) string {
+// EpsilonText formats an epsilon with three significant digits, rounded up as in [FormatEpsilon].
+func EpsilonText(epsilon float64) string {
 	if !(epsilon > 0) {
 		return FormatEpsilon(epsilon, 2)
 	}

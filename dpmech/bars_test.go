@@ -31,12 +31,12 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestEpsilonText checks that epsilonText formats its argument with three significant digits, and rounds it up unless
+// TestEpsilonText checks that EpsilonText formats its argument with three significant digits, and rounds it up unless
 // the excess is only a rounding error.
 func TestEpsilonText(t *testing.T) {
 	for epsilon, want := range map[float64]string{0: "0.00", 8: "8.00", 8 * (1 + 1e-12): "8.00", 8.0001: "8.01", 67.62: "67.7", 173.2: "174",
 		0.01234: "0.0124", 0.9999: "1.00", 9.9951: "10.0", 0.99: "0.990", 999.5: "1000", math.Inf(1): "+Inf", 1e-12: "0.000000001"} {
-		if got := epsilonText(epsilon); got != want {
+		if got := EpsilonText(epsilon); got != want {
 			t.Errorf("%v: found %q, want %q", epsilon, got, want)
 		}
 	}

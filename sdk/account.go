@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
@@ -40,10 +41,16 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 	return a, err
 }
 
-// covers returns an error if the rest of the run costs more than the ledger's remaining budget.
+// covers returns an error if the rest of the run costs more than the ledger's remaining budget, or if the ledger has ended
+// and releases with data are left.
 func (a *account) covers() error {
 	if a == nil || a.ledger == nil {
 		return nil
+	}
+	if a.reserved < a.rounds {
+		if err := a.ledger.CheckTime(time.Now()); err != nil {
+			return err
+		}
 	}
 	return a.ledger.Covers(a.run, a.rounds, a.cost)
 }

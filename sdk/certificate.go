@@ -36,7 +36,10 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 		RunID:     n.account.run,
 		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
 		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown,
-		ConditionalOn: conditions,
+		ConditionalOn: conditions, Members: n.cfg.Fleet.Members, Began: n.began, Ended: n.made,
+	}
+	if f := n.cfg.Fleet; f.Records != nil {
+		about.Units = f.Records[n.number[n.cfg.Name]]
 	}
 	n.account.mu.Lock()
 	c, err := certificate.New(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)

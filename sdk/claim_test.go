@@ -39,18 +39,18 @@ func TestLiesCostNothing(t *testing.T) {
 			var err error
 			if i == 0 {
 				cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
-			} else if cfg.Transport, err = lying(trs[i], f, name, nil, func(_ string, m admm.Message) []admm.Message {
-				switch {
-				case m.Kind == admm.Release && m.Round == 2:
-					return []admm.Message{m, {Kind: admm.Done, Round: 12}}
-				case m.Kind == admm.Release && m.Round == 4 && !m.Resent:
-					bare := m
-					bare.Signed.Own = nil
-					return []admm.Message{bare, m}
-				}
-				return []admm.Message{m}
-			}); err != nil {
-				t.Fatal(err)
+			} else {
+				cfg.Transport = linked(f, trs, i, messages(t, f, func(_ tinytest.Packet, m admm.Message) []admm.Message {
+					switch {
+					case m.Kind == admm.Release && m.Round == 2:
+						return []admm.Message{m, {Kind: admm.Done, Round: 12}}
+					case m.Kind == admm.Release && m.Round == 4 && !m.Resent:
+						bare := m
+						bare.Signed.Own = nil
+						return []admm.Message{bare, m}
+					}
+					return []admm.Message{m}
+				}))
 			}
 			if cfg.Store, err = tinytest.MemStore()(); err == nil {
 				cfg.Ledger, err = state.OpenLedger(filepath.Join(dir, name+".ledger"))

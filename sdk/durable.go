@@ -3,6 +3,7 @@ package sdk
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -65,6 +66,11 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(saved) > 0 {
+		before := note{Began: n.began, Made: n.made}
+		_ = json.Unmarshal([]byte(saved[0].Note), &before) // a Store may lose notes
+		n.began, n.made = before.Began, before.Made
+	}
 	list := make([]wire.Snapshot, len(saved))
 	for i, s := range saved {
 		snap := &list[i]
@@ -107,6 +113,9 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 // the release is on disk.
 func (n *Node) record() error {
 	s := n.machine.State()
+	n.mu.Lock()
+	n.made = minute()
+	n.mu.Unlock()
 	if err := n.trust.Released(&s); err != nil {
 		return err
 	}
@@ -122,17 +131,25 @@ func (n *Node) record() error {
 	return nil
 }
 
+// note is the note of a stored state, which also goes into the log of releases.
+type note struct {
+	Model string  `json:"model_sha256"`
+	Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
+	All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if it differs from Rho
+	Began string  `json:"began"`             // when the run began on this device, for certificates
+	Made  string  `json:"made"`              // when the release was made
+}
+
+// minute returns the time in the form of [certificate.About]. A certificate must not show the duration of a round.
+func minute() string { return time.Now().UTC().Truncate(time.Minute).Format(time.RFC3339) }
+
 func (n *Node) save(s *admm.State) error {
 	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Data: n.data, Failure: n.storedFailure()}
 	for _, e := range s.Edges {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
 	}
 	n.trust.Record(&snap)
-	log := struct {
-		Model string  `json:"model_sha256"`
-		Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
-		All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if it differs from Rho
-	}{Model: ModelHash(s.X)}
+	log := note{Model: ModelHash(s.X), Began: n.began, Made: n.made}
 	if n.account != nil {
 		spent := n.account.total()
 		snap.Filter, log.Rho = certificate.SaveFilter(n.account.filter), spent.Rho
@@ -151,11 +168,11 @@ func (n *Node) save(s *admm.State) error {
 	if n.encoded, err = wire.AppendSnapshot(n.encoded[:0], &snap); err != nil {
 		return err
 	}
-	note, err := json.Marshal(log)
+	text, err := json.Marshal(log)
 	if err != nil {
 		return err
 	}
-	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
+	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(text)}); err != nil {
 		return fmt.Errorf("sdk: release %d was not sent, because its state could not be stored: %w", s.Round, err)
 	}
 	return nil

@@ -11,49 +11,50 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
 // TestEndedForGoodForgetsSecrets checks that a node that can never continue deletes the private half of its one-time key.
 // A node that may continue, even if only after a retired key is removed from the fleet file, keeps it.
 func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	const retired = "the key before"
-	proof := func(key string, r signed.Statement) func(p *puppet) *admm.Message {
-		return func(p *puppet) *admm.Message {
-			r.Sign(memberKey(key), p.scope("a"))
+	proof := func(key string, r signed.Statement) func(w *tinytest.World) *admm.Message {
+		return func(w *tinytest.World) *admm.Message {
+			r.Sign(memberKey(key), scopeOf(w, "a"))
 			return &admm.Message{Kind: admm.Probe, Held: r.Round, Incarnation: 9, Signed: admm.Signed{Proof: r.Append(nil)}}
 		}
 	}
-	double := func(key string) func(p *puppet) *admm.Message {
-		return func(p *puppet) *admm.Message {
+	double := func(key string) func(w *tinytest.World) *admm.Message {
+		return func(w *tinytest.World) *admm.Message {
 			one, two := signed.Statement{Kind: signed.Release, Round: 1}, signed.Statement{Kind: signed.Release, Round: 1, Value: [32]byte{1}}
-			one.Sign(memberKey(key), p.scope("a"))
-			two.Sign(memberKey(key), p.scope("a"))
+			one.Sign(memberKey(key), scopeOf(w, "a"))
+			two.Sign(memberKey(key), scopeOf(w, "a"))
 			return &admm.Message{Kind: admm.Conflict, Round: 1, Signed: admm.Signed{Proof: one.Append(nil), Other: two.Append(nil)}}
 		}
 	}
 	for name, c := range map[string]struct {
-		send func(p *puppet) *admm.Message
+		send func(w *tinytest.World) *admm.Message
 		want error
 		kept bool
 	}{
 		"a clone":                   {double("a"), sdk.ErrClone, false},
 		"a clone, retired key":      {double(retired), sdk.ErrClone, true},
 		"set back":                  {proof("a", signed.Statement{Kind: signed.Release, Round: 3}), state.ErrRollback, true},
-		"quarantine of every edge":  {func(p *puppet) *admm.Message { m := notice(p.f, "b", "a", "b"); return &m }, sdk.ErrQuarantine, false},
+		"quarantine of every edge":  {func(w *tinytest.World) *admm.Message { m := notice(w.Fleet, "b", "a", "b"); return &m }, sdk.ErrQuarantine, false},
 		"interrupted, nothing said": {nil, context.Canceled, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := t.TempDir()
 				var cfg sdk.Config
-				p, n := newPuppet(t, func(c *sdk.Config) {
-					*c.Fleet = *pairOf(true)
+				w := &tinytest.World{Fleet: pairOf(true), Samples: samples[:2]}
+				w.Change = func(_ int, c *sdk.Config) {
 					store, err := state.Open(dir)
 					if err != nil {
 						t.Fatal(err)
 					}
-					c.Store = store
-					pairUp(c)
+					c.Store, c.Secret, c.Noise = store, nil, nil
+					sign(c)
 					c.Keys = func(member string) []ed25519.PublicKey {
 						if member == "a" {
 							return append(memberKeys("a"), memberKeys(retired)...)
@@ -61,8 +62,16 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 						return memberKeys(member)
 					}
 					cfg = *c
-				})
-				defer cfg.Store.Close()
+				}
+				n, err := w.Start("a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := w.Play("b")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = errors.Join(w.Close(), cfg.Store.Close()) }()
 				kept := func() bool {
 					key, err := cfg.PairKeys.Find(cfg.Fleet.PairKeys[0], cfg.Fleet.Hash())
 					if err != nil {
@@ -76,11 +85,13 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				over := make(chan error, 1)
 				go func() { over <- n.Run(ctx) }()
-				p.await(admm.Probe)
+				if _, _, err := p.Await(t.Context(), admm.Probe); err != nil {
+					t.Fatal(err)
+				}
 				if c.send == nil {
 					stop()
-				} else {
-					p.send(c.send(p))
+				} else if err := p.Send(t.Context(), "a", c.send(w)); err != nil {
+					t.Fatal(err)
 				}
 				if err := <-over; !errors.Is(err, c.want) || kept() != c.kept {
 					t.Errorf("it ends with %v, and secrets are kept: %v, want %v", err, kept(), c.kept)
@@ -99,4 +110,8 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 			})
 		})
 	}
+}
+
+func scopeOf(w *tinytest.World, member string) signed.Scope {
+	return signed.NewScope(w.Fleet.Run, w.Fleet.Hash(), member)
 }

@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"sdk/wire":                   {"sdk/admm", "sdk/signed"},
 	"sdk/signed":                 {"dpmech/certificate"},
 	"sdk/pair":                   {},
+	"sdk/internal/dialogue":      {},
 	"sdk/regular":                {},
 	"sdk/state":                  {"sdk/regular", "sdk/signed", "sdk/pair", "sdk/wire", "dpmech", "dpmech/certificate", "dpmech/strict"},
 	"sdk/trust":                  {"dpmech/certificate", "sdk/admm", "sdk/wire", "sdk/signed", "sdk/state"},
@@ -45,7 +46,7 @@ var mayImport = map[string][]string{
 	"sdk/plan":                   {"dpmech", "sdk", "sdk/admm", "sdk/graph", "sdk/settings", "sdk/state", "zoest", "zoest/setting"},
 	"sdk/settings":               {"dpmech", "sdk/admm", "zoest/setting"},
 	"cmd/spade-edge/task/cell":   {},
-	"cmd/spade-edge/task":        {"sdk/regular", "cmd/spade-edge/task/cell", "zoest", "zoest/vec", "zoest/rng"},
+	"cmd/spade-edge/task":        append([]string{"sdk/regular", "zoest", "zoest/vec", "zoest/rng"}, ofTask...),
 	"cmd/spade-edge/task/screen": {"cmd/spade-edge/task", "cmd/spade-edge/task/cell", "zoest/rng"},
 	"sdk/scorer":                 {"dpmech/strict", "zoest"},
 	"sdk": {"sdk/admm", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/trust", "sdk/graph", "sdk/settings",
@@ -58,9 +59,17 @@ var mayImport = map[string][]string{
 	"sdk/edge":               {"dpmech", "dpmech/certificate", "sdk", "sdk/pair", "sdk/state", "transport", "transport/ws"},
 	"sdk/device":             {"dpmech", "dpmech/certificate", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "transport"},
 	"sdk/sim":                {"sdk/admm", "zoest", "zoest/rng"},
+
+	"cmd/spade-edge/task/eigen":    {"zoest/rng"},
+	"cmd/spade-edge/task/score":    {"zoest/vec"},
+	"cmd/spade-edge/task/survival": {"cmd/spade-edge/task/score", "zoest/vec"},
+
 	"tinytest": {"sdk", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
 		"transport", "transport/mem"},
 }
+
+// ofTask lists the parts of package task.
+var ofTask = []string{"cmd/spade-edge/task/cell", "cmd/spade-edge/task/eigen", "cmd/spade-edge/task/score", "cmd/spade-edge/task/survival"}
 
 var mayUse = map[string][]string{
 	"sdk/wire":     {"github.com/klauspost/compress/huff0", "github.com/fxamacker/cbor/v2"},

@@ -1,9 +1,7 @@
 package sdk_test
 
 import (
-	"context"
 	"crypto/ed25519"
-	"errors"
 	"slices"
 	"sync"
 
@@ -11,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/transport"
+	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
 // A lie returns the messages that a malicious member sends to a neighbor instead of m. It may modify the numbers in m.
@@ -45,28 +43,31 @@ func contradict(release int) lie {
 	}
 }
 
-// lying returns the transport of a malicious member. tell alters everything that the member sends. If key is not nil,
-// altered releases are signed again with key, so that each neighbor sees an unbroken chain of signed releases. key is
-// nil in a fleet without keys. Closing the transport closes inner.
-func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
-	error) {
+// lying returns the link of a fleet with a malicious member. tell alters everything that the member sends. If key is not
+// nil, altered releases are signed again with key, so that each neighbor sees an unbroken chain of signed releases. The
+// member's own node is protected from evidence that would stop it: other members send it the lies told in its name, and
+// it gets the release that it made in place of each.
+func lying(f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (tinytest.Link, error) {
 	codec, err := wire.NewCodec(f.Dim)
-	if err != nil {
-		return nil, err
-	}
-	l := &deceiver{Transport: inner, codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: tell,
+	l := &deceiver{codec: codec, key: key, scope: signed.NewScope(f.Run, f.Hash(), member), lie: tell,
 		told: map[string]map[int]signed.Statement{}, truth: map[int]signed.Statement{}}
-	if n, ok := inner.(transport.Notifier); ok {
-		return struct {
-			*deceiver
-			transport.Notifier
-		}{l, n}, nil
-	}
-	return l, nil
+	return func(p tinytest.Packet) (all []tinytest.Packet) {
+		frames := [][]byte{p.Frame}
+		if p.From == member {
+			frames = l.forge(p.To, p.Frame)
+		} else if p.To == member {
+			frames[0] = l.spared(p.Frame)
+		}
+		for _, p.Frame = range frames {
+			if p.Frame != nil {
+				all = append(all, p)
+			}
+		}
+		return all
+	}, err
 }
 
 type deceiver struct {
-	transport.Transport
 	key   ed25519.PrivateKey
 	scope signed.Scope
 	lie   lie
@@ -75,20 +76,6 @@ type deceiver struct {
 	codec *wire.Codec
 	told  map[string]map[int]signed.Statement // by neighbor and round: the first signed statement
 	truth map[int]signed.Statement            // by round: what the member released
-}
-
-// Recv protects the malicious member's own node from evidence that would stop it. Other members send this node the lies
-// told in its name. Recv replaces each lie with the release that the node made.
-func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
-	for {
-		from, frame, err := l.Transport.Recv(ctx)
-		if err == nil {
-			frame = l.spared(frame)
-		}
-		if err != nil || frame != nil {
-			return from, frame, err
-		}
-	}
 }
 
 // spared returns the part of a frame that the malicious member's node may receive, or nil if there is none.
@@ -117,16 +104,7 @@ func (l *deceiver) spared(frame []byte) []byte {
 	return frame
 }
 
-// Send replaces a frame with the frames that the lie returns, and sends these. Frames that cannot be decoded pass
-// unchanged.
-func (l *deceiver) Send(ctx context.Context, to string, frame []byte) error {
-	var errs []error
-	for _, f := range l.forge(to, frame) {
-		errs = append(errs, l.Transport.Send(ctx, to, f))
-	}
-	return errors.Join(errs...)
-}
-
+// forge returns the frames that the lie has in place of a frame. Frames that cannot be decoded pass unchanged.
 func (l *deceiver) forge(to string, frame []byte) (frames [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

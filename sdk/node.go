@@ -29,6 +29,7 @@ type Node struct {
 	hash      [sha256.Size]byte
 	encoded   []byte    // scratch space of record
 	data      wire.Data // identifies the data of the estimator's memory
+	began     string    // when the run began on this device, in the form of [certificate.About]
 	neighbors []int
 	trust     *trust.Machine // belongs to Run
 	secrets   *secrets       // of pairwise noise
@@ -43,6 +44,7 @@ type Node struct {
 	public trust.Public // copy of trust.Public
 	model  []float32
 	status Status
+	made   string // when the last release was made, like began
 }
 
 // Status describes a node's progress.
@@ -105,6 +107,8 @@ func New(cfg Config) (*Node, error) {
 	mcfg.Estimator.Window = cfg.Window
 	mcfg.Probe = true
 	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
+	n.began = minute()
+	n.made = n.began
 	n.trust = trust.New(trust.Config{Run: cfg.Fleet.Run, Fleet: n.hash, Members: cfg.Fleet.Members, Self: p.number[cfg.Name],
 		Neighbors: mcfg.Neighbors, Last: cfg.Fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger, Heads: cfg.Heads})
 	mcfg.Incarnation = n.trust.Incarnation

@@ -40,10 +40,13 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 	if !keys {
 		key = nil
 	}
-	var err error
-	trs = slices.Clone(trs)
-	if trs[bad], err = lying(trs[bad], f, f.Members[bad], key, tell); err != nil {
+	link, err := lying(f, f.Members[bad], key, tell)
+	if err != nil {
 		t.Fatal(err)
+	}
+	trs = slices.Clone(trs)
+	for i := range trs {
+		trs[i] = linked(f, trs, i, link)
 	}
 	all = nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.Linger = 2 * time.Second // a liar that ends with an error sends no Done

@@ -189,7 +189,7 @@ func TestNodePage(t *testing.T) {
 	for what, want := range map[string]string{
 		`document.title`: "ward-1 · ward-study · SPADE-Edge",
 		`document.getElementById("run").textContent`:   "run ward-study",
-		`document.getElementById("badge").textContent`: "private: δ 1e-5",
+		`document.getElementById("badge").textContent`: "private: ε 30.0",
 		`document.querySelector(".accuracy .note").textContent`: "On this device's own data: not covered by the privacy " +
 			"guarantee, for this device only; majority 50.6 %",
 		`document.querySelector(".epsilon .note").textContent`: "Dashed: the budget of 30, at δ 1e-5 (gdp), against everybody else together",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -49,6 +50,13 @@ const maxText = 2000 // maximum length of a list entry, in bytes
 // About is the part of a certificate that describes a run, but not its cost.
 type About struct {
 	RunID
+	Members []string `json:"members,omitempty"` // of the fleet, in its order
+	// Units is the public number of the member's records or persons, if they are what the run protects.
+	Units int `json:"units,omitempty"`
+	// Began is when the member started the run, and Ended is when it made its last release: UTC by its clock, to the minute,
+	// in RFC 3339 format. Both are empty if unknown.
+	Began string `json:"began,omitempty"`
+	Ended string `json:"ended,omitempty"`
 	// Simulated means that the noise was generated from a seed and protects nobody. The stated costs are those of a
 	// real run with the same parameters.
 	Simulated bool `json:"simulated"`
@@ -89,6 +97,7 @@ type Certificate struct {
 
 	Head          string             `json:"head,omitempty"`          // the member's last signed release, in hexadecimal
 	Countersigned []Countersignature `json:"countersigned,omitempty"` // signatures over Head, by ascending member
+	Key           string             `json:"key,omitempty"`           // fingerprint of the key of Signature: see package signed
 	Signature     string             `json:"signature,omitempty"`     // Ed25519, by the member over SignedBytes
 }
 
@@ -266,6 +275,7 @@ func (c *Certificate) Verify() error {
 	f.Want(c.Unit == protected(unit), "unit: is %q, want %q", c.Unit, protected(unit))
 	f.Want(c.Adjacency == adjacency(unit), "adjacency: is %q, want %q", c.Adjacency, adjacency(unit))
 	f.At("run", c.validate())
+	f.At("run", c.About.verify())
 	f.Want(c.Cooldown >= 0 && c.Cooldown <= math.MaxInt32, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, math.MaxInt32)
 	f.Want(c.Mixing >= 0 && c.Mixing <= math.MaxInt32, "mixing_rounds: is %d, want 0..%d", c.Mixing, math.MaxInt32)
 	f.Want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
@@ -299,7 +309,27 @@ func (c *Certificate) Verify() error {
 	return faults.Within("certificate", errors.Join(f...))
 }
 
+// verify returns an error that names each field whose value is impossible.
+func (a *About) verify() error {
+	var f faults.List
+	if a.Members != nil {
+		f.Want(slices.Contains(a.Members, a.Member), "members: is %q, want a list with %q", a.Members, a.Member)
+	}
+	for i, name := range a.Members {
+		f.At(fmt.Sprintf("members[%d]", i), validName("name", name))
+		f.Want(!slices.Contains(a.Members[:i], name), "members[%d]: %q is given twice", i, name)
+	}
+	f.Want(a.Units >= 0, "units: is %d, want 0 or more", a.Units)
+	if a.Began != "" || a.Ended != "" {
+		f = append(f, validTime("began", a.Began), validTime("ended", a.Ended))
+		f.Want(a.Began <= a.Ended, "ended: is %s, want a time after %s", a.Ended, a.Began)
+	}
+	return errors.Join(f...)
+}
+
 const signatureSize = 64
+
+var fingerprint = regexp.MustCompile(`^[0-9]{5}( [0-9]{5}){5}$`)
 
 func (c *Certificate) verifyForm(f *faults.List) {
 	if c.Head != "" {
@@ -308,6 +338,8 @@ func (c *Certificate) verifyForm(f *faults.List) {
 	if c.Signature != "" {
 		f.At("signature", validHex("the signature", c.Signature, signatureSize))
 	}
+	f.Want((c.Key == "") == (c.Signature == "") && (c.Key == "" || fingerprint.MatchString(c.Key)),
+		"key: is %q, want six groups of five digits in a signed certificate, and nothing in another", c.Key)
 	f.Want((c.Signature != "" || c.Head == "") && (c.Head != "" || len(c.Countersigned) == 0),
 		"signature: head requires a signature, and countersigned requires head")
 	before := ""

@@ -15,7 +15,8 @@ import (
 
 func aboutRun(run string) About {
 	return About{
-		RunID:    RunID{Run: run, Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
+		RunID:   RunID{Run: run, Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
+		Members: []string{"a", "b"}, Began: "2026-01-02T10:00:00Z", Ended: "2026-01-02T10:05:00Z",
 		Cooldown: 10, ConditionalOn: []string{"standardisation of 5 columns", "partition by clinic"},
 	}
 }
@@ -119,6 +120,12 @@ func TestCertificateFaults(t *testing.T) {
 		"another run":       {func(c *Certificate) { c.Run = "other" }, "not in the ledger"},
 		"member":            {func(c *Certificate) { c.Member = "b\n" }, "member"},
 		"fleet":             {func(c *Certificate) { c.Fleet = "12" }, "fleet hash"},
+		"members":           {func(c *Certificate) { c.Members = []string{"b"} }, `members: is ["b"], want a list with "a"`},
+		"a member twice":    {func(c *Certificate) { c.Members = []string{"a", "a"} }, `members[1]: "a" is given twice`},
+		"units":             {func(c *Certificate) { c.Units = -1 }, "units: is -1"},
+		"began":             {func(c *Certificate) { c.Began = "" }, "began is \"\", want a time"},
+		"ended":             {func(c *Certificate) { c.Ended = "2025-01-02T10:05:00Z" }, "ended: is 2025-01-02T10:05:00Z, want a time after"},
+		"key":               {func(c *Certificate) { c.Key = "12345 67890 12345 67890 12345 67890" }, "key: is "},
 		"cooldown":          {func(c *Certificate) { c.Cooldown = -1 }, "cooldown_rounds"},
 		"slack":             {func(c *Certificate) { c.Slack = 1e-9 }, "slack"},
 		"slack of NaN":      {func(c *Certificate) { c.Slack = math.NaN() }, "slack"},
@@ -247,7 +254,7 @@ func TestCertificateText(t *testing.T) {
 		"run tuning, member a: 4 releases", "10 rounds of cool-down", "partition by clinic", "timing",
 		c.Fleet, c.Lifetime.Ledger.Hash,
 		c.charged().Text(c.Delta, dpmech.GDP), c.Lifetime.Total().Text(c.Delta, dpmech.GDP),
-		"zero-out adjacency", "signed NO", "epsilon 12 at delta 1e-05",
+		"zero-out adjacency", "signed by nobody: anyone could have written this", "run final, 2026-01-02 10:00 to 2026-01-02 10:05 UTC by the device's clock (about 5m)", "members 2: a, b", "epsilon 12 at delta 1e-05",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in\n%s", want, text)

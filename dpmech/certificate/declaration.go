@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
@@ -18,7 +19,14 @@ type Declaration struct {
 	Ledgers   []EarlierLedger `json:"ledgers,omitempty"`    // of other ledgers, by ascending id; at most MaxEarlierLedgers
 	// Estimate is an upper bound on the cost of runs in no other ledger listed here, for the unit of the new ledger.
 	Estimate *dpmech.Limit `json:"estimate,omitempty"`
+	// Ends is the last day on which a node may start with the new ledger, in UTC, such as "2027-12-31"; "" for no end. Note
+	// says who decided about the ledger, and why: at most MaxNote bytes.
+	Ends string `json:"ends,omitempty"`
+	Note string `json:"note,omitempty"`
 }
+
+// MaxNote is the maximum length of the note in a [Declaration], in bytes.
+const MaxNote = 300
 
 // EarlierLedger is the cost that another ledger of the same data had counted when it had Ledger.Seq lines, without what
 // was declared about further ledgers when it was made.
@@ -96,6 +104,12 @@ func (d *Declaration) Validate() error {
 		f.At("estimate", err)
 		f.Want(d.Estimate.EpsilonAll == 0, "estimate: epsilon_all is %v, want 0: an estimate is against all other members", d.Estimate.EpsilonAll)
 	}
+	if _, err := time.Parse(time.DateOnly, d.Ends); d.Ends != "" {
+		f.Want(err == nil, "ends: is %q, want a day such as 2027-12-31", d.Ends)
+	}
+	if d.Note != "" {
+		f.At("note", faults.Text("the note", d.Note, MaxNote))
+	}
 	return faults.Within("declaration", errors.Join(f...))
 }
 
@@ -138,9 +152,17 @@ func (d *Declaration) Conditions(unit dpmech.Unit) (list []string) {
 	if d.Estimate != nil {
 		list = append(list, fmt.Sprintf("the owner declares that further earlier runs on this data cost at most %v%s", d.Estimate, phrase(unit)))
 	}
+	if d.Ends != "" {
+		list = append(list, "the owner declares that this data may be used until "+d.Ends)
+	}
+	if d.Note != "" {
+		list = append(list, "the owner's note on this ledger: "+d.Note)
+	}
 	return list
 }
 
 func (d *Declaration) clone() Declaration {
-	return Declaration{d.NeverUsed, slices.Clone(d.Ledgers), d.Estimate.Clone()}
+	c := *d
+	c.Ledgers, c.Estimate = slices.Clone(d.Ledgers), d.Estimate.Clone()
+	return c
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
@@ -18,9 +19,11 @@ func (c *Certificate) Text() string {
 		p.WriteString("SIMULATED: the noise came from a seed that others can know. This run protects\n" +
 			"nobody's data; the figures are what a real run would have cost.\n\n")
 	}
-	p.item("run", "%s", c.Run)
-	p.item("member", "%s", c.Member)
-	p.item("fleet file", "%s (SHA-256)", c.Fleet)
+	run, member, members := c.Facts()
+	p.item("run", "%s", run)
+	p.item("member", "%s", member)
+	p.item("members", "%s", members)
+	p.item("fleet hash", "%s (of run, start, members, edges, settings and task: \"spade-edge fleet show\" computes it from a fleet file)", c.Fleet)
 	p.WriteByte('\n')
 	p.item("protected", "%s: the guarantee compares the run with one in which %s", c.Unit, c.Adjacency)
 	about := "the data"
@@ -74,20 +77,46 @@ func (c *Certificate) Text() string {
 	return p.String()
 }
 
+// mostNames is the number of members that a text names.
+const mostNames = 12
+
+// Facts returns the run, with its time, the member, with its number of units, and the members, as texts for people. It does
+// not verify them.
+func (c *Certificate) Facts() (run, member, members string) {
+	run, member, members = c.Run, c.Member, "not listed"
+	began, errBegan := time.Parse(time.RFC3339, c.Began)
+	ended, errEnded := time.Parse(time.RFC3339, c.Ended)
+	if errBegan == nil && errEnded == nil {
+		const form = "2006-01-02 15:04"
+		lasted := strings.TrimSuffix(max(ended.Sub(began), time.Minute).String(), "0s")
+		run += fmt.Sprintf(", %s to %s UTC by the device's clock (about %s)", began.Format(form), ended.Format(form), lasted)
+	}
+	if c.Units > 0 {
+		member += fmt.Sprintf(", with %d %ss, which is public", c.Units, c.unit().Kind())
+	}
+	if n := len(c.Members); n > 0 {
+		members = fmt.Sprintf("%d: %s", n, strings.Join(c.Members[:min(n, mostNames)], ", "))
+		if n > mostNames {
+			members += ", ..."
+		}
+	}
+	return run, member, members
+}
+
 // signedText describes the signatures without verifying them.
 func (c *Certificate) signedText() string {
 	if c.Signature == "" {
-		return "NO: anyone could have written this"
+		return "by nobody: anyone could have written this"
 	}
-	text := fmt.Sprintf("by %s, not verified here: check it with the key in the fleet file", c.Member)
+	text := fmt.Sprintf("as this file says, by %s with the key %s", c.Member, c.Key)
 	if len(c.Countersigned) == 0 {
-		return text + ". No neighbor signed that it holds the last release"
+		return text + "; no neighbor signed that it holds the last release"
 	}
 	var names []string
 	for _, by := range c.Countersigned {
 		names = append(names, by.Member)
 	}
-	return text + ". Neighbors that signed that they hold the last release, not verified either: " + strings.Join(names, ", ")
+	return text + "; neighbors that signed that they hold the last release: " + strings.Join(names, ", ")
 }
 
 func (c *Certificate) freeText() string {

@@ -126,7 +126,7 @@ for name in $names; do
 	[ "$(lines "$name")" = "$rounds" ] || fail "$name has made $(lines "$name") releases, want $rounds"
 done
 tail -n 4 "$work/ward-3/verified"
-grep -q '^countersigned by' "$work/ward-3/verified" || fail "no neighbor has countersigned the certificate of ward-3"
+grep -q -- '- countersigned by' "$work/ward-3/verified" || fail "no neighbor has countersigned the certificate of ward-3"
 "$work/compare" -tolerance 0.01 "$work"/ward-*.npy
 
 step 'done'

@@ -163,8 +163,8 @@ func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospita
 			first = cert
 		}
 		study, lifetime := dpmech.FormatEpsilon(cert.EpsilonGDP, 1), dpmech.FormatEpsilon(cert.Lifetime.EpsilonGDP, 1)
-		fmt.Fprintf(out, "%-6s made %d releases, and has a certificate that is right: ", h.name, cert.Rounds)
-		fmt.Fprintf(out, "epsilon %s at delta %v, in the life of its data %s\n", study, cert.Delta, lifetime)
+		fmt.Fprintf(out, "%-6s made %d releases, and its certificate verifies: ", h.name, cert.Rounds)
+		fmt.Fprintf(out, "epsilon %s at delta %v, in all runs on its data %s\n", study, cert.Delta, lifetime)
 	}
 	fmt.Fprintf(out, "a second study of this size is refused by all: their ledgers do not cover it\n\n")
 	_, err := io.WriteString(out, strings.TrimRight(first.Text(), "\n")+"\n") // the first hospital's privacy, on one page

@@ -44,8 +44,8 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		`the power fails in city, after release 3 of 10\n`,
 		`(?s)city   alone.*coast  alone.*hills  alone`,
-		`city   made 10 releases, and has a certificate that is right: ` +
-			`epsilon 1\.0 at delta 1e-05, in the life of its data 1\.0\n`,
+		`city   made 10 releases, and its certificate verifies: ` +
+			`epsilon 1\.0 at delta 1e-05, in all runs on its data 1\.0\n`,
 		`hills  made 10 releases`,
 		`protected       one record of one client`,
 		`a second study of this size is refused by all`,

@@ -3,66 +3,29 @@ package admm
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/sdk/internal/dialogue"
 )
 
 var rewrite = flag.Bool("update", false, "write testdata/*.txt anew")
 
-// TestScenes runs the scripts in testdata/*.txt and compares their output with the output in the scripts. A script
-// consists of command lines. Each command line is followed by dashes, the output and an empty line. Other lines begin
-// with #. Read round.txt first.
+// TestScenes runs the dialogues in testdata/*.txt. Read round.txt first.
 func TestScenes(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
-			s, output := scene{t: t}, false
-			for _, line := range want {
-				if output = output && line != ""; output {
-					continue
-				}
-				if s.say("%s", line); line != "" && line[0] != '#' {
-					s.say("----")
-					for command := range strings.SplitSeq(line, ", ") {
-						s.do(strings.Fields(command))
-					}
-					output = true
-				}
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(strings.Join(s.lines, "\n")), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			got, want := append(s.lines, "end of the dialogue"), append(want, "end of the dialogue")
-			for i := range got {
-				if i == len(want) || got[i] != want[i] {
-					t.Fatalf("line %d prints\n\t%s\nwant\n\t%s", i+1, got[i], want[min(i, len(want)-1)])
-				}
-			}
-		})
-	}
+	dialogue.Run(t, "testdata/*.txt", *rewrite, func(t *testing.T, out *dialogue.Lines) func([]string) {
+		s := scene{t: t, Lines: out}
+		return s.do
+	})
 }
 
 // scene is a fleet of members a, b, c, ..., the messages under way, and what was printed.
 type scene struct {
-	t       *testing.T
-	lines   []string
+	t *testing.T
+	*dialogue.Lines
 	opening []string // the words of the first command
 	members []*player
 	air     []Message
@@ -77,17 +40,13 @@ type player struct {
 	finished bool
 }
 
-func (s *scene) say(format string, args ...any) {
-	s.lines = append(s.lines, fmt.Sprintf(format, args...))
-}
-
 // list prints the line "what member", such as "a receives release 2 from b". If the previous line begins with the same
 // text (what), list adds the member to that line instead.
 func (s *scene) list(what string, member int) {
-	if last := &s.lines[len(s.lines)-1]; strings.HasPrefix(*last, what) {
+	if last := &(*s.Lines)[len(*s.Lines)-1]; strings.HasPrefix(*last, what) {
 		*last += ", " + name(member)
 	} else {
-		s.say("%s %s", what, name(member))
+		s.Say("%s %s", what, name(member))
 	}
 }
 
@@ -144,22 +103,22 @@ func (s *scene) work(i int, fails string) {
 	for p := s.members[i]; p.m != nil; {
 		r, err := p.m.Ready()
 		if err != nil {
-			s.say("%s stops: %v", name(i), err)
+			s.Say("%s stops: %v", name(i), err)
 			p.m = nil
 			return
 		}
 		for _, v := range p.m.Verdicts() {
-			s.say("%s drops the edge to %s: %s", name(i), name(v.From), v.Why)
+			s.Say("%s drops the edge to %s: %s", name(i), name(v.From), v.Why)
 		}
 		switch {
 		case r.Reserve > p.paid:
 			p.paid = r.Reserve
-			s.say("%s charges release %d", name(i), r.Reserve)
+			s.Say("%s charges release %d", name(i), r.Reserve)
 		case r.Reserve > 0:
-			s.say("%s has charged release %d before", name(i), r.Reserve)
+			s.Say("%s has charged release %d before", name(i), r.Reserve)
 		case r.Released > 0:
 			p.kept = append([]State{p.m.State().copied()}, p.kept[:min(1, len(p.kept))]...)
-			s.say("%s makes and stores release %d: %.2f", name(i), r.Released, p.m.Model()[0])
+			s.Say("%s makes and stores release %d: %.2f", name(i), r.Released, p.m.Model()[0])
 		}
 		if r.Reserve > 0 && fails == "charged" || r.Released > 0 && fails == "stored" {
 			s.do([]string{"fail", name(i)})
@@ -181,10 +140,10 @@ func (s *scene) work(i int, fails string) {
 			continue
 		}
 		if waiting := p.m.Status().Waiting; len(waiting) > 0 {
-			s.say("%s waits for %s", name(i), names(waiting))
+			s.Say("%s waits for %s", name(i), names(waiting))
 		} else if r.Finished && !p.finished {
 			p.finished = true
-			s.say("%s is finished", name(i))
+			s.Say("%s is finished", name(i))
 		}
 		return
 	}
@@ -199,7 +158,7 @@ func (s *scene) deliver(messages []Message) {
 		}
 		s.list(fmt.Sprintf("%s receives %s from", name(msg.To), what(msg)), msg.From)
 		if err := p.m.Receive(msg); err != nil {
-			s.say("%s refuses it: %v", name(msg.To), err)
+			s.Say("%s refuses it: %v", name(msg.To), err)
 		}
 	}
 }
@@ -225,37 +184,37 @@ func (s *scene) fleet(words []string) {
 		c.GridStep, c.Probe = 0.05/16, slices.Contains(words, "handshake")
 	}) {
 		s.members = append(s.members, &player{cfg: cfg, m: reborn(s.t, cfg)})
-		s.say("%s has the neighbors %s, and data that is best described by %d", name(i), names(cfg.Neighbors), i)
+		s.Say("%s has the neighbors %s, and data that is best described by %d", name(i), names(cfg.Neighbors), i)
 	}
 }
 
 // rounds lets all members work and delivers all messages, n times. It prints only the state of the members at the end.
 func (s *scene) rounds(n int) {
-	before := len(s.lines)
+	before := len(*s.Lines)
 	for range n {
 		for i := range s.members {
 			s.work(i, "")
 		}
 		s.deliver(s.take(nil))
 	}
-	s.lines = s.lines[:before]
+	*s.Lines = (*s.Lines)[:before]
 	for i, p := range s.members {
 		if p.m == nil {
-			s.say("%s: off", name(i))
+			s.Say("%s: off", name(i))
 			continue
 		}
-		s.say("%s: release %d, charged up to %d, model %.2f", name(i), p.m.Status().Round, p.paid, p.m.Model()[0])
+		s.Say("%s: release %d, charged up to %d, model %.2f", name(i), p.m.Status().Round, p.paid, p.m.Model()[0])
 		if waiting := p.m.Status().Waiting; len(waiting) > 0 {
-			s.lines[len(s.lines)-1] += ", waits for " + names(waiting)
+			(*s.Lines)[len(*s.Lines)-1] += ", waits for " + names(waiting)
 		} else if p.finished {
-			s.lines[len(s.lines)-1] += ", finished"
+			(*s.Lines)[len(*s.Lines)-1] += ", finished"
 		}
 	}
 }
 
 // compare runs the same fleet without disturbances, and compares the models of the two runs.
 func (s *scene) compare() {
-	quiet := scene{t: s.t}
+	quiet := scene{t: s.t, Lines: new(dialogue.Lines)}
 	quiet.fleet(s.opening)
 	quiet.rounds(100)
 	for i, p := range s.members {
@@ -263,7 +222,7 @@ func (s *scene) compare() {
 		if !slices.Equal(p.m.Model(), quiet.members[i].m.Model()) {
 			equal = "other bits than"
 		}
-		s.say("%s has %s of a run without disturbance", name(i), equal)
+		s.Say("%s has %s of a run without disturbance", name(i), equal)
 	}
 }
 
@@ -292,34 +251,34 @@ func (s *scene) do(words []string) {
 		s.compare()
 	case "tick":
 		s.members[i].m.Tick()
-		s.say("%s has waited for some time", name(i))
+		s.Say("%s has waited for some time", name(i))
 	case "fail":
 		s.members[i].m = nil
-		s.say("%s fails", name(i))
+		s.Say("%s fails", name(i))
 	case "wipe":
 		s.members[i].kept = nil
-		s.say("%s loses all that it has stored", name(i))
+		s.Say("%s loses all that it has stored", name(i))
 	case "start":
 		p := s.members[i]
 		p.cfg.Incarnation++
 		p.m, p.finished = reborn(s.t, p.cfg, p.kept...), false
-		s.say("%s starts after release %d", name(i), p.m.Status().Round)
+		s.Say("%s starts after release %d", name(i), p.m.Status().Round)
 	case "back":
 		s.members[i].kept = s.members[i].kept[1:]
-		s.say("%s loses the newest release that it has stored", name(i))
+		s.Say("%s loses the newest release that it has stored", name(i))
 	case "damage":
 		s.members[i].kept = s.members[i].kept[:1]
-		s.say("%s can no longer read the release before its newest", name(i))
+		s.Say("%s can no longer read the release before its newest", name(i))
 	case "say":
 		s.claim(args[0], args[1], s.number(args[2]), s.number(args[3]))
 	case "reach":
 		s.members[i].m.Reached(int(args[1][0] - 'a'))
-		s.say("%s is connected to %s again", name(i), args[1])
+		s.Say("%s is connected to %s again", name(i), args[1])
 	case "queries":
-		s.say("%s has queried %d losses", name(i), s.members[i].m.Status().Queries)
+		s.Say("%s has queried %d losses", name(i), s.members[i].m.Status().Queries)
 	case "drop":
 		without := s.members[i].m.Quarantine(int(args[0][2] - 'a'))
-		s.say("%s drops the edge to %s, and makes release %d without it", name(i), args[0][2:], without)
+		s.Say("%s drops the edge to %s, and makes release %d without it", name(i), args[0][2:], without)
 	default:
 		s.t.Fatalf("unknown command %q", words)
 	}
@@ -339,14 +298,14 @@ func (s *scene) disturb(verb string, messages []Message, steps string) {
 		text := fmt.Sprintf("%s from %s to %s", what(msg), name(msg.From), name(msg.To))
 		switch {
 		case verb == "lose":
-			s.say("%s is lost", text)
+			s.Say("%s is lost", text)
 			continue
 		case verb == "repeat":
-			s.say("%s is repeated", text)
+			s.Say("%s is repeated", text)
 			s.air = append(s.air, msg)
 		case n == len(messages)-1:
 			msg.Grid = []int32{msg.Grid[0] + int32(s.number(steps))}
-			s.say("%s is moved by %s steps of the grid", text, steps)
+			s.Say("%s is moved by %s steps of the grid", text, steps)
 		}
 		s.air = append(s.air, msg)
 	}

@@ -35,7 +35,8 @@ func (r *Report) LedgerHead() *certificate.Head {
 // result of the function keys, which returns the valid keys of a member. The error names each wrong field.
 //
 // The certificate must pass [certificate.Certificate.Verify] and must name this fleet, this run and a member of the fleet.
-// Its clip, noise, delta, limit, mixing and cool-down must be those of the fleet, and the member must have signed it.
+// Its members, number of units, clip, noise, delta, limit, mixing and cool-down must be those of the fleet, and the member
+// must have signed it.
 // The head in the certificate must be a release that the member signed, and the last release that the certificate
 // counts. Every countersignature must be a neighbor's signature on that head. Certificate recomputes how much pairwise
 // noise remains.
@@ -92,13 +93,18 @@ func (x *auditor) differ(field string, found, want any) {
 // method checks the fields of the certificate that the fleet determines or bounds.
 func (x *auditor) method() {
 	c, f := x.c, x.fleet
-	hash := f.Hash()
+	hash, units := f.Hash(), 0
+	if f.Records != nil {
+		units = f.Records[slices.Index(f.Members, c.Member)]
+	}
 	for _, s := range []struct {
 		field       string
 		found, want any
 	}{
 		{"fleet", c.Fleet, hex.EncodeToString(hash[:])},
 		{"run", c.Run, f.Run},
+		{"members", fmt.Sprintf("%q", c.Members), fmt.Sprintf("%q", f.Members)},
+		{"units", c.Units, units},
 		{"cooldown_rounds", c.Cooldown, f.Method.Cooldown},
 		{"mixing_rounds", c.Mixing, f.Method.Mixing},
 		{"delta", c.Delta, f.Privacy.Delta},

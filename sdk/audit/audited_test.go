@@ -132,11 +132,15 @@ func (w *audited) unsealed(t testing.TB, made int) *certificate.Certificate {
 			t.Fatal(err)
 		}
 	}
-	c, err := certificate.New(certificate.About{
-		RunID:         runID(w.fleet.Run, w.fleet.Hash(), "b"),
+	about := certificate.About{
+		RunID: runID(w.fleet.Run, w.fleet.Hash(), "b"), Members: w.fleet.Members, Began: "2026-01-02T10:00:00Z", Ended: "2026-01-02T11:30:00Z",
 		Cooldown:      w.fleet.Method.Cooldown,
 		ConditionalOn: []string{"preprocessing given in the fleet file, fitted on the public cohort of 2019"},
-	}, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta))
+	}
+	if w.fleet.Records != nil {
+		about.Units = w.fleet.Records[1]
+	}
+	c, err := certificate.New(about, w.fleet.Privacy.Delta, filter, w.ledger.Lifetime(w.fleet.Privacy.Delta))
 	if err != nil {
 		t.Fatal(err)
 	}

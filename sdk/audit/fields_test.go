@@ -47,7 +47,7 @@ func changes(path string, v any, put func(any), all map[string]func()) {
 
 // known lists the fields that only the member can know: an auditor must trust the member's signature. In the field
 // not_covered, a member can add lines, but cannot omit the required lines.
-var known = []string{"conditional_on", "simulated", "not_covered and one more"}
+var known = []string{"began", "ended", "conditional_on", "simulated", "not_covered and one more"}
 
 // TestEveryFieldIsChecked checks that an auditor with the fleet file and the ledger notices every change to a field of
 // a certificate. If the member signs the changed certificate, the auditor must still notice the change to every field

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/transport/mem"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 func pair(change func(f *sdk.Fleet)) *sdk.Fleet {
@@ -49,33 +49,27 @@ func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ct
 	if w.mon, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	net := mem.New(f.Members...)
-	for i, name := range f.Members {
-		tr, err := net.Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = tr.Close() })
-		c := sdk.Config{
-			Fleet: f, Name: name, Samples: 4, Transport: tr, ResendAfter: 20 * time.Millisecond,
-			Oracle: sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
-				if i == 0 && oracle != nil {
-					if err := oracle(ctx); err != nil {
-						return 0, err
-					}
+	fleet := &tinytest.World{Fleet: f, Samples: []int{4, 4}}
+	fleet.Oracle = func(client int) zoest.Oracle {
+		return sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
+			if client == 0 && oracle != nil {
+				if err := oracle(ctx); err != nil {
+					return 0, err
 				}
-				off := float64(x[sample%3]) - float64(i)
-				return off * off / (1 + off*off), nil
-			}),
-		}
-		if !f.Privacy.NonPrivate {
-			noise := rng.New(3, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
-			c.Noise = &noise
-		}
-		if i == 0 {
+			}
+			off := float64(x[sample%3]) - float64(client)
+			return off * off / (1 + off*off), nil
+		})
+	}
+	fleet.Change = func(client int, c *sdk.Config) {
+		c.Key, c.Keys = nil, nil
+		if client == 0 {
 			c.Observer = w.mon.Observer(sdk.Observer{Waiting: func(int, []string) { w.waiting <- struct{}{} }})
 		}
-		if w.nodes[i], err = sdk.New(c); err != nil {
+	}
+	t.Cleanup(func() { _ = fleet.Close() })
+	for i, name := range f.Members {
+		if w.nodes[i], err = fleet.Start(name); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -182,15 +182,15 @@
     }
     const cross = svg("path", { class: "cross" }), tip = svg("circle", { class: "tip", r: 4.5, cx: x(last.round), cy: y(last[c.key]) });
     const path = points.map((p, i) => (i ? "L" : "M") + x(p.round).toFixed(1) + " " + y(p[c.key]).toFixed(1)).join("");
-    out.append(svg("path", { class: "area", d: path + "L" + x(last.round) + " " + bottom + "L" + x(points[0].round) + " " + bottom + "Z" }),
-      svg("path", { class: "curve", d: path }),
+    if (c.options.zero) out.append(svg("path", { class: "area", d: path + "L" + x(last.round) + " " + bottom + "L" + x(points[0].round) + " " + bottom + "Z" }));
+    out.append(svg("path", { class: "curve", d: path }),
       ...lines.map((l, i) => svg("text", { x: W - right + 6, y: at[i] }, l.name)), cross, tip);
     c.plot.replaceChildren(out);
     c.drawn = { points, x, y, top, bottom, cross, tip, round: px => (px - left) / (W - left - right) * total };
   };
   const cAccuracy = chart("accuracy", "Accuracy", percent, { most: 1, tick: v => Math.round(1000 * v) / 10 + " %" });
   const cLoss = chart("loss", "Loss", v => figures(v, 3), { tick: v => figures(v, 3) });
-  const cConsensus = chart("consensus_error", "Consensus error", v => figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
+  const cConsensus = chart("consensus_error", "Consensus error", v => v < 1e-9 ? "agreed" : figures(v, 3), { log: true, tick: v => v >= .01 && v < 1e4 ? figures(v, 3) : "1e" + Math.round(Math.log10(v)) });
   const cEpsilon = chart("epsilon", "Epsilon spent", epsilon, { zero: true, tick: v => figures(v, 3) });
   let latest = {}; // status
   const resized = new ResizeObserver(() => {
@@ -228,7 +228,9 @@
       });
     });
   };
-  const lag = n => n.behind > 0 ? plural(n.behind, "round") + " behind" : n.behind < 0 ? "1 round ahead" : "in step";
+  // A neighbor from which nothing has ever come.
+  const reached = n => !n.link || n.link.connected || n.link.bytes_received > 0 || n.link.heard_seconds > 0 || n.round > 0;
+  const lag = n => n.behind > 0 ? plural(n.behind, "round") + " behind" : n.behind < 0 ? "1 round ahead" : reached(n) ? "in step" : "–";
   const how = l => (l.how ? ", " + l.how + " " + (l.address || "") : l.address ? ", at " + l.address : "") + (l.proxy ? " through " + l.proxy : "");
   const losses = l => l.lost ? ", lost " + (l.lost > 1 ? l.lost + " times" : "once") + (l.lost_by ? ": " + l.lost_by : "") : "";
   const heardAt = l => l.heard_seconds ? "last heard " + new Date(Date.now() - 1000 * l.heard_seconds).toLocaleString() : "not heard since this node started";
@@ -310,7 +312,7 @@
     document.title = (group ? s.run : s.name + " · " + s.run) + " · SPADE-Edge";
     const badge = byId("badge");
     badge.className = "badge " + (s.non_private ? "open" : "private");
-    say(badge, s.non_private ? "NOT PRIVATE" : "private: δ " + figures(head.privacy.delta, 2));
+    say(badge, s.non_private ? "NOT PRIVATE" : "private: ε " + one(head.privacy.epsilon_planned));
 
     const least = Math.min(...nodes.map(n => n.round)), total = head.rounds + head.cooldown;
     byId("phase").className = "phase " + phaseOf(head);
@@ -342,7 +344,8 @@
     const ends = nodes.reduce((a, n) => a + n.neighbors.length, 0), up = sum(l => +l.connected);
     tilePeers(links.length ? (group ? up / 2 + " of " + ends / 2 : up + " of " + ends) : String(group ? ends / 2 : ends), group ? "connections" : links.length ? "neighbors" : "neighbors; connections are not known");
     const frames = nodes.reduce((a, n) => a + n.frame_bytes_sent, 0);
-    tileBytes(links.length ? bytes(sum(l => l.bytes_sent)) : bytes(frames), links.length ? bytes(frames) + " of it messages" : "of messages");
+    const left = sum(l => l.bytes_sent);
+    tileBytes(bytes(links.length ? left : frames), !links.length ? "of messages" : left < frames ? bytes(frames) + " of messages wait" : "with " + bytes(frames) + " of messages");
     tileIn(links.length ? bytes(sum(l => l.bytes_received)) : "–", links.length ? links[0].broker ? "in sealed messages" : "TLS included" : "not known");
     const refused = nodes.reduce((a, n) => a + n.refused_frames, 0);
     tileQueries(count(nodes.reduce((a, n) => a + n.queries, 0)), refused ? plural(refused, "frame") + " refused" : "of the black box");
@@ -379,7 +382,7 @@
     cEpsilon.none = !p;
     const each = q => q.text.replace(/^epsilon /, "") + (q.unit ? ", for each " + q.unit : "");
     say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It is " + each(p) +
-      (p.lifetime ? "; over " + plural(p.lifetime.runs, "run") + " on these data, " + each(p.lifetime) : "") + ". It does not cover the times of messages" + (group ? "." : ", nor what this page shows of the device's own data."));
+      (p.lifetime && p.lifetime.runs ? "; over " + plural(p.lifetime.runs, "run") + " on these data, " + each(p.lifetime) : "") + ". It does not cover the times of messages" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total, mixing: head.mixing };
   };
 

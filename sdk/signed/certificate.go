@@ -45,6 +45,7 @@ func SealCertificate(c *certificate.Certificate, key ed25519.PrivateKey, head *S
 		return fmt.Errorf("signed: certificate: found %d countersignatures but no release", len(held))
 	}
 	c.Head, c.Countersigned, c.Signature = "", nil, ""
+	c.Key = Fingerprint(key.Public().(ed25519.PublicKey))
 	if head != nil {
 		c.Head = hex.EncodeToString(head.Append(nil))
 	}
@@ -76,12 +77,23 @@ func Fingerprint(key ed25519.PublicKey) string {
 	return strings.Join(groups, " ")
 }
 
-// VerifyCertificate checks that one of the given keys signed a certificate. The error wraps [ErrSignature].
+// VerifyCertificate checks that one of the given keys, of which the certificate states the fingerprint, signed it. The error
+// wraps [ErrSignature].
 func VerifyCertificate(c *certificate.Certificate, keys []ed25519.PublicKey) error {
 	signature, errHex := hex.DecodeString(c.Signature)
 	message, err := c.SignedBytes()
 	if err = errors.Join(errHex, err); err != nil {
 		return err
 	}
-	return verify(keys, message, signature, "certificate")
+	var named []ed25519.PublicKey
+	var known []string
+	for _, key := range keys {
+		if known = append(known, Fingerprint(key)); Fingerprint(key) == c.Key {
+			named = []ed25519.PublicKey{key}
+		}
+	}
+	if named == nil {
+		return fmt.Errorf("signed: certificate: it was made with the key %q, and the member's keys are %q: %w", c.Key, known, ErrSignature)
+	}
+	return verify(named, message, signature, "certificate")
 }

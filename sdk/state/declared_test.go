@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
@@ -14,6 +15,40 @@ import (
 var spentBefore = certificate.Declaration{
 	Ledgers:  []certificate.EarlierLedger{{Ledger: certificate.Head{ID: strings.Repeat("a", 32), Seq: 9, Hash: strings.Repeat("1", 64)}, Amount: certificate.Amount{Rho: 0.5, All: 0.5}}},
 	Estimate: &dpmech.Limit{Epsilon: 1, Delta: 1e-5},
+	Ends:     "2027-12-31", Note: "ethics board, 12 May: two years",
+}
+
+// TestLedgerEnds checks that a ledger refuses a start after its last day and before its own creation, and accepts all others.
+func TestLedgerEnds(t *testing.T) {
+	day := func(text string) time.Time {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	for _, ends := range []string{"2999-12-31", ""} {
+		l, err := CreateLedger(filepath.Join(t.TempDir(), "x"), "x", dpmech.Client, nil, certificate.Declaration{NeverUsed: true, Ends: ends, Note: "why"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		for at, want := range map[string]string{
+			"2020-01-01T00:00:00Z": "and the clock of this device shows 2020-01-01T00:00:00Z: set the clock",
+			"2999-12-31T23:59:59Z": "", "3000-01-01T01:00:00+02:00": "",
+			"3000-01-01T00:00:00Z": "ended with 2999-12-31, as its owner declared (why): no run may use this data any more",
+		} {
+			if ends == "" && strings.HasPrefix(want, "ended") {
+				want = ""
+			}
+			if err := l.CheckTime(day(at)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("end %q, at %s: %v, want %q", ends, at, err, want)
+			}
+		}
+	}
+	if _, err := CreateLedger(filepath.Join(t.TempDir(), "x"), "x", dpmech.Client, nil, certificate.Declaration{NeverUsed: true, Ends: "soon"}); err == nil {
+		t.Error("a ledger that ends soon")
+	}
 }
 
 // TestDeclaredIsKept checks that a ledger keeps its declaration, counts it in its lifetime, and that a certificate that
@@ -67,6 +102,14 @@ func TestNewLedgerNeedsDeclaration(t *testing.T) {
 	}
 	if _, err := CreateLedger(path, "x", dpmech.Client, limitOf(0.9, 1e-5, dpmech.GDP), spentBefore); !errors.Is(err, dpmech.ErrBudget) {
 		t.Errorf("above the limit: %v", err)
+	}
+	for _, name := range []string{"", "a\x00b"} {
+		if _, err := CreateLedger(path, name, dpmech.Client, nil, NeverUsed); err == nil {
+			t.Errorf("data set %q was accepted", name)
+		}
+	}
+	if _, err := CreateLedger(path, "y", dpmech.Client, limitOf(8, 2, dpmech.GDP), NeverUsed); err == nil {
+		t.Error("a limit without meaning was accepted")
 	}
 	l, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed)
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
@@ -68,6 +70,25 @@ func (l *Ledger) Covers(run certificate.RunID, rounds int, g dpmech.Gaussian) er
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.spent.CheckRun(run, rounds, g))
+}
+
+// CheckTime returns an error if a node must not start at the given time: the last day that the owner declared is over, or the
+// clock shows a time before the ledger was created. Nothing checks the time of a node that has started. What is spent never
+// returns, at whatever time.
+func (l *Ledger) CheckTime(now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := &l.log.header
+	created, _ := time.Parse(time.RFC3339, h.Created) // the header is valid
+	day, _ := time.Parse(time.DateOnly, h.Declared.Ends)
+	switch now = now.UTC(); {
+	case now.Before(created):
+		return l.fault(fmt.Errorf("was created at %s, and the clock of this device shows %s: set the clock", h.Created, now.Format(time.RFC3339)))
+	case h.Declared.Ends != "" && !now.Before(day.AddDate(0, 0, 1)):
+		return l.fault(fmt.Errorf("ended with %s, as its owner declared%s: no run may use this data any more", h.Declared.Ends,
+			strings.TrimSuffix(" ("+h.Declared.Note+")", " ()")))
+	}
+	return nil
 }
 
 // Reserve counts the release of a round before its noise is drawn. The reservation is on disk when Reserve returns. The

@@ -134,29 +134,6 @@ func TestLedgerHoleInLastLine(t *testing.T) {
 	}
 }
 
-func TestLedgerMakingInterrupted(t *testing.T) {
-	l, path := newLedger(t, nil)
-	head := l.Head()
-	closeLedger(t, l)
-	if err := os.Remove(markPath(path)); err != nil { // as after a crash between the first line and the mark
-		t.Fatal(err)
-	}
-	l = reopen(t, path)
-	if l.Head() != head {
-		t.Error("the reopened ledger has another head")
-	}
-	if m, err := readMark(path); err != nil || m == nil || m.Head != head || len(m.Unsent) > 0 {
-		t.Errorf("mark %+v (%v)", m, err)
-	}
-	closeLedger(t, l)
-	for _, keep := range []int64{0, 20} {
-		if err := os.Truncate(path, keep); err != nil {
-			t.Fatal(err)
-		}
-		refused(t, path, "line 1")
-	}
-}
-
 func TestLedgerFileErrors(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
 		t.Log("as the superuser, or on Windows, no permission is refused")

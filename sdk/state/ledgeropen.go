@@ -54,7 +54,7 @@ func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, d
 		err = l.log.start(line)
 	}
 	if err == nil && l.log.size() >= maxLine {
-		err = fmt.Errorf("its first line has %d bytes, want less than %d: shorten the data set's name", l.log.size(), maxLine)
+		err = fmt.Errorf("its first line has %d bytes, want less than %d: shorten the data set's name or the note", l.log.size(), maxLine)
 	}
 	if err != nil {
 		return nil, l.fault(err)

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,41 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
-
-// TestLedgerIsNeverStartedAfresh checks that OpenLedger does not replace a missing or deleted ledger, and that
-// CreateLedger does not overwrite an existing ledger.
-func TestLedgerIsNeverStartedAfresh(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.ledger")
-	refused(t, path, "never started automatically", ErrNoLedger.Error())
-	if _, err := OpenLedger(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v is not fs.ErrNotExist", err)
-	}
-	l, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reserve(t, l, "run", 1, 2)
-	markUpTo(t, l, "run", 2)
-	if _, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a second ledger in the place of the first: %v", err)
-	}
-	closeLedger(t, l)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, path, "deleted", "2 reservations", "newest copy")
-	if _, err := CreateLedger(path, "x", dpmech.Client, nil, NeverUsed); err == nil || !strings.Contains(err.Error(), "is missing, but its mark") {
-		t.Errorf("a new ledger in the place of a deleted one: %v", err)
-	}
-	for _, name := range []string{"", "a\x00b"} {
-		if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), name, dpmech.Client, nil, NeverUsed); err == nil {
-			t.Errorf("data set %q was accepted", name)
-		}
-	}
-	if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), "y", dpmech.Client, limitOf(8, 2, dpmech.GDP), NeverUsed); err == nil {
-		t.Error("a limit without meaning was accepted")
-	}
-}
 
 // TestLedgerRollback checks that OpenLedger refuses an old copy, a ledger without its mark, and a ledger with the mark
 // of another ledger. If an old copy is restored together with its mark, a head of the newer ledger reveals the

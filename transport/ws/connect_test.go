@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // connectProxy starts an HTTP proxy and returns its URL. If the pointer "does" is not nil, the proxy calls the function
@@ -48,13 +47,8 @@ func TestProxyThatRefuses(t *testing.T) {
 		does func(in net.Conn) error
 		want string
 	}{
-		"407":     {says("HTTP/1.1 407 Who are you\r\n\r\n"), "the proxy rejects the user and the password"},
-		"403":     {says("HTTP/1.1 403 Forbidden\r\n\r\n"), "the proxy does not allow the address; its operator has to allow it"},
-		"502":     {says("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "the proxy cannot connect to the address"},
-		"garbage": {says("220 mail ESMTP\r\n"), "does not answer in HTTP, so it is not an HTTP proxy"},
-		"nothing": {func(in net.Conn) error { time.Sleep(30 * time.Millisecond); return errors.New("") }, "closed the connection without an answer"},
-		"middle":  {says("HTTP/1.1 200 O"), "closed the connection without an answer"},
-		"after":   {says("HTTP/1.1 200 OK\r\n\r\n"), "EOF"},
+		"407":   {says("HTTP/1.1 407 Who are you\r\n\r\n"), "the proxy rejects the user and the password"},
+		"after": {says("HTTP/1.1 200 OK\r\n\r\n"), "EOF"},
 		"own key": {func(in net.Conn) error {
 			if _, err := io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
 				return err

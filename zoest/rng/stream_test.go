@@ -87,15 +87,6 @@ func TestAddressesShareNoWords(t *testing.T) {
 	}
 }
 
-func TestSameAddressRepeats(t *testing.T) {
-	first, again := neighbours(), neighbours()
-	for name := range first {
-		if !slices.Equal(words(first[name], 100), words(again[name], 100)) {
-			t.Errorf("%q does not repeat", name)
-		}
-	}
-}
-
 // TestPurposes checks that every purpose has its own family of streams and that its number never changes, because the
 // number affects every transcript.
 func TestPurposes(t *testing.T) {
@@ -131,13 +122,6 @@ func TestCopyKeepsPosition(t *testing.T) {
 	c.Normal()
 	if *s != before {
 		t.Error("drawing from a copy moved the original")
-	}
-}
-
-func TestUint64IsTwoWords(t *testing.T) {
-	w := words(*at(2), 2)
-	if got, want := at(2).Uint64(), uint64(w[1])<<32|uint64(w[0]); got != want {
-		t.Errorf("Uint64 is %016x, want %016x", got, want)
 	}
 }
 

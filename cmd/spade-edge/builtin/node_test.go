@@ -163,7 +163,7 @@ func TestNodeFaults(t *testing.T) {
 		one(`"fit": "own"`, `"fit": "all"`,
 			`oracle.builtin.fit is "all", want own`),
 		one(`"model": "softmax"`, `"model": "cnn"`,
-			`oracle.builtin: task: model "cnn", want softmax or perceptron, or linear for a target`),
+			`oracle.builtin: task: model "cnn", want softmax or perceptron, linear for a target, or hazards for survival`),
 		one(`"model": "softmax"`, `"model": "softmax", "hidden": 3`,
 			`oracle.builtin: task: model softmax has 3 hidden units, want none: it is a linear model`),
 		one(`"model": "softmax"`, `"model": "perceptron"`,

@@ -64,7 +64,7 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 // suits returns an error if the oracle cannot be used with recipe, the fleet's task (nil if the fleet has no task). If
 // records is true, it also returns an error if the oracle cannot be used with record-level privacy.
 func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
-	switch misfit := o.Model.Fits(o.Spec.Target != ""); {
+	switch misfit := o.Model.Fits(o.Spec.Kind()); {
 	case o.FitOwn && records:
 		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want the field omitted and a task in the fleet ` +
 			`file: with record-level privacy, preprocessing fitted on this node's records would let one record ` +

@@ -161,7 +161,7 @@ func TestTaskFaults(t *testing.T) {
 		one("", "{", "unexpected end"),
 		one("", "{}",
 			`task: fitted_on is "", want 1 to 200 bytes of printable UTF-8 that describe the data`).
-			and(`task: model "", want softmax or perceptron, or linear for a target`).
+			and(`task: model "", want softmax or perceptron, linear for a target, or hazards for survival`).
 			and(`source is "", want csv, idx or synthetic`).
 			and(`classes has 0 labels, want 2 to 1000, distinct, not empty`),
 		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,

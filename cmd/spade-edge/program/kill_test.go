@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,14 +29,13 @@ func count(t *testing.T, variable string, few int) int {
 // killed runs one fleet of clinics after another and kills their processes at random moments: at most 100 times per
 // fleet, and at intervals of at most pause. The processes also get the environment variables in env.
 //
-// Before a fleet's files are written, killed modifies the fleet with the functions in change. Before the fleet starts,
-// it calls prepare, if not nil, to modify the files. After all nodes have ended normally, it calls check to examine the
-// fleet.
+// Before a fleet's files are written, killed modifies the fleet with the functions in change. After all nodes have ended
+// normally, it calls check to examine the fleet.
 //
 // The parameter want is the total number of kills if SPADE_LONG is set; otherwise the total is want/20, but at least
 // eight. In short mode and under the race detector, the total is at most 20. SPADE_KILLS overrides all of these
 // numbers.
-func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
+func killed(t *testing.T, want int, pause time.Duration, env []string, check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -54,9 +52,6 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 	var kills, first, last, runs int
 	for ; kills < want && !t.Failed(); runs++ {
 		tr := newClinics(t, 10, 4, change...)
-		if prepare != nil {
-			prepare(tr)
-		}
 		w := newSupervisor(t, tr, env...)
 		w.run(t, &chance, min(100, want-kills), pause)
 		check(w)
@@ -75,14 +70,14 @@ var seeded = []string{seededNoise + "=1"}
 // It makes 10 kills in total, 200 if SPADE_LONG is set, or as many as SPADE_KILLS specifies.
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
-	killed(t, 200, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) })
+	killed(t, 200, 100*time.Millisecond, seeded, func(w *supervisor) { w.checkModels(t) })
 }
 
 // TestKilledNodesSharedNoise kills processes like TestKilledNodes, but with pairwise noise from one-time keys, which all
 // processes have in one file. It checks that no private half remains on disk at the end.
 func TestKilledNodesSharedNoise(t *testing.T) {
 	t.Parallel()
-	killed(t, 100, 100*time.Millisecond, seeded, nil, func(w *supervisor) {
+	killed(t, 100, 100*time.Millisecond, seeded, func(w *supervisor) {
 		w.checkModels(t)
 		text, err := os.ReadFile(w.path(fleetfile.PairKeysName))
 		if err != nil || strings.Contains(string(text), "private") || strings.Count(string(text), `"fleet":`) != len(w.file.Members) {
@@ -91,28 +86,11 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 	}, sharing)
 }
 
-// TestKilledNodesBadNetwork kills processes like TestKilledNodes, but over a bad network: connections are delayed,
-// throttled to 64 kbit/s, and cut in the middle of messages.
-func TestKilledNodesBadNetwork(t *testing.T) {
-	onlyLong(t, "SPADE_KILLS")
-	t.Parallel()
-	var cuts atomic.Int32
-	killed(t, 30, time.Second/2, seeded, func(tr *trial) {
-		for i, m := range tr.file.Members {
-			listen := strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
-			tr.edit(t, "fleet.json", listen, relayed(t, listen, i, &cuts))
-		}
-	}, func(w *supervisor) { w.checkModels(t) })
-	if t.Logf("%d connections were to be cut", cuts.Load()); cuts.Load() == 0 {
-		t.Error("the network was a good one")
-	}
-}
-
 // TestKilledNodesReleaseOnce uses random noise from the system, with which a repeated release would differ from the
 // first. It checks that each node's log has every round exactly once, and that no neighbor receives two releases in the
 // same round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
-	killed(t, 40, 100*time.Millisecond, nil, nil, func(w *supervisor) { w.checkReleases(t, nil) })
+	killed(t, 40, 100*time.Millisecond, nil, func(w *supervisor) { w.checkReleases(t, nil) })
 }

@@ -19,6 +19,7 @@ type column struct {
 	at      int         // index of the column in the file
 	names   *cell.Names // the categories; nil: numbers
 	classes bool        // the label: a class may be called like a marker of a missing value
+	time    bool        // the time of a survival task: each row has one
 	fixed   bool        // categories that are not among the names are not allowed
 
 	ignored bool                      // every cell counts as the first category

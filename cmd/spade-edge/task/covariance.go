@@ -2,20 +2,11 @@ package task
 
 import (
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
-
-func newMatrix(rows, width int) [][]float64 {
-	m, flat := make([][]float64, rows), make([]float64, rows*width)
-	for i := range m {
-		m[i], flat = flat[:width:width], flat[width:]
-	}
-	return m
-}
 
 // block is a matrix, row by row, with a width that suits [vec.Gather]. Columns beyond the requested ones are zero.
 type block struct {
@@ -53,7 +44,7 @@ func newProjector(mean []float64, vectors [][]float64) projector {
 	p := projector{vectors: newBlock(len(mean), len(vectors))}
 	p.start = make([]float64, p.vectors.width)
 	for l, v := range vectors {
-		p.start[l] = -dot(mean, v)
+		p.start[l] = -eigen.Dot(mean, v)
 		for j, x := range v {
 			p.vectors.x[j*p.vectors.width+l] = x
 		}
@@ -112,7 +103,7 @@ type covariance struct {
 
 func newCovariance(d *Data) *covariance {
 	c := &covariance{mean: columnMeans(d), tiles: make([]tile, (d.Len()+tileRows-1)/tileRows), rows: d.Len()}
-	share(len(c.tiles), func(from, to int) {
+	eigen.Share(len(c.tiles), func(from, to int) {
 		var room []vec.Entry
 		for t := from; t < to; t++ {
 			c.tiles[t], room = newTile(d, t*tileRows, min((t+1)*tileRows, d.Len()), room)
@@ -128,14 +119,14 @@ func (c *covariance) product(vectors [][]float64) [][]float64 {
 	if c.z.width != out.width {
 		c.z = newBlock(c.rows, len(vectors))
 	}
-	share(len(c.tiles), func(from, to int) {
+	eigen.Share(len(c.tiles), func(from, to int) {
 		for t := from; t < to; t++ {
 			for i, row := range c.tiles[t].rows {
 				p.project(c.z.row(t*tileRows+i), row)
 			}
 		}
 	})
-	share(len(c.mean), func(from, to int) {
+	eigen.Share(len(c.mean), func(from, to int) {
 		for _, t := range c.tiles {
 			for j := from; j < to; j++ {
 				vec.Gather(out.row(j), t.columns[j], c.z.x)
@@ -144,24 +135,13 @@ func (c *covariance) product(vectors [][]float64) [][]float64 {
 	})
 	sum := make([]float64, out.width) // sum of the projections of all rows; zero up to rounding
 	for i := range c.rows {
-		addMultiple(sum, 1, c.z.row(i))
+		eigen.AddMultiple(sum, 1, c.z.row(i))
 	}
-	products := newMatrix(len(vectors), len(c.mean))
+	products := eigen.Matrix(len(vectors), len(c.mean))
 	for l, product := range products {
 		for j, m := range c.mean {
 			product[j] = (out.row(j)[l] - float64(m*sum[l])) / float64(c.rows)
 		}
 	}
 	return products
-}
-
-// share divides [0, n) into intervals [from, to), calls f for all of them concurrently, and waits until all calls have
-// returned.
-func share(n int, f func(from, to int)) {
-	var all sync.WaitGroup
-	piece := max(1, (n-1)/runtime.GOMAXPROCS(0)+1)
-	for from := 0; from < n; from += piece {
-		all.Go(func() { f(from, min(from+piece, n)) })
-	}
-	all.Wait()
 }

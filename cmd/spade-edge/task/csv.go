@@ -21,7 +21,7 @@ type csvFile struct {
 	name    string
 	names   []string       // names of all columns
 	where   map[string]int // index of the first column with each name
-	columns []*column      // the feature columns, then the label column
+	columns []*column      // the feature columns, then the time of a survival task, then the label column
 	person  *column        // column that identifies the person of a row; nil for none
 	id      *column        // column that identifies a row to the user; nil for none
 	rule    string         // rule for missing cells, "" for none; see [Missing]
@@ -143,7 +143,11 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	if s.Target != "" {
 		return append(columns, found[s.Target])
 	}
-	return append(columns, found[s.Label].known(s.Labels))
+	if h, _ := s.horizon(); h != nil {
+		found[h.Time].time = true
+		columns = append(columns, found[h.Time])
+	}
+	return append(columns, found[s.label()].known(s.Labels))
 }
 
 // readCSV reads a CSV file with a header line. It cleans cells, see [cell.Clean]. A column of categories becomes one column of zeros and
@@ -264,6 +268,8 @@ func (r *csvFile) cell(c *column, text string) (v float64) {
 	wrong := ""
 	switch {
 	case c.ignored:
+	case c.time && (cell.Blank(text, true) || cell.OneOf(text, r.na)):
+		wrong = "is no time; each row needs one: to the event, or to the end of observation without it"
 	case r.na != nil && cell.OneOf(text, r.na):
 		if r.rule != "" {
 			return math.NaN()
@@ -281,8 +287,11 @@ func (r *csvFile) cell(c *column, text string) (v float64) {
 	default:
 		v, wrong = r.numbers.Parse(text, func() string { return fmt.Sprintf("line %d: column %s", r.line(c.at), short(c.Name)) })
 	}
+	if c.time && v < 0 {
+		wrong = "is negative, want the time since observation began"
+	}
 	r.bad = r.bad || wrong != ""
-	if wrong == cell.NoNumber && !r.lax {
+	if wrong == cell.NoNumber && !r.lax && !c.time {
 		r.text(c, text)
 	} else if wrong != "" && (wrong != cell.NoTime || !c.timed || r.lax) {
 		r.fault(c.at, c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
@@ -329,6 +338,12 @@ func (r *csvFile) table() *table {
 	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread, notes: r.notes}
 	label, cells, width := r.label(), r.cells, len(r.columns)
 	features := r.columns[:width-1]
+	if timed := width > 1 && features[width-2].time; timed {
+		features = features[:width-2]
+		for i := width - 2; i < len(cells); i += width {
+			t.times = append(t.times, cells[i])
+		}
+	}
 	for i := width - 1; i < len(cells); i += width {
 		if label.names == nil {
 			t.targets = append(t.targets, cells[i])
@@ -356,7 +371,7 @@ func (r *csvFile) table() *table {
 	}
 	t.dim = len(t.features)
 	t.numbers = func(row []float64, i int) {
-		for k, v := range cells[i*width : (i+1)*width-1] {
+		for k, v := range cells[i*width:][:len(features)] {
 			if features[k].names == nil {
 				row[place[k][0]] = v
 			} else if v >= 0 {

@@ -32,7 +32,7 @@ func TestReadCSV(t *testing.T) {
 	if want := []string{"age", "ward=10", "ward=a", "ward=b", "score"}; !slices.Equal(tab.features, want) {
 		t.Errorf("features %q, want %q", tab.features, want)
 	}
-	d := tab.data([]string{"well", "sick"}, nil)
+	d := tab.data(&Recipe{Classes: []string{"well", "sick"}})
 	want := []float32{
 		30, 0, 0, 1, 1.5,
 		40, 0, 1, 0, -20,
@@ -42,7 +42,7 @@ func TestReadCSV(t *testing.T) {
 	if !slices.Equal(d.X, want) || !slices.Equal(d.Y, []int{1, 0, 1, 0}) || d.Dim != 5 || d.Classes != 2 {
 		t.Errorf("read %+v, want X = %v", d, want)
 	}
-	if one := tab.data([]string{"sick", "other"}, nil); !slices.Equal(one.X, append(want[:5:5], want[10:15]...)) ||
+	if one := tab.data(&Recipe{Classes: []string{"sick", "other"}}); !slices.Equal(one.X, append(want[:5:5], want[10:15]...)) ||
 		!slices.Equal(one.Y, []int{0, 0}) {
 		t.Errorf("one class: %+v", one)
 	}
@@ -120,7 +120,7 @@ func FuzzCSV(f *testing.F) {
 		if err != nil {
 			names = tab.labels[:1]
 		}
-		d := tab.data(names, nil)
+		d := tab.data(&Recipe{Classes: names})
 		if d.Len() != len(tab.labels) || len(d.X) != d.Len()*d.Dim || len(d.Features) != d.Dim {
 			t.Fatalf("%d samples and %d numbers in %d columns from %d rows", d.Len(), len(d.X), d.Dim, len(tab.labels))
 		}

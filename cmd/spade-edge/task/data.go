@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 )
 
 // Data is a labeled data set: Len samples, each with Dim numbers and one of Classes classes. If the data has targets,
@@ -24,6 +26,11 @@ type Data struct {
 
 	Target []float64 // the number to predict for each sample, in the unit of the source; nil for class data
 	Range  *Range    // range of the targets; nil for class data
+
+	// Time is, for a survival task, the time in days to the event of class 1 or, for class 0, to the end of observation.
+	// Horizon describes that task. Both are nil for other tasks.
+	Time    []float64
+	Horizon *survival.Horizon
 
 	Person []int // number of the person of each sample; nil if unknown
 
@@ -60,7 +67,7 @@ func (d *Data) rounded() *Data {
 // with d.
 func (d *Data) Select(idx []int) *Data {
 	s := *d
-	s.Y, s.Target, s.Person = pick(d.Y, idx), pick(d.Target, idx), pick(d.Person, idx)
+	s.Y, s.Target, s.Person, s.Time = pick(d.Y, idx), pick(d.Target, idx), pick(d.Person, idx), pick(d.Time, idx)
 	s.lost, s.file = pick(d.lost, idx), pick(d.file, idx)
 	s.X = make([]float32, 0, len(idx)*d.Dim)
 	s.exact = nil
@@ -142,6 +149,10 @@ func (d *Data) checkColumns(want int) error {
 		return fmt.Errorf("task: data set has %d targets, want %d (one for each sample); a data set with "+
 			"targets also needs a valid Range", len(d.Target), d.Len())
 	}
+	if (d.Time != nil || d.Horizon != nil) && (d.Horizon == nil || d.Horizon.Validate() != nil || len(d.Time) != d.Len() || d.Classes != 2) {
+		return fmt.Errorf("task: data set has %d times and %d classes, want %d times, two classes and a valid Horizon", len(d.Time),
+			d.Classes, d.Len())
+	}
 	return checkLabels(d.Y, d.Classes)
 }
 
@@ -167,6 +178,7 @@ type table struct {
 	names    []string // names of all columns of a CSV file
 	labels   []string
 	targets  []float64 // numbers to predict, in place of labels
+	times    []float64 // of a survival task, in the unit of the file; nil for other tasks
 	person   []int     // number of the person of each row; nil if unknown
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil if all rows come from one file
@@ -190,9 +202,10 @@ func (t *table) own() *table {
 	return &c
 }
 
-// data returns the rows whose label is one of the classes or, if the table has targets in the range target, all rows. If
-// t.lost is set, it returns all rows and marks the rows whose label is not one of the classes as lost.
-func (t *table) data(classes []string, target *Range) *Data {
+// data returns the rows whose label is one of the classes of a recipe or, if the recipe has a target, all rows. If t.lost
+// is set, it returns all rows and marks the rows whose label is not one of the classes as lost.
+func (t *table) data(r *Recipe) *Data {
+	classes, target := r.Classes, r.Target
 	if target != nil {
 		classes = sides
 	}
@@ -215,11 +228,17 @@ func (t *table) data(classes []string, target *Range) *Data {
 	}
 	d.Target, d.Range, d.lost = t.targets, target, t.lost
 	d.Person, d.file = pick(t.person, rows), pick(t.file, rows)
+	if r.Survival != nil {
+		d.Time, d.Horizon = pick(t.times, rows), r.Survival
+		for i := range d.Time {
+			d.Time[i] *= r.Survival.Day()
+		}
+	}
 	d.X = make([]float32, len(rows)*t.dim)
 	if t.numbers != nil {
 		d.exact = make([]float64, len(d.X))
 	}
-	share(len(rows), func(from, to int) {
+	eigen.Share(len(rows), func(from, to int) {
 		for k := from; k < to; k++ {
 			if t.numbers == nil {
 				t.fill(d.Row(k), rows[k])

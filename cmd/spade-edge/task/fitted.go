@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -106,7 +107,7 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 	}
 	c := newCovariance(train)
 	p := &PCA{Mean: c.mean}
-	p.Components, p.variances = topEigen(c.product, train.Dim, n)
+	p.Components, p.variances = eigen.Top(c.product, train.Dim, n)
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
@@ -132,7 +133,7 @@ func (p *PCA) apply(d *Data) *Data {
 	out := d.blank(len(p.Components))
 	out.Features = nil
 	pr := newProjector(p.Mean, p.Components)
-	share(d.Len(), func(from, to int) {
+	eigen.Share(d.Len(), func(from, to int) {
 		var row []vec.Entry
 		z := make([]float64, len(pr.start))
 		for i := from; i < to; i++ {

@@ -5,17 +5,55 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // Judge measures the quality of parameters on all samples. The samples must have classes. Judge fails if Loss would
 // fail or a probability is NaN.
-func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
+func (m *Model) Judge(x []float32) (*score.ClassMetrics, error) {
 	said, ones, err := m.said(x)
 	if err != nil {
 		return nil, err
 	}
-	return judgeClasses(m.head.classes, m.data.Y, said, ones), nil
+	return score.Classes(m.head.classes, m.data.Y, said, ones), nil
+}
+
+// Survival measures the predicted survival of all samples. It fails if Loss would fail, the model has no survival task,
+// or a prediction is not finite.
+func (m *Model) Survival(x []float32) (*survival.Metrics, error) {
+	risks, err := m.Risks(x)
+	if err != nil {
+		return nil, err
+	}
+	d, b := m.data, make([]float64, len(x)-m.data.Dim)
+	for j, v := range x[m.data.Dim:] {
+		b[j] = float64(v)
+	}
+	curves := make([][]float64, d.Len())
+	for i, z := range risks {
+		curves[i] = survival.Curve(z, b)
+	}
+	return survival.Judge(d.Horizon.Cuts(), d.Time, d.Y, risks, curves), nil
+}
+
+// Risks returns the score <w, x> of each sample of a survival task, which is higher for a higher risk. It fails like
+// [Model.Survival].
+func (m *Model) Risks(x []float32) ([]float64, error) {
+	if err := m.check(x); err != nil {
+		return nil, err
+	}
+	if m.lives == nil {
+		return nil, errors.New("task: the model does not predict survival, want one that does")
+	}
+	risks := make([]float64, m.data.Len())
+	for i := range risks {
+		if risks[i] = m.score(x, i); !finite(risks[i : i+1]) {
+			return nil, fmt.Errorf(tooLarge, i+1)
+		}
+	}
+	return risks, nil
 }
 
 // said returns the predicted class of each sample, and for two classes also the probability of class 1 for each
@@ -40,7 +78,7 @@ const tooLarge = "task: sample %d has numbers too large for the model" // its ou
 
 // Errors compares predictions with the targets of all samples, in the unit of the targets. It fails if Loss would fail,
 // the model has no target, or a target or a prediction is not finite.
-func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
+func (m *Model) Errors(x []float32) (*score.NumberMetrics, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
@@ -54,7 +92,7 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 			return nil, fmt.Errorf(tooLarge, i+1)
 		}
 	}
-	return judgeNumbers(is, said), nil
+	return score.Numbers(is, said), nil
 }
 
 // Marks returns the share of each sample in the task's measure: for classes 1 if the predicted class is the true class,

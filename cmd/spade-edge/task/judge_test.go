@@ -38,3 +38,10 @@ func TestJudge(t *testing.T) {
 		t.Errorf("the majority of nothing is %v", share)
 	}
 }
+
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-12*max(1, math.Abs(want))) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}

@@ -34,6 +34,13 @@ type Spec struct {
 	// outside the range are clipped to it.
 	Target string `json:"target"`
 
+	// Survival is "TIME,EVENT" in place of Label: the columns of a survival task, see [survival.Parse]. The labels of EVENT
+	// are 0 and 1, no and yes, or the two in Labels; the second means that the event happened. Intervals and Rate are as
+	// in [survival.Horizon]; if they are empty, they are [survival.DefaultIntervals] and [survival.DefaultRate].
+	Survival  string  `json:"survival"`
+	Intervals string  `json:"intervals"`
+	Rate      float64 `json:"rate"`
+
 	// Person names the column that identifies the person of each row, if persons have several rows; this column is not
 	// a feature. Otherwise Person is empty. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
@@ -92,7 +99,7 @@ type Once struct {
 
 // FieldError is an invalid field of a [Spec], or invalid text for a [Partition].
 type FieldError struct {
-	Field string // data, label, target, person, drop, onehot, missing, na, labels, pca, scale, test_fraction or partition
+	Field string // data, label, target, survival, intervals, rate, person, drop, onehot, missing, na, labels, pca, scale, test_fraction or partition
 	Fault string // what was found and what was expected; it follows the name of the field
 }
 
@@ -114,10 +121,11 @@ func (s Spec) Validate() error {
 	}
 	isCSV := s.kind() == "csv"
 	other := !isCSV && faults[0] == nil
-	want(!isCSV || s.Label != "" || s.Target != "", "label",
+	want(!isCSV || s.label() != "" || s.Survival != "", "label",
 		"is missing, want the name of the column that holds the class in %s", s.Source)
 	want(s.Label == "" || s.Target == "", "target", "%q and label %q, want only one: target for a number, label for a class", s.Target,
 		s.Label)
+	s.checkSurvival(want)
 	want(s.Target == "" || len(s.Labels) == 0, "labels", "%q, want none: target %q is a number", s.Labels, s.Target)
 	const onlyCSV = "%q: only for data csv:FILE, not for %q"
 	want(!other || s.Missing == "", "missing", onlyCSV, s.Missing, s.Source)
@@ -162,7 +170,11 @@ const asTarget = "give target instead of label to predict the number"
 
 // namedColumns returns the columns of a CSV file that s names: for each the field of s and the column.
 func (s Spec) namedColumns() (all [][2]string) {
-	for _, one := range [][2]string{{"label", s.Label}, {"target", s.Target}, {"person", s.Person}} {
+	named := [][2]string{{"label", s.Label}, {"target", s.Target}, {"person", s.Person}}
+	if h, event := s.horizon(); h != nil {
+		named = append(named, [2]string{"survival", h.Time}, [2]string{"survival", event})
+	}
+	for _, one := range named {
 		if one[1] != "" {
 			all = append(all, one)
 		}
@@ -201,7 +213,7 @@ func (s Spec) kind() string {
 // set.
 func (s Spec) filled(ownTest bool) Spec {
 	standardize := s.kind() != "idx"
-	bias := standardize
+	bias := standardize && s.Survival == "" // each interval has a constant of its own
 	s.Standardize, s.Bias = cmp.Or(s.Standardize, &standardize), cmp.Or(s.Bias, &bias)
 	s.TestFraction = cmp.Or(s.TestFraction, 0.2)
 	if ownTest || s.Whole {
@@ -279,7 +291,7 @@ func (s Spec) clean() Spec {
 // begin returns a set without samples, whose recipe has everything that comes from all rows. test may be nil.
 func (s Spec) begin(train, test *table) (set *Set, err error) {
 	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{
-		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Person: s.Person, Subset: len(s.Labels) > 0,
+		Source: s.kind(), Columns: train.columns, Label: s.label(), Person: s.Person, Subset: len(s.Labels) > 0,
 	}}
 	if train.columns == nil {
 		set.recipe.Pixels = train.dim
@@ -289,6 +301,13 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 			return nil, fieldError("target", "%q: %v", s.Target, err)
 		}
 		set.fitted("range of the target %q taken from all rows", s.Target)
+	} else if h, _ := s.horizon(); h != nil {
+		set.recipe.Survival, set.recipe.Subset = h, false
+		if set.Spec.Labels, err = s.events(train); err != nil {
+			return nil, err
+		}
+		usual(h, train.times)
+		set.fitted("usual times taken from all rows")
 	} else if set.Spec.Labels, err = classNames(s.Labels, train, test); err != nil {
 		return nil, err
 	} else if err = s.checkClasses(set.Spec.Labels); err != nil {
@@ -339,9 +358,9 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 // split selects the samples of the classes, and holds some of them out for tests if there is no test table.
 func (set *Set) split(train, test *table) error {
 	s := &set.Spec
-	set.Train = train.data(s.Labels, set.recipe.Target)
+	set.Train = train.data(&set.recipe)
 	if test != nil {
-		set.Test = test.data(s.Labels, nil)
+		set.Test = test.data(&set.recipe)
 		return nil
 	} else if s.Whole {
 		set.Test = set.Train.Select(nil)
@@ -376,7 +395,7 @@ func (set *Set) split(train, test *table) error {
 func (set *Set) fit() (err error) {
 	s, r, names := &set.Spec, &set.recipe, set.Train.ClassNames
 	for c, members := range byClass(set.Train.Y, len(names)) {
-		if len(members) == 0 {
+		if len(members) == 0 && !(r.Survival != nil && c == 0) { // without a censored sample all is known
 			return fmt.Errorf("task: %s has no training sample with the label %q", s.Source, names[c])
 		}
 	}

@@ -164,7 +164,7 @@ func rows(content string, s Spec) (string, error) {
 	if err != nil {
 		names = t.labels[:1]
 	}
-	d, out := t.data(names, nil), []string(nil)
+	d, out := t.data(&Recipe{Classes: names}), []string(nil)
 	for i, y := range d.Y {
 		var cells []string
 		for _, x := range d.Row(i) {

@@ -80,7 +80,10 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 			slices.Sort(present)
 			m.Fill[j] = present[(n-1)/2]/2 + present[n/2]/2
 		default:
-			m.Fill[j], _ = moments(present)
+			for _, x := range present {
+				m.Fill[j] += x
+			}
+			m.Fill[j] /= float64(n)
 		}
 	}
 	for k, j := range firstOf(columns) {

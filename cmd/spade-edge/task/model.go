@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
@@ -19,9 +20,33 @@ const (
 	SoftmaxModel    = "softmax"    // predicts classes
 	LinearModel     = "linear"     // predicts a target
 	PerceptronModel = "perceptron" // predicts classes or a target
+	HazardsModel    = "hazards"    // predicts survival
 
 	MaxHidden = 256 // the maximum number of hidden units of a perceptron
 )
+
+// Kind is what a task predicts.
+type Kind int
+
+// The kinds of tasks.
+const (
+	OfClasses Kind = iota
+	OfTarget
+	OfSurvival
+)
+
+// Kind returns the kind of task that s describes.
+func (s Spec) Kind() Kind { return kindOf(s.Target != "", s.Survival != "") }
+
+func kindOf(target, survival bool) Kind {
+	switch {
+	case target:
+		return OfTarget
+	case survival:
+		return OfSurvival
+	}
+	return OfClasses
+}
 
 const leak = 0.125 // the slope of a hidden unit's output for negative input
 
@@ -39,7 +64,10 @@ const leak = 0.125 // the slope of a hidden unit's output for negative input
 // So a target that takes only the two ends of its range has the same loss as two classes, and no other target has a
 // steeper loss.
 //
-// The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class (softmax, linear) or
+// For a survival task, hazards is the model of package survival, with a loss in [0, survival.MostLoss]. Its parameter
+// vector is w, then b_j for each interval.
+//
+// Otherwise the parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class (softmax, linear) or
 // hidden unit (perceptron); V has, for each class, a weight for each unit and a constant. For two classes or a target,
 // the last matrix (V of a perceptron, else W) has a single row. For two classes the row has the weights of class 1
 // minus the weights of class 0: with p the sigmoid of its product with the layer's input, the loss above equals
@@ -49,16 +77,16 @@ const leak = 0.125 // the slope of a hidden unit's output for negative input
 // (Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on
 // every processor, and with single-point queries it learned XOR where smooth units did not.
 type ModelSpec struct {
-	Name   string `json:"model"`            // "softmax", "linear" or "perceptron"
+	Name   string `json:"model"`            // "softmax", "linear", "perceptron" or "hazards"
 	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for other models
 }
 
 // Validate returns an error for an unknown name or a number of hidden units that the model does not allow.
 func (m ModelSpec) Validate() error {
 	switch {
-	case m.Name != SoftmaxModel && m.Name != LinearModel && m.Name != PerceptronModel:
-		const format = "task: model %q, want %s or %s, or %s for a target"
-		return fmt.Errorf(format, m.Name, SoftmaxModel, PerceptronModel, LinearModel)
+	case !slices.Contains([]string{SoftmaxModel, LinearModel, PerceptronModel, HazardsModel}, m.Name):
+		const format = "task: model %q, want %s or %s, %s for a target, or %s for survival"
+		return fmt.Errorf(format, m.Name, SoftmaxModel, PerceptronModel, LinearModel, HazardsModel)
 	case m.Name != PerceptronModel && m.Hidden != 0:
 		return fmt.Errorf("task: model %s has %d hidden units, want none: it is a linear model", m.Name, m.Hidden)
 	case m.Name == PerceptronModel && (m.Hidden < 1 || m.Hidden > MaxHidden):
@@ -67,12 +95,15 @@ func (m ModelSpec) Validate() error {
 	return nil
 }
 
-// Fits returns an error if the model cannot learn this kind of data: a target if target is true, otherwise classes.
-func (m ModelSpec) Fits(target bool) error {
-	if target && m.Name == SoftmaxModel {
-		return fmt.Errorf("task: model is softmax, want %s or %s for a numeric target", LinearModel, PerceptronModel)
-	} else if !target && m.Name == LinearModel {
-		return fmt.Errorf("task: model is linear, want %s or %s for classes", SoftmaxModel, PerceptronModel)
+// Fits returns an error if the model cannot learn tasks of a kind.
+func (m ModelSpec) Fits(kind Kind) error {
+	switch survival := m.Name == HazardsModel; {
+	case kind == OfSurvival && !survival:
+		return fmt.Errorf("task: model is %s, want %s for survival", m.Name, HazardsModel)
+	case kind == OfTarget && (survival || m.Name == SoftmaxModel):
+		return fmt.Errorf("task: model is %s, want %s or %s for a numeric target", m.Name, LinearModel, PerceptronModel)
+	case kind == OfClasses && (survival || m.Name == LinearModel):
+		return fmt.Errorf("task: model is %s, want %s or %s for classes", m.Name, SoftmaxModel, PerceptronModel)
 	}
 	return nil
 }
@@ -85,8 +116,12 @@ func (m ModelSpec) String() string {
 	return m.Name
 }
 
-// Dim returns the number of parameters for data with the given numbers of columns and classes.
+// Dim returns the number of parameters for data with the given numbers of columns and classes or, for hazards, of columns
+// and intervals.
 func (m ModelSpec) Dim(columns, classes int) int {
+	if m.Name == HazardsModel {
+		return columns + classes
+	}
 	return m.Hidden*columns + m.head(columns, classes).parameters()
 }
 
@@ -125,9 +160,13 @@ func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 type Model struct {
 	spec ModelSpec
 	data *Data
+	dim  int // number of parameters
 	head linear
 	goal []float64 // the targets, in [0, 1]; nil for classes
-	err  error     // set if the spec or the data is invalid
+
+	lives []survival.Life // of a survival task
+
+	err error // set if the spec or the data is invalid
 
 	place []int // sample at each place, or -1 for an empty place; nil if sample i is at place i; see InPlaces
 }
@@ -137,17 +176,18 @@ type Model struct {
 func (m ModelSpec) New(d *Data) *Model {
 	if err := cmp.Or(d.check(), m.Validate()); err != nil {
 		return &Model{data: &Data{}, err: err}
-	} else if err := m.Fits(d.Target != nil); err != nil {
+	} else if err := m.Fits(kindOf(d.Target != nil, d.Horizon != nil)); err != nil {
 		return &Model{data: &Data{}, err: err}
 	}
-	return &Model{spec: m, data: d, head: m.head(d.Dim, d.Classes), goal: d.Range.scaled(d.Target)}
+	return &Model{spec: m, data: d, head: m.head(d.Dim, d.Classes), goal: d.Range.scaled(d.Target), lives: d.lives(),
+		dim: m.Dim(d.Dim, d.outputs())}
 }
 
 // NewSoftmax returns the softmax model for a data set; see [ModelSpec.New].
 func NewSoftmax(d *Data) *Model { return ModelSpec{Name: SoftmaxModel}.New(d) }
 
 // Dim returns the number of parameters.
-func (m *Model) Dim() int { return m.inner() + m.head.parameters() }
+func (m *Model) Dim() int { return m.dim }
 
 func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim } // parameters of the hidden units
 
@@ -162,7 +202,7 @@ func (m *Model) Len() int {
 	return m.data.Len()
 }
 
-// Loss returns the loss of parameters x at a sample, in [0, 1]. The loss is NaN only if a parameter is NaN, products
+// Loss returns the loss of parameters x at a sample; see [ModelSpec] for its range. The loss is NaN only if a parameter is NaN, products
 // overflow, or the sample is a record that could not be read, see [Recipe.Apply]. Loss fails if the length of x is not
 // Dim or sample is not in [0, Len). It ignores ctx, allocates nothing, and neither changes nor keeps x.
 func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error) {
@@ -183,6 +223,9 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 func (m *Model) Digest() string {
 	h := sha256.New()
 	fmt.Fprintln(h, m.spec, m.data.Dim, m.data.Classes, m.data.Y, m.goal, m.place)
+	if m.lives != nil {
+		fmt.Fprintln(h, m.data.Horizon.Cuts(), m.lives)
+	}
 	for part := range slices.Chunk(m.data.X, 1<<12) {
 		_ = binary.Write(h, binary.LittleEndian, part) // a hash accepts everything
 	}
@@ -200,7 +243,7 @@ func (m *Model) at(place int) int {
 // Losses stores the loss of each query in losses, with the same bits as Loss but in less time; see
 // [zoest.BatchOracle]. A query for which Loss would fail gets NaN.
 func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
-	linear := m.head.classes == 2 && m.spec.Hidden == 0
+	linear := m.head.classes == 2 && m.spec.Hidden == 0 // also true of hazards
 	for len(queries) > 0 {
 		n := min(len(queries), 16)
 		if !linear || !m.linearLosses(queries[:n], losses[:n]) {
@@ -219,7 +262,8 @@ func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []floa
 // linearLosses is a faster form of Losses for up to sixteen queries to a linear model for two classes or a target. If
 // Loss would fail for any of the queries, it stores no loss and returns false.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
-	var points [16][]float32
+	var points, constants [16][]float32
+	var lives [16]survival.Life
 	var samples [16]int
 	for i, q := range queries {
 		if uint(q.Sample) >= uint(m.Len()) {
@@ -227,8 +271,18 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 		}
 		points[i], samples[i] = q.Point, max(0, m.at(q.Sample))
 	}
+	if m.lives != nil && !m.cut(points[:len(losses)], constants[:len(losses)]) {
+		return false
+	}
 	if len(points[0]) != m.data.Dim || !vec.DotRows(losses, points[:len(losses)], m.data.X, samples[:len(losses)]) {
 		return false
+	}
+	if m.lives != nil {
+		for i, h := range samples[:len(losses)] {
+			lives[i] = m.lives[h]
+		}
+		survival.Losses(losses, constants[:len(losses)], lives[:len(losses)])
+		return m.empty(queries, losses)
 	}
 	if m.goal == nil {
 		for i, h := range samples[:len(losses)] { // for class 1 the loss is the squared sigmoid of the negated score
@@ -241,7 +295,26 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 			off -= m.goal[samples[i]]
 		}
 		losses[i] = float64(off * off)
-		if m.at(queries[i].Sample) < 0 {
+	}
+	return m.empty(queries, losses)
+}
+
+// cut moves the constants of the intervals from the points of queries to constants. It returns false if a point has
+// another length than Dim.
+func (m *Model) cut(points, constants [][]float32) bool {
+	for i, x := range points {
+		if len(x) != m.Dim() {
+			return false
+		}
+		points[i], constants[i] = x[:m.data.Dim:m.data.Dim], x[m.data.Dim:]
+	}
+	return true
+}
+
+// empty sets the loss of each query for a place without a sample to 0. It returns true.
+func (m *Model) empty(queries []zoest.Query, losses []float64) bool {
+	for i, q := range queries {
+		if m.at(q.Sample) < 0 {
 			losses[i] = 0
 		}
 	}
@@ -256,6 +329,11 @@ func (m *Model) check(x []float32) error {
 }
 
 func (m *Model) loss(x []float32, sample int) float64 {
+	if m.lives != nil {
+		loss, b := [1]float64{m.score(x, sample)}, [1][]float32{x[m.data.Dim:]}
+		survival.Losses(loss[:], b[:], m.lives[sample:sample+1])
+		return loss[0]
+	}
 	if m.spec.Hidden == 0 && m.goal == nil { // this case is faster, because it does not clear u
 		return m.head.loss(x, m.data.Row(sample), m.data.Y[sample])
 	}
@@ -268,8 +346,11 @@ func (m *Model) loss(x []float32, sample int) float64 {
 	return float64(off * off)
 }
 
-// score returns the output before the sigmoid, for a target or for class 1 of two classes.
+// score returns the output before the sigmoid, for a target or for class 1 of two classes; for hazards <w, x>.
 func (m *Model) score(x []float32, sample int) float64 {
+	if m.lives != nil {
+		x = x[:m.data.Dim]
+	}
 	var u units
 	return vec.Dot(m.last(&u, x, sample))
 }

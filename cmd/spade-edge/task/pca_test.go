@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -27,7 +28,7 @@ func bruteCovariance(d *Data) [][]float64 {
 func times(m [][]float64, v []float64) []float64 {
 	out := make([]float64, len(m))
 	for i, row := range m {
-		out[i] = dot(row, v)
+		out[i] = eigen.Dot(row, v)
 	}
 	return out
 }
@@ -42,8 +43,8 @@ func checkEigen(t *testing.T, c, vectors [][]float64, values []float64, toleranc
 			if k == i {
 				want = 1
 			}
-			if math.Abs(dot(v, w)-want) > 1e-12 {
-				t.Errorf("product of components %d and %d: %v, want %v", k, i, dot(v, w), want)
+			if math.Abs(eigen.Dot(v, w)-want) > 1e-12 {
+				t.Errorf("product of components %d and %d: %v, want %v", k, i, eigen.Dot(v, w), want)
 			}
 		}
 		for j, x := range times(c, v) {
@@ -58,7 +59,7 @@ func checkEigen(t *testing.T, c, vectors [][]float64, values []float64, toleranc
 }
 
 func TestJacobi(t *testing.T) {
-	values, vectors := jacobi([][]float64{{2, 1}, {1, 2}})
+	values, vectors := eigen.Jacobi([][]float64{{2, 1}, {1, 2}})
 	if math.Abs(values[0]-3) > 1e-15 || math.Abs(values[1]-1) > 1e-15 || math.Abs(vectors[0][0]-vectors[0][1]) > 1e-15 {
 		t.Errorf("jacobi = %v, %v", values, vectors)
 	}
@@ -76,7 +77,7 @@ func TestJacobi(t *testing.T) {
 	for i := range c {
 		c[i] = slices.Clone(a[i])
 	}
-	values, vectors = jacobi(a)
+	values, vectors = eigen.Jacobi(a)
 	checkEigen(t, c, vectors, values, 1e-13)
 }
 
@@ -96,7 +97,7 @@ func TestPCAAgainstBruteForce(t *testing.T) {
 		}
 		matrix := bruteCovariance(d)
 		checkEigen(t, matrix, p.Components, p.variances, 1e-9)
-		values, _ := jacobi(matrix)
+		values, _ := eigen.Jacobi(matrix)
 		for k, v := range p.variances {
 			if math.Abs(v-values[k]) > 1e-9*values[0] {
 				t.Errorf("%+v: variance %d is %v, brute force says %v", c, k, v, values[k])
@@ -264,7 +265,7 @@ func TestPCAFlatSpectrum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, _ := jacobi(bruteCovariance(d))
+	values, _ := eigen.Jacobi(bruteCovariance(d))
 	got, want := 0.0, 0.0
 	for k, v := range p.variances {
 		got, want = got+v, want+values[k]

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
@@ -41,11 +44,17 @@ type Prediction struct {
 	ID          string
 	Class       int       // index in Recipe.Classes of the most probable class; the lowest if several are
 	Probability []float64 // probability of each class; nil if the recipe has a target
-	Number      float64   // the predicted target, in the target's unit; 0 if the recipe has classes
+	Number      float64   // the predicted target, in the target's unit; 0 if the recipe has none
+	// Survival has, for a survival task, the probability of surviving beyond each finite end of the horizon; nil for other
+	// tasks. Median is the time in days before which half of such samples have the event, or nil if that lies beyond the
+	// last end.
+	Survival []float64
+	Median   *float64
 	// Contribution has a number for each of Recipe.Columns: the score minus the score that the sample would have with
 	// this column at its mean in the data that the recipe was fitted on (or at zero if the recipe has neither
 	// standardization nor PCA). The score is Number for a target and the log odds of class 1 for two classes. For more
-	// classes the score is the logit of Class minus the mean of all logits. Contribution is nil for images.
+	// classes the score is the logit of Class minus the mean of all logits. For survival it is the log odds of the event in
+	// any interval. Contribution is nil for images.
 	//
 	// For softmax the contribution is the weight times the standardized value, summed over all model columns made from
 	// the column: its categories and the marker of its missing cells.
@@ -94,32 +103,47 @@ func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Pred
 	return p.predict(t)
 }
 
-// Evaluate measures the model on a source that is valid for Predict and also has labels or targets. It computes in
-// float32, as in training. It returns ClassMetrics if the recipe has classes, and NumberMetrics if it has a target; the
-// other result is nil. If the recipe has a Subset, Evaluate drops samples with labels that are not in the recipe;
+// Scores has the figures of one kind of task; the others are nil.
+type Scores struct {
+	Classes  *score.ClassMetrics
+	Numbers  *score.NumberMetrics
+	Survival *survival.Metrics
+}
+
+// Evaluate measures the model on a source that is valid for Predict and also has labels, targets or times. It computes
+// in float32, as in training. If the recipe has a Subset, Evaluate drops samples with labels that are not in the recipe;
 // otherwise such labels are an error.
-func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*ClassMetrics, *NumberMetrics, error) {
+func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (Scores, error) {
 	r := p.recipe
 	t, err := p.read(source, stdin, seed, true)
 	if err == nil {
 		err = r.checkTable(t)
 	}
 	if err != nil {
-		return nil, nil, err
+		return Scores{}, err
 	}
 	d := r.prepare(p.raw(t))
 	if d.Len() == 0 {
-		return nil, nil, fmt.Errorf("task: %s has no sample with one of the labels %s", t.name, quoted(r.Classes))
+		return Scores{}, fmt.Errorf("task: %s has no sample with one of the labels %s", t.name, quoted(r.Classes))
 	}
-	m := r.Model.New(d)
-	if r.Target != nil {
-		numbers, err := m.Errors(p.model)
-		return nil, numbers, within(t.name, err)
+	m, scores := r.Model.New(d), Scores{}
+	switch {
+	case r.Target != nil:
+		scores.Numbers, err = m.Errors(p.model)
+	case r.Survival != nil:
+		scores.Survival, err = m.Survival(p.model)
+	default:
+		scores.Classes, err = p.classes(m)
 	}
+	return scores, within(t.name, err)
+}
+
+// classes measures a model of classes on its samples, with p.Threshold.
+func (p *Predictor) classes(m *Model) (*score.ClassMetrics, error) {
 	said, ones, err := m.said(p.model)
 	if err == nil && ones != nil && p.Threshold != nil {
 		least := 0.0
-		least, err = p.Threshold(d.Y, ones)
+		least, err = p.Threshold(m.data.Y, ones)
 		for i, probability := range ones {
 			said[i] = 0
 			if probability >= least {
@@ -128,9 +152,9 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 		}
 	}
 	if err != nil {
-		return nil, nil, within(t.name, err)
+		return nil, err
 	}
-	return judgeClasses(len(r.Classes), d.Y, said, ones), nil, nil
+	return score.Classes(m.head.classes, m.data.Y, said, ones), nil
 }
 
 func within(file string, err error) error {
@@ -163,6 +187,7 @@ func (p *Predictor) layout(labels bool) layout {
 		r := *p.recipe
 		r.Person = ""
 		if !labels {
+			r.Survival = nil
 			r.Label = h.names[0] // any column of the file, because its cells are ignored
 		}
 		columns := r.layout(p.NA, p.Unknown)(h)
@@ -195,7 +220,7 @@ func (p *Predictor) idOf(h *csvFile) *column {
 
 // raw returns the samples of a table without preparation, after it has called p.Raw.
 func (p *Predictor) raw(t *table) *Data {
-	d := t.data(p.recipe.Classes, p.recipe.Target)
+	d := t.data(p.recipe)
 	if p.Raw != nil {
 		p.Raw(d)
 	}
@@ -209,7 +234,7 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 	}
 	d = p.recipe.clean(d)
 	said := make([]Prediction, d.Len())
-	share(d.Len(), func(from, to int) {
+	eigen.Share(d.Len(), func(from, to int) {
 		for i := from; i < to; i++ {
 			said[i] = p.sample(d.Row(i))
 		}
@@ -218,7 +243,7 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 		if t.ids != nil {
 			said[i].ID = t.ids[i]
 		}
-		if !finite(one.Probability) || !finite([]float64{one.Number}) || !finite(one.Contribution) {
+		if !finite(one.Probability) || !finite(one.Survival) || !finite([]float64{one.Number}) || !finite(one.Contribution) {
 			return nil, fmt.Errorf("task: %s: sample %d has numbers too large for the model", t.name, i+1)
 		}
 	}
@@ -237,7 +262,9 @@ func (p *Predictor) sample(columns []float32) (said Prediction) {
 			said.Class = k
 		}
 	}
-	if p.recipe.Target != nil {
+	if h := p.recipe.Survival; h != nil {
+		said.survive(h.Cuts(), z[0], p.x[p.recipe.width():])
+	} else if p.recipe.Target != nil {
 		said.Number = p.score(z, 0)
 	} else if len(z) > 1 {
 		said.Probability = slices.Clone(z)
@@ -284,12 +311,15 @@ func (p *Predictor) outputs(row []float64) []float64 {
 		}
 		row, w = append(units, 1), w[n:]
 	}
+	if r.Survival != nil {
+		w = w[:len(row)]
+	}
 	return products(w, row)
 }
 
 func products(weights, row []float64) (z []float64) {
 	for w := range slices.Chunk(weights, len(row)) {
-		z = append(z, dot(w, row))
+		z = append(z, eigen.Dot(w, row))
 	}
 	return z
 }

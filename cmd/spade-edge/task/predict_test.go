@@ -87,7 +87,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			// This data has all samples, without a test split, as a device reads them.
-			d := table.data(p.recipe.Classes, p.recipe.Target)
+			d := table.data(p.recipe)
 			is := d.Y
 			m, x := p.recipe.Model.New(p.recipe.prepare(d)), p.model
 			right := 0
@@ -118,10 +118,11 @@ func TestPredictorIsTheModel(t *testing.T) {
 					right++
 				}
 			}
-			judged, errors, err := p.Evaluate(source, nil, 0)
+			scores, err := p.Evaluate(source, nil, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
+			judged, errors := scores.Classes, scores.Numbers
 			if p.recipe.Target != nil {
 				want, err := m.Errors(x)
 				if err != nil || judged != nil {
@@ -152,7 +153,7 @@ func TestContributions(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := p.recipe
-			raw := table.data(r.Classes, r.Target)
+			raw := table.data(r)
 			if r.Missing != nil {
 				raw = r.fill(raw)
 			}
@@ -226,12 +227,12 @@ func TestPredictFaults(t *testing.T) {
 		"a,b,ward,class\n1,2,x,?\n": `"?" is not one of its categories`,
 		"a,b,ward,class\n1,2,x,\n":  "empty label",
 	} {
-		if _, _, err := p.Evaluate("csv:-", strings.NewReader(input), 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := p.Evaluate("csv:-", strings.NewReader(input), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", input, err, want)
 		}
 	}
 	two := all["linear, two"]
-	_, _, err := two.Evaluate("csv:-", strings.NewReader("a,b,ward,class\n1,2,x,maybe\n"), 0)
+	_, err := two.Evaluate("csv:-", strings.NewReader("a,b,ward,class\n1,2,x,maybe\n"), 0)
 	if err == nil || !strings.Contains(err.Error(), "no sample with one of the labels") {
 		t.Errorf("no sample of a class: %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 )
 
 const (
@@ -30,6 +32,10 @@ type Recipe struct {
 	Person  string   `json:"person,omitempty"`  // CSV: the column that identifies the person of a row; empty for none
 	Subset  bool     `json:"subset,omitempty"`  // true: samples with other labels are dropped; false: they are errors
 	Target  *Range   `json:"target,omitempty"`  // range of the numbers to predict; nil if the recipe has classes
+
+	// Survival describes a survival task: Label is the column of the event, and Classes are its labels without and with
+	// the event. It is nil for other tasks.
+	Survival *survival.Horizon `json:"survival,omitempty"`
 
 	Missing     *Missing      `json:"missing,omitempty"`     // rule for missing cells; if nil, they are an error
 	Standardize *Standardizer `json:"standardize,omitempty"` // nil for no standardization
@@ -87,10 +93,12 @@ func (r *Recipe) full() int {
 	return r.raw()
 }
 
-// classes returns the number of classes, which is 2 for a target: low and high.
-func (r *Recipe) classes() int {
+// outputs returns the number of classes, which is 2 for a target, low and high; for a survival task that of intervals.
+func (r *Recipe) outputs() int {
 	if r.Target != nil {
 		return len(sides)
+	} else if r.Survival != nil {
+		return r.Survival.Cuts().Len()
 	}
 	return len(r.Classes)
 }
@@ -107,11 +115,14 @@ func (r *Recipe) width() int {
 }
 
 // Dim returns the number of the model's parameters.
-func (r *Recipe) Dim() int { return r.Model.Dim(r.width(), r.classes()) }
+func (r *Recipe) Dim() int { return r.Model.Dim(r.width(), r.outputs()) }
 
 // Start returns the start vector that all members of a run with the recipe's model share; see [ModelSpec.Start].
 func (r *Recipe) Start(seed uint64) []float32 {
-	return r.Model.Start(r.width(), r.classes(), seed)
+	if r.Survival != nil {
+		return append(make([]float32, r.width()), r.Survival.Start()...)
+	}
+	return r.Model.Start(r.width(), r.outputs(), seed)
 }
 
 // Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, TestFraction, NA,
@@ -175,7 +186,7 @@ func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := t.data(r.Classes, r.Target).keep()
+	d := t.data(r).keep()
 	d.Notes = t.notes
 	return d, nil
 }
@@ -277,6 +288,11 @@ func (r *Recipe) layout(na []string, unknown func(column, cell string)) layout {
 		if r.Target != nil {
 			return append(columns, find(r.Label, "the target"))
 		}
+		if r.Survival != nil {
+			time := find(r.Survival.Time, "the time")
+			time.time = true
+			columns = append(columns, time)
+		}
 		label := find(r.Label, "the label").known(r.Classes)
 		label.fixed = !r.Subset
 		return append(columns, label)
@@ -326,7 +342,13 @@ func (r *Recipe) Validate() error {
 			"target is %v, want two float32 numbers, the lower one first, and the source csv", *r.Target)
 		want(len(r.Classes) == 0 && !r.Subset, "classes has %d labels, want none with a target", len(r.Classes))
 	}
-	if err := r.Model.Fits(r.Target != nil); err != nil && r.Model.Validate() == nil {
+	if h := r.Survival; h != nil {
+		faults = append(faults, h.Validate())
+		want(isCSV && len(r.Classes) == 2 && !r.Subset && !r.Bias && r.Target == nil, "survival is given, want the source csv, two classes, and "+
+			"no subset, bias or target")
+		want(h.Time != r.Label && h.Time != r.Person && indexOf(r.Columns, h.Time) < 0, "survival.time is %q, want a column of its own", h.Time)
+	}
+	if err := r.Model.Fits(kindOf(r.Target != nil, r.Survival != nil)); err != nil && r.Model.Validate() == nil {
 		faults = append(faults, err)
 	}
 	if r.Missing != nil {
@@ -359,7 +381,7 @@ func (r *Recipe) Validate() error {
 		want(p.Scale >= leastDivisor && p.Scale <= math.MaxFloat32, "pca.scale is %v, want %.2g..%.2g", p.Scale, leastDivisor,
 			math.MaxFloat32)
 	}
-	n := int64(r.width()) * int64(max(r.classes(), r.Model.Hidden))
+	n := int64(r.width()) * int64(max(r.outputs(), r.Model.Hidden))
 	want(n <= maxParameters || r.Model.Validate() != nil,
 		"the model has about %d parameters, want at most %d", n, maxParameters)
 	return errors.Join(faults...)

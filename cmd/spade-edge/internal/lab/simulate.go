@@ -41,10 +41,14 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	curves := c.String("csv", "", "write the curve of each run to a CSV `file`: accuracy or RMSE of the average model, consensus "+
 		"error and bytes after each round")
 	force := c.Bool("force", false, "overwrite an existing file")
+	test := c.String("test", "", "csv: own test `files`, one for all clients or one for each file of -data, in place of -test-fraction")
 	if err := o.Read(c); err != nil {
 		return err
 	}
 	var f cli.Faults
+	if o.Given["test"] {
+		o.ReadTests(&f, *test)
+	}
 	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds cannot be combined")
 	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first epsilon is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has the value %v, want 1e-9..1e9", epsilon)
@@ -288,6 +292,8 @@ func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Swe
 	worst := slices.Min[[]float64]
 	if results[0].Regression != nil {
 		s.Score, worst = "rmse_mean", slices.Max[[]float64]
+	} else if results[0].Survival != nil {
+		s.Score = "c_index_mean"
 	}
 	for group := range slices.Chunk(results, len(results)/len(epsilons)) {
 		g := sweepGroup{Runs: len(group)}

@@ -49,6 +49,7 @@ type Checkup struct {
 	timeout  time.Duration
 	lost     float64 // the largest share of unreadable rows, in [0, 1], with which check succeeds
 	anyDelta bool
+	anyway   bool
 	program  *cli.Program
 	bad      []string // the items that failed
 }
@@ -60,6 +61,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	timeout := cmd.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
 	unreadable := cmd.String("unreadable", "5%", "the largest `share` of a table's rows that may be unreadable; check fails above it")
 	anyDelta := cmd.Bool("any-delta", false, setup.AnyDeltaUsage)
+	anyway := cmd.Bool("anyway", false, "as in run: accept a forecast that the run gains next to nothing")
 	cmd.JSONFlag("")
 	path, err := cmd.ParseFile()
 	if err != nil {
@@ -74,7 +76,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
-	c := &Checkup{Node: path, OK: true, timeout: *timeout, lost: lost / 100, anyDelta: *anyDelta, program: cmd.Program}
+	c := &Checkup{Node: path, OK: true, timeout: *timeout, lost: lost / 100, anyDelta: *anyDelta, anyway: *anyway, program: cmd.Program}
 	c.everything(ctx, path, *offline, *edges)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -359,13 +361,15 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 		cost := cli.CostText(f.Total(f.Method.Rounds), pr.Delta, pr.Accounting, pr.Protects())
 		c.ok("privacy", "%d rounds cost, at delta %v (%v), %s", f.Method.Rounds, pr.Delta, pr.Accounting, cost)
 		if r.Forecast != nil {
-			verdict, refused := "warn", ""
+			verdict := "warn"
 			if r.Forecast.Gain >= plan.Enough {
 				verdict = "ok"
-			} else if plan.Hopeless(f) != nil {
-				refused = "; run refuses it without -anyway"
 			}
-			c.add("forecast", verdict, "%s%s", setup.ForecastText(f, r.Forecast), refused)
+			c.add("forecast", verdict, "%s", setup.ForecastText(f, r.Forecast))
+		}
+		begun := r.Kept != nil && r.Kept.Round > 0
+		if err := plan.Hopeless(f); err != nil && !begun && !c.anyway { // as device.Run
+			c.fail("forecast", codeOf(err), err)
 		}
 	}
 	if weak := plan.WeakDelta(pr.Delta, pr.Protects(), plan.Units(f)); weak != "" && !pr.NonPrivate {

@@ -15,15 +15,17 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 )
 
 // Evaluation is the result of the evaluate command, printed as text or JSON: a model's scores on some data.
 type Evaluation struct {
 	*Applied
-	Classification *task.ClassMetrics  `json:"classification,omitempty"`
-	Regression     *task.NumberMetrics `json:"regression,omitempty"`
-	Advice         []string            `json:"advice,omitempty"` // what is wrong with the scores, and what to try
+	Classification *score.ClassMetrics  `json:"classification,omitempty"`
+	Regression     *score.NumberMetrics `json:"regression,omitempty"`
+	Survival       *survival.Metrics    `json:"survival,omitempty"`
+	Advice         []string             `json:"advice,omitempty"` // what is wrong with the scores, and what to try
 	// Recalibration is the result of -recalibrate, which has no other.
 	Recalibration *verdict.Recalibrated `json:"recalibration,omitempty"`
 }
@@ -79,7 +81,8 @@ func Evaluate(ctx context.Context, c *cli.Cmdline) error {
 		if err := a.choose(*rule, *to); err != nil {
 			return err
 		}
-		r.Classification, r.Regression, err = a.predictor.Evaluate(a.Data, os.Stdin, a.seed)
+		scores, err := a.predictor.Evaluate(a.Data, os.Stdin, a.seed)
+		r.Classification, r.Regression, r.Survival = scores.Classes, scores.Numbers, scores.Survival
 		return err
 	})
 	if err != nil {
@@ -130,7 +133,7 @@ func (r *Evaluation) advice(t cli.Table) {
 }
 
 // classMetrics prints the scores for predicted classes.
-func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
+func classMetrics(t cli.Table, m *score.ClassMetrics, classes []string) {
 	t.Row("accuracy", "%s of %d samples; always saying the most frequent class: %.2f %%", percent(&m.Accuracy), m.Samples, 100*m.Majority)
 	if b := m.Binary; b != nil {
 		t.Row("sensitivity", "%s, of the samples of %q", percent(b.Sensitivity), classes[1])
@@ -166,12 +169,12 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 }
 
 // percent formats an estimated fraction in percent, with its confidence interval.
-func percent(e *task.Estimate) string { return estimate(e, "%.2f %% [%.1f, %.1f]", 100) }
+func percent(e *score.Estimate) string { return estimate(e, "%.2f %% [%.1f, %.1f]", 100) }
 
 // number formats an estimate with its confidence interval.
-func number(e *task.Estimate) string { return estimate(e, "%.4g [%.4g, %.4g]", 1) }
+func number(e *score.Estimate) string { return estimate(e, "%.4g [%.4g, %.4g]", 1) }
 
-func estimate(e *task.Estimate, format string, unit float64) string {
+func estimate(e *score.Estimate, format string, unit float64) string {
 	if e == nil {
 		return "none"
 	}

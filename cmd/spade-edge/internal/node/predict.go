@@ -265,7 +265,7 @@ func (r *Predictions) table(t cli.Table) {
 	}
 }
 
-// decided says from which probability on a sample has which class.
+// decided describes the probability at which a class is predicted.
 func (a *Applied) decided() string {
 	switch th := a.Threshold; {
 	case len(a.Classes) == 0:

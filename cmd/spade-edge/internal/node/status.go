@@ -108,11 +108,14 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 	}
 	b.Row("whole run", "%s%s", p.TextPlanned, allowed)
 	if l := p.Lifetime; l != nil {
-		runs := "1 run"
-		if l.Runs != 1 {
-			runs = fmt.Sprintf("%d runs", l.Runs)
+		runs := fmt.Sprintf("over %d runs", l.Runs)
+		switch l.Runs {
+		case 0:
+			runs = "before its first run"
+		case 1:
+			runs = "over 1 run"
 		}
-		b.Row("lifetime", "%s%s, of the data set %q, over %s", l.Text, cli.EachText(l.Unit), l.Dataset, runs)
+		b.Row("lifetime", "%s%s, of the data set %q, %s", l.Text, cli.EachText(l.Unit), l.Dataset, runs)
 	}
 }
 
@@ -192,7 +195,7 @@ func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
 		add("%d behind, in round %d", n.Behind, n.Round)
 	case n.Behind < 0:
 		add("one ahead, in round %d", n.Round)
-	default:
+	case n.Round > 0 || n.Link == nil || n.Link.Connected || n.Link.Heard > 0 || n.Link.Received > 0: // reached at least once
 		add("in step")
 	}
 	if n.Missing && s.Seconds >= 2 {

@@ -277,7 +277,7 @@ func (life LifetimeLeft) write(t cli.Table, path string) {
 		if i == 0 {
 			fmt.Fprintln(w, "\nrun\tfleet\tmember\treleases\trho\tcost")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\n", r.Run, r.Fleet[:12], r.Member, releases(r), r.Rho, r.Total().Text(life.Delta, dpmech.GDP))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\n", r.Run, r.Fleet[:12], r.Member, r.Spends.Rounds(), r.Rho, r.Total().Text(life.Delta, dpmech.GDP))
 	}
 	_ = w.Flush() // the last write reports the error
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
@@ -300,14 +300,6 @@ type figureLeft struct {
 	Epsilon   float64 `json:"epsilon"` // for a further run, by the limit's delta and accounting
 }
 
-// releases returns the number of releases that a ledger has recorded for the run r.
-func releases(r certificate.RunSpend) (n int) {
-	for _, s := range r.Spends {
-		n += s.Rounds
-	}
-	return n
-}
-
 // leftOf returns the remaining budget of a ledger with the contents life. If f is not nil, the result also has the
 // number of rounds of f that this budget allows.
 func leftOf(life *certificate.Lifetime, f *sdk.Fleet) *ledgerLeft {
@@ -326,7 +318,7 @@ func leftOf(life *certificate.Lifetime, f *sdk.Fleet) *ledgerLeft {
 	}
 	for _, r := range life.Runs {
 		if r.Run == f.Run && r.Fleet == fmt.Sprintf("%x", f.Hash()) {
-			l.Made += releases(r)
+			l.Made += r.Spends.Rounds()
 		}
 	}
 	if l.Run = f.Run; l.Made > 0 {

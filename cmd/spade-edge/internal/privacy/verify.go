@@ -1,24 +1,18 @@
 package privacy
 
 import (
-	"cmp"
-	"crypto/sha256"
-	_ "embed"
+	"errors"
 	"fmt"
-	"html"
-	"math"
 	"path/filepath"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
 // Verification is the result of verifying a certificate, printed as text or, with -json, as JSON.
@@ -29,9 +23,15 @@ type Verification struct {
 	Countersigned []string `json:"countersigned_by"`
 	// all other neighbors; both lists are empty if no fleet was checked
 	NotCountersigned []string                 `json:"not_countersigned_by"`
+	Checked          []string                 `json:"checked"`     // in words
+	Unchecked        []string                 `json:"not_checked"` // in words
+	Verdict          string                   `json:"verdict"`
 	Certificate      *certificate.Certificate `json:"certificate"`
 
-	units int // plan.Units of the fleet; 0 if no fleet was checked
+	text   []byte          // of the certificate's file
+	file   *fleetfile.File // nil if no fleet was checked
+	ledger *state.Ledger   // nil if no ledger was checked
+	weak   string          // why delta is too large, see [plan.WeakDelta]
 }
 
 func (o *privacyOptions) verifyCertificate() error {
@@ -41,38 +41,53 @@ func (o *privacyOptions) verifyCertificate() error {
 	}
 	v := Verification{
 		Verified: o.Given["fleet"], LedgerChecked: o.Given["ledger"],
-		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: cert,
+		Countersigned: []string{}, NotCountersigned: []string{}, Certificate: cert, text: text,
 	}
-	var ledger *state.Ledger
 	if !v.LedgerChecked {
 		err = right(o.verify, cert.Verify())
-	} else if ledger, err = state.ReadLedger(o.ledger); err == nil {
-		err = right(o.verify, ledger.Verify(cert))
+	} else if v.ledger, err = state.ReadLedger(o.ledger); err == nil {
+		err = right(o.verify, v.ledger.Verify(cert))
 	}
 	if err == nil && v.Verified {
-		err = o.audit(&v, ledger)
+		err = o.audit(&v)
 	}
 	if delta := cert.Delta; err == nil && o.page != "" && delta >= plan.MostDelta && !o.AnyDelta {
 		err = cli.Usage("-report: delta is %v, want less than %v: at this delta no epsilon says anything; -any-delta makes the report", delta, plan.MostDelta)
 	}
-	if err == nil && o.page != "" {
-		err = cli.WriteAll([]cli.Written{{Path: o.page, Content: o.report(&v, text, ledger)}}, o.force)
-	}
 	if err != nil {
 		return err
 	}
+	o.conclude(&v)
+	if o.page != "" {
+		script := strings.TrimSuffix(o.page, filepath.Ext(o.page)) + ".py"
+		page := []cli.Written{{Path: o.page, Content: o.report(&v, filepath.Base(script))}, {Path: script, Content: reportScript}}
+		if err := cli.WriteAll(page, o.force); err != nil {
+			return err
+		}
+	}
 	return o.Print(v, func(t cli.Table) {
-		if !v.Verified {
-			fmt.Fprintf(t, "%s\n\n", arithmetic)
+		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), cert.Text())
+		v.write(t)
+		if o.page != "" {
+			t.Wrap("report", "%s", o.page)
 		}
-		if fmt.Fprintf(t, "%s\n%s", cert.Text(), o.summary(&v, ledger)); o.page != "" {
-			fmt.Fprintf(t, "report: %s\n", o.page)
-		}
+		t.Wrap("verdict", "%s", v.Verdict)
 	})
 }
 
-// arithmetic is the first line about a certificate whose author was not checked.
-const arithmetic = "ONLY THE ARITHMETIC WAS CHECKED: without -fleet, anybody may have edited what this certificate says."
+// write prints what was checked and what was not.
+func (v *Verification) write(t cli.Table) {
+	for i, list := range [][]string{v.Checked, v.Unchecked} {
+		name := []string{"checked", "not checked"}[i]
+		for _, text := range list {
+			t.Wrap(name, "- %s", text)
+			name = ""
+		}
+	}
+	if v.weak != "" {
+		t.Wrap("WARNING", "%s", v.weak)
+	}
+}
 
 // CertificateIn reads a certificate without verifying it, and also returns the text of the file.
 func CertificateIn(path string) ([]byte, *certificate.Certificate, error) {
@@ -98,24 +113,24 @@ func right(path string, err error) error {
 	return fmt.Errorf("%s is not valid:\n%w", path, err)
 }
 
-// audit checks the certificate against the fleet file and its keys and, unless ledger is nil, against the ledger.
-func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
+// audit checks the certificate against the fleet file and its keys, and its head against the ledger, if there is one.
+func (o *privacyOptions) audit(v *Verification) error {
 	file, err := fleetfile.ReadWithoutX0(o.fleet)
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	v.units = plan.Units(file.Fleet)
+	v.file = file
 	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
-	if other := o.otherRun(v.Certificate, file.Fleet); other != nil {
-		if err = other; v.Certificate.Run == file.Fleet.Run {
-			err = fmt.Errorf("%w\n%w", other, err)
-		}
+	if other := o.otherRun(v.Certificate, file.Fleet); other != nil && v.Certificate.Run == file.Fleet.Run {
+		err = errors.Join(other, err)
+	} else if other != nil {
+		err = other
 	}
 	if err != nil {
 		return right(o.verify, err)
 	}
-	if head := a.LedgerHead(); head != nil && ledger != nil {
-		if err := ledger.Contains(*head); err != nil {
+	if head := a.LedgerHead(); head != nil && v.ledger != nil {
+		if err := v.ledger.Contains(*head); err != nil {
 			return right(o.verify, fmt.Errorf("head: the certificate's ledger state does not belong to the given ledger: %w", err))
 		}
 	}
@@ -141,142 +156,48 @@ func (o *privacyOptions) otherRun(c *certificate.Certificate, f *sdk.Fleet) erro
 		c.Fleet, o.fleet, f.Run, f.Hash(), use)
 }
 
-func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
-	c, holders, others := v.Certificate, "nobody: only the member itself says that no release is left out", quoted(v.NotCountersigned)
-	if len(v.Countersigned) > 0 {
-		holders = quoted(v.Countersigned) + ": each holds the last release, and therefore all before it"
-	}
-	text := "every figure follows from the clip and noise that the certificate states\n" +
-		"nothing shows who wrote the certificate, that these are all releases, or that the noise was random and the conditions are all: " +
-		"that takes -fleet, with the fleet file\n"
-	if v.Verified {
-		text = fmt.Sprintf("verified: signed with the key that %s has for %q, with the clip, noise, delta and limit of that file;\n"+
-			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
-	}
-	if v.Verified && c.AgainstAll != nil {
-		text += fmt.Sprintf("the graph of %s leaves as much pairwise noise as the certificate states for its number "+
-			"of colluders\n", o.fleet)
-	}
-	if others != "" {
-		text += "not countersigned by " + others + "\n"
-	}
+// conclude states what was checked, what was not, and the verdict.
+func (o *privacyOptions) conclude(v *Verification) {
+	c := v.Certificate
+	check := func(format string, args ...any) { v.Checked = append(v.Checked, fmt.Sprintf(format, args...)) }
+	not := func(format string, args ...any) { v.Unchecked = append(v.Unchecked, fmt.Sprintf(format, args...)) }
+	check("every figure follows from the clip and noise that the certificate states for its releases")
 	_, unit := c.Bound()
-	if weak := plan.WeakDelta(c.Delta, unit, v.units); weak != "" {
-		text += "WARNING: " + weak + "\n"
+	v.weak = plan.WeakDelta(c.Delta, unit, 0)
+	v.Verdict = "ONLY THE ARITHMETIC WAS CHECKED: without -fleet, anybody may have edited what this certificate says"
+	if v.Verified {
+		v.weak = plan.WeakDelta(c.Delta, unit, plan.Units(v.file.Fleet))
+		v.Verdict = fmt.Sprintf("VERIFIED: the account of %q in run %q, if the keys in %s are those of its members", c.Member, c.Run, o.fleet)
+		check("the signature is by the key of %q in %s, and run, members, units, clip, noise, delta, limit and number of releases agree with "+
+			"that file", c.Member, o.fleet)
+		if c.AgainstAll != nil {
+			check("the graph of %s leaves as much pairwise noise as the certificate states for its number of colluders", o.fleet)
+		}
+		if len(v.Countersigned) > 0 {
+			check("countersigned by %s: each holds the last release, and therefore all before it", quoted(v.Countersigned))
+		} else {
+			not("that no release is left out: no neighbor countersigned the last one")
+		}
+		if len(v.NotCountersigned) > 0 {
+			not("not countersigned by %s", quoted(v.NotCountersigned))
+		}
+		not("that the keys in %s are those of the members: compare them by phone (spade-edge fleet show %[1]s). %q has the key %s", o.fleet,
+			c.Member, c.Key)
+	} else {
+		not("who wrote the certificate, when and for which members, that these are all releases, and what it rests on: that takes -fleet, with "+
+			"the fleet file of run %q", c.Run)
 	}
+	if v.ledger != nil {
+		check("%s still contains every release that the certificate counts (%d then, %d now)", o.ledger, c.Lifetime.Ledger.Seq, v.ledger.Head().Seq)
+	} else if c.Lifetime != nil {
+		not("that the ledger has no further releases of this run: that takes -ledger")
+	}
+	not("that the noise was random, and that what was declared or taken as public is true and complete: nothing can show that")
 	if c.Simulated {
-		text += "SIMULATED: the noise came from a seed, and the run protects nobody.\n"
+		v.Verdict = "SIMULATED: the noise came from a seed, and the run protects nobody"
 	}
-	if ledger != nil {
-		text += fmt.Sprintf("ledger: %s still contains every release that the certificate counts (%d then, %d now)\n", o.ledger,
-			c.Lifetime.Ledger.Seq, ledger.Head().Seq)
-	}
-	return text
 }
 
 func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
-}
-
-// reportPage is the HTML template of a report. Names in braces are placeholders.
-//
-//go:embed report.html
-var reportPage string
-
-// list builds HTML from untrusted text.
-type list struct{ strings.Builder }
-
-// add appends HTML. It escapes the values and formats them with form.
-func (l *list) add(form string, values ...any) {
-	for i, v := range values {
-		values[i] = strings.ReplaceAll(html.EscapeString(transport.Printable(fmt.Sprint(v))), "/", "/<wbr>") // where a path may break
-	}
-	fmt.Fprintf(l, form, values...)
-}
-
-func (l *list) fact(term, format string, values ...any) {
-	l.add("<dt>%s</dt><dd>%s</dd>", term, fmt.Sprintf(format, values...))
-}
-
-func items(all []string) string {
-	var l list
-	for _, one := range all {
-		l.add("<li>%s</li>", one)
-	}
-	return cmp.Or(l.String(), "<li>Nothing.</li>")
-}
-
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
-
-// report returns an HTML page for people who decide about data, such as an ethics board. text is the content of the
-// certificate's file.
-func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledger) []byte {
-	c := v.Certificate
-	bound, unit := c.Bound()
-	var bars, figures, several list
-	if weak := plan.WeakDelta(c.Delta, unit, v.units); weak != "" {
-		several.add("<li><b>%s</b></li>", sentence(weak))
-	}
-	costs, against := bound.Figures(), bound.Bars(c.Delta, dpmech.GDP)
-	for i, bar := range against {
-		times, epsilon := dpmech.Times(bar.Guess), dpmech.FormatEpsilon(bar.Epsilon, 1)
-		bars.add(`<li><span>%s</span><div class="track"><div style="width: %v%%"></div></div><b>%v in 100, ε %v</b></li>`,
-			sentence(bar.Who)[:len(bar.Who)], 2*times-100, times, epsilon)
-		figures.add(`<tr><th scope="row">%s</th><td>%v</td><td>%v</td><td>%v</td></tr>`, bar.Who,
-			dpmech.FormatEpsilon(math.Sqrt(2*costs[i].Rho), 6), dpmech.FormatEpsilon(bar.Epsilon, 4), dpmech.FormatEpsilon(100*bar.Guess, 3))
-	}
-	if unit == dpmech.Record {
-		rho, who := costs[0].Rho, against[0].Who
-		several.add("<li>Somebody with several records at this member is protected less. Against %v: with 2 records %v times in "+
-			"100, with 3 %v, with 5 %v, with 10 %v.</li>", who, dpmech.Times(dpmech.Guess(4*rho)), dpmech.Times(dpmech.Guess(9*rho)),
-			dpmech.Times(dpmech.Guess(25*rho)), dpmech.Times(dpmech.Guess(100*rho)))
-	}
-	badge, good := "ONLY THE ARITHMETIC WAS CHECKED", ""
-	switch {
-	case c.Simulated:
-		badge = "SIMULATED: protects nobody"
-	case v.Verified:
-		badge, good = "Verified and signed", " good"
-	}
-	words, more, _ := strings.Cut(bound.Words(unit), ". ")
-	plain := html.EscapeString // need not call Printable: Verify accepts only printable text
-	return []byte(strings.NewReplacer(
-		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(words)),
-		"{more}", plain(more)+".", "{bars}", bars.String(), "{figures}", figures.String(), "{several}", several.String(),
-		"{facts}", facts(c), "{adjacency}", plain(c.Adjacency), "{uncovered}", items(c.NotCovered), "{public}", items(c.ConditionalOn),
-		"{signed}", items(strings.Split(strings.TrimSpace(o.summary(v, ledger)), "\n")), "{commands}", o.commands(v, text), "{delta}", fmt.Sprint(c.Delta),
-	).Replace(reportPage))
-}
-
-// facts returns HTML that describes what a certificate protects and which runs it covers.
-func facts(c *certificate.Certificate) string {
-	var l list
-	l.fact("Protected", "%s", c.Unit)
-	l.fact("For how long", "Indefinitely: what was sent cannot reveal more later.")
-	bound, _ := c.Bound()
-	l.fact("This run", "%d releases with noise in every number, and %d more that were reserved: %s, at δ %v.", c.Rounds, c.ReservedUnmade,
-		strings.Replace(bound.Text(c.Delta, dpmech.GDP), "epsilon", "ε", 1), c.Delta)
-	limit := func(name string, most *dpmech.Limit) {
-		if most != nil {
-			l.fact(name, "%v. The device refuses more.", most)
-		}
-	}
-	limit("Its limit", c.Limit)
-	life := c.Lifetime
-	if life == nil {
-		l.fact("All runs", "NOT KNOWN: no ledger was kept, so what other runs revealed of the same data is not counted.")
-		return l.String()
-	}
-	words, _, _ := strings.Cut(life.Total().Words(life.Unit), ". ")
-	l.fact("All runs", "On the data set %q since %s (%d in all): %s.", life.Dataset, life.Created, len(life.Runs), words)
-	limit("Their limit", life.Limit)
-	return l.String()
-}
-
-func (o *privacyOptions) commands(v *Verification, text []byte) string {
-	cert, fleet := filepath.Base(o.verify), filepath.Base(cmp.Or(o.fleet, "fleet.json"))
-	var l list
-	l.add("spade-edge privacy -verify %s -fleet %s\n\n%s: SHA-256 %s\n%s: the fleet with hash %s", cert, fleet, cert,
-		fmt.Sprintf("%x", sha256.Sum256(text)), fleet, v.Certificate.Fleet)
-	return l.String()
 }

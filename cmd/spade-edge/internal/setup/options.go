@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -35,6 +36,7 @@ type Options struct {
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
 	Files     []string     // one per client; nil if all clients share one
+	Tests     []string     // CSV files to test on, one per client or one for all; nil if samples of Spec.Source are held back
 	// These fields describe the network.
 	Nodes int
 	Names []string // of the members; nil means node-0, node-1 and so on
@@ -193,6 +195,12 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 	c.StringVar(&o.Spec.Source, "data", o.Spec.Source, "the `source` of samples: idx:DIR, csv:FILE or synthetic:clinical")
 	c.StringVar(&o.Spec.Label, "label", o.Spec.Label, "csv: the `column` that holds the class")
 	c.StringVar(&o.Spec.Target, "target", o.Spec.Target, "csv: the `column` that holds a number to predict, in place of -label")
+	c.StringVar(&o.Spec.Survival, "survival", o.Spec.Survival, "csv: `TIME,EVENT`, in place of -label: the columns of the time to the "+
+		"event or to the end of observation, in days (TIME:w, TIME:m or TIME:y: weeks, months, years), and of whether it happened")
+	c.StringVar(&o.Spec.Intervals, "intervals", o.Spec.Intervals, "with -survival: the `ends` of intervals of time, such as 90d,6m,1y,2y; "+
+		"one end is a horizon, whose intervals are chosen (default "+survival.DefaultIntervals+")")
+	c.Float64Var(&o.Spec.Rate, "rate", o.Spec.Rate, "with -survival: a public guess of the events a `year`, to start from (default "+
+		fmt.Sprint(survival.DefaultRate)+")")
 	list(&o.Spec.Drop, "drop", "csv: `columns` to leave out, separated by commas")
 	list(&o.Spec.OneHot, "onehot", "csv: `columns` of categories, each turned into one 0/1 column per value")
 	c.StringVar(&o.Spec.Person, "person", o.Spec.Person, "csv: the `column` that says whose a row is: with -unit record the rows of one "+
@@ -231,7 +239,7 @@ func (o *Options) readScale(text string) error {
 // RegisterModel adds the flags for a built-in model.
 func (o *Options) RegisterModel(c *cli.Cmdline) {
 	c.StringVar(&o.Model.Name, "model", task.SoftmaxModel, "softmax, a linear model, or perceptron, with one hidden "+
-		"layer; with -target linear or perceptron (default then linear)")
+		"layer; with -target linear or perceptron (default then linear); with -survival hazards")
 	c.IntVar(&o.Model.Hidden, "hidden", 0, "hidden `units` of a perceptron (default 8)")
 }
 
@@ -293,8 +301,13 @@ func (o *Options) ModelSpec() task.ModelSpec {
 	if o.HiddenLayer() && !o.Given["hidden"] && o.Recipe == nil {
 		m.Hidden = 8
 	}
-	if o.Spec.Target != "" && !o.Given["model"] && o.Recipe == nil {
-		m.Name = task.LinearModel
+	if !o.Given["model"] && o.Recipe == nil {
+		switch o.Spec.Kind() {
+		case task.OfTarget:
+			m.Name = task.LinearModel
+		case task.OfSurvival:
+			m.Name = task.HazardsModel
+		}
 	}
 	return m
 }
@@ -326,8 +339,12 @@ func (o *Options) Conflicts(f *cli.Faults) {
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)
 	if err := o.ModelSpec().Validate(); err != nil {
 		f.Add("-model %s, -hidden %d: %w", o.Model.Name, o.Model.Hidden, err)
-	} else if err := o.ModelSpec().Fits(o.Spec.Target != ""); err != nil && o.Lookup("target") != nil && o.Spec.Source != "" {
-		f.Add("-model %s, -target %q: %w", o.Model.Name, o.Spec.Target, err)
+	} else if err := o.ModelSpec().Fits(o.Spec.Kind()); err != nil && o.Lookup("target") != nil && o.Spec.Source != "" {
+		flag, value := "-target", o.Spec.Target
+		if o.Spec.Kind() == task.OfSurvival {
+			flag, value = "-survival", o.Spec.Survival
+		}
+		f.Add("-model %s, %s %q: %w", o.Model.Name, flag, value, err)
 	}
 	f.When(o.Nodes < 1, "-nodes is %d, want at least 1", o.Nodes)
 }
@@ -350,7 +367,7 @@ func List(s string) []string {
 
 // Preparation lists the flags that cannot be combined with -task, because the task file already sets their values.
 var Preparation = []string{
-	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
+	"label", "target", "survival", "intervals", "rate", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
 }
 
 // Gap is a placeholder in a new node file. The user must replace it with the name of a program.

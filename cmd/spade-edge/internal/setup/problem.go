@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -86,6 +88,9 @@ func (o *Options) Build(name string) (*Problem, error) {
 	p.Choose("data", o.Spec.Source)
 	switch {
 	case o.Recipe != nil:
+	case s.Kind() == task.OfSurvival:
+		h := p.Train.Horizon
+		p.Choose("model", model.Name, "intervals", h.Intervals, "rate", h.Rate, "standardize", *s.Standardize)
 	case s.Target == "":
 		p.Choose("labels", s.Labels, "standardize", *s.Standardize, "bias", *s.Bias)
 	default:
@@ -97,7 +102,11 @@ func (o *Options) Build(name string) (*Problem, error) {
 	if s.TestFraction > 0 {
 		p.Choose("test-fraction", s.TestFraction)
 	}
-	p.X0 = model.Start(p.Train.Dim, p.Train.Classes, o.Asked.Method.Seed)
+	recipe, err := p.Recipe("the training data")
+	if err != nil {
+		return nil, WithFlags(err)
+	}
+	p.X0 = recipe.Start(o.Asked.Method.Seed)
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
@@ -246,16 +255,24 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores returns the score of each model on the test data: the accuracy in percent or, for a numeric target, the RMSE.
+// Scores returns the score of each model on the test data: the accuracy in percent, for a numeric target the RMSE, or for
+// survival the C-index.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	Each(len(models), func(i int) { out[i], _ = score(p.Test, models[i]) })
 	return out
 }
 
-// score returns the accuracy of the model x on the test data, in percent, or its RMSE for a numeric target.
+// score returns the accuracy of the model x on the test data, in percent, its RMSE for a numeric target, or its C-index for
+// survival; the C-index is NaN if no two samples can be compared.
 func score(test *task.Model, x []float32) (float64, error) {
-	if test.Data().Target == nil {
+	if d := test.Data(); d.Horizon != nil {
+		risks, err := test.Risks(x)
+		if err != nil {
+			return math.NaN(), err
+		}
+		return survival.Concord(d.Time, d.Y, risks).C, nil
+	} else if d.Target == nil {
 		return 100 * test.Accuracy(x), nil
 	}
 	m, err := test.Errors(x)
@@ -267,10 +284,14 @@ func score(test *task.Model, x []float32) (float64, error) {
 
 // Worth formats a model's score on the test data.
 func (p *Problem) Worth(x []float32, digits int) string {
-	if p.Train.Target == nil {
-		return fmt.Sprintf("%.*f %%", digits, p.Scores(x)[0])
+	switch worth := p.Scores(x)[0]; {
+	case p.Train.Horizon != nil:
+		return fmt.Sprintf("C-index %.3f", worth)
+	case p.Train.Target != nil:
+		return fmt.Sprintf("RMSE %.4g", worth)
+	default:
+		return fmt.Sprintf("%.*f %%", digits, worth)
 	}
-	return fmt.Sprintf("RMSE %.4g", p.Scores(x)[0])
 }
 
 // Each calls do(0), ..., do(n-1) in parallel and waits for all calls.
@@ -306,6 +327,8 @@ func (o *Options) ReadTask(file string) (err error) {
 	o.Model.Name, o.Model.Hidden = o.Recipe.Model.Name, o.Recipe.Model.Hidden
 	if o.Recipe.Target != nil {
 		o.Spec.Target = o.Recipe.Label
+	} else if h := o.Recipe.Survival; h != nil {
+		o.Spec.Survival = h.Time + "," + o.Recipe.Label
 	}
 	return nil
 }
@@ -326,6 +349,46 @@ func (o *Options) clientFiles(f *cli.Faults) {
 	}
 }
 
+// ReadTests sets Tests to the files that the flag -test names, separated by commas or with a star in the name.
+func (o *Options) ReadTests(f *cli.Faults, text string) {
+	source := "csv:" + strings.TrimPrefix(text, "csv:")
+	tests, err := task.ClientFiles(source)
+	var field *task.FieldError
+	if errors.As(err, &field) {
+		err = fmt.Errorf("-test %s", field.Fault)
+	}
+	f.When(err != nil, "%w", err)
+	if o.Tests = tests; tests == nil {
+		o.Tests = []string{strings.TrimPrefix(source, "csv:")}
+	}
+	f.When(o.Given["test-fraction"], "-test and -test-fraction cannot be combined: with -test, no samples of -data are held back")
+	f.When(!strings.HasPrefix(o.Spec.Source, "csv:"), "-test needs -data csv:FILE, not %q", o.Spec.Source)
+	f.When(len(o.Tests) > 1 && len(o.Tests) != len(o.Files), "-test names %d files, want one for all clients, or %d, one for each file of "+
+		"-data in the same order", len(o.Tests), len(o.Files))
+	o.Spec.Whole, o.Spec.TestFraction = true, 0
+}
+
+// tests reads the files in Tests, prepared like the training samples. each is nil if one file is for all clients.
+func (o *Options) tests(set *task.Set) (all *task.Data, each []*task.Data, err error) {
+	recipe := o.Recipe
+	if recipe == nil {
+		if recipe, err = set.Recipe(o.ModelSpec(), "the training data"); err != nil {
+			return nil, nil, err
+		}
+	}
+	held, parts, err := recipe.ApplyFiles(task.Spec{NA: o.Spec.NA, Whole: true}, o.Tests)
+	if err != nil {
+		return nil, nil, fmt.Errorf("-test: %w", err)
+	}
+	for _, part := range parts {
+		each = append(each, part.Train)
+	}
+	if len(each) == 1 {
+		each = nil
+	}
+	return held.Train, each, nil
+}
+
 // load reads and prepares the data. own has each client's training samples. If clients have their own files, held has
 // each client's held-out samples.
 func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
@@ -336,7 +399,7 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	spec := o.DataSpec()
 	spec.Once = o.Once
 	prepared := spec // with a recipe, some samples are always held back
-	prepared.Whole = false
+	prepared.Whole = o.Tests != nil
 	var each []*task.Set
 	switch {
 	case o.Files != nil && o.Recipe != nil:
@@ -362,6 +425,11 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	for _, one := range each {
 		own, held = append(own, one.Train), append(held, one.Test)
 	}
+	if o.Tests != nil {
+		if set.Test, held, err = o.tests(set); err != nil {
+			return nil, nil, nil, WithFlags(err)
+		}
+	}
 	if each != nil {
 		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
 		return set, own, held, nil
@@ -378,5 +446,5 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 		dealt = "samples dealt to clients at random, in equal numbers"
 	}
 	set.Fitted = append(set.Fitted, dealt)
-	return set, own, nil, nil
+	return set, own, held, nil
 }

@@ -156,6 +156,8 @@ func (p *Problem) WriteBeginning(w io.Writer) {
 func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
+	const constant, free = 55, 83
+	right := func(gain float64) float64 { return constant + (free-constant)*gain }
 	var cures []string
 	if r.Members > 0 {
 		cures = append(cures, fmt.Sprintf("%d nodes", r.Members))
@@ -168,21 +170,18 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	}
 	would := ""
 	if cures != nil {
-		would = fmt.Sprintf("; %s would bring %.0f %%", strings.Join(cures, " or "), 100*plan.Enough)
+		would = fmt.Sprintf("; %s would give %.0f %%", strings.Join(cures, " or "), right(plan.Enough))
 	}
 	if r.Halved != nil {
-		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would bring %.0f %%", f.Dim, 100*max(*r.Halved, 0))
+		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would give %.0f %%", f.Dim, right(max(*r.Halved, 0)))
 	}
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
-			"would bring more", epsilon)
+			"would give more", epsilon)
 	}
 	would += "; it assumes sites with similar shares of each answer: a site with 3 % of yes is not one"
-	const constant, free = 55, 83
-	right := func(gain float64) float64 { return constant + (free-constant)*gain }
-	return fmt.Sprintf("%.0f %% of the way from the most frequent answer to a model without noise: if these are right %v and %v "+
-		"times in 100, about %.0f times (9 of 10 such runs: %.0f to %.0f)%s", 100*max(r.Gain, 0), constant, free, right(r.Gain),
-		right(r.Low), right(r.High), would)
+	return fmt.Sprintf("expected accuracy %.0f %% (%.0f to %.0f in 9 of 10 such runs), if always guessing the most frequent answer gives "+
+		"%v %% and a model without noise %v %%%s", right(r.Gain), right(r.Low), right(r.High), constant, free, would)
 }
 
 // frames has the sizes, in bytes, of the frames that a node sends to one neighbor, by phase.

@@ -30,6 +30,7 @@ type Result struct {
 
 	*Accuracies
 	Regression *regression `json:"regression,omitempty"` // instead of accuracies if the target is numeric
+	Survival   *survived   `json:"survival,omitempty"`   // instead of accuracies for a survival task
 
 	Files []clientFile `json:"files,omitempty"` // if -data has several files
 
@@ -76,14 +77,25 @@ type regression struct {
 	Constant float64  `json:"rmse_of_mean"` // of predicting the mean of the test data
 }
 
-// clientFile has the score of a client's model on the held-out samples from the client's own file.
+// survived has the same scores as [Accuracies] for a survival task, as C-index.
+type survived struct {
+	Mean     float64  `json:"c_index_mean"`
+	Worst    float64  `json:"c_index_min"`
+	Network  float64  `json:"c_index_network_mean"`
+	Alone    *float64 `json:"c_index_alone,omitempty"`
+	Pooled   *float64 `json:"c_index_pooled,omitempty"`
+	Constant float64  `json:"c_index_of_constant"` // 0.5, of the same risk for all
+}
+
+// clientFile has the score of a client's model on the client's own test samples.
 type clientFile struct {
-	File     string   `json:"file"`
+	File     string   `json:"file"` // the file that has the test samples
 	Train    int      `json:"train"`
 	Test     int      `json:"test"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // in percent
 	Majority *float64 `json:"accuracy_majority,omitempty"`
 	RMSE     *float64 `json:"rmse,omitempty"`
+	CIndex   *float64 `json:"c_index,omitempty"` // missing if no two test samples can be compared
 }
 
 // Privacy is the privacy cost of a run for each client.
@@ -145,7 +157,16 @@ func (r *Result) Score(p *Problem, models [][]float32) ([]float64, error) {
 	each := p.Scores(models...)
 	s := &Accuracies{Network: p.Scores(xbar)[0]}
 	s.Mean, s.Worst = Average(each)
-	if p.Train.Target == nil {
+	switch {
+	case p.Train.Horizon != nil:
+		if math.IsNaN(s.Network) {
+			return nil, errors.New("no two test samples can be compared, so there is no C-index: one of them needs an event that is earlier " +
+				"than the other's time")
+		}
+		s.Constant = 0.5
+		r.Survival = (*survived)(s)
+		return each, nil
+	case p.Train.Target == nil:
 		s.Constant, r.Accuracies = 100*p.Test.Majority(), s
 		if math.IsNaN(s.Network) {
 			return nil, errors.New("accuracy is not a number: the model does not match the test data")
@@ -164,15 +185,24 @@ func (r *Result) Score(p *Problem, models [][]float32) ([]float64, error) {
 // JudgeFiles scores each client's model on the held-out samples from the client's own file.
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	for i, held := range p.held {
-		c := clientFile{File: p.Opt.Files[i], Train: len(p.Labels[i]), Test: held.Len()}
+		file := p.Opt.Files[i]
+		if p.Opt.Tests != nil {
+			file = p.Opt.Tests[i]
+		}
+		c := clientFile{File: file, Train: len(p.Labels[i]), Test: held.Len()}
 		test := p.Opt.ModelSpec().New(held)
 		worth, err := score(test, models[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.File, err)
 		}
-		if held.Target != nil {
+		switch {
+		case held.Horizon != nil:
+			if !math.IsNaN(worth) {
+				c.CIndex = &worth
+			}
+		case held.Target != nil:
 			c.RMSE = &worth
-		} else {
+		default:
 			most := 100 * test.Majority()
 			c.Accuracy, c.Majority = &worth, &most
 		}
@@ -181,10 +211,12 @@ func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	return all, nil
 }
 
-// Scores returns the accuracies of a result, or the RMSE for a numeric target.
+// Scores returns the accuracies of a result, the RMSE for a numeric target, or the C-index for survival.
 func (r *Result) Scores() *Accuracies {
 	if r.Regression != nil {
 		return (*Accuracies)(r.Regression)
+	} else if r.Survival != nil {
+		return (*Accuracies)(r.Survival)
 	}
 	return r.Accuracies
 }
@@ -193,13 +225,17 @@ func (r *Result) Scores() *Accuracies {
 func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
 		return "RMSE", "highest", "the mean of the test data"
+	} else if r.Survival != nil {
+		return "C-index", "lowest", "the same risk"
 	}
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText formats an accuracy, in percent with the given number of decimals, or an RMSE.
+// ScoreText formats an accuracy, in percent with the given number of decimals, an RMSE or a C-index.
 func (r *Result) ScoreText(score float64, digits int) string {
-	if r.Regression != nil {
+	if r.Survival != nil {
+		return fmt.Sprintf("%.3f", score)
+	} else if r.Regression != nil {
 		return fmt.Sprintf("%.4g", score)
 	}
 	return fmt.Sprintf("%.*f %%", digits, score)
@@ -212,11 +248,14 @@ func (r *Result) WriteWorth(t cli.Table) {
 	t.Row(score, "%s on average over %d clients, %s at the %s, %s for the network's average model, %s by always saying %s",
 		say(s.Mean), r.Nodes, say(s.Worst), worst, say(s.Network), say(s.Constant), constant)
 	for _, c := range r.Files {
-		worth := say(*cmp.Or(c.RMSE, c.Accuracy))
+		worth := "no two of whom can be compared"
+		if own := cmp.Or(c.RMSE, c.Accuracy, c.CIndex); own != nil {
+			worth = say(*own)
+		}
 		if c.Majority != nil {
 			worth += fmt.Sprintf(" (%s by saying the most frequent class)", say(*c.Majority))
 		}
-		t.Row("own samples", "%s on the %d samples held back in %s; its client trains on %d", worth, c.Test, c.File, c.Train)
+		t.Row("own samples", "%s on the %d test samples of %s; its client trains on %d", worth, c.Test, c.File, c.Train)
 	}
 }
 

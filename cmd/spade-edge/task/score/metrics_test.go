@@ -1,4 +1,4 @@
-package task
+package score
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func ratio(hits, trials float64) float64 { return hits / trials }
 func TestClassMetricsAreTheirDefinitions(t *testing.T) {
 	for _, d := range judged {
 		t.Run(d.name, func(t *testing.T) {
-			m := judgeClasses(d.classes, d.is, d.said, d.probability)
+			m := Classes(d.classes, d.is, d.said, d.probability)
 			count := func(ok func(i int) bool) (n float64) {
 				for i := range d.is {
 					if ok(i) {
@@ -132,7 +132,7 @@ func TestNumberMetricsAreTheirDefinitions(t *testing.T) {
 		{[]float64{1, 2, 3}, []float64{3, 2, 1}}, // worse than the mean
 		{[]float64{1e6, 2e6, 0}, []float64{1, 0, 1e6}},
 	} {
-		m := judgeNumbers(d.is, d.said)
+		m := Numbers(d.is, d.said)
 		n := float64(len(d.is))
 		mean, square, size, own, ownSize := 0.0, 0.0, 0.0, 0.0, 0.0
 		for _, y := range d.is {
@@ -207,7 +207,7 @@ func TestIntervalsCover(t *testing.T) {
 			x := s.Normal()
 			y[i], guess[i] = 2*x+s.Normal(), 2*x
 		}
-		c, r := judgeClasses(2, is, said, p), judgeNumbers(y, guess)
+		c, r := Classes(2, is, said, p), Numbers(y, guess)
 		up := 0.5 * math.Erfc(-0.5/math.Sqrt2) // standard normal distribution function at one half
 		check("accuracy", &c.Accuracy, up)
 		check("sensitivity", c.Binary.Sensitivity, up)

@@ -1,4 +1,4 @@
-package task
+package score
 
 import (
 	"math"
@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// quantile is the number q for which a standard normal variable is in [-q, q] with probability 95 %.
-const quantile = 1.959963984540054
+// Quantile is the number q for which a standard normal variable is in [-q, q] with probability 95 %.
+const Quantile = 1.959963984540054
 
 // Estimate is a figure with its 95 % confidence interval, Low to High, for independent samples. Shares have the Wilson
 // interval (1927); the comments on all other figures name the kind of interval.
@@ -69,9 +69,9 @@ type NumberMetrics struct {
 	MeanMAE  float64   `json:"mean_mae"`
 }
 
-// judgeClasses compares the predicted classes (said) of at least one sample with the true classes (is), for 2 or more
+// Classes compares the predicted classes (said) of at least one sample with the true classes (is), for 2 or more
 // classes. For two classes, probability has the probability of class 1 for each sample; otherwise it is nil.
-func judgeClasses(classes int, is, said []int, probability []float64) *ClassMetrics {
+func Classes(classes int, is, said []int, probability []float64) *ClassMetrics {
 	n := len(is)
 	m := &ClassMetrics{Samples: n, Confusion: make([][]int, classes)}
 	for k := range m.Confusion {
@@ -127,7 +127,7 @@ func (b *BinaryMetrics) judge(is []int, probability []float64) {
 	for _, t := range tenths {
 		b.Calibration = append(b.Calibration, Tenth{t.samples, t.sum / float64(max(1, t.samples)), share95(t.ones, t.samples)})
 	}
-	b.AUC, b.Brier = auc(scores[0], scores[1]), mean95(squares)
+	b.AUC, b.Brier = auc(scores[0], scores[1]), Mean(squares)
 }
 
 // auc returns the area under the ROC curve for the scores of class 0 and of class 1, or nil if a slice is empty. It
@@ -141,14 +141,17 @@ func auc(zeros, ones []float64) *Estimate {
 	wins, v1 := placements(ones, zeros)
 	_, v0 := placements(zeros, ones)
 	n0, n1 := float64(len(zeros)), float64(len(ones))
-	a := float64(wins) / (2 * n0 * n1)
-	rarer := min(len(zeros), len(ones))
-	se := math.Sqrt(v1/n1 + v0/n0)
-	if rarer < 2 || se == 0 || a == 0 || a == 1 {
-		return wilson(a, float64(rarer))
+	return Logit(float64(wins)/(2*n0*n1), math.Sqrt(v1/n1+v0/n0), min(len(zeros), len(ones)))
+}
+
+// Logit returns the Estimate of a share with standard error se, whose interval is on the logit scale. Where that does
+// not exist, it is Wilson's for a number of trials.
+func Logit(share, se float64, trials int) *Estimate {
+	if trials < 2 || se == 0 || share == 0 || share == 1 {
+		return wilson(share, float64(trials))
 	}
-	odds := vec.Exp(quantile * se / (a * (1 - a)))
-	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
+	odds := vec.Exp(Quantile * se / (share * (1 - share)))
+	return &Estimate{share, share / (share + float64((1-share)*odds)), share / (share + (1-share)/odds)}
 }
 
 // placements compares each score in a with each score in b; both slices are sorted. wins is twice the number of pairs
@@ -171,9 +174,9 @@ func placements(a, b []float64) (wins uint64, variance float64) {
 	return wins, float64(sd * sd)
 }
 
-// judgeNumbers compares the predicted numbers (said) of at least one sample with the true numbers (is). All must be
+// Numbers compares the predicted numbers (said) of at least one sample with the true numbers (is). All must be
 // finite.
-func judgeNumbers(is, said []float64) *NumberMetrics {
+func Numbers(is, said []float64) *NumberMetrics {
 	n := len(is)
 	center, _ := moments(is)
 	size, square, own, ownSize := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
@@ -181,9 +184,9 @@ func judgeNumbers(is, said []float64) *NumberMetrics {
 		e, d := said[i]-y, y-center
 		size[i], square[i], own[i], ownSize[i] = math.Abs(e), float64(e*e), float64(d*d), math.Abs(d)
 	}
-	mse, mean := mean95(square), mean95(own)
+	mse, mean := Mean(square), Mean(own)
 	m := &NumberMetrics{
-		Samples: n, MAE: mean95(size), MeanMAE: mean95(ownSize).Value, MeanRMSE: math.Sqrt(mean.Value),
+		Samples: n, MAE: Mean(size), MeanMAE: Mean(ownSize).Value, MeanRMSE: math.Sqrt(mean.Value),
 		RMSE: Estimate{math.Sqrt(mse.Value), math.Sqrt(mse.Low), math.Sqrt(mse.High)},
 	}
 	if mean.Value > 0 {
@@ -211,8 +214,8 @@ func moments(x []float64) (mean, sd float64) {
 	return mean, math.Sqrt(sd / float64(max(1, len(x)-1)))
 }
 
-// mean95 returns the mean of nonnegative numbers with its interval on the log scale.
-func mean95(x []float64) Estimate {
+// Mean returns the mean of nonnegative numbers with its interval on the log scale.
+func Mean(x []float64) Estimate {
 	mean, sd := moments(x)
 	return around(mean, sd/math.Sqrt(float64(len(x))))
 }
@@ -223,7 +226,7 @@ func around(v, se float64) Estimate {
 	if v <= 0 {
 		return Estimate{}
 	}
-	f := vec.Exp(quantile * se / v)
+	f := vec.Exp(Quantile * se / v)
 	return Estimate{v, v / f, float64(v * f)}
 }
 
@@ -236,9 +239,9 @@ func share95(hits, trials int) *Estimate {
 
 // wilson returns the Estimate of a share among n trials, with Wilson's score interval.
 func wilson(share, n float64) *Estimate {
-	const q2 = quantile * quantile
+	const q2 = Quantile * Quantile
 	center := share + q2/(2*n)
-	half := float64(quantile * math.Sqrt(float64(share*(1-share))/n+q2/(4*n*n)))
+	half := float64(Quantile * math.Sqrt(float64(share*(1-share))/n+q2/(4*n*n)))
 	// Rounding must not put the share outside its interval.
 	return &Estimate{share, min(share, max(0, (center-half)/(1+q2/n))), max(share, min(1, (center+half)/(1+q2/n)))}
 }

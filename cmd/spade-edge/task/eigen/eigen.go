@@ -1,29 +1,31 @@
-package task
+package eigen
 
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 const (
-	eigenSpare  = 8     // number of vectors iterated in addition to the requested vectors
-	eigenDepth  = 6     // blocks of a Krylov basis
-	eigenRounds = 100   // maximum number of restarts
-	eigenTol    = 1e-10 // residual relative to the largest eigenvalue
+	spare     = 8     // number of vectors iterated in addition to the requested vectors
+	depth     = 6     // blocks of a Krylov basis
+	rounds    = 100   // maximum number of restarts
+	tolerance = 1e-10 // residual relative to the largest eigenvalue
 )
 
-// topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
+// Top returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
 // eigenvalues, largest first. mul returns the products of the matrix with the given vectors, each of length dim.
 //
 // The method is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015). Each
 // round builds an orthonormal basis of V, AV, A²V, ..., diagonalizes the matrix in that space (Rayleigh and Ritz), and
-// takes the best vectors as the next V. It stops when each |Av - λv| is within eigenTol of the largest eigenvalue, or
-// after eigenRounds; the vectors may then mix eigenvectors with nearly equal eigenvalues. The start vectors are fixed.
-func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
-	block := min(n+eigenSpare, dim)
+// takes the best vectors as the next V. It stops when each |Av - λv| is within tolerance of the largest eigenvalue, or
+// after rounds; the vectors may then mix eigenvectors with nearly equal eigenvalues. The start vectors are fixed.
+func Top(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
+	block := min(n+spare, dim)
 	start := make([][]float64, block)
 	for l := range start {
 		s := rng.New(0, rng.Address{Purpose: rng.Spectrum, Component: uint32(l)})
@@ -39,7 +41,7 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 		for {
 			product := mul(fresh)
 			images = append(images, product...)
-			if len(images) >= eigenDepth*block {
+			if len(images) >= depth*block {
 				break
 			}
 			grown := extend(basis, product)
@@ -49,24 +51,24 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 			basis, fresh = grown, grown[len(basis):]
 		}
 
-		small := newMatrix(len(basis), len(basis))
-		share(len(basis), func(from, to int) {
+		small := Matrix(len(basis), len(basis))
+		Share(len(basis), func(from, to int) {
 			for i := from; i < to; i++ {
 				for j := range i + 1 {
-					small[i][j] = dot(basis[i], images[j])
+					small[i][j] = Dot(basis[i], images[j])
 					small[j][i] = small[i][j]
 				}
 			}
 		})
-		eigenvalues, mix := jacobi(small)
+		eigenvalues, mix := Jacobi(small)
 		start = combine(basis, mix[:min(block, len(mix))])
 		top := combine(images, mix[:n])
 		worst := 0.0
 		for l, image := range top {
-			addMultiple(image, -eigenvalues[l], start[l])
+			AddMultiple(image, -eigenvalues[l], start[l])
 			worst = max(worst, norm(image))
 		}
-		if worst <= float64(eigenTol*eigenvalues[0]) || round == eigenRounds {
+		if worst <= float64(tolerance*eigenvalues[0]) || round == rounds {
 			return start[:n], eigenvalues[:n]
 		}
 	}
@@ -80,7 +82,7 @@ func extend(basis, vectors [][]float64) [][]float64 {
 		before := norm(v)
 		for range 2 {
 			for _, b := range basis {
-				addMultiple(v, -dot(v, b), b)
+				AddMultiple(v, -Dot(v, b), b)
 			}
 		}
 		if after := norm(v); after > float64(1e-10*before) {
@@ -94,20 +96,20 @@ func extend(basis, vectors [][]float64) [][]float64 {
 }
 
 func combine(vectors, mix [][]float64) [][]float64 {
-	out := newMatrix(len(mix), len(vectors[0]))
+	out := Matrix(len(mix), len(vectors[0]))
 	for l, row := range mix {
 		for i, v := range vectors {
-			addMultiple(out[l], row[i], v)
+			AddMultiple(out[l], row[i], v)
 		}
 	}
 	return out
 }
 
-// jacobi diagonalizes a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
+// Jacobi diagonalizes a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
 // "Matrix Computations", chapter 8). It returns the eigenvalues, largest first, and the eigenvectors as rows.
-func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
+func Jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
-	v := newMatrix(n, n)
+	v := Matrix(n, n)
 	size := 0.0
 	for i := range v {
 		v[i][i] = 1
@@ -166,9 +168,10 @@ func rotate(x, y []float64, c, s float64) {
 	}
 }
 
-func norm(x []float64) float64 { return math.Sqrt(dot(x, x)) }
+func norm(x []float64) float64 { return math.Sqrt(Dot(x, x)) }
 
-func dot(x, y []float64) float64 {
+// Dot returns the scalar product of x and y; y is at least as long as x.
+func Dot(x, y []float64) float64 {
 	y = y[:len(x)]
 	sum := 0.0
 	for i, xi := range x {
@@ -177,9 +180,30 @@ func dot(x, y []float64) float64 {
 	return sum
 }
 
-func addMultiple(y []float64, a float64, x []float64) {
+// AddMultiple adds a times x to y.
+func AddMultiple(y []float64, a float64, x []float64) {
 	y = y[:len(x)]
 	for i, xi := range x {
 		y[i] += float64(a * xi)
 	}
+}
+
+// Matrix returns a matrix of zeros.
+func Matrix(rows, width int) [][]float64 {
+	m, flat := make([][]float64, rows), make([]float64, rows*width)
+	for i := range m {
+		m[i], flat = flat[:width:width], flat[width:]
+	}
+	return m
+}
+
+// Share divides [0, n) into intervals [from, to), calls f for all of them concurrently, and waits until all calls have
+// returned.
+func Share(n int, f func(from, to int)) {
+	var all sync.WaitGroup
+	piece := max(1, (n-1)/runtime.GOMAXPROCS(0)+1)
+	for from := 0; from < n; from += piece {
+		all.Go(func() { f(from, min(from+piece, n)) })
+	}
+	all.Wait()
 }

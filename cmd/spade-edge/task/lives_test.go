@@ -1,0 +1,126 @@
+package task
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
+	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
+)
+
+// observed returns random samples of a survival task with four intervals.
+func observed(n, dim int, seed uint64) *Data {
+	d, s := random(n, dim, 2, seed), testStream(seed)
+	d.Horizon = &survival.Horizon{Time: "t", Unit: "d", Intervals: "100d,200d,400d", Rate: 0.05}
+	for range n {
+		d.Time = append(d.Time, math.Floor(600*s.Float64()))
+	}
+	return d
+}
+
+// TestHazards checks the loss of hazards against its definition, that losses in batches have the same bits, that nothing
+// is allocated, and that the bits are those of all processors.
+func TestHazards(t *testing.T) {
+	var all []float64
+	for _, dim := range []int{1, 5, 39, 130} {
+		d := observed(40, dim, uint64(dim))
+		m, ends := ModelSpec{Name: HazardsModel}.New(d), d.Horizon.Cuts().Ends
+		if m.Dim() != dim+4 {
+			t.Fatalf("%d parameters of %d columns and 4 intervals", m.Dim(), dim)
+		}
+		var queries []zoest.Query
+		for i := range m.Len() {
+			x := parameters(m.Dim(), 0.5, uint64(i))
+			z, want := 0.0, 0.0
+			for j, v := range d.Row(i) {
+				z += float64(x[j]) * float64(v)
+			}
+			for j := range 4 {
+				h, stay := 1/(1+math.Exp(-z-float64(x[dim+j]))), 1/(1+math.Exp(z+float64(x[dim+j])))
+				start, end := 0.0, math.Inf(1)
+				if j > 0 {
+					start = ends[j-1]
+				}
+				if j < 3 {
+					end = ends[j]
+				}
+				switch {
+				case d.Time[i] > end:
+					want -= math.Log(stay) / 4
+				case d.Time[i] <= start && (j > 0 || d.Time[i] > 0):
+				case d.Y[i] == 1:
+					want -= math.Log(h) / 4
+				case d.Time[i]-start >= []float64{50, 50, 100, 100}[j]:
+					want -= math.Log(stay) / 4
+				}
+			}
+			want = min(want, survival.MostLoss)
+			loss, err := m.Loss(context.Background(), x, i)
+			if err != nil || math.Abs(loss-want) > 1e-4*max(1, want) {
+				t.Fatalf("time %v, event %d: loss %v, %v, want %v", d.Time[i], d.Y[i], loss, err, want)
+			}
+			queries, all = append(queries, zoest.Query{Point: x, Sample: i}), append(all, loss)
+		}
+		losses := make([]float64, len(queries))
+		if n := testing.AllocsPerRun(5, func() { m.Losses(context.Background(), queries, losses) }); n != 0 {
+			t.Errorf("%v allocations a batch, want none", n)
+		}
+		if digest(losses...) != digest(all[len(all)-len(losses):]...) {
+			t.Errorf("%d columns: other bits in batches", dim)
+		}
+		if err := tinytest.TestOracle(m, m.Dim(), m.Len()); err != nil {
+			t.Error(err)
+		}
+		queries[1].Point = queries[1].Point[1:]
+		if err := m.Losses(context.Background(), queries, losses); err != nil || !math.IsNaN(losses[1]) || losses[0] != all[len(all)-len(losses)] {
+			t.Errorf("a point that is too short: %v, %v", losses[:2], err)
+		}
+	}
+	if got, want := digest(all...), uint64(0xda0868fb17e33632); got != want {
+		t.Errorf("digest %#x, want %#x", got, want)
+	}
+}
+
+// TestLivesOfPersons checks that a record changes no loss but its own, also at a place of its person.
+func TestLivesOfPersons(t *testing.T) {
+	d := observed(6, 3, 1)
+	d.Person = []int{0, 1, 0, 2, 1, 0}
+	spec := ModelSpec{Name: HazardsModel}
+	other := d.Select([]int{0, 1, 2, 3, 4, 5})
+	other.Time[4], other.Y[4] = 599, 1-other.Y[4]
+	other.Row(4)[1] = 7
+	a, b := spec.New(d).InPlaces(2), spec.New(other).InPlaces(2)
+	x := parameters(7, 1, 1)
+	for i, changed := range []bool{false, false, false, true, false, false} { // record 4 is the second of person 1
+		one, _ := a.Loss(context.Background(), x, i)
+		two, _ := b.Loss(context.Background(), x, i)
+		if (one != two) != changed || i == 5 && one != 0 {
+			t.Errorf("place %d: loss %v, and %v after record 4 changed", i, one, two)
+		}
+	}
+	if a.Digest() == b.Digest() {
+		t.Error("equal digests of different times")
+	}
+}
+
+// TestEventLabels checks which labels mean that the event happened.
+func TestEventLabels(t *testing.T) {
+	for _, c := range []struct{ cells, labels, want string }{
+		{"0 1 1", "", "0,1"}, {"1.0 0.0", "", "0.0,1.0"}, {"no YES", "", "no,YES"}, {"1 1", "", "0,1"}, {"dead alive", "", "alive,dead"},
+		{"died lives", "lives,died", "lives,died"}, {"died died", "lives,died", "lives,died"},
+		{"0 0", "", "no row of .* has the event (\"1\")"}, {"died lives", "", `column "e" has "died", "lives", want 0 and 1, no and yes, or their names in labels`},
+		{"1 2", "", `column "e" has "1", "2"`}, {"a b c", "a,b", `column "e" has "c", want only these two`}, {"a a", "a,b", `has the event ("b")`},
+	} {
+		s := Spec{Survival: "t,e"}
+		if c.labels != "" {
+			s.Labels = strings.Split(c.labels, ",")
+		}
+		got, err := s.events(&table{name: ".*", labels: strings.Fields(c.cells)})
+		if text := strings.Join(got, ","); err != nil && !strings.Contains(err.Error(), c.want) || err == nil && text != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.cells, text, err, c.want)
+		}
+	}
+}
