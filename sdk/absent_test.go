@@ -39,7 +39,7 @@ func TestAbsentIsPlannedFor(t *testing.T) {
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
 	f.Privacy = p
-	if err := f.Validate(); err != nil {
+	if _, err := f.Plan(); err != nil {
 		t.Error(err)
 	}
 	plain := f.Hash()
@@ -53,7 +53,7 @@ func TestAbsentIsPlannedFor(t *testing.T) {
 		f.Privacy = p
 		change(&f.Privacy)
 		var field *sdk.FieldError
-		if err := f.Validate(); !errors.As(err, &field) || !strings.Contains(err.Error(), want) {
+		if _, err := f.Plan(); !errors.As(err, &field) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}
 		if f.Hash() == plain {

@@ -17,32 +17,12 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	conditions := slices.Clone(n.cfg.ConditionalOn)
-	if changed := n.data.String(); changed != "" {
-		conditions = append(conditions, changed)
-	}
 	var lifetime *certificate.Lifetime
 	if n.cfg.Ledger != nil {
-		lifetime = n.cfg.Ledger.Lifetime(n.cfg.Fleet.Privacy.Delta)
-		others, full := n.trust.OtherLedgers(n.public)
-		for _, o := range others {
-			conditions = append(conditions, o.String())
-		}
-		if full {
-			conditions = append(conditions, "neighbors may know of further ledgers of this member: there was no room to name more")
-		}
-	}
-	about := certificate.About{
-		RunID:     n.account.run,
-		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
-		Mixing:    n.cfg.Fleet.Method.Mixing, Cooldown: n.cfg.Fleet.Method.Cooldown,
-		ConditionalOn: conditions, Members: n.cfg.Fleet.Members, Began: n.began, Ended: n.made,
-	}
-	if f := n.cfg.Fleet; f.Records != nil {
-		about.Units = f.Records[n.number[n.cfg.Name]]
+		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
 	}
 	n.account.mu.Lock()
-	c, err := certificate.New(about, n.cfg.Fleet.Privacy.Delta, n.account.filter, lifetime)
+	c, err := certificate.New(n.about(), n.fleet.Privacy.Delta, n.account.filter, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -57,4 +37,31 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 		err = signed.SealCertificate(c, n.cfg.Key, n.public.Head, n.public.Countersigned)
 	}
 	return c, err
+}
+
+// about returns the part of the certificate that describes the run. The caller has locked n.mu.
+func (n *Node) about() certificate.About {
+	conditions := slices.Clone(n.cfg.ConditionalOn)
+	if changed := n.data.String(); changed != "" {
+		conditions = append(conditions, changed)
+	}
+	if n.cfg.Ledger != nil {
+		others, full := n.trust.OtherLedgers(n.public)
+		for _, o := range others {
+			conditions = append(conditions, o.String())
+		}
+		if full {
+			conditions = append(conditions, "neighbors may know of further ledgers of this member: there was no room to name more")
+		}
+	}
+	about := certificate.About{
+		RunID:     n.account.run,
+		Simulated: n.cfg.Noise != nil || n.cfg.Secret != nil,
+		Mixing:    n.fleet.Method.Mixing, Cooldown: n.fleet.Method.Cooldown,
+		ConditionalOn: conditions, Members: n.fleet.Members, Began: n.began, Ended: n.made,
+	}
+	if f := n.fleet; f.Records != nil {
+		about.Units = f.Records[n.number[n.cfg.Name]]
+	}
+	return about
 }

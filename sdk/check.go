@@ -31,12 +31,11 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	if read == nil {
 		read = func() (*state.Snapshot, error) { return state.Newest(c.Store) }
 	}
-	var p *plan
-	if p, r.Config = c.validate(false); c.Fleet == nil {
+	if r.Config = c.validate(false); c.plan == nil {
 		return r
 	}
-	hash := c.Fleet.Hash()
-	r.Privacy = c.Fleet.affordable()
+	hash := c.plan.fleet.Hash()
+	r.Privacy = c.plan.affordable()
 	kept, err := read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -57,35 +56,35 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 		}
 	}
 	if r.Config == nil && c.Samples > 0 {
-		r.Space = c.space(p, r.Kept)
+		r.Space = c.space(r.Kept)
 	}
 	if r.Config == nil && c.agrees() && c.PairKeys != nil {
 		r.Pair = r.checkPair(&c, hash)
 	}
-	if p != nil && c.Ledger != nil && !c.Fleet.Privacy.NonPrivate { // only a valid fleet tells which releases use data
+	if c.Ledger != nil && !c.plan.fleet.Privacy.NonPrivate {
 		r.Ledger = r.checkLedger(&c, hash, read)
 	}
 	return r
 }
 
 // space returns the bytes that the rest of the run needs for its slots, unless they exist, and for its logs.
-func (c *Config) space(p *plan, kept *state.Snapshot) (bytes int64) {
+func (c *Config) space(kept *state.Snapshot) (bytes int64) {
 	const line = 1 << 10 // an upper bound on what a release adds to log and ledger
 	if kept != nil {
-		return line * int64(c.Fleet.Method.Last()-kept.Round)
+		return line * int64(c.plan.fleet.Method.Last()-kept.Round)
 	}
-	return line*int64(c.Fleet.Method.Last()) + 2*int64(c.snapshotSize(c.Fleet.machine(p, p.number[c.Name], c.Samples, nil)))
+	return line*int64(c.plan.fleet.Method.Last()) + 2*int64(c.snapshotSize(c.plan.machine(c.plan.number[c.Name], c.Samples)))
 }
 
 // snapshotSize returns the maximum number of bytes of a stored state.
 func (c *Config) snapshotSize(m admm.Config) int {
-	return wire.MaxSnapshot(c.Fleet.Dim, len(m.Neighbors), m.Estimator.Memory())
+	return wire.MaxSnapshot(c.plan.fleet.Dim, len(m.Neighbors), m.Estimator.Memory())
 }
 
 // checkPair checks the one-time key if the rest of the run needs it.
 func (r *Check) checkPair(c *Config, hash [32]byte) error {
 	release := cmp.Or(r.Kept, new(state.Snapshot)).Round
-	if m := c.Fleet.Method; m.Data(release) >= m.Rounds {
+	if m := c.plan.fleet.Method; m.Data(release) >= m.Rounds {
 		return nil
 	}
 	_, err := c.findPair(hash, release)
@@ -98,14 +97,14 @@ func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snap
 	if err := cfg.Ledger.CheckHead(kept.Ledger); err != nil {
 		return err
 	}
-	a, err := newAccount(cfg.Fleet, hash, cfg.Name, cfg.Ledger)
+	a, err := newAccount(cfg.plan.fleet, hash, cfg.Name, cfg.Ledger)
 	if err != nil {
 		return err
 	}
-	err = a.check(cfg.Fleet.Method.Data(kept.Round))
+	err = a.check(cfg.plan.fleet.Method.Data(kept.Round))
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
-			err = a.check(cfg.Fleet.Method.Data(now.Round))
+			err = a.check(cfg.plan.fleet.Method.Data(now.Round))
 		}
 	}
 	if err != nil {

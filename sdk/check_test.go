@@ -44,6 +44,17 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer small.Close()
+	over := state.NeverUsed
+	over.Ends = "2020-02-29"
+	ended, err := state.CreateLedger(path+".ended", "data", dpmech.Client, nil, over)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ended.Close()
+	if _, err := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0], Ledger: ended}); err == nil ||
+		!strings.Contains(err.Error(), "ended with 2020-02-29") {
+		t.Errorf("New with a ledger that has ended: %v", err)
+	}
 	build := "spade-edge arithmetic 2"
 	nothing := func() (*state.Snapshot, error) { return nil, fmt.Errorf("no state: %w", fs.ErrNotExist) }
 	kept := func(k state.Snapshot) func() (*state.Snapshot, error) {
@@ -62,6 +73,7 @@ func TestCheck(t *testing.T) {
 		"sound, fresh":           {func(c *sdk.Config) { c.Ledger = nil }, nothing, "", ""},
 		"sound, kept":            {func(*sdk.Config) {}, kept(here), "", ""},
 		"not a member":           {func(c *sdk.Config) { c.Name = "z"; c.Ledger = nil }, nothing, "Config", `Name is "z"`},
+		"ledger ended":           {func(c *sdk.Config) { c.Ledger = ended }, nothing, "Ledger", "ended with 2020-02-29, as its owner declared"},
 		"state missing":          {func(*sdk.Config) {}, nothing, "Ledger", "but this device has lost its state of the run"},
 		"mixing, state set back": {func(c *sdk.Config) { c.Fleet = &mixed }, kept(behind), "Ledger", "but the stored state ends with release 1"},
 		"mixing, kept":           {func(c *sdk.Config) { c.Fleet = &mixed }, kept(level), "", ""},

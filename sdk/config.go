@@ -3,8 +3,8 @@ package sdk
 import (
 	"cmp"
 	"crypto/ed25519"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"reflect"
@@ -26,7 +26,7 @@ type OracleFunc = zoest.OracleFunc
 
 // Config describes a [Node]. Its first five fields are required.
 type Config struct {
-	Fleet     *Fleet              // the run; the same for all members
+	Fleet     Planner             // the run, the same for all members: a *Fleet, or the *Plan of one
 	Name      string              // the name of this member
 	Oracle    Oracle              // the loss, perhaps a zoest.BatchOracle, which gets up to Window queries, or a Digester
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
@@ -76,6 +76,8 @@ type Config struct {
 
 	Noise  io.Reader                         // source of the release noise; nil means crypto/rand
 	Secret func(neighbor string) pair.Secret // replaces the secrets that follow from PairKeys
+
+	plan *Plan // of Fleet, set by validate
 }
 
 // ErrWithout reports that [Config].Without is invalid.
@@ -95,74 +97,103 @@ type Observer struct {
 	Waiting func(round int, neighbors []string)
 }
 
-// validate reports all errors at once and returns the fleet's plan. If complete is false, Oracle, Transport and Samples
-// may be missing.
-func (c Config) validate(complete bool) (p *plan, err error) {
-	var errs []error
-	refuse := func(is bool, format string, args ...any) {
-		if is {
-			errs = append(errs, fmt.Errorf("sdk: "+format, args...))
-		}
+// validate sets the plan, and reports all errors at once. If complete is false, Oracle, Transport and Samples may be
+// missing.
+func (c *Config) validate(complete bool) error {
+	var errs faults
+	if c.Fleet == nil {
+		errs.add(errNoFleet)
+	} else {
+		var err error
+		c.plan, err = c.Fleet.Plan()
+		errs.add(err)
 	}
-	refuse(c.Fleet == nil, "Fleet is nil")
-	if f := c.Fleet; f != nil {
-		p, err = f.plan()
-		errs = append(errs, err)
-		refuse(f.X0Hash != "", "Fleet.X0Hash is set: a run needs X0 itself")
-		self := slices.Index(f.Members, c.Name)
-		refuse(self < 0, "Name is %q, want one of the fleet's members %q", c.Name, f.Members)
-		if c.Transport != nil {
-			most, want := c.Transport.MaxFrame(), wire.MaxFrame(f.Dim)
-			refuse(f.Dim > 0 && most < want, "the transport accepts frames of at most %d bytes, want at least %d for "+
-				"dimension %d", most, want, f.Dim)
-		}
-		if p != nil && self >= 0 {
-			all := p.graph.Neighbors(self)
-			left, wrong := len(all), false
-			for i, name := range c.Without {
-				j := slices.Index(f.Members, name)
-				left--
-				wrong = wrong || slices.Contains(c.Without[:i], name) || !slices.Contains(all, j)
-			}
-			refuse(len(c.Without) > 0 && (left == 0 || wrong), "%w: Without is %q, want distinct neighbors of %q, but not all "+
-				"of them", ErrWithout, c.Without, c.Name)
-			if c.Samples > 0 {
-				errs = append(errs, f.checkSamples(self, c.Samples))
-			}
-		}
-		tracking := f.Method.Estimator == EstimatorTracking
-		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+3)
-		refuse(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+3) "+
-			"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
-			"use estimator %q", EstimatorTracking, limit, EstimatorPaper)
-		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set, but the fleet is not private")
-		shares := f.Privacy.PairSigma > 0
-		refuse(!shares && c.Secret != nil, "Secret is set, but the fleet's members share no noise")
-		refuse(shares && c.Secret == nil && f.PairKeys == nil, "Fleet.PairKeys is nil, want a one-time key of each member, "+
-			"because members share noise")
-		refuse(complete && shares && c.Secret == nil && c.PairKeys == nil, "PairKeys is nil, want the private halves of the "+
-			"one-time keys of %q, because members share noise", c.Name)
-		refuse(f.Privacy.NonPrivate && c.Ledger != nil,
-			"Ledger is set, but the fleet is not private: the privacy cost of a run without noise is unbounded")
+	if c.plan != nil {
+		c.checkMember(&errs, complete)
+		c.checkSecrets(&errs, complete)
 	}
 	switch {
 	case c.Key == nil || c.Keys == nil:
-		refuse((c.Key == nil) != (c.Keys == nil), "only one of Key and Keys is set, want both or neither")
+		errs.when((c.Key == nil) != (c.Keys == nil), "only one of Key and Keys is set, want both or neither")
 	case len(c.Key) != ed25519.PrivateKeySize:
-		refuse(true, "Key has %d bytes, want %d", len(c.Key), ed25519.PrivateKeySize)
+		errs.when(true, "Key has %d bytes, want %d", len(c.Key), ed25519.PrivateKeySize)
 	default:
 		keys := c.Keys(c.Name)
 		known := slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(c.Key.Public()) })
-		refuse(!known, "Keys has %d keys for %q, but Key matches none of them", len(keys), c.Name)
+		errs.when(!known, "Keys has %d keys for %q, but Key matches none of them", len(keys), c.Name)
 	}
-	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait indefinitely) or at least %v",
+	errs.when(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait indefinitely) or at least %v",
 		c.Patience, minPatience)
-	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
-	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each", c.ResendAfter, c.Linger)
-	refuse(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
-	refuse(complete && isNil(c.Oracle), "Oracle is nil, want a function or a value that returns losses")
-	refuse(complete && c.Transport == nil, "Transport is nil")
-	return p, errors.Join(errs...)
+	errs.when(c.Window < 0, "Window is %d, want 0 or more", c.Window)
+	errs.when(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more for each", c.ResendAfter, c.Linger)
+	errs.when(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
+	errs.when(complete && isNil(c.Oracle), "Oracle is nil, want a function or a value that returns losses")
+	errs.when(complete && c.Transport == nil, "Transport is nil")
+	return errors.Join(errs...)
+}
+
+// checkMember checks what this member brings into the fleet: name, transport, neighbors and samples.
+func (c *Config) checkMember(errs *faults, complete bool) {
+	f := c.plan.fleet
+	errs.when(f.X0Hash != "", "Fleet.X0Hash is set: a run needs X0 itself")
+	if c.Transport != nil {
+		most, want := c.Transport.MaxFrame(), wire.MaxFrame(f.Dim)
+		errs.when(most < want, "the transport accepts frames of at most %d bytes, want at least %d for dimension %d", most, want, f.Dim)
+	}
+	tracking := f.Method.Estimator == EstimatorTracking
+	limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+3)
+	errs.when(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+3) "+
+		"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
+		"use estimator %q", EstimatorTracking, limit, EstimatorPaper)
+	self, known := c.plan.number[c.Name]
+	errs.when(!known, "Name is %q, want one of the fleet's members %q", c.Name, f.Members)
+	if !known {
+		return
+	}
+	if c.Samples > 0 {
+		errs.add(f.checkSamples(self, c.Samples))
+	}
+	all := c.plan.graph.Neighbors(self)
+	wrong := len(c.Without) > 0 && len(c.Without) == len(all)
+	for i, name := range c.Without {
+		j, known := c.plan.number[name]
+		wrong = wrong || !known || slices.Contains(c.Without[:i], name) || !slices.Contains(all, j)
+	}
+	errs.when(wrong, "%w: Without is %q, want distinct neighbors of %q, but not all of them", ErrWithout, c.Without, c.Name)
+}
+
+// checkSecrets checks that the sources of noise, its keys and the ledger suit the fleet's privacy.
+func (c *Config) checkSecrets(errs *faults, complete bool) {
+	f := c.plan.fleet
+	shares := f.Privacy.PairSigma > 0
+	errs.when(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set, but the fleet is not private")
+	errs.when(!shares && c.Secret != nil, "Secret is set, but the fleet's members share no noise")
+	errs.when(shares && c.Secret == nil && f.PairKeys == nil, "Fleet.PairKeys is nil, want a one-time key of each member, "+
+		"because members share noise")
+	errs.when(complete && shares && c.Secret == nil && c.PairKeys == nil, "PairKeys is nil, want the private halves of the "+
+		"one-time keys of %q, because members share noise", c.Name)
+	errs.when(f.Privacy.NonPrivate && c.Ledger != nil,
+		"Ledger is set, but the fleet is not private: the privacy cost of a run without noise is unbounded")
+}
+
+// noise returns the source of the release noise, or nil if the fleet is not private.
+func (c *Config) noise() io.Reader {
+	if c.Noise == nil && !c.plan.fleet.Privacy.NonPrivate {
+		return rand.Reader
+	}
+	return c.Noise
+}
+
+// fill replaces zero values by the defaults that they stand for.
+func (c *Config) fill() {
+	if _, many := c.Oracle.(zoest.BatchOracle); many && c.Window == 0 {
+		c.Window = 16
+	}
+	if c.Store != nil {
+		c.Store = state.Serial(c.Store) // Stop may write while Run saves
+	}
+	c.ResendAfter, c.Linger = cmp.Or(c.ResendAfter, 2*time.Second), cmp.Or(c.Linger, 30*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 }
 
 // isNil reports whether an oracle is nil, or an interface that holds a nil function or pointer.

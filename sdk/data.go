@@ -36,14 +36,14 @@ func digest(key [32]byte, o Oracle) (sum [32]byte) {
 // moves no other row. In other runs, the memory of other data is harmless, though wrong.
 func (c *Config) presentData(then wire.Data, release int) (now wire.Data, changed string) {
 	now = then
-	if m := c.Fleet.Method; m.Data(release) == m.Rounds { // no release will use data
+	if m := c.plan.fleet.Method; m.Data(release) == m.Rounds { // no release will use data
 		return now, ""
 	}
 	var unknown [32]byte
 	switch now.Digest = digest(then.Key, c.Oracle); {
 	case release == 0 || now.Digest == then.Digest && now.Digest != unknown:
 		return now, ""
-	case (now.Digest == unknown || then.Digest == unknown) && c.Fleet.Privacy.Unit != UnitRecord:
+	case (now.Digest == unknown || then.Digest == unknown) && c.plan.fleet.Privacy.Unit != UnitRecord:
 		return now, ""
 	}
 	kept := then.Changed[:min(len(then.Changed), wire.MaxChanged-1)]

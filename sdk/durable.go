@@ -31,7 +31,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
 	if a := n.account; a != nil {
-		if err := a.check(n.cfg.Fleet.Method.Data(round)); err != nil {
+		if err := a.check(n.fleet.Method.Data(round)); err != nil {
 			return err
 		}
 		if err := a.load(newest.Filter, newest.Ledger); err != nil {
@@ -50,7 +50,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.account.mark(n.cfg.Fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
+	if err := n.account.mark(n.fleet.Method.Data(round)); err != nil { // the last process may have crashed before it marked the release
 		return err
 	}
 	n.failure = newest.FailureText()
@@ -124,7 +124,7 @@ func (n *Node) record() error {
 			return err
 		}
 	}
-	if err := n.account.mark(n.cfg.Fleet.Method.Data(s.Round)); err != nil {
+	if err := n.account.mark(n.fleet.Method.Data(s.Round)); err != nil {
 		return err
 	}
 	n.trust.Disclose()
@@ -146,7 +146,7 @@ func minute() string { return time.Now().UTC().Truncate(time.Minute).Format(time
 func (n *Node) save(s *admm.State) error {
 	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Data: n.data, Failure: n.storedFailure()}
 	for _, e := range s.Edges {
-		snap.Peers = append(snap.Peers, wire.Peer{Name: n.cfg.Fleet.Members[e.Peer]})
+		snap.Peers = append(snap.Peers, wire.Peer{Name: n.fleet.Members[e.Peer]})
 	}
 	n.trust.Record(&snap)
 	log := note{Model: ModelHash(s.X), Began: n.began, Made: n.made}
@@ -181,7 +181,7 @@ func (n *Node) save(s *admm.State) error {
 // chargeLost charges this node's releases up to the given one, which a neighbor has proved that it holds, but this node's
 // disk has lost.
 func (n *Node) chargeLost(held int) error {
-	m, at := n.cfg.Fleet.Method, n.machine.Status().Round
+	m, at := n.fleet.Method, n.machine.Status().Round
 	if n.account == nil || held <= at {
 		return nil
 	}

@@ -58,7 +58,7 @@ func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) stat
 	if cfg.PairKeys == nil {
 		pairUp(&cfg)
 	}
-	random := &resumed{client: slices.Index(cfg.Fleet.Members, cfg.Name), made: cfg.Fleet.Method.Data}
+	random := &resumed{client: slices.Index(fleetOf(&cfg).Members, cfg.Name), made: fleetOf(&cfg).Method.Data}
 	cfg.Noise = random
 	release = func() {
 		if err := errors.Join(store.Close(), ledger.Close()); err != nil {
@@ -165,8 +165,8 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 				if !slices.Equal(models[i], want) {
 					t.Errorf("node %d holds %v, want %v", i, models[i], want)
 				}
-				if rho[i] != f.Rho() {
-					t.Errorf("node %d has spent %v, want %v", i, rho[i], f.Rho())
+				if rho[i] != f.Total(f.Method.Rounds).Rho {
+					t.Errorf("node %d has spent %v, want %v", i, rho[i], f.Total(f.Method.Rounds).Rho)
 				}
 			}
 		})
@@ -224,7 +224,7 @@ func TestBudgets(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
 	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
-	cost := dpmech.GDP.Epsilon(f.Rho(), 1e-5)
+	cost := dpmech.GDP.Epsilon(f.Total(f.Method.Rounds).Rho, 1e-5)
 	f.Privacy.EpsilonLimit = cost * 0.999
 	if _, err := sdk.New(cfg); !errors.Is(err, dpmech.ErrBudget) || !strings.Contains(err.Error(), "8 rounds") {
 		t.Errorf("limit just below the cost: %v", err)

@@ -42,7 +42,7 @@ func (r *run) drop(j int, q state.Quarantine) {
 	if r.trust.Dropped(j) != nil {
 		return
 	}
-	q.Neighbor, q.Round, q.Release = r.cfg.Fleet.Members[j], r.machine.Status().Round, r.machine.Quarantine(j)
+	q.Neighbor, q.Round, q.Release = r.fleet.Members[j], r.machine.Status().Round, r.machine.Quarantine(j)
 	r.trust.Drop(j, q, r.machine.Heard(j))
 	r.keep() // before logging: a reader of the log may look for the quarantine in the status
 	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)

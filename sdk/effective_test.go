@@ -6,6 +6,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // TestEffective checks the effective sigma of complete graphs, where it has a closed form: of m members that remain
@@ -23,7 +24,7 @@ func TestEffective(t *testing.T) {
 		} {
 			m, ratio := float64(max(1, n-p.Colluders-p.Absent)), p.PairSigma/p.Sigma
 			want := p.Sigma / math.Sqrt(1/m+(1-1/m)/(1+ratio*ratio*m))
-			if got, err := p.Effective(g); err != nil || got > want*(1+1e-12) || got < want*(1-1e-4) {
+			if got, err := plan.Effective(p, g); err != nil || got > want*(1+1e-12) || got < want*(1-1e-4) {
 				t.Errorf("%d members, %+v: %v, %v, want %v", n, p, got, err, want)
 			}
 		}

@@ -73,7 +73,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 				}
 				defer func() { _ = errors.Join(w.Close(), cfg.Store.Close()) }()
 				kept := func() bool {
-					key, err := cfg.PairKeys.Find(cfg.Fleet.PairKeys[0], cfg.Fleet.Hash())
+					key, err := cfg.PairKeys.Find(fleetOf(&cfg).PairKeys[0], fleetOf(&cfg).Hash())
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -57,7 +57,7 @@ func TestReleasedIsKnown(t *testing.T) {
 	node = nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
 		c.Observer.Released = func(round int, x []float32) {
 			seen++
-			want := f.Rho() * float64(min(round, 8)) / 8
+			want := f.Total(8).Rho * float64(min(round, 8)) / 8
 			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) ||
 				math.Abs(node.Spend().Rho/want-1) > 1e-12 {
 				t.Errorf("release %d: status %+v, spend %v, want %v", round, st, node.Spend().Rho, want)

@@ -20,37 +20,37 @@ import (
 // TestFleetFaults checks errors that no fleet file can have; package fleetfile has a list of the others.
 func TestFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
-		`run is "\xff", want 1..64 bytes`:                     func(f *sdk.Fleet) { f.Run = "\xff" },
-		`members[1] is "b\n", want 1..64 bytes`:               func(f *sdk.Fleet) { f.Members[1] = "b\n" },
-		`run is "\x1b[2J", want 1..64`:                        func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
-		"Rounds is 8, Mixing is 0 and Cooldown is 2147483640": func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
-		"x0 is a list of 1 numbers, want 6":                   func(f *sdk.Fleet) { f.X0 = []float32{1} },
-		"method.batch is -1":                                  func(f *sdk.Fleet) { f.Method.Batch = -1 },
-		"gain is NaN, want":                                   func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
-		"method.eta is a list of 0 values":                    func(f *sdk.Fleet) { f.Method.Eta = nil },
-		`method.directions is "7", want rademacher or walsh`:  func(f *sdk.Fleet) { f.Method.Directions = 7 },
-		`method.estimator is "7", want paper or tracking`:     func(f *sdk.Fleet) { f.Method.Estimator = 7 },
+		`run is "\xff", want 1..64 bytes`:                               func(f *sdk.Fleet) { f.Run = "\xff" },
+		`members[1] is "b\n", want 1..64 bytes`:                         func(f *sdk.Fleet) { f.Members[1] = "b\n" },
+		`run is "\x1b[2J", want 1..64`:                                  func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
+		"method.cooldown is 2147483640, want at most 2147483639, which": func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
+		"x0 is a list of 1 numbers, want 6":                             func(f *sdk.Fleet) { f.X0 = []float32{1} },
+		"method.batch is -1":                                            func(f *sdk.Fleet) { f.Method.Batch = -1 },
+		"gain is NaN, want":                                             func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
+		"method.eta is a list of 0 values":                              func(f *sdk.Fleet) { f.Method.Eta = nil },
+		`method.directions is "7", want rademacher or walsh`:            func(f *sdk.Fleet) { f.Method.Directions = 7 },
+		`method.estimator is "7", want paper or tracking`:               func(f *sdk.Fleet) { f.Method.Estimator = 7 },
 		`privacy.accounting is "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
 			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
 		},
-		"task is not a JSON object in UTF-8": func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
-		"task is not a JSON object":          func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
-		"task is not a JSON obj":             func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
-		"task is not a JSON ob":              func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
-		"task has 8388609 bytes, want at most": func(f *sdk.Fleet) {
+		"task is a text of 7 bytes, want a JSON object in UTF-8": func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
+		"task is a text of 4 bytes, want a JSON":                 func(f *sdk.Fleet) { f.Task = json.RawMessage(` [1]`) },
+		"task is a text of 0 bytes":                              func(f *sdk.Fleet) { f.Task = json.RawMessage{} },
+		"task is a text of 8 bytes, want":                        func(f *sdk.Fleet) { f.Task = json.RawMessage("{\"\xff\": 1}") },
+		"task is a text of 8388609 bytes, want at most": func(f *sdk.Fleet) {
 			f.Task = json.RawMessage("{}" + strings.Repeat(" ", 8<<20-1))
 		},
 	} {
 		f := ring()
 		change(f)
-		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
-		if _, err := f.Machines(samples[:len(f.Members)], noise); err == nil {
+		if _, err := sdk.Machines(f, samples[:len(f.Members)], noise); err == nil {
 			t.Errorf("%q: machines were made", want)
 		}
 	}
-	if _, err := ring().Machines(samples[:2], noise); err == nil {
+	if _, err := sdk.Machines(ring(), samples[:2], noise); err == nil {
 		t.Error("two sample counts were enough for five members")
 	}
 }
@@ -67,7 +67,7 @@ func TestFleetGain(t *testing.T) {
 		f.Members, f.Edges = f.Members[:4], [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "a"}} // lambda_N = 4
 		f.Method.Rounds, f.Method.Tau, f.Method.Rho, f.Method.Gain = 3, 5, 2, 0.6
 		f.Method.Eta, f.Method.Mu = m.Eta, m.Mu
-		cfgs, err := f.Machines(samples[:4], noise)
+		cfgs, err := sdk.Machines(f, samples[:4], noise)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestFleetTask(t *testing.T) {
 	if err := one.CheckHello("a")("b", other.Hello("b")("a")); err != nil {
 		t.Error(err)
 	}
-	if err := one.Validate(); err != nil {
+	if _, err := one.Plan(); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,10 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -60,17 +57,6 @@ func canonicalJSON(text []byte) []byte {
 	return form
 }
 
-// checkTask returns an error if a task has no canonical form.
-func checkTask(text []byte) error {
-	if len(text) > maxTask {
-		return fmt.Errorf("sdk: fleet: task has %d bytes, want at most %d", len(text), maxTask)
-	}
-	if start := bytes.TrimLeft(text, " \t\r\n"); !json.Valid(text) || !utf8.Valid(text) || start[0] != '{' {
-		return errors.New("sdk: fleet: task is not a JSON object in UTF-8")
-	}
-	return nil
-}
-
 // sorted returns a map from the JSON key of each field of struct v to the JSON of the field's value.
 func sorted(v any) map[string]json.RawMessage {
 	form := make(map[string]json.RawMessage)
@@ -85,9 +71,6 @@ func ModelHash(x []float32) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
-
-// MaxFrame returns an upper bound on the bytes in a frame between members.
-func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
 // Hello returns a function that returns the first message from self to a peer.
 func (f *Fleet) Hello(self string) func(peer string) []byte {

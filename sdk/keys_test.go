@@ -34,11 +34,13 @@ func sign(c *sdk.Config) {
 // oneTime has the private halves of the one-time keys of all members in all tests.
 var oneTime pair.Memory
 
+func fleetOf(c *sdk.Config) *sdk.Fleet { return c.Fleet.(*sdk.Fleet) }
+
 // pairUp configures a node with one-time keys. If members share noise, it also lists the public halves in the fleet,
 // unless the fleet has them.
 func pairUp(c *sdk.Config) {
 	c.PairKeys = &oneTime
-	for f := c.Fleet; f.Privacy.PairSigma > 0 && len(f.PairKeys) < len(f.Members); {
+	for f := fleetOf(c); f.Privacy.PairSigma > 0 && len(f.PairKeys) < len(f.Members); {
 		key, err := oneTime.Add()
 		if err != nil {
 			panic(err)

@@ -21,7 +21,7 @@ func (r *run) answer(queries []zoest.Query) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx) // the queries remain open
 	}
-	if err != nil && r.cfg.Fleet.Privacy.NonPrivate {
+	if err != nil && r.fleet.Privacy.NonPrivate {
 		return fmt.Errorf("sdk: %q in round %d: %w", r.cfg.Name, r.machine.Begun(), err)
 	}
 	if refused := r.machine.Answer(r.losses...); refused != nil {
@@ -64,7 +64,7 @@ func failureText(text string) string {
 // storedFailure returns [Status].LastFailure for a stored state. States of a private run have the same size whether
 // queries failed or not.
 func (n *Node) storedFailure() []byte {
-	if n.cfg.Fleet.Privacy.NonPrivate {
+	if n.fleet.Privacy.NonPrivate {
 		return nil
 	}
 	return append([]byte(n.failure), make([]byte, wire.MaxFailure-len(n.failure))...)

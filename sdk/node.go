@@ -1,31 +1,30 @@
 package sdk
 
 import (
-	"cmp"
-	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Node is a running member. Its methods are safe for concurrent use.
 type Node struct {
 	cfg       Config
-	*plan                   // derived from the fleet: the graph, and the members' numbers
-	machine   *admm.Machine // belongs to Run
-	account   *account      // cost of the releases; nil if the run is not private
+	plan      *Plan
+	fleet     *Fleet         // of plan
+	number    map[string]int // the members' numbers in the fleet
+	machine   *admm.Machine  // belongs to Run
+	account   *account       // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
 	encoded   []byte    // scratch space of record
 	data      wire.Data // identifies the data of the estimator's memory
@@ -79,44 +78,31 @@ type Neighbor struct {
 
 // New returns a node. It continues from the state in cfg.Store, if any.
 func New(cfg Config) (*Node, error) {
-	p, err := cfg.validate(true)
-	if err != nil {
+	if err := cfg.validate(true); err != nil {
 		return nil, err
 	}
-	if err := cfg.Fleet.affordable(); err != nil {
+	if err := cfg.plan.affordable(); err != nil {
 		return nil, err
 	}
-	cfg.ResendAfter = cmp.Or(cfg.ResendAfter, 2*time.Second)
-	if _, many := cfg.Oracle.(zoest.BatchOracle); many && cfg.Window == 0 {
-		cfg.Window = 16
-	}
-	cfg.Linger = cmp.Or(cfg.Linger, 30*time.Second)
-	noise := cfg.Noise
-	if noise == nil && !cfg.Fleet.Privacy.NonPrivate {
-		noise = rand.Reader
-	}
-	mcfg := cfg.Fleet.machine(p, p.number[cfg.Name], cfg.Samples, noise)
+	p := cfg.plan
+	mcfg := p.machine(p.number[cfg.Name], cfg.Samples)
 	if s, ok := cfg.Store.(interface{ Reserve(size int) error }); ok {
 		if err := s.Reserve(cfg.snapshotSize(mcfg)); err != nil {
 			return nil, err
 		}
 	}
-	if cfg.Store != nil {
-		cfg.Store = state.Serial(cfg.Store) // Stop may write while Run saves
-	}
-	mcfg.Estimator.Window = cfg.Window
-	mcfg.Probe = true
-	n := &Node{cfg: cfg, hash: cfg.Fleet.Hash(), plan: p, neighbors: mcfg.Neighbors}
-	n.began = minute()
+	cfg.fill()
+	n := &Node{cfg: cfg, plan: p, fleet: p.fleet, number: p.number, hash: p.fleet.Hash(), neighbors: mcfg.Neighbors, began: minute()}
 	n.made = n.began
-	n.trust = trust.New(trust.Config{Run: cfg.Fleet.Run, Fleet: n.hash, Members: cfg.Fleet.Members, Self: p.number[cfg.Name],
-		Neighbors: mcfg.Neighbors, Last: cfg.Fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger, Heads: cfg.Heads})
-	mcfg.Incarnation = n.trust.Incarnation
-	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); cfg.Fleet.Privacy.PairSigma > 0 {
+	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", n.fleet.Run)
+	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: n.hash, Members: n.fleet.Members, Self: n.number[cfg.Name],
+		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger, Heads: cfg.Heads})
+	mcfg.Noise, mcfg.Estimator.Window, mcfg.Probe, mcfg.Incarnation = cfg.noise(), cfg.Window, true, n.trust.Incarnation
+	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); n.fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.secrets.key
 	}
-	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", cfg.Fleet.Run)
-	if n.account, err = newAccount(cfg.Fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
+	var err error
+	if n.account, err = newAccount(n.fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
 		return nil, err
 	}
 	for _, step := range []func() error{
@@ -128,7 +114,7 @@ func New(cfg Config) (*Node, error) {
 	}
 	n.publish()
 	if n.account != nil { // fail now rather than at the end of the run
-		if _, err := n.Certificate(); err != nil {
+		if err := certificate.CheckAbout(n.about()); err != nil {
 			return nil, fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
 		}
 	}
@@ -180,7 +166,7 @@ func (n *Node) publish() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.model == nil || st.Round != n.status.Round || st.Complete != n.status.Done {
-		n.model = n.cfg.Fleet.Model(n.machine.Model(), st.Round)
+		n.model = n.fleet.Model(n.machine.Model(), st.Round)
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
 	n.status.Last, n.status.LastFailure = st.Last, n.failure
@@ -190,11 +176,11 @@ func (n *Node) publish() {
 	}
 	for i, j := range n.neighbors {
 		of := &n.status.Neighbors[i]
-		of.Name, of.Round = n.cfg.Fleet.Members[j], n.machine.Heard(j)
+		of.Name, of.Round = n.fleet.Members[j], n.machine.Heard(j)
 	}
 	n.show()
 	n.status.Waiting = n.status.Waiting[:0]
 	for _, j := range st.Waiting {
-		n.status.Waiting = append(n.status.Waiting, n.cfg.Fleet.Members[j])
+		n.status.Waiting = append(n.status.Waiting, n.fleet.Members[j])
 	}
 }

@@ -65,7 +65,7 @@ func noise(client int) io.Reader {
 
 func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
-	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
+	cfgs, err := sdk.Machines(f, samples[:len(f.Members)], noise)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestNodesMatchSimulation(t *testing.T) {
 				if want := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; !slices.Equal(releases[i], want) {
 					t.Errorf("node %d: observer saw releases %v", i, releases[i])
 				}
-				if want := f.Rho(); n.Spend().Rho != want {
+				if want := f.Total(f.Method.Rounds).Rho; n.Spend().Rho != want {
 					t.Errorf("node %d: spend is %v, want %v", i, n.Spend().Rho, want)
 				}
 			}
@@ -225,7 +225,7 @@ func TestConfigFaults(t *testing.T) {
 		"4*samples*(dim+3) bytes in every stored state, more than the limit of 899 bytes": func(c *sdk.Config) {
 			c.Fleet, c.Samples, c.MemoryLimit, c.Store = tracking(), 25, 899, new(state.Dir)
 		},
-		"want at least 4000": func(c *sdk.Config) { c.Fleet = ring(); c.Fleet.Dim = 10_000_000 },
+		"want at least 4000": func(c *sdk.Config) { f := ring(); f.Dim = 10_000_000; c.Fleet = f },
 	} {
 		c := good
 		change(&c)

@@ -30,7 +30,7 @@ var keyUsed func(member, neighbor string, release int, key [32]byte)
 // key implements [admm.Config].PairKey: it returns the key of the pairwise noise that this node and another member use
 // in a release.
 func (s *secrets) key(peer, release int) [32]byte {
-	neighbor, secret := s.cfg.Fleet.Members[peer], s.of[peer]
+	neighbor, secret := s.cfg.plan.fleet.Members[peer], s.of[peer]
 	if s.cfg.Secret != nil {
 		secret = s.cfg.Secret(neighbor)
 	}
@@ -42,10 +42,12 @@ func (s *secrets) key(peer, release int) [32]byte {
 }
 
 // agrees reports whether this node derives the secrets of pairwise noise from one-time keys.
-func (c *Config) agrees() bool { return c.Fleet.Privacy.PairSigma > 0 && c.Secret == nil }
+func (c *Config) agrees() bool { return c.plan.fleet.Privacy.PairSigma > 0 && c.Secret == nil }
 
 // public returns the public half of this member's one-time key.
-func (c *Config) public() pair.Public { return c.Fleet.PairKeys[slices.Index(c.Fleet.Members, c.Name)] }
+func (c *Config) public() pair.Public {
+	return c.plan.fleet.PairKeys[slices.Index(c.plan.fleet.Members, c.Name)]
+}
 
 // findPair returns the private half of this member's one-time key, for the releases after the given one.
 func (c *Config) findPair(hash [32]byte, release int) (*ecdh.PrivateKey, error) {
@@ -65,7 +67,7 @@ func (n *Node) loadSecrets() error {
 	if !n.cfg.agrees() {
 		return nil
 	}
-	return n.secrets.load(n.machine.Status().Round, n.noise.Neighbors(n.number[n.cfg.Name]), n.machine.Alone())
+	return n.secrets.load(n.machine.Status().Round, n.plan.noise.Neighbors(n.number[n.cfg.Name]), n.machine.Alone())
 }
 
 // load computes the secrets that this node shares with its partners, for the releases after the given one. If over is
@@ -80,7 +82,7 @@ func (s *secrets) load(release int, partners []int, over bool) error {
 	}
 	s.of = map[int]pair.Secret{}
 	for _, j := range partners {
-		f := s.cfg.Fleet
+		f := s.cfg.plan.fleet
 		if s.of[j], err = pair.Agree(private, s.cfg.Name, f.PairKeys[j], f.Members[j], s.fleet); err != nil {
 			return fmt.Errorf("sdk: %w", err)
 		}
@@ -90,7 +92,7 @@ func (s *secrets) load(release int, partners []int, over bool) error {
 
 // quiet reports whether all releases after the given one have no noise.
 func (s *secrets) quiet(release int) bool {
-	m := s.cfg.Fleet.Method
+	m := s.cfg.plan.fleet.Method
 	return m.Data(release) >= m.Rounds
 }
 

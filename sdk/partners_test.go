@@ -8,6 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
 // partnered returns a private fleet on a ring of up to 12 members, in which each member shares noise with the given
@@ -34,9 +35,9 @@ func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise, err := f.Privacy.NoiseGraph(ring, f.Method.Seed)
+	noise, err := ring.Partners(f.Privacy.Partners, f.Method.Seed)
 	if err == nil {
-		f.Privacy.EffectiveSigma, err = f.Privacy.Effective(noise)
+		f.Privacy.EffectiveSigma, err = plan.Effective(f.Privacy, noise)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +82,7 @@ func TestPartnersOnARing(t *testing.T) {
 		more.Privacy.EffectiveSigma *= 1.01
 		none.Privacy.Partners = 0
 		for _, f := range []*sdk.Fleet{&more, &none} {
-			if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.effective_sigma") {
+			if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), "privacy.effective_sigma") {
 				t.Errorf("%+v: %v", f.Privacy, err)
 			}
 		}

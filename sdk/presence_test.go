@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -292,9 +293,9 @@ func TestTwoOfTenVanish(t *testing.T) {
 				if f.Privacy.PairSigma > 0 {
 					plain := *f
 					plain.Privacy = sdk.Privacy{NonPrivate: true}
-					g, err := plain.Graph()
+					p, err := plain.Plan()
 					if err == nil {
-						f.Privacy.EffectiveSigma, err = f.Privacy.Effective(g)
+						f.Privacy.EffectiveSigma, err = plan.Effective(f.Privacy, p.Graph())
 					}
 					if err != nil {
 						t.Fatal(err)

@@ -3,13 +3,9 @@ package sdk
 import (
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/pair"
-	"github.com/spade-dfl/spade-edge/sdk/settings"
 )
 
 // Privacy describes the noise that protects the members' data.
@@ -47,32 +43,11 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed. ratio is PairSigma/Sigma,
-// in (0, 4096].
-func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
-	n := g.N()
-	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
-}
-
-// Effective returns the largest valid EffectiveSigma for a noise graph.
-func (p Privacy) Effective(g *graph.Graph) (float64, error) {
-	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
-	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
-}
-
-// NoiseGraph returns the noise graph: g or, with Partners, a regular graph.
-func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
-	if p.Partners == 0 {
-		return g, nil
-	}
-	if g.N() > settings.MaxPartnered {
-		return nil, fieldError("privacy.partners", p.Partners, "0 in a fleet of more than %d members", settings.MaxPartnered)
-	}
-	noise, err := graph.Parse("regular:"+strconv.Itoa(p.Partners), g.N(), seed)
-	if err != nil {
-		return nil, fieldError("privacy.partners", p.Partners, "a regular graph of %d members: %v", g.N(), err)
-	}
-	return noise, nil
+// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed from the graph of pairwise
+// noise. ratio is PairSigma/Sigma, in (0, 4096].
+func (p Privacy) Conductance(noise *graph.Graph, ratio float64) (graph.Conductance, error) {
+	n := noise.N()
+	return noise.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
 // Gaussian returns the clip and noise of each release that uses data.
@@ -121,82 +96,15 @@ func (f *Fleet) checkSamples(member, samples int) error {
 		unit = "persons"
 	}
 	return fmt.Errorf("sdk: the data of %q has %d %s, the fleet says %d: this number is public and fixed during a run, so even invalid rows "+
-		"must not be removed; restore them, with blank cells for who withdraws, or let the next run have another number (fleet next -records)",
+		"must not be removed; restore them, with blank cells for who withdraws, or let the next run have another number (command fleet next)",
 		f.Members[member], samples/places, unit, units)
 }
 
-func (f *Fleet) checkPrivacy(errs *faults) {
-	pr, w := f.Privacy, f.wire()
-	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
-		"false, or no other privacy setting (the settings are %+v)", pr)
-	errs.refuse(pr == Privacy{}, "privacy", struct{}{}, "clip, sigma and delta, or non_private")
-	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
-		pr.LimitAll, "0 (no limit), or a value of at least epsilon_limit (%v); epsilon_limit must then be above 0",
-		pr.EpsilonLimit)
-	if pr.PairSigma == 0 {
-		const want = "0, because pair_sigma is 0 and members share no noise"
-		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
-		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
-		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)
-		errs.refuse(pr.Partners != 0, "privacy.partners", pr.Partners, want)
-		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
-	}
-	errs.refuse(pr.Partners != 0 && pr.Absent != 0, "privacy.absent", pr.Absent,
-		"0, because members share noise with partners, which stays in their releases even if the partners vanish")
-	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
-		"0: a fleet that is not private has no noise that would hide the rounding")
-}
-
-// checkPairKeys checks the one-time keys of pairwise noise.
-func (f *Fleet) checkPairKeys(errs *faults) {
-	if f.PairKeys == nil {
-		return
-	}
-	errs.refuse(f.Privacy.PairSigma == 0, "members.pair_key", keysOf(len(f.PairKeys)), "none, because pair_sigma is 0 and members share no noise")
-	errs.refuse(len(f.PairKeys) != len(f.Members), "members.pair_key", keysOf(len(f.PairKeys)), "one key of each of the %d members", len(f.Members))
-	owner := map[pair.Public]int{}
-	for i, key := range f.PairKeys {
-		field := fmt.Sprintf("members[%d].pair_key", i)
-		if err := key.Check(); err != nil {
-			errs.refuse(true, field, key.String(), "a public key of X25519, but this one %v", err)
-		}
-		first, taken := owner[key]
-		errs.refuse(taken, field, key.String(), "a key of its own, but that of members[%d] is the same", first)
-		owner[key] = i
-	}
-}
-
-// checkShared returns an error if the graph of pairwise noise does not yield the configured effective sigma.
-func (f *Fleet) checkShared(g *graph.Graph) error {
-	p := f.Privacy
-	least := p.Gaussian()
-	least.Shared.Effective = least.Sigma
-	if least.Validate() != nil { // the machine reports the error
-		return nil
-	}
-	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
-	if err != nil {
-		return fmt.Errorf("sdk: fleet: %w", err)
-	}
-	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
-		why := "this is a lower bound, because the exact value takes too long"
-		if c.Exact {
-			var without []string
-			for _, v := range c.Without {
-				without = append(without, f.Members[v])
-			}
-			why = fmt.Sprintf("the worst case is %q if %q collude or vanish", f.Members[c.Node], without)
-		}
-		return fieldError("privacy.effective_sigma", p.EffectiveSigma,
-			"at least sigma (%v), and at most %v, the noise that remains against %v; %s", p.Sigma, most, p.Gaussian().Shared.Adversary(), why)
-	}
-	return nil
-}
-
 // affordable returns an error if the rounds cost more than the run may spend. It is called before the first release.
-func (f *Fleet) affordable() error {
+func (p *Plan) affordable() error {
+	f := p.fleet
 	l, g := f.Privacy.Limit(), f.Privacy.Gaussian()
-	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine reports an invalid g
+	if f.Privacy.NonPrivate || l == nil {
 		return nil
 	}
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {

@@ -106,18 +106,18 @@ func TestPersonsFleet(t *testing.T) {
 	for i := range double {
 		double[i] *= 2
 	}
-	cfgs, err := f.Machines(double, noise)
+	cfgs, err := sdk.Machines(f, double, noise)
 	if err != nil || cfgs[1].Estimator.Samples != 10 || cfgs[1].Records.Places != 2 || cfgs[1].Records.Mean != 5.4 {
 		t.Errorf("%+v: %v", cfgs, err)
 	}
 	for person, want := range map[string]string{"": "the column that names", "a\nb": "at most 100 printable bytes"} {
 		f.Privacy.Person = person
-		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.person is "+strconv.Quote(person)+", want "+want) {
+		if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), "privacy.person is "+strconv.Quote(person)+", want "+want) {
 			t.Errorf("%q: %v", person, err)
 		}
 	}
 	f.Privacy.Unit, f.Privacy.Person, f.Records = sdk.UnitClient, "pid", nil
-	if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
+	if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
 		t.Errorf("places without record-level privacy: %v", err)
 	}
 }
@@ -132,7 +132,7 @@ func TestRecordFleetFaults(t *testing.T) {
 	} {
 		f := recordRing()
 		change(f)
-		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want one error with %q", err, want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestRecordFleetFaults(t *testing.T) {
 	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `the data of "b" has 6 records, the fleet says 5`) {
 		t.Errorf("another number of records: %v", err)
 	}
-	if _, err := f.Machines([]int{7, 5, 2, 9, 5}, noise); err == nil || !strings.Contains(err.Error(), `the data of "e" has 5 records, the fleet says 4`) {
+	if _, err := sdk.Machines(f, []int{7, 5, 2, 9, 5}, noise); err == nil || !strings.Contains(err.Error(), `the data of "e" has 5 records, the fleet says 4`) {
 		t.Errorf("another number of records in a simulation: %v", err)
 	}
 	cfg.Samples = 5
@@ -181,12 +181,12 @@ func TestSuggestRecords(t *testing.T) {
 		var err error
 		f.Method, f.Privacy, err = plan.Suggest(plan.Known{Dim: f.Dim, Samples: f.Records, Method: f.Method, Privacy: f.Privacy, Open: true})
 		if err == nil {
-			err = f.Validate()
+			_, err = f.Plan()
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		spent := f.Privacy.Accounting.Epsilon(f.Rho(), f.Privacy.Delta)
+		spent := f.Privacy.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, f.Privacy.Delta)
 		if spent > epsilon || spent < 0.999*epsilon || f.Method.Tau > 64 || f.Method.Estimator != sdk.EstimatorTracking {
 			t.Errorf("epsilon %v for %v, %d queries, %v", spent, epsilon, f.Method.Tau, f.Method.Estimator)
 		}

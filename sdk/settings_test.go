@@ -83,7 +83,7 @@ func TestSettingsCheck(t *testing.T) {
 			wrong = true
 		}
 		var fault *sdk.FieldError
-		if err := f.Validate(); wrong && (!errors.As(err, &fault) || fault.Field != s.Name ||
+		if _, err := f.Plan(); wrong && (!errors.As(err, &fault) || fault.Field != s.Name ||
 			!strings.HasPrefix(err.Error(), "sdk: fleet: "+s.Name+" is ")) {
 			t.Errorf("%s: %v", s.Name, err)
 		}
@@ -121,7 +121,7 @@ func TestSettingsFitFloat32(t *testing.T) {
 			default:
 				continue
 			}
-			if err := f.Validate(); err == nil || !strings.Contains(err.Error(), s.Name) {
+			if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), s.Name) {
 				t.Errorf("%s is %v: error %v", s.Name, wrong, err)
 			}
 		}
@@ -130,7 +130,7 @@ func TestSettingsFitFloat32(t *testing.T) {
 		f := privateRing()
 		f.X0 = make([]float32, f.Dim)
 		f.X0[1] = wrong
-		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "X0[1]") {
+		if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), "x0[1]") {
 			t.Errorf("start %d: error %v", i, err)
 		}
 	}

@@ -39,7 +39,7 @@ type run struct {
 // start starts the goroutines of one call of Run. Each neighbor has its own sender, so that a slow neighbor does not
 // delay the others.
 func (n *Node) start(ctx context.Context) (*run, error) {
-	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
+	codec, err := wire.NewCodec(n.fleet.Dim)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	var names []string
 	for _, j := range n.neighbors {
-		name, box := n.cfg.Fleet.Members[j], newQueue()
+		name, box := n.fleet.Members[j], newQueue()
 		names, r.outbox[j] = append(names, name), box
 		r.senders.Go(func() { r.transmit(name, box) })
 	}

@@ -2,6 +2,7 @@ package tinytest
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -23,12 +24,11 @@ type Player struct {
 // Play opens the network of a member for a [Player], which takes the place of the member's processes until the next
 // Start of the member or until Close.
 func (w *World) Play(member string) (*Player, error) {
-	w.init()
-	codec, err := wire.NewCodec(w.Fleet.Dim)
-	if err != nil {
+	if err := errors.Join(w.init(), w.end(member)); err != nil {
 		return nil, err
 	}
-	if err := w.end(member); err != nil {
+	codec, err := wire.NewCodec(w.Fleet.Dim)
+	if err != nil {
 		return nil, err
 	}
 	tr, err := w.transport(member)

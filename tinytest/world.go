@@ -46,7 +46,10 @@ type World struct {
 }
 
 // init sets what the fields leave out.
-func (w *World) init() {
+func (w *World) init() error {
+	if w.Fleet == nil {
+		return errors.New("tinytest: a world without a fleet")
+	}
 	w.once.Do(func() {
 		w.net, w.closes = mem.New(w.Fleet.Members...), map[string]func() error{}
 		w.Samples = slices.Clone(w.Samples)
@@ -62,6 +65,7 @@ func (w *World) init() {
 			w.Open = func(member string) (transport.Transport, error) { return w.net.Node(member) }
 		}
 	})
+	return nil
 }
 
 // Key returns the private key of a member.
@@ -104,8 +108,7 @@ func (w *World) Start(member string) (*sdk.Node, error) { return w.start(member,
 
 // start does the work of Start, and adds all releases to the transcript, if it is not nil.
 func (w *World) start(member string, t *sim.Transcript) (node *sdk.Node, err error) {
-	w.init()
-	if err := w.end(member); err != nil {
+	if err := errors.Join(w.init(), w.end(member)); err != nil {
 		return nil, err
 	}
 	i := slices.Index(w.Fleet.Members, member)
@@ -171,7 +174,9 @@ func (w *World) end(member string) error {
 
 // Close ends the processes of all members.
 func (w *World) Close() error {
-	w.init()
+	if err := w.init(); err != nil {
+		return err
+	}
 	var errs []error
 	for _, member := range w.Fleet.Members {
 		errs = append(errs, w.end(member))
@@ -191,6 +196,9 @@ var errOver = errors.New("every node has made its last release")
 // Run runs all members until each has made its last release, and closes the world. A member whose disk returns
 // [ErrCrashed] is started again. The first other error of a member ends the run.
 func (w *World) Run(ctx context.Context) (Result, error) {
+	if err := w.init(); err != nil {
+		return Result{}, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clients := len(w.Fleet.Members)
@@ -235,9 +243,11 @@ func (w *World) process(ctx context.Context, i int, t *sim.Transcript) ([]float3
 
 // Simulate computes the same run with package sim: without faults, and without adversaries.
 func (w *World) Simulate(ctx context.Context) (Result, error) {
-	w.init()
+	if err := w.init(); err != nil {
+		return Result{}, err
+	}
 	made := make([]int, len(w.Fleet.Members)) // releases
-	cfgs, err := w.Fleet.Machines(w.Samples, func(client int) io.Reader {
+	cfgs, err := sdk.Machines(w.Fleet, w.Samples, func(client int) io.Reader {
 		return w.noise(client, func() int { return made[client] })
 	})
 	if err != nil {

@@ -148,6 +148,12 @@ func TestWorldRefuses(t *testing.T) {
 	if _, err := w.Start("n07"); err == nil || !strings.Contains(err.Error(), `"n07" is no member`) {
 		t.Errorf("error %v, want one that names n07", err)
 	}
+	for name, err := range map[string]error{"Run": func() error { _, err := new(tinytest.World).Run(t.Context()); return err }(),
+		"Play": func() error { _, err := new(tinytest.World).Play("a"); return err }()} {
+		if err == nil || !strings.Contains(err.Error(), "without a fleet") {
+			t.Errorf("%s: error %v, want one about the fleet", name, err)
+		}
+	}
 	broken := errors.New("broken")
 	w.Change = func(client int, c *sdk.Config) { c.Noise = io.MultiReader(failing{broken}) }
 	if _, err := w.Run(t.Context()); !errors.Is(err, broken) || !strings.Contains(err.Error(), `member "n0`) {

@@ -103,11 +103,3 @@ func TestCarryForgetsWhatIsTooLarge(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-func TestMomentumIsAShare(t *testing.T) {
-	for _, b := range []float64{-0.1, 1, math.NaN(), math.Inf(1)} {
-		if err := (Config{Dim: 1, Samples: 1, Momentum: b}).Validate(); err == nil {
-			t.Errorf("%v is accepted", b)
-		}
-	}
-}

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Config is the configuration of an [Estimator].
+// Config is the configuration of an [Estimator]. [NewEstimator] does not check the ranges of settings, which package
+// setting has.
 type Config struct {
 	Dim        int // d, the length of the parameter vector; at least 1
 	Samples    int // m, the number of samples of the oracle; at least 1
@@ -36,9 +35,9 @@ type Config struct {
 // 64-bit address space.
 const maxTable = min(math.MaxInt/8, 1<<44)
 
-// Validate returns all errors in the configuration at once.
-func (c Config) Validate() error {
-	errs := []error{setting.Momentum.Check("zoest", "Momentum", c.Momentum)}
+// check returns errors that name the fields with which an estimator would panic.
+func (c Config) check() error {
+	var errs []error
 	want := func(ok bool, format string, args ...any) {
 		if !ok {
 			errs = append(errs, fmt.Errorf("zoest: "+format, args...))
@@ -48,13 +47,6 @@ func (c Config) Validate() error {
 	want(c.Samples >= 1 && c.Samples <= math.MaxInt32, "Samples is %d, want 1..%d", c.Samples, math.MaxInt32)
 	want(c.Batch >= 0 && (c.Samples < 1 || c.Batch <= c.Samples),
 		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
-	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
-	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher or Walsh", c.Directions)
-	want(c.Directions != Walsh || c.Dim <= 1<<30, "Dim is %d, want at most 2^30 with Walsh directions", c.Dim)
-	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper or Tracking", c.Kind)
-	want(!c.Records || c.Momentum == 0, "Records with Momentum %v, want 0: a sum of unreleased updates would count a record "+
-		"in many releases", c.Momentum)
-	want(!c.Records || c.Batch == 0 || c.Batch == c.Samples, "Records with Batch %d, want 0: each step queries every record", c.Batch)
 	want(c.Dim < 1 || c.Samples < 1 || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
 		"a table of %d samples by %d numbers does not fit into memory", c.Samples, c.Dim)
 	return errors.Join(errs...)

@@ -94,9 +94,10 @@ func (a *answers) signsOf(from, n int) []uint64 {
 	return a.signs[from*words:][:n*words]
 }
 
-// NewEstimator returns an estimator with the given configuration. It fails if the configuration is invalid.
+// NewEstimator returns an estimator with the given configuration. It fails if the sizes do not fit each other or
+// the memory.
 func NewEstimator(cfg Config) (*Estimator, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	if cfg.Batch == 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -186,19 +185,6 @@ func TestRecordDirectionsCover(t *testing.T) {
 	}
 	if all := 3 * n * m; math.Abs(float64(plus)-float64(all)/2) > 5*math.Sqrt(float64(all))/2 {
 		t.Errorf("%d of %d signs are set", plus, all)
-	}
-}
-
-func TestRecordsRefuse(t *testing.T) {
-	for want, change := range map[string]func(*Config){
-		"Records with Momentum 0.5":    func(c *Config) { c.Momentum = 0.5 },
-		"Records with Batch 2, want 0": func(c *Config) { c.Batch = 2 },
-	} {
-		cfg := Config{Dim: 2, Samples: 3, Records: true}
-		change(&cfg)
-		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
 	}
 }
 

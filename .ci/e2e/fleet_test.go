@@ -17,6 +17,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -146,7 +147,7 @@ func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 	}
 	file := &fleetfile.File{Fleet: fleet}
 	for i, name := range fleet.Members {
-		key, err := state.CreateKey(filepath.Join(dir, name+".key"))
+		key, err := secret.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			t.Fatal(err)
 		}

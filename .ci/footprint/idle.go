@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
@@ -188,7 +188,7 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 // startNeighbor prepares a member in this process and returns a function that runs the member until ctx ends. If slow
 // is true, the member's oracle never answers the first query.
 func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (stop func(), err error) {
-	key, err := state.ReadKey(tr.path(name + ".key"))
+	key, err := secret.ReadKey(tr.path(name + ".key"))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -37,7 +38,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	for i, name := range fleet.Members {
-		public, err := state.CreateKey(tr.path(name + ".key"))
+		public, err := secret.CreateKey(tr.path(name + ".key"))
 		if err != nil {
 			return nil, err
 		}

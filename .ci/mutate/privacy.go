@@ -93,7 +93,7 @@ var onPrivacy = []mutation{
 		"uint64(release))", "0)", sharing},
 	{"keys: a point of low order", "sdk/pair/public.go", "	if err != nil {\n		return errors.New(\"is a point", "	if err != nil && p[31] == 1 {\n		return errors.New(\"is a point", agree},
 	{"keys: two encodings of one key", "sdk/pair/public.go", "if !p.reduced() {", "if false {", agree},
-	{"keys: a key twice in a fleet", "sdk/privacy.go", "errs.refuse(taken, field, key.String()", "errs.refuse(taken && false, field, key.String()", oneTime},
+	{"keys: a key twice in a fleet", "sdk/rules.go", "errs.refuse(taken, field, key.String()", "errs.refuse(taken && false, field, key.String()", oneTime},
 	{"keys: a used key in another run", "sdk/state/pairkeys.go", "l.Fleet == nil || [32]byte(l.Fleet) == fleet", "l.Private != nil", pairFile},
 	{"keys: a deleted key leaves no record", "sdk/state/pairkeys.go", "if l.Fleet = fleet[:]; over {", "if over {", pairFile},
 	{"keys: the ledger does not know used keys", "dpmech/certificate/composition.go", "r.PairKey == id.PairKey && r.RunID != id", "false", suite{"./dpmech/certificate", "OneKeyServes"}},

@@ -16,7 +16,7 @@ var (
 	layman    = suite{"./dpmech", "Guess|Bars|FormatEpsilon"}
 	reports   = suite{transcripts, "Transcripts/^privacy$"}
 	audits    = suite{"./sdk/audit", "."}
-	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
+	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|NewRefuses"}
 	ledger    = suite{"./sdk/state", "Ledger|Dialogues"}
 	resume    = suite{"./dpmech", "CheckResume"}
 	claims    = suite{"./sdk/trust", "Dialogues"}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -274,14 +273,8 @@ func (c *Certificate) Verify() error {
 	unit := c.unit()
 	f.Want(c.Unit == protected(unit), "unit: is %q, want %q", c.Unit, protected(unit))
 	f.Want(c.Adjacency == adjacency(unit), "adjacency: is %q, want %q", c.Adjacency, adjacency(unit))
-	f.At("run", c.validate())
-	f.At("run", c.About.verify())
-	f.Want(c.Cooldown >= 0 && c.Cooldown <= math.MaxInt32, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, math.MaxInt32)
-	f.Want(c.Mixing >= 0 && c.Mixing <= math.MaxInt32, "mixing_rounds: is %d, want 0..%d", c.Mixing, math.MaxInt32)
+	f = append(f, CheckAbout(c.About))
 	f.Want(c.Slack == 0, "slack: is %v, want 0: the noise of this build is exact", c.Slack)
-	for i, s := range c.ConditionalOn {
-		f.At(fmt.Sprintf("conditional_on[%d]", i), faults.Text("the text", s, maxText))
-	}
 	for i, s := range c.NotCovered {
 		f.At(fmt.Sprintf("not_covered[%d]", i), faults.Text("the text", s, maxText))
 	}
@@ -309,27 +302,41 @@ func (c *Certificate) Verify() error {
 	return faults.Within("certificate", errors.Join(f...))
 }
 
-// verify returns an error that names each field whose value is impossible.
-func (a *About) verify() error {
+// CheckAbout returns an error that names each field whose value no certificate can state. [New] also checks it.
+func CheckAbout(a About) error {
 	var f faults.List
+	f.At("run", a.validate())
+	f.Want(a.Cooldown >= 0 && a.Cooldown <= math.MaxInt32, "cooldown_rounds: is %d, want 0..%d", a.Cooldown, math.MaxInt32)
+	f.Want(a.Mixing >= 0 && a.Mixing <= math.MaxInt32, "mixing_rounds: is %d, want 0..%d", a.Mixing, math.MaxInt32)
+	for i, s := range a.ConditionalOn {
+		f.At(fmt.Sprintf("conditional_on[%d]", i), faults.Text("the text", s, maxText))
+	}
 	if a.Members != nil {
-		f.Want(slices.Contains(a.Members, a.Member), "members: is %q, want a list with %q", a.Members, a.Member)
+		f.Want(slices.Contains(a.Members, a.Member), "run: members: is %q, want a list with %q", a.Members, a.Member)
 	}
 	for i, name := range a.Members {
-		f.At(fmt.Sprintf("members[%d]", i), validName("name", name))
-		f.Want(!slices.Contains(a.Members[:i], name), "members[%d]: %q is given twice", i, name)
+		f.At(fmt.Sprintf("run: members[%d]", i), validName("name", name))
+		f.Want(!slices.Contains(a.Members[:i], name), "run: members[%d]: %q is given twice", i, name)
 	}
-	f.Want(a.Units >= 0, "units: is %d, want 0 or more", a.Units)
+	f.Want(a.Units >= 0, "run: units: is %d, want 0 or more", a.Units)
 	if a.Began != "" || a.Ended != "" {
-		f = append(f, validTime("began", a.Began), validTime("ended", a.Ended))
-		f.Want(a.Began <= a.Ended, "ended: is %s, want a time after %s", a.Ended, a.Began)
+		f.At("run", errors.Join(validTime("began", a.Began), validTime("ended", a.Ended)))
+		f.Want(a.Began <= a.Ended, "run: ended: is %s, want a time after %s", a.Ended, a.Began)
 	}
 	return errors.Join(f...)
 }
 
 const signatureSize = 64
 
-var fingerprint = regexp.MustCompile(`^[0-9]{5}( [0-9]{5}){5}$`)
+// isFingerprint reports whether s is six groups of five digits, with a space between two groups.
+func isFingerprint(s string) bool {
+	for i := range len(s) {
+		if digit := s[i] >= '0' && s[i] <= '9'; digit == (i%6 == 5) || !digit && s[i] != ' ' {
+			return false
+		}
+	}
+	return len(s) == 6*6-1
+}
 
 func (c *Certificate) verifyForm(f *faults.List) {
 	if c.Head != "" {
@@ -338,7 +345,7 @@ func (c *Certificate) verifyForm(f *faults.List) {
 	if c.Signature != "" {
 		f.At("signature", validHex("the signature", c.Signature, signatureSize))
 	}
-	f.Want((c.Key == "") == (c.Signature == "") && (c.Key == "" || fingerprint.MatchString(c.Key)),
+	f.Want((c.Key == "") == (c.Signature == "") && (c.Key == "" || isFingerprint(c.Key)),
 		"key: is %q, want six groups of five digits in a signed certificate, and nothing in another", c.Key)
 	f.Want((c.Signature != "" || c.Head == "") && (c.Head != "" || len(c.Countersigned) == 0),
 		"signature: head requires a signature, and countersigned requires head")

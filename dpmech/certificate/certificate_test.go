@@ -113,19 +113,27 @@ func TestCertificateFaults(t *testing.T) {
 		change func(c *Certificate)
 		want   string
 	}{
-		"version":           {func(c *Certificate) { c.Version = 3 }, "version is 3, want 2"},
-		"unit":              {func(c *Certificate) { c.Unit = "one record" }, `unit: is "one record"`},
-		"adjacency":         {func(c *Certificate) { c.Adjacency = "" }, "adjacency"},
-		"run":               {func(c *Certificate) { c.Run = "" }, "run has 0 bytes"},
-		"another run":       {func(c *Certificate) { c.Run = "other" }, "not in the ledger"},
-		"member":            {func(c *Certificate) { c.Member = "b\n" }, "member"},
-		"fleet":             {func(c *Certificate) { c.Fleet = "12" }, "fleet hash"},
-		"members":           {func(c *Certificate) { c.Members = []string{"b"} }, `members: is ["b"], want a list with "a"`},
-		"a member twice":    {func(c *Certificate) { c.Members = []string{"a", "a"} }, `members[1]: "a" is given twice`},
-		"units":             {func(c *Certificate) { c.Units = -1 }, "units: is -1"},
-		"began":             {func(c *Certificate) { c.Began = "" }, "began is \"\", want a time"},
-		"ended":             {func(c *Certificate) { c.Ended = "2025-01-02T10:05:00Z" }, "ended: is 2025-01-02T10:05:00Z, want a time after"},
-		"key":               {func(c *Certificate) { c.Key = "12345 67890 12345 67890 12345 67890" }, "key: is "},
+		"version":        {func(c *Certificate) { c.Version = 3 }, "version is 3, want 2"},
+		"unit":           {func(c *Certificate) { c.Unit = "one record" }, `unit: is "one record"`},
+		"adjacency":      {func(c *Certificate) { c.Adjacency = "" }, "adjacency"},
+		"run":            {func(c *Certificate) { c.Run = "" }, "run has 0 bytes"},
+		"another run":    {func(c *Certificate) { c.Run = "other" }, "not in the ledger"},
+		"member":         {func(c *Certificate) { c.Member = "b\n" }, "member"},
+		"fleet":          {func(c *Certificate) { c.Fleet = "12" }, "fleet hash"},
+		"members":        {func(c *Certificate) { c.Members = []string{"b"} }, `members: is ["b"], want a list with "a"`},
+		"a member twice": {func(c *Certificate) { c.Members = []string{"a", "a"} }, `members[1]: "a" is given twice`},
+		"units":          {func(c *Certificate) { c.Units = -1 }, "units: is -1"},
+		"began":          {func(c *Certificate) { c.Began = "" }, "began is \"\", want a time"},
+		"ended":          {func(c *Certificate) { c.Ended = "2025-01-02T10:05:00Z" }, "ended: is 2025-01-02T10:05:00Z, want a time after"},
+		"key":            {func(c *Certificate) { c.Key = "12345 67890 12345 67890 12345 67890" }, "key: is "},
+		"key of 5 groups": {func(c *Certificate) { c.Signature, c.Key = strings.Repeat("00", 64), "12345 67890 12345 67890 12345" },
+			"key: is "},
+		"key with a letter": {func(c *Certificate) {
+			c.Signature, c.Key = strings.Repeat("00", 64), "12345 67890 12345 67890 12345 6789a"
+		}, "key: is "},
+		"key of one long group": {func(c *Certificate) {
+			c.Signature, c.Key = strings.Repeat("00", 64), "12345 67890 12345 67890 12345067890"
+		}, "key: is "},
 		"cooldown":          {func(c *Certificate) { c.Cooldown = -1 }, "cooldown_rounds"},
 		"slack":             {func(c *Certificate) { c.Slack = 1e-9 }, "slack"},
 		"slack of NaN":      {func(c *Certificate) { c.Slack = math.NaN() }, "slack"},

@@ -139,7 +139,7 @@ func TestTask(t *testing.T) {
 			Privacy: sdk.Privacy{NonPrivate: true}}
 	}
 	mine := fleet("random:6:7")
-	if err := mine.Validate(); err != nil {
+	if _, err := mine.Plan(); err != nil {
 		t.Fatal(err)
 	}
 	if err := mine.CheckHello("a")("b", fleet("random:6:7").Hello("b")("a")); err != nil {

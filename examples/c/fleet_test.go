@@ -14,6 +14,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -47,7 +48,7 @@ func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet
 	}
 	file := &fleetfile.File{Fleet: fleet}
 	for i, name := range members {
-		key, err := state.CreateKey(filepath.Join(dir, name+".key"))
+		key, err := secret.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
@@ -153,7 +153,7 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 		if err := os.Mkdir(home, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		public, err := state.CreateKey(filepath.Join(home, "node.key"))
+		public, err := secret.CreateKey(filepath.Join(home, "node.key"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 // runBuiltin simulates the three nodes on the rows of data.csv, with the built-in model of package task.
 func runBuiltin(t *testing.T) [][]float32 {
 	t.Helper()
-	cfgs, err := newFleet().Machines([]int{12, 12, 12}, nil)
+	cfgs, err := sdk.Machines(newFleet(), []int{12, 12, 12}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

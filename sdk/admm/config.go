@@ -13,7 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Config configures one client's machine. All fields except Noise and PairKey are public.
+// Config configures one client's machine. All fields except Noise and PairKey are public. Those of a fleet's members
+// come from sdk.Machines. [New] does not check the ranges of values, which package setting has.
 type Config struct {
 	Estimator zoest.Config // d, m_i, b_i, the directions and their seed, and the client's number i
 	Neighbors []int        // N_i: the neighbors' numbers, ascending; empty for N = 1
@@ -105,54 +106,29 @@ func (s *Schedule) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Validate returns all errors in the configuration at once.
-func (c Config) Validate() error {
-	check := func(field string, r setting.Range, x float64) error { return r.Check("admm", field, x) }
-	errs := []error{
-		c.Estimator.Validate(), check("Rho", setting.Rho, c.Rho), check("Rounds", setting.Rounds, float64(c.Rounds)),
-		check("Cooldown", setting.Cooldown, float64(c.Cooldown)), check("Mixing", setting.Mixing, float64(c.Mixing)),
-		check("Tau", setting.Tau, float64(c.Tau)), check("Beta", setting.Step, c.Beta),
-		c.Eta.Check("admm", "Eta", c.Rounds), c.Mu.Check("admm", "Mu", c.Rounds),
-	}
+// check returns errors that name the fields with which a machine would panic, never end, or protect something other than
+// Privacy says.
+func (c *Config) check() error {
+	var errs []error
 	refuse := func(is bool, format string, args ...any) {
 		if is {
 			errs = append(errs, fmt.Errorf("admm: "+format, args...))
 		}
 	}
-	clients := func(what string, list []int) {
-		for i, j := range list {
-			refuse(j < 0 || int64(j) > math.MaxUint32, "%s is %d, want a client number in 0..2^32-1", what, j)
-			refuse(int64(j) == int64(c.Estimator.Client), "client %d is listed as its own %s", j, what)
-			refuse(i > 0 && list[i-1] >= j, "%s list is %v, want ascending order without repeats", what, list)
-		}
-	}
-	clients("neighbor", c.Neighbors)
-	clients("partner", c.Partners)
-	refuse(c.Partners != nil && c.PairKey == nil, "Partners is %v, want nil: without PairKey, no noise is shared", c.Partners)
+	refuse(c.Rounds < 1 || c.Tau < 1, "Rounds is %d and Tau is %d, want at least 1 for each", c.Rounds, c.Tau)
+	refuse(len(c.Eta) == 0 || len(c.Mu) == 0, "Eta has %d values and Mu %d, want at least one of each", len(c.Eta), len(c.Mu))
 	refuse(c.X0 != nil && len(c.X0) != c.Estimator.Dim, "X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
-	if i := beyond(c.X0, limit); i >= 0 {
-		refuse(true, "X0[%d] is %v, want at most %v in absolute value", i, c.X0[i], limit)
-	}
-	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
-		"Rounds is %d, Mixing is %d and Cooldown is %d, want at most %d releases in total",
-		c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
-
-	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil), "NonPrivate is true, but Privacy or Noise is set")
+	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil || c.GridStep != 0), "NonPrivate is true, but Privacy, Noise or "+
+		"GridStep is set")
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes unless NonPrivate is true")
-	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v, want 0 in a run without noise", c.GridStep)
-	shared := c.Privacy.Shared != dpmech.Shared{}
-	refuse(shared != (c.PairKey != nil), "only one of PairKey and Privacy.Shared is set, want both or neither")
-	c.checkRecords(refuse)
-	if g := c.Privacy; !c.NonPrivate {
-		err := g.Validate()
-		refuse(err != nil, "Privacy: %w; for a run without noise, set NonPrivate", err)
-		refuse(err == nil && c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
-			"GridStep is %v, want at most sigma (%v) and at least 2^-12 times the sigma of the local noise (%v)",
-			c.GridStep, g.Sigma, g.Alone().Sigma)
-	}
+	refuse((c.Privacy.Shared != dpmech.Shared{}) != (c.PairKey != nil), "only one of PairKey and Privacy.Shared is set, want both or neither")
+	each := c.Privacy.Unit != dpmech.Client
+	refuse(c.Estimator.Records != each || (c.Records != Records{}) != each, "Estimator.Records is %v and Records is %+v, want both set if and "+
+		"only if the privacy guarantee is for each record or person, and it is %v", c.Estimator.Records, c.Records, c.Privacy.Unit.Each())
+	places := max(1, c.Records.Places)
+	refuse(c.Estimator.Samples%places != 0, "Samples is %d, want a multiple of Records.Places (%d)", c.Estimator.Samples, places)
 	refuse(c.Consensus == nil && c.mixes() && len(c.Neighbors) > 0,
 		"Consensus is nil, but Mixing is %d and Cooldown is %d, want a schedule of their steps", c.Mixing, c.Cooldown)
-	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)
 	return errors.Join(errs...)
 }
 

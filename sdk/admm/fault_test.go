@@ -187,54 +187,26 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-func TestConfigValidate(t *testing.T) {
-	base := func() Config { return configs(4, kite, nil)[2] }
-	for _, c := range []struct {
-		want   string
-		change func(c *Config)
-	}{
-		{"Dim is 0", func(c *Config) { c.Estimator.Dim = 0 }},
-		{"Samples is 0", func(c *Config) { c.Estimator.Samples = 0 }},
-		{"Batch is 9", func(c *Config) { c.Estimator.Batch = 9 }},
-		{"client 2 is listed as its own neighbor", func(c *Config) { c.Neighbors = []int{0, 2} }},
-		{"want ascending order", func(c *Config) { c.Neighbors = []int{1, 0} }},
-		{"want ascending order", func(c *Config) { c.Neighbors = []int{1, 1} }},
-		{"neighbor is -1", func(c *Config) { c.Neighbors = []int{-1} }},
-		{"X0 has length 2, want 5", func(c *Config) { c.X0 = []float32{1, 2} }},
-		{"X0[1] is NaN", func(c *Config) { c.X0 = []float32{1, float32(math.NaN()), 0, 0, 0} }},
-		{"Rounds is 0", func(c *Config) { c.Rounds = 0 }},
-		{"Cooldown is -1", func(c *Config) { c.Cooldown = -1 }},
-		{"Tau is 0", func(c *Config) { c.Tau = 0 }},
-		{"Rho is 0", func(c *Config) { c.Rho = 0 }},
-		{"Rho is 1e+38", func(c *Config) { c.Rho = 1e38 }},
-		{"Beta is -1", func(c *Config) { c.Beta = -1 }},
-		{"Eta is a list of 0 values", func(c *Config) { c.Eta = nil }},
-		{"Eta[1] is NaN", func(c *Config) { c.Eta = Schedule{1, math.NaN(), 1, 1, 1, 1} }},
-		{"Mu is a list of 2 values, want one number, or one for each of 6 rounds", func(c *Config) { c.Mu = Schedule{1, 1} }},
-		{"Mu is 0", func(c *Config) { c.Mu = Schedule{0} }},
-		{"Mu is +Inf", func(c *Config) { c.Mu = Schedule{math.Inf(1)} }},
-		{"NonPrivate is true, but Privacy or Noise is set", func(c *Config) { c.Noise = bytes.NewReader(nil) }},
-		{"NonPrivate is true, but Privacy or Noise is set", func(c *Config) { c.Privacy = dpmech.Gaussian{Clip: 1, Sigma: 1} }},
-		{"Privacy: dpmech: clip is 0", func(c *Config) { c.NonPrivate, c.Noise = false, bytes.NewReader(nil) }},
-		{"Noise is nil", func(c *Config) { c.NonPrivate, c.Privacy = false, dpmech.Gaussian{Clip: 1, Sigma: 1} }},
-		{"sigma is 0", func(c *Config) {
-			c.NonPrivate, c.Noise, c.Privacy = false, bytes.NewReader(nil), dpmech.Gaussian{Clip: 1}
-		}},
+// TestNewRefuses checks that New refuses what would make a machine panic, never end, or protect nobody. Ranges of a
+// fleet's settings are sdk.Plan's.
+func TestNewRefuses(t *testing.T) {
+	for want, change := range map[string]func(c *Config){
+		"Dim is 0":                               func(c *Config) { c.Estimator.Dim, c.X0 = 0, nil },
+		"X0 has length 2, want 5":                func(c *Config) { c.X0 = []float32{1, 2} },
+		"Rounds is 0":                            func(c *Config) { c.Rounds = 0 },
+		"and Tau is 0":                           func(c *Config) { c.Tau = 0 },
+		"Eta has 0 values":                       func(c *Config) { c.Eta = nil },
+		"and Mu 0":                               func(c *Config) { c.Mu = nil },
+		"NonPrivate is true, but Privacy, Noise": func(c *Config) { c.Noise = bytes.NewReader(nil) },
+		"NonPrivate is true, but Privacy":        func(c *Config) { c.Privacy = dpmech.Gaussian{Clip: 1, Sigma: 1} },
+		"or GridStep is set":                     func(c *Config) { c.GridStep = 1 },
+		"Noise is nil":                           func(c *Config) { c.NonPrivate, c.Privacy = false, dpmech.Gaussian{Clip: 1, Sigma: 1} },
 	} {
-		cfg := base()
-		c.change(&cfg)
-		m, err := New(cfg)
-		if err == nil || !strings.Contains(err.Error(), c.want) || m != nil {
-			t.Errorf("error %v, want one with %q", err, c.want)
+		cfg := configs(4, kite, nil)[2]
+		change(&cfg)
+		if m, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) || m != nil {
+			t.Errorf("error %v, want one with %q", err, want)
 		}
-	}
-	cfg := base()
-	cfg.Rounds, cfg.Tau, cfg.Rho = 0, 0, -1
-	if err := cfg.Validate(); strings.Count(err.Error(), "\n") != 2 {
-		t.Errorf("three faults gave %q", err)
-	}
-	if err := base().Validate(); err != nil {
-		t.Error(err)
 	}
 }
 

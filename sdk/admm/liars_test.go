@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -16,14 +15,15 @@ import (
 // liars is a network in which some members are malicious: they know everything and send each neighbor arbitrary
 // messages.
 type liars struct {
-	seed     uint64
-	chance   *rand.Rand
-	edges    [][2]int
-	machines []*Machine
+	seed   uint64
+	chance *rand.Rand
+	edges  [][2]int
+	*network
 	bad      map[int]bool
 	plan     int // the strategy of the malicious members
 	flying   []Message
-	caught   int // edges to malicious members that were dropped because of what they sent
+	moved    bool // a member has asked or released since this was false
+	caught   int  // edges to malicious members that were dropped because of what they sent
 	outgrown int
 }
 
@@ -61,7 +61,7 @@ func newLiars(t *testing.T, seed uint64) *liars {
 	}
 	kind, mixing, cooldown, rounds := w.chance.IntN(5), w.chance.IntN(4), w.chance.IntN(8), 4+w.chance.IntN(20)
 	start := w.chance.IntN(2) == 0
-	for _, c := range configs(n, w.edges, func(i int, c *Config) {
+	w.network = newNetwork(t, configs(n, w.edges, func(i int, c *Config) {
 		c.Estimator.Dim, c.Rounds, c.Mixing, c.Cooldown, c.Members = 3, rounds, mixing, cooldown, n
 		c.Beta = 2.0 / (0.4 * float64(n) * c.Rho) // stable on every graph of n
 		if start {
@@ -79,13 +79,9 @@ func newLiars(t *testing.T, seed uint64) *liars {
 				return [32]byte{byte(min(i, peer)), byte(max(i, peer)), byte(release)}
 			}
 		}
-	}) {
-		m, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.machines = append(w.machines, m)
-	}
+	}))
+	w.released = func(int, int) { w.moved = true }
+	w.loss = func(client int, x []float32, sample int) float64 { w.moved = true; return lossFunc(client, x, sample) }
 	return w
 }
 
@@ -95,40 +91,23 @@ func (w *liars) failf(t *testing.T, format string, args ...any) {
 		fmt.Sprintf(format, args...))
 }
 
-func (w *liars) drive(t *testing.T, i int) (moved bool) {
+// drive advances a member as far as possible, or to its next release.
+func (w *liars) drive(t *testing.T, i int) {
 	m := w.machines[i]
-	for !m.Alone() {
-		r, err := m.Ready()
-		if err != nil {
-			w.failf(t, "%d ends: %v", i, err)
-		}
-		for _, v := range m.Verdicts() {
-			w.accused(t, i, v.From, errors.New(v.Why))
-			if m.cfg.Impossible(v.Round, v.Payload()) == nil {
-				w.failf(t, "what %d shows of %d proves nothing to others: %s", i, v.From, v.Why)
-			}
-		}
-		for _, msg := range r.Send {
-			msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
-			w.flying = append(w.flying, msg)
-		}
-		if n := len(r.Queries); n > 0 {
-			losses := make([]float64, n)
-			for k, q := range r.Queries {
-				losses[k] = lossFunc(i, q.Point, q.Sample)
-			}
-			if err := m.Answer(losses...); err != nil {
-				w.failf(t, "%d: %v", i, err)
-			}
-			moved = true
-			continue
-		}
-		if r.Released == 0 && r.Reserve == 0 {
-			return moved
-		}
-		moved = true
+	if m.Alone() {
+		return
 	}
-	return moved
+	sent, err := w.network.drive(i)
+	if err != nil {
+		w.failf(t, "%d: %v", i, err)
+	}
+	for _, v := range m.Verdicts() {
+		w.accused(t, i, v.From, errors.New(v.Why))
+		if m.cfg.Impossible(v.Round, v.Payload()) == nil {
+			w.failf(t, "what %d shows of %d proves nothing to others: %s", i, v.From, v.Why)
+		}
+	}
+	w.flying = append(w.flying, sent...)
 }
 
 func (w *liars) accused(t *testing.T, by, of int, err error) {
@@ -208,11 +187,11 @@ func (w *liars) deliver(t *testing.T) {
 // run simulates the network until the run ends. Honest members drop the edges to malicious members that they wait for.
 func (w *liars) run(t *testing.T) {
 	for step := 0; ; step++ {
-		moved := false
+		w.moved = false
 		for i := range w.machines {
-			moved = w.drive(t, i) || moved
+			w.drive(t, i)
 		}
-		moved = moved || len(w.flying) > 0
+		moved := w.moved || len(w.flying) > 0
 		w.deliver(t)
 		left := false
 		for i, m := range w.machines {

@@ -96,9 +96,9 @@ type Status struct {
 	ConsensusError float64
 }
 
-// New returns a machine at the start of round 0.
+// New returns a machine at the start of round 0. It fails if a field is missing, or contradicts another one.
 func New(cfg Config) (*Machine, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	est, err := zoest.NewEstimator(cfg.Estimator)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Records has the public numbers of a run that protects each record ([dpmech.Record]), and is zero in other runs. In a
@@ -36,27 +35,6 @@ func NewRecords(each []int, places int) (r Records) {
 
 // units returns how many records, or persons, the client has.
 func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }
-
-func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) {
-	each, r := c.Privacy.Unit != dpmech.Client, c.Records
-	refuse(c.Estimator.Records != each, "Estimator.Records is %v, but the privacy guarantee is %v: set "+
-		"Estimator.Records if and only if the guarantee is for each record", c.Estimator.Records, c.Privacy.Unit.Each())
-	if !each {
-		refuse(r != Records{}, "Records is %+v, want the zero value, because the privacy guarantee is %v", r, c.Privacy.Unit.Each())
-		return
-	}
-	most := setting.Batch.Max
-	refuse(!(r.Mean >= 1 && r.Mean <= most), "Records.Mean is %v, want 1..%.0f", r.Mean, most)
-	refuse(r.Places < 0 || float64(r.Places) > most, "Records.Places is %d, want 0..%.0f (0 means 1)", r.Places, most)
-	places := max(1, r.Places)
-	refuse(c.Estimator.Samples%places != 0, "Samples is %d, want a multiple of Records.Places (%d)", c.Estimator.Samples, places)
-	refuse(r.Most < c.units() || float64(r.Most) < r.Mean, "Records.Most is %d, want at least Records.Mean (%v) and "+
-		"at least the number of the client's own units (%d)", r.Most, r.Mean, c.units())
-	if c.Privacy.Validate() == nil && c.Estimator.Dim > 0 && r.Most > 0 {
-		err := dpmech.CheckRows(c.Privacy, c.Estimator.Dim, r.Most)
-		refuse(err != nil, "Records: %w", err)
-	}
-}
 
 func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 

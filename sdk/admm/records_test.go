@@ -152,21 +152,14 @@ func TestRecordsConfig(t *testing.T) {
 		return configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, nil))[0]
 	}
 	for want, change := range map[string]func(c *Config){
-		"":                                     func(c *Config) {},
-		"set Estimator.Records if and only if": func(c *Config) { c.Estimator.Records = false },
-		"Records.Mean is 0, want 1":            func(c *Config) { c.Records.Mean = 0 },
-		"Records.Most is 3, want at":           func(c *Config) { c.Records.Most = 3 },
-		"Samples is 4, want a multiple":        func(c *Config) { c.Records.Places = 3 },
-		"Records.Places is -1":                 func(c *Config) { c.Records.Places = -1 },
-		"want the zero value":                  func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
-		"want at most 2^61 grid steps":         func(c *Config) { c.Privacy.Clip, c.Privacy.Sigma, c.Records.Most = 1000, 0.002, math.MaxInt32 },
-		"Records with Momentum":                func(c *Config) { c.Estimator.Momentum = 0.5 },
-		"Records with Batch 2":                 func(c *Config) { c.Estimator.Batch = 2 },
+		"Estimator.Records is false":      func(c *Config) { c.Estimator.Records = false },
+		"Records is {Mean:0 Most:0":       func(c *Config) { c.Records = Records{} },
+		"Samples is 4, want a multiple":   func(c *Config) { c.Records.Places = 3 },
+		"for each record or person, and ": func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
 	} {
 		cfg := valid()
-		cfg.GridStep = 0
 		change(&cfg)
-		if err := cfg.Validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

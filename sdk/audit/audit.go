@@ -31,7 +31,7 @@ func (r *Report) LedgerHead() *certificate.Head {
 	return &head
 }
 
-// Certificate checks that c is a member's own account of its run in the fleet f. It trusts only the fleet and the
+// Certificate checks that c is a member's own account of its run in the fleet. It trusts only the fleet and the
 // result of the function keys, which returns the valid keys of a member. The error names each wrong field.
 //
 // The certificate must pass [certificate.Certificate.Verify] and must name this fleet, this run and a member of the fleet.
@@ -44,11 +44,12 @@ func (r *Report) LedgerHead() *certificate.Head {
 // An audit does not prove that the member drew its noise. Without a countersignature, an audit does not prove that the
 // head was the last release: the member may have rolled back its ledger, its chain of releases and its certificate
 // together.
-func Certificate(f *sdk.Fleet, c *certificate.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
-	g, err := f.Graph()
+func Certificate(fleet sdk.Planner, c *certificate.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
+	p, err := fleet.Plan()
 	if err != nil {
 		return nil, err
 	}
+	f := p.Fleet()
 	x := &auditor{fleet: f, c: c, keys: keys}
 	switch {
 	case f.Privacy.NonPrivate:
@@ -58,7 +59,7 @@ func Certificate(f *sdk.Fleet, c *certificate.Certificate, keys func(member stri
 	}
 	if x.errs == nil {
 		x.errs = append(x.errs, c.Verify())
-		for _, j := range g.Neighbors(slices.Index(f.Members, c.Member)) {
+		for _, j := range p.Graph().Neighbors(slices.Index(f.Members, c.Member)) {
 			x.neighbors = append(x.neighbors, f.Members[j])
 		}
 		x.method()

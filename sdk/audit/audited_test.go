@@ -55,7 +55,7 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited 
 	if change != nil {
 		change(f)
 	}
-	if err := f.Validate(); err != nil {
+	if _, err := f.Plan(); err != nil {
 		t.Fatal(err)
 	}
 	l, err := state.CreateLedger(filepath.Join(t.TempDir(), "patients.ledger"), "patients", f.Privacy.Protects(), nil, state.NeverUsed)

@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -128,7 +128,7 @@ func (t *TLS) Config() (*tls.Config, error) {
 	cfg := new(tls.Config)
 	var errs []error
 	if t.CertificateKey != "" {
-		_, err := state.ReadSecret(t.CertificateKey, "certificate key file")
+		_, err := secret.Read(t.CertificateKey, "certificate key file")
 		if err == nil {
 			var pair tls.Certificate
 			pair, err = tls.LoadX509KeyPair(t.Certificate, t.CertificateKey)

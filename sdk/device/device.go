@@ -94,7 +94,8 @@ type Device struct {
 	// node has made so far.
 	Noise func(number int, round func() int) io.Reader
 
-	fleet   *sdk.Fleet
+	plan    *sdk.Plan
+	fleet   *sdk.Fleet                     // of plan
 	token   string                         // token for metrics, see [fleetfile.Metrics]
 	tls     *tls.Config                    // configuration for metrics
 	current atomic.Pointer[fleetfile.File] // the fleet file as it was last read
@@ -117,11 +118,15 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	run, err := fleet.Plan()
+	if err != nil {
+		return nil, err
+	}
 	proxy, err := file.OpenProxy()
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, fleet: fleet.Fleet, hangUp: func() {}}
+	d := &Device{File: file, Fleet: fleet, Key: key, Proxy: proxy, HTTP: file.HTTP, plan: run, fleet: run.Fleet(), hangUp: func() {}}
 	if file.Metrics != nil {
 		if d.token, d.tls, err = file.Metrics.Open(); err != nil {
 			return nil, err
@@ -166,7 +171,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		logger = logger.With("privacy", "NOT PRIVATE")
 	}
 	cfg := sdk.Config{
-		Fleet: d.fleet, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
+		Fleet: d.plan, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
 		MemoryLimit:   d.File.MemoryLimit,
 		ConditionalOn: d.source.ConditionalOn,
 		Linger:        d.File.Linger, ResendAfter: d.File.ResendAfter, Patience: d.File.Patience, Logger: logger, Without: d.Without, Key: d.Key,
@@ -225,7 +230,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		return err
 	}
 	if d.node.Status().Round == 0 && !d.Anyway {
-		if err := plan.Hopeless(d.fleet); err != nil {
+		if err := plan.Hopeless(d.plan); err != nil {
 			return err
 		}
 	}

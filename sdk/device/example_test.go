@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
@@ -42,7 +42,7 @@ func Example() {
 	}
 	file := &fleetfile.File{Fleet: fleet}
 	for i, name := range fleet.Members {
-		key, err := state.CreateKey(filepath.Join(dir, name+".key"))
+		key, err := secret.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -43,7 +43,7 @@ func TestInsideAnotherProgram(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	dir := t.TempDir()
-	key, err := state.CreateKey(filepath.Join(dir, "key"))
+	key, err := secret.CreateKey(filepath.Join(dir, "key"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -29,7 +30,7 @@ var ErrClosed = errors.New("the node is closed")
 // made in Go.
 type Fleet interface {
 	ws.Fleet
-	Definition() *sdk.Fleet
+	sdk.Planner
 	SigningKeys(member string) []ed25519.PublicKey // the present and retired keys of a member
 }
 
@@ -78,9 +79,9 @@ func Identity(dir, name string) (ed25519.PublicKey, []pair.Public, error) {
 		return nil, nil, err
 	}
 	path := filepath.Join(dir, "node.key")
-	key, err := state.ReadKey(path)
+	key, err := secret.ReadKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		public, err := state.CreateKey(path)
+		public, err := secret.CreateKey(path)
 		return public, unused, err
 	} else if err != nil {
 		return nil, nil, err
@@ -91,15 +92,7 @@ func Identity(dir, name string) (ed25519.PublicKey, []pair.Public, error) {
 // Open opens the node of a member in a folder. The node continues a run that it has begun. On error everything is closed
 // again. Errors name the file or the field.
 func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_ *Node, err error) {
-	var def *sdk.Fleet
-	if fleet != nil {
-		def = fleet.Definition()
-	}
-	if def == nil {
-		return nil, errors.New("edge: the fleet has no definition, want an *sdk.Fleet")
-	}
-	n := &Node{dir: dir, run: url.PathEscape(def.Run), private: !def.Privacy.NonPrivate, wait: cmp.Or(o.Wait, 10*time.Second),
-		busy: make(chan struct{}, 1)}
+	n := &Node{dir: dir, wait: cmp.Or(o.Wait, 10*time.Second), busy: make(chan struct{}, 1)}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	if o.Transport != nil {
 		n.opened = append(n.opened, o.Transport.Close)
@@ -109,9 +102,18 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 			err = errors.Join(err, n.closeAll())
 		}
 	}()
-	cfg := sdk.Config{Fleet: def, Name: name, Oracle: oracle, Samples: o.Samples, Keys: fleet.SigningKeys, Logger: o.Logger,
+	if fleet == nil {
+		return nil, errors.New("edge: the fleet is nil")
+	}
+	plan, err := fleet.Plan()
+	if err != nil {
+		return nil, err
+	}
+	def := plan.Fleet()
+	n.run, n.private = url.PathEscape(def.Run), !def.Privacy.NonPrivate
+	cfg := sdk.Config{Fleet: plan, Name: name, Oracle: oracle, Samples: o.Samples, Keys: fleet.SigningKeys, Logger: o.Logger,
 		PairKeys: state.PairKeys(filepath.Join(dir, "pairs.key"))}
-	if cfg.Key, err = state.ReadKey(filepath.Join(dir, "node.key")); err != nil {
+	if cfg.Key, err = secret.ReadKey(filepath.Join(dir, "node.key")); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("edge: %w; edge.Identity makes the key of a new device, before the fleet is made", err)
 		}
@@ -124,7 +126,7 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 	n.opened = append(n.opened, store.Close)
 	cfg.Store = store
 	if n.private {
-		if err := n.openLedger(&cfg, o, store); err != nil {
+		if err := n.openLedger(&cfg, def.Privacy.Protects(), o, store); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +148,7 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 }
 
 // openLedger opens the ledger, and makes it if neither the ledger nor a state exists.
-func (n *Node) openLedger(cfg *sdk.Config, o Options, store *state.Dir) (err error) {
+func (n *Node) openLedger(cfg *sdk.Config, unit sdk.Unit, o Options, store *state.Dir) (err error) {
 	path := filepath.Join(n.dir, "ledger.json")
 	cfg.Ledger, err = state.OpenLedger(path)
 	if errors.Is(err, state.ErrNoLedger) {
@@ -155,7 +157,7 @@ func (n *Node) openLedger(cfg *sdk.Config, o Options, store *state.Dir) (err err
 			return fmt.Errorf("edge: %s is missing, but %s has the state of a run that it counts: %s: %w", path, store, state.Restore,
 				errors.Join(err, unread))
 		}
-		cfg.Ledger, err = state.CreateLedger(path, cmp.Or(o.Dataset, cfg.Name), cfg.Fleet.Privacy.Protects(), o.Limit, o.Declared)
+		cfg.Ledger, err = state.CreateLedger(path, cmp.Or(o.Dataset, cfg.Name), unit, o.Limit, o.Declared)
 		if err != nil {
 			return fmt.Errorf("edge: Options.Declared, Limit or Dataset, from which the ledger %s is made: %w", path, err)
 		}

@@ -82,7 +82,7 @@ func newFleet(t *testing.T, change ...func(*sdk.Fleet)) (dir string, file *fleet
 func open(dir string, file *fleetfile.File, name string) (node *edge.Node, err error) {
 	o := edge.Options{Samples: 6, Declared: state.NeverUsed, Configure: func(c *sdk.Config) {
 		c.Linger, c.ResendAfter = 2*time.Second, 100*time.Millisecond
-		if !c.Fleet.Privacy.NonPrivate {
+		if !file.Fleet.Privacy.NonPrivate {
 			c.Noise = noise{name, func() int { return node.Status().Round }}
 		}
 	}}

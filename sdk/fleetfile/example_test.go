@@ -7,7 +7,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
 
 // In this example a fleet file is made from the public keys of two members. Then one of the two nodes reads the file
@@ -27,7 +27,7 @@ func Example() {
 	}
 	file := &fleetfile.File{Fleet: fleet}
 	for _, name := range fleet.Members { // in practice on two devices; only the public keys leave them
-		key, err := state.CreateKey(filepath.Join(dir, name+".key"))
+		key, err := secret.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -47,7 +47,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	key, err := state.ReadKey(filepath.Join(dir, "a.key"))
+	key, err := secret.ReadKey(filepath.Join(dir, "a.key"))
 	if err != nil {
 		fmt.Println(err)
 		return

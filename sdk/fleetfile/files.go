@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk/regular"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
 
 // ReadFile reads a regular file of at most limit bytes. It refuses longer files, and files that are not regular, such
@@ -51,9 +51,9 @@ func create(path string, data []byte, mode os.FileMode) error {
 }
 
 // ReadUser returns the user and the password from a file that has a single line of the form user:password. It reads the
-// file as [state.ReadSecret] does.
+// file as [secret.Read] does.
 func ReadUser(path, kind string) (user, password string, err error) {
-	text, err := state.ReadSecret(path, kind)
+	text, err := secret.Read(path, kind)
 	if err != nil {
 		return "", "", err
 	}

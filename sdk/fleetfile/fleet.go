@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -24,7 +25,14 @@ type File struct {
 	Members []Member // in the order of Fleet.Members
 	X0File  string   // path of Fleet.X0, relative to the file's folder; empty if the run starts at zero
 
+	graph *graph.Graph // of Fleet as it was read; nil if it was not
 }
+
+// Plan reads the fleet, see [sdk.Fleet.Plan].
+func (f *File) Plan() (*sdk.Plan, error) { return f.Fleet.PlanOn(f.graph) }
+
+// MaxFrame returns an upper bound on the bytes in a frame between members.
+func (f *File) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
 // MaxRetired is the maximum number of a member's retired keys.
 const MaxRetired = 8
@@ -86,6 +94,11 @@ func ReadWithoutX0(path string) (*File, error) {
 func Parse(data []byte, dir string) (*File, error) { return parse(data, "", folder(dir)) }
 
 func parse(data []byte, name string, load loader) (*File, error) {
+	return parseOn(nil, data, name, load)
+}
+
+// parseOn is like parse, but uses the graph g if it is the fleet's; see [sdk.Fleet.PlanOn].
+func parseOn(g *graph.Graph, data []byte, name string, load loader) (*File, error) {
 	var form fleetForm[sdk.Privacy, sdk.Wire]
 	if err := decodeOwn(data, &form); err != nil {
 		return nil, In(name, err)
@@ -116,8 +129,10 @@ func parse(data []byte, name string, load loader) (*File, error) {
 		_ = json.Compact(&task, form.Task) // the file is well formed
 		fleet.Task = task.Bytes()
 	}
-	errs = append(errs, Each(fleet.Validate())...)
+	plan, err := fleet.PlanOn(g)
+	errs = append(errs, Each(err)...)
 	if len(errs) == 0 {
+		f.graph = plan.Graph()
 		errs = append(checkTask(fleet), f.checkAddresses()...)
 	}
 	if len(errs) > 0 {
@@ -140,7 +155,7 @@ func (s startForm) load(dim int, load loader) (x0 []float32, hash string, err er
 		`x0.file is %q, want a file in the fleet file's folder or below, or "zeros": true`, s.File)
 	sum, err := hex.DecodeString(s.SHA256)
 	errs.when(err != nil || len(sum) != sha256.Size, "x0.sha256 is %.60q, want 64 hexadecimal digits, the SHA-256 of the file", s.SHA256)
-	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Validate reports a dim that is out of range
+	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Plan reports a dim that is out of range
 		return nil, "", errors.Join(errs...)
 	}
 	if hash = strings.ToLower(s.SHA256); load == nil {
@@ -187,7 +202,8 @@ func (f *File) Marshal() ([]byte, error) {
 	if f.X0File != "" && f.Fleet.X0 == nil {
 		return nil, fmt.Errorf("fleetfile: X0File is %q, want none, because Fleet.X0 is nil", f.X0File)
 	}
-	if err := f.Fleet.Validate(); err != nil {
+	plan, err := f.Plan()
+	if err != nil {
 		return nil, In("", err)
 	}
 	fleet := f.Fleet
@@ -217,7 +233,7 @@ func (f *File) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, In("", err)
 	}
-	if _, err := parse(text, "", func(string, int64) ([]byte, error) { return f.start(), nil }); err != nil {
+	if _, err := parseOn(plan.Graph(), text, "", func(string, int64) ([]byte, error) { return f.start(), nil }); err != nil {
 		return nil, err
 	}
 	return text, nil

@@ -3,7 +3,6 @@ package fleetfile
 import (
 	"bytes"
 	"errors"
-	"reflect"
 	"testing"
 )
 
@@ -29,7 +28,7 @@ func FuzzFleet(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := file.Fleet.Validate(); err != nil {
+		if _, err := file.Fleet.Plan(); err != nil {
 			t.Fatalf("accepted, though %v", err)
 		}
 		text, err := file.Marshal()
@@ -37,7 +36,7 @@ func FuzzFleet(f *testing.F) {
 			t.Fatalf("no text for %+v: %v", file, err)
 		}
 		back, err := parse(text, "", load)
-		if err != nil || !reflect.DeepEqual(back, file) {
+		if err != nil || !same(back, file) {
 			t.Fatalf("%+v was read back as %+v, %v\n%s", file, back, err, text)
 		}
 		if again, err := back.Marshal(); err != nil || !bytes.Equal(again, text) {

@@ -117,7 +117,7 @@ func (f *faults) pairKeys(fleet *sdk.Fleet, members []memberForm, owner map[stri
 		"noise: %w", missing, ErrNoPairKey)
 	f.when(missing != nil && fleet.PairKeys != nil && fleet.Privacy.PairSigma == 0, "members: all but %q have a pair_key, want none, "+
 		"because members share no noise", missing)
-	if len(*f) > before { // Validate would report the same again
+	if len(*f) > before { // Plan would report the same again
 		fleet.PairKeys = nil
 	}
 }
@@ -152,9 +152,6 @@ func (f *File) CheckMembers() error {
 	}
 	return nil
 }
-
-// Definition returns f.Fleet, the part of the file that all members must have in common.
-func (f *File) Definition() *sdk.Fleet { return f.Fleet }
 
 // Peers returns the neighbors of a member as peers for a transport, in the order of the file; nil if self is not a
 // member. The keys and addresses of the peers share memory with f.

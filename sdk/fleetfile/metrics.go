@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
 
 // Metrics configures the address at which a collector on another machine reads a node's metrics, and how the collector
@@ -41,7 +41,7 @@ func (m *Metrics) validate(dir string) (errs faults) {
 // nil for plain HTTP.
 func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Token != "" {
-		if token, err = state.ReadSecret(m.Token, "metrics token file"); err != nil {
+		if token, err = secret.Read(m.Token, "metrics token file"); err != nil {
 			return "", nil, err
 		}
 		if len(token) < 16 {
@@ -51,7 +51,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Certificate == "" {
 		return token, nil, nil
 	}
-	key, err := state.ReadSecret(m.CertificateKey, "a key file") // ReadSecret checks the permissions
+	key, err := secret.Read(m.CertificateKey, "a key file") // ReadSecret checks the permissions
 	if err != nil {
 		return "", nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
 
 // TestMetricsFaults checks that a collector must authenticate, and that no secret crosses a network unencrypted.
@@ -62,11 +62,11 @@ func TestMetricsFaults(t *testing.T) {
 		t.Error("no certificate was enough")
 	}
 	// A certificate and its key must match.
-	public, err := state.CreateKey(n.Metrics.CertificateKey)
+	public, err := secret.CreateKey(n.Metrics.CertificateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := state.ReadKey(n.Metrics.CertificateKey)
+	key, err := secret.ReadKey(n.Metrics.CertificateKey)
 	if err != nil {
 		t.Fatal(err)
 	}

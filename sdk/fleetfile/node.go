@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -149,7 +150,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	} else {
 		file, errFleet = Read(n.Fleet)
 	}
-	key, errKey := state.ReadKey(n.Key)
+	key, errKey := secret.ReadKey(n.Key)
 	if err := errors.Join(errFleet, errKey); err != nil {
 		return nil, nil, err
 	}

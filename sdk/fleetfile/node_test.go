@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -26,7 +27,7 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pin, err := state.CreateKey(filepath.Join(dir, "c.key"))
+	pin, err := secret.CreateKey(filepath.Join(dir, "c.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

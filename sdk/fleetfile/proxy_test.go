@@ -22,8 +22,8 @@ func TestOpenProxy(t *testing.T) {
 		{"me:", "", 0o400},
 		{"me", "want one line of the form user:password", 0o600},
 		{":secret", "want one line of the form user:password", 0o600},
-		{"me:secret\nme:other\n", "want one line of the form user:password", 0o600},
-		{"me:secret", "has mode 0644, want 0600, because other users can access it", 0o644},
+		{"me:hidden\nme:other\n", "want one line of the form user:password", 0o600},
+		{"me:hidden", "has mode 0644, want 0600, because other users can access it", 0o644},
 		{strings.Repeat("a", 16<<10+1), "want at most", 0o600},
 	} {
 		os.Remove(path)
@@ -42,7 +42,7 @@ func TestOpenProxy(t *testing.T) {
 				t.Errorf("%q is read as %q", test.text, got)
 			}
 		case runtime.GOOS == "windows" && test.mode == 0o644:
-		case err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret"):
+		case err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hidden"):
 			t.Errorf("%q: error %v, want %q", test.text, err, test.want)
 		}
 	}

@@ -24,7 +24,7 @@ func TestRetiredKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := parse(text, "", load)
-	if err != nil || !reflect.DeepEqual(back, f) {
+	if err != nil || !same(back, f) {
 		t.Fatalf("read %+v, %v, want %+v\n%s", back, err, f, text)
 	}
 	if back.Fleet.Hash() != sample().Fleet.Hash() {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
 
 // FuzzSecrets checks that reading an arbitrary file of credentials, key file or JSON line of a member yields the content
@@ -19,7 +19,7 @@ import (
 func FuzzSecrets(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "secret")
-	if _, err := state.CreateKey(filepath.Join(dir, "key")); err != nil {
+	if _, err := secret.CreateKey(filepath.Join(dir, "key")); err != nil {
 		f.Fatal(err)
 	}
 	key, err := os.ReadFile(filepath.Join(dir, "key"))
@@ -50,7 +50,7 @@ func FuzzSecrets(f *testing.F) {
 		} else if len(hidden) > 40 && strings.Contains(err.Error(), hidden) {
 			t.Errorf("error %v", err)
 		}
-		if private, err := state.ReadKey(path); err == nil {
+		if private, err := secret.ReadKey(path); err == nil {
 			der, err := x509.MarshalPKCS8PrivateKey(private)
 			if err != nil || len(private) != ed25519.PrivateKeySize {
 				t.Fatalf("a key of %d bytes: %v", len(private), err)

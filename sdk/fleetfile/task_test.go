@@ -19,7 +19,7 @@ func TestProgramTask(t *testing.T) {
 	}
 	plain, with, recipe := sample().Fleet, sample().Fleet, sample().Fleet
 	with.Task, recipe.Task = task, []byte(`{"program":{},"columns":[]}`)
-	if err := with.Validate(); err != nil || with.Hash() == plain.Hash() {
+	if _, err := with.Plan(); err != nil || with.Hash() == plain.Hash() {
 		t.Errorf("the task is not in the hash, or %v", err)
 	}
 	for _, c := range []struct {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"weak"
 )
 
 // Limits that protect the memory of a small device against a mistyped size.
@@ -29,13 +28,10 @@ type Graph struct {
 
 	keeping sync.Mutex
 	kept    map[weakestOf]Conductance
-}
 
-// recent caches the latest graphs while they are in use. Each check of a fleet builds two graphs, one of messages and
-// one of pairwise noise. With this cache all checks share one copy of each graph, so its spectrum is computed once.
-var recent struct {
-	sync.Mutex
-	graphs [2]weak.Pointer[Graph]
+	pairing  sync.Mutex
+	partners *Graph // the latest result of Partners, for the arguments of
+	of       partnersOf
 }
 
 // New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It rejects a node
@@ -103,20 +99,11 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	recent.Lock()
-	defer recent.Unlock()
-	for i, of := range recent.graphs {
-		if same := of.Value(); same != nil && same.N() == n && slices.Equal(same.edges, g.edges) {
-			recent.graphs[0], recent.graphs[i] = recent.graphs[i], recent.graphs[0]
-			return same, nil
-		}
-	}
 	g.link(n)
 	if reached, first := g.reach(); reached < n {
 		return nil, fmt.Errorf("%w: there is no path from node 0 to node %d (%d of %d nodes can be reached from node "+
 			"0)", errDisconnected, first, reached, n)
 	}
-	recent.graphs = [2]weak.Pointer[Graph]{weak.Make(g), recent.graphs[0]}
 	return g, nil
 }
 

@@ -5,20 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
-	"weak"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
-
-// drawn caches the latest regular graph while it is in use. Otherwise each check of a fleet would draw the fleet's
-// graph again.
-var drawn struct {
-	sync.Mutex
-	n, k  int
-	seed  uint64
-	graph weak.Pointer[Graph]
-}
 
 func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 	k, err := strconv.Atoi(arg)
@@ -29,17 +18,9 @@ func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 	if err := checkSize(n, int64(n)*int64(k)/2); err != nil {
 		return nil, err
 	}
-	drawn.Lock()
-	defer drawn.Unlock()
-	if g := drawn.graph.Value(); g != nil && drawn.n == n && drawn.k == k && drawn.seed == seed {
-		return g, nil
-	}
 	for round := range uint32(erDraws) {
 		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: round, Step: 1}) // Step 1: er draws other numbers
 		g, err := build(n, regularEdges(&s, n, k), nil)
-		if err == nil {
-			drawn.n, drawn.k, drawn.seed, drawn.graph = n, k, seed, weak.Make(g)
-		}
 		if !errors.Is(err, errDisconnected) {
 			return g, err
 		}

@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -267,26 +266,4 @@ func TestSpectrumFamilies(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestGraphsAreShared checks that the spectrum of a fleet's graph is computed only once, although the graph is built
-// repeatedly.
-func TestGraphsAreShared(t *testing.T) {
-	edges := [][2]int{{0, 1}, {1, 2}, {2, 3}}
-	first := (&sketch{edges}).graph(t, 4)
-	if again := (&sketch{[][2]int{{2, 3}, {1, 0}, {1, 2}}}).graph(t, 4); again != first {
-		t.Error("the same edges in another order make another graph")
-	}
-	if other := (&sketch{append(edges, [2]int{3, 4})}).graph(t, 5); other == first || other.N() != 5 {
-		t.Error("another graph is the same")
-	}
-	var wg sync.WaitGroup
-	for k := range 8 {
-		wg.Go(func() {
-			if g := mustParse(t, "ring", 300+k%2, 0); g.LambdaMax() < 3.99 || g.N() != 300+k%2 {
-				t.Errorf("a ring of %d with %v", g.N(), g.LambdaMax())
-			}
-		})
-	}
-	wg.Wait()
 }

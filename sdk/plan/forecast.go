@@ -117,11 +117,12 @@ func gainsOf(u sdk.Unit) gains {
 
 // Forecast predicts the gain of a fleet's private run. samples is the number of samples per member; 0 means so many
 // that their number does not limit the signal. Forecast fails if the fleet is invalid or not private.
-func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
-	g, err := f.Graph()
+func Forecast(fleet sdk.Planner, samples int) (*Outlook, error) {
+	p, err := fleet.Plan()
 	if err != nil {
 		return nil, err
 	}
+	f := p.Fleet()
 	if f.Privacy.NonPrivate {
 		return nil, errors.New("plan: forecast: found a run without noise, want a private run")
 	}
@@ -139,12 +140,12 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 		_, gain, _ := gains.at(signalOf(&half, samples))
 		r.Halved = &gain
 	}
-	pr, rho := f.Privacy, f.Rho()
+	pr, rho := f.Privacy, f.Total(f.Method.Rounds).Rho
 	if more := rho * lacks * lacks; more < 1e6 {
 		r.Epsilon = math.Ceil(pr.Accounting.Epsilon(more, pr.Delta))
 	}
 	if pr.PairSigma == 0 && len(f.Members) > 2 {
-		k := Known{Dim: f.Dim, Samples: []int{max(1, samples)}, Graph: g}
+		k := Known{Dim: f.Dim, Samples: []int{max(1, samples)}, Graph: p.Graph()}
 		k.Method.Rounds, k.Method.Batch = f.Method.Rounds, f.Method.Batch
 		k.Privacy = sdk.Privacy{EpsilonLimit: pr.Accounting.Epsilon(rho, pr.Delta), Delta: pr.Delta, Accounting: pr.Accounting,
 			Colluders: 1, Unit: pr.Unit}
@@ -170,10 +171,12 @@ var ErrHopeless = errors.New("the privacy budget would be spent for almost no ga
 
 // Hopeless returns an error that wraps [ErrHopeless] if a private run, however many samples its members have, would
 // achieve less than a quarter of the gain of a run without noise; see [Forecast].
-func Hopeless(f *sdk.Fleet) error {
-	if f.Privacy.NonPrivate || f.Validate() != nil {
+func Hopeless(fleet sdk.Planner) error {
+	p, err := fleet.Plan()
+	if err != nil || p.Fleet().Privacy.NonPrivate {
 		return nil
 	}
+	f := p.Fleet()
 	if _, gain, _ := gainsOf(f.Privacy.Unit).at(signalOf(f, 0)); gain < hopeless {
 		return fmt.Errorf("run %q: %w: the expected gain is %.0f %% of the gain that %d members reach without noise, "+
 			"want at least %.0f %%", f.Run, ErrHopeless, 100*max(gain, 0), len(f.Members), 100*hopeless)

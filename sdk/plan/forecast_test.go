@@ -83,10 +83,11 @@ func TestForecastCures(t *testing.T) {
 			}
 		},
 		"sharing": func(f *sdk.Fleet) {
-			g, err := f.Graph()
+			p, err := f.Plan()
 			if err != nil {
 				t.Fatal(err)
 			}
+			g := p.Graph()
 			most, err := plan.MostColluders(plan.Known{Graph: g})
 			if err != nil || most < 2 {
 				t.Fatal(most, err)

@@ -168,6 +168,7 @@ func (e *exam) judge(r *Losses) error {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("the loss ignores the sample: %d samples have the same losses at %d points", n, places))
 	}
 	e.steep(r)
+	e.weak(r)
 	return nil
 }
 
@@ -212,10 +213,10 @@ func (e *exam) flat(r *Losses) error {
 }
 
 // steep remarks that a run without noise diverges, if its steps exceed twice the inverse of the mean curvature of a loss
-// outside 0..1.
+// outside 0..1, and that losses look like a score, if they are negative and curve down.
 func (e *exam) steep(r *Losses) {
 	m, losses := e.f.Method, e.losses[0]
-	if r.Low >= 0 && r.High <= 1 || !e.f.Privacy.NonPrivate {
+	if r.Low >= 0 && r.High <= 1 {
 		return
 	}
 	var bend float64
@@ -223,8 +224,34 @@ func (e *exam) steep(r *Losses) {
 		bend += losses[i+above] + losses[i+below] - 2*losses[i+atStart]
 	}
 	bend /= float64(len(e.samples)) * m.Mu[0] * m.Mu[0] * float64(e.f.Dim)
-	if long := m.Eta[0] * m.Mu[0] * bend / 2; long > 1 {
+	if bend < 0 && r.High <= 0 {
+		r.Remarks = append(r.Remarks, "losses are negative and curve down, as a log-likelihood does: if more is better, return the negative")
+	}
+	if long := m.Eta[0] * m.Mu[0] * bend / 2; long > 1 && e.f.Privacy.NonPrivate {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("losses are not between 0 and 1, for which steps are chosen, and the steps of this run are %.2g "+
 			"times too long for them: the model will diverge. Use an eta below %.2g, or divide the loss", long, m.Eta[0]/long))
+	}
+}
+
+// weak remarks that the losses change so little that a run hardly moves the model, or that next to nothing remains beside the
+// noise of a run from which [Forecast] expects something.
+func (e *exam) weak(r *Losses) {
+	m, p, losses := e.f.Method, e.f.Privacy, e.losses[0]
+	square, steps := 0.0, float64(m.Rounds)*m.Eta[0]
+	for i := 0; i < len(losses); i += places {
+		half := (losses[i+above] - losses[i+below]) / 2
+		square += float64(half*half) / float64(len(e.samples))
+	}
+	if p.Unit != sdk.UnitRecord {
+		steps *= float64(m.Tau)
+	}
+	moves, least, than := steps*math.Sqrt(square), 1e-4, "in all rounds"
+	if !p.NonPrivate {
+		noise := p.Sigma * math.Sqrt(float64(m.Rounds*e.f.Dim)/float64(len(e.f.Members)))
+		least, than = noise/50, fmt.Sprintf("in all rounds, and the noise by %.2g", noise)
+	}
+	if moves > 0 && moves < least && (p.NonPrivate || Hopeless(e.f) == nil) {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("losses change so little that they move the model by at most %.2g %s: multiply the loss by a "+
+			"constant, so that good and bad models differ by about 1", moves, than))
 	}
 }

@@ -76,6 +76,9 @@ func TestExamine(t *testing.T) {
 		{"steps", of(func(x []float32, h int) float64 { return math.Round(bowl(x, h) / 2) }), nil, "", "within the smoothing radius mu, 0.01, only farther away"},
 		{"steep", of(func(x []float32, h int) float64 { return 1e4 * bowl(x, h) }), open, "", "the model will diverge. Use an eta below "},
 		{"steep, but private", of(func(x []float32, h int) float64 { return 1e4 * bowl(x, h) }), nil, "", ""},
+		{"a likelihood", of(func(x []float32, h int) float64 { return -bowl(x, h) }), nil, "", "if more is better, return the negative"},
+		{"weak", of(func(x []float32, h int) float64 { return 1e-9 * bowl(x, h) }), open, "", "move the model by at most 9.1e-10 in all rounds: multiply the loss"},
+		{"weak, private", of(func(x []float32, h int) float64 { return 1e-2 * bowl(x, h) }), records, "", "in all rounds, and the noise by 4.7: multiply"},
 		{"unreadable records", of(func(x []float32, h int) float64 {
 			if h > 0 {
 				return math.NaN()

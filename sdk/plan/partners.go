@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/settings"
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
 // Limits for the choice of partners by [Suggest].
@@ -45,7 +45,7 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if err := k.spareOne(p); err != nil {
 		return err
 	}
-	k.noise, err = p.NoiseGraph(k.Graph, k.Method.Seed)
+	k.noise, err = k.Graph.Partners(p.Partners, k.Method.Seed)
 	return err
 }
 
@@ -65,17 +65,23 @@ func (k *Known) spareOne(p *sdk.Privacy) error {
 	return cmp.Or(errNone, errOne)
 }
 
+// Effective returns the largest valid Privacy.EffectiveSigma for a graph of pairwise noise.
+func Effective(p sdk.Privacy, noise *graph.Graph) (float64, error) {
+	c, err := p.Conductance(noise, p.PairSigma/p.Sigma)
+	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
+}
+
 // mayPair reports whether [Suggest] may choose partners, which requires that the settings leave the choice open and
 // that the graph has a suitable size.
 func (k *Known) mayPair() bool {
 	return k.Graph != nil && k.Privacy.Partners == 0 && !slices.Contains(k.Fixed, "privacy.partners") && k.Privacy.Sigma == 0 &&
-		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
+		k.Graph.N() > 3 && k.Graph.N() <= graph.MaxPartnered
 }
 
 // unit returns the local sigma that yields an effective sigma of 1 if the function share chooses the ratio of pairwise
 // to local noise.
 func (k *Known) unit(p sdk.Privacy) (float64, error) {
-	noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
+	noise, err := k.Graph.Partners(p.Partners, k.Method.Seed)
 	if err == nil {
 		p.Sigma = 1
 		err = share(&p, noise)
@@ -103,7 +109,7 @@ func MostColluders(k Known) (int, error) {
 	}
 	most := 0
 	for _, p.Partners = range choices {
-		noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
+		noise, err := k.Graph.Partners(p.Partners, k.Method.Seed)
 		if err != nil {
 			return 0, err
 		}

@@ -34,13 +34,19 @@ type PreflightReport struct {
 // Preflight writes nothing: the node may be running. In cfg only Fleet and Name are required. Preflight calls the
 // function read in place of cfg.Store.Load: read returns the stored snapshot, or fs.ErrNotExist; nil means to load it.
 func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot, error)) *PreflightReport {
+	var p *sdk.Plan
+	if cfg.Fleet != nil {
+		if plan, err := cfg.Fleet.Plan(); err == nil {
+			p, cfg.Fleet = plan, plan
+		}
+	}
 	r := &PreflightReport{Check: *cfg.Check(read)}
-	f := cfg.Fleet
-	if f == nil {
+	if p == nil {
 		return r
 	}
+	f := p.Fleet()
 	if r.Config == nil && !f.Privacy.NonPrivate {
-		r.Forecast, r.Config = Forecast(f, cfg.Samples)
+		r.Forecast, r.Config = Forecast(p, cfg.Samples)
 	}
 	if cfg.Oracle != nil {
 		began, h := time.Now(), 0

@@ -3,7 +3,6 @@ package plan_test
 import (
 	"errors"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +66,7 @@ func TestSuggest(t *testing.T) {
 		}
 		f := sdk.Fleet{Run: "suggested", Dim: c.known.Dim, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
 			Method: m, Privacy: p}
-		if err := f.Validate(); err != nil {
+		if _, err := f.Plan(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -103,19 +102,12 @@ func TestMostColluders(t *testing.T) {
 		}
 		graphs = append(graphs, g)
 	}
-	// With 16 partners, NoiseGraph returns the same graph of noise for all three graphs. It caches the conductances of
-	// that graph for as long as the graph is in use.
 	partnered := sdk.Privacy{Partners: 16, Absent: 1}
-	noise, err := partnered.NoiseGraph(graphs[0], 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range graphs {
+	for _, g := range graphs[:1] { // the graph of messages plays no part
 		if n, err := plan.MostColluders(plan.Known{Graph: g, Privacy: partnered}); err != nil || n < 2 || n > 6 {
 			t.Errorf("%d edges, with 16 partners: %d, %v", len(g.Edges()), n, err)
 		}
 	}
-	runtime.KeepAlive(noise)
 }
 
 // TestSuggestShared checks that if members share noise on a graph, all settings follow from public numbers alone, and
@@ -171,7 +163,7 @@ func TestSuggestShared(t *testing.T) {
 		for _, e := range g.Edges() {
 			f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 		}
-		if err := f.Validate(); err != nil {
+		if _, err := f.Plan(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -203,11 +195,11 @@ func TestSuggestPartners(t *testing.T) {
 			t.Errorf("%+v: %d partners, %v", c, p.Partners, err)
 			continue
 		}
-		noise, err := p.NoiseGraph(g, 0)
+		noise, err := g.Partners(p.Partners, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left, err := p.Effective(noise); err != nil || left != p.EffectiveSigma && p.EffectiveSigma > left*(1+1e-9) {
+		if left, err := plan.Effective(p, noise); err != nil || left != p.EffectiveSigma && p.EffectiveSigma > left*(1+1e-9) {
 			t.Errorf("%+v: effective sigma %v, and %v is left, %v", c, p.EffectiveSigma, left, err)
 		}
 		if c.want > 0 && c.ask == 0 { // compare with the run without partners

@@ -2,7 +2,7 @@
 // results of nodes that run the same machines and communicate through sockets.
 //
 // [New] takes one [Client] for each member, with a configuration from
-// [github.com/spade-dfl/spade-edge/sdk.Fleet.Machines] or written by hand. [Sim.Run] runs all rounds. A
+// [github.com/spade-dfl/spade-edge/sdk.Machines] or written by hand. [Sim.Run] runs all rounds. A
 // [Transcript] hashes the releases of
 // a simulation, or of real nodes, in a fixed order.
 package sim

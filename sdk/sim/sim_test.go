@@ -3,7 +3,6 @@ package sim_test
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
@@ -90,8 +89,7 @@ func TestNewRefuses(t *testing.T) {
 		"has neighbor 4":           pair(func(c *admm.Config) { c.Neighbors = []int{0, 4} }),
 		"does not list the client": pair(func(c *admm.Config) { c.Neighbors = nil }),
 		"client 1 has no oracle":   {pair(nil)[0], {Config: pair(nil)[1].Config}},
-		"client 1: admm: Tau":      pair(func(c *admm.Config) { c.Tau = 0 }),
-		"client 1: admm: Rho":      pair(func(c *admm.Config) { c.Rho = math.NaN() }),
+		"client 1: admm: Rounds":   pair(func(c *admm.Config) { c.Tau = 0 }),
 		"client 1: zoest: Dim ":    pair(func(c *admm.Config) { c.Estimator.Dim = -1 }),
 	} {
 		if network, err := sim.New(clients); err == nil || !strings.Contains(err.Error(), want) || network != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -71,7 +72,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	tr := &trial{dir: t.TempDir(), file: &fleetfile.File{Fleet: fleet, X0File: "x0.bin"}}
 	for i, name := range fleet.Members {
 		port := ownPort()
-		public, err := state.CreateKey(tr.path(name + ".key"))
+		public, err := secret.CreateKey(tr.path(name + ".key"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +158,7 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	for _, p := range parts {
 		samples = append(samples, len(p))
 	}
-	cfgs, err := tr.file.Fleet.Machines(samples, noise)
+	cfgs, err := sdk.Machines(tr.file.Fleet, samples, noise)
 	if err != nil {
 		t.Fatal(err)
 	}

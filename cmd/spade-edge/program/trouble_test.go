@@ -20,6 +20,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"
@@ -128,7 +129,7 @@ func says(text, message string) bool {
 // signedBy returns a member's private key and the scope for signatures of its releases.
 func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, signed.Scope) {
 	t.Helper()
-	key, err := state.ReadKey(tr.path(member + ".key"))
+	key, err := secret.ReadKey(tr.path(member + ".key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func guardedTrial(t *testing.T) *trial {
 // hearing starts the node a and sends frames to it as b.
 func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	t.Helper()
-	key, err := state.ReadKey(tr.path("b.key"))
+	key, err := secret.ReadKey(tr.path("b.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,8 +69,12 @@ func (r *csvFile) header(record []string) {
 	}
 }
 
-// headless says so if most names of columns are numbers, except numbers that count the columns.
+// headless says so if the first line has a single cell or if most names of columns are numbers, except numbers that count
+// the columns.
 func (r *csvFile) headless() string {
+	if len(r.names) == 1 {
+		return "the first line has a single cell: if a title or a comment stands above the header line, remove it"
+	}
 	numbers, counted := 0, 0
 	for i, name := range r.names {
 		if _, ok := cell.Decimal(name); ok {

@@ -58,6 +58,7 @@ func TestReadCSVFaults(t *testing.T) {
 		"no rows": {"a,y\n", Spec{Label: "y"}, []string{"no rows below the header"}},
 		"no label": {"a,b\n1,2\n", Spec{Label: "y"}, []string{`label "y": p.csv has no such column`,
 			`the columns of p.csv are "a", "b"`}},
+		"a title": {"Export of 2024,,\na,b,y\n1,2,3\n", Spec{Label: "y"}, []string{`no such column`, "a title or a comment stands above the header"}},
 		"no columns": {"a,b,y\n1,2,3\n", Spec{Label: "y", Drop: []string{"c", "b"}, OneHot: []string{"d"}},
 			[]string{`drop "c"`, `onehot "d"`, `the columns of p.csv are "a", "b", "y"`}},
 		"same name": {"a,a,,column 3,y\n", Spec{Label: "y"}, []string{`columns 1 and 2 are both called "a"`,

@@ -40,7 +40,7 @@ func TestPrivacy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Validate(); err != nil {
+	if _, err := f.Plan(); err != nil {
 		t.Fatal(err)
 	}
 	if got := certificate.CostOf(f.Total(f.Method.Rounds), Delta).EpsilonGDP; got > Epsilon || got < Epsilon-0.01 {

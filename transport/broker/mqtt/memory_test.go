@@ -16,6 +16,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport/broker/internal/brokertest"
@@ -49,7 +50,7 @@ func TestMosquittoIdleMemory(t *testing.T) {
 	for _, name := range f.Members {
 		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{brokertest.Public(name)}})
 	}
-	public, err := state.CreateKey(b.path("a.key"))
+	public, err := secret.CreateKey(b.path("a.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

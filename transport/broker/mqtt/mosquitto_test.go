@@ -25,7 +25,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/broker/internal/sealed"
 )
 
-const secret = "s3cr3t" // a password
+const password = "s3cr3t" // a password
 
 // mosquitto runs Debian's Mosquitto broker in a separate process.
 type mosquitto struct {
@@ -235,7 +235,7 @@ func says(t *testing.T, tr brokertest.End, words ...string) {
 				break
 			}
 			if i == len(words)-1 {
-				if strings.Contains(last.Error(), secret) {
+				if strings.Contains(last.Error(), password) {
 					t.Errorf("a password in %v", last)
 				}
 				return
@@ -276,7 +276,7 @@ func TestMosquittoBehindProxy(t *testing.T) {
 		func(t *testing.T) brokertest.Broker {
 			b := newMosquitto(t, "tls")
 			p := brokertest.NewTunnel(t)
-			b.web, b.proxy = true, p.URL("joe:"+secret)
+			b.web, b.proxy = true, p.URL("joe:"+password)
 			return behind{b, p}
 		})
 }
@@ -349,7 +349,7 @@ func TestMosquittoRefusals(t *testing.T) {
 	}
 	t.Run("password", func(t *testing.T) {
 		b := newMosquitto(t)
-		b.conf += b.password("joe", secret) + "\n"
+		b.conf += b.password("joe", password) + "\n"
 		b.restart()
 		for _, password := range []string{"wr0ng", ""} {
 			tr := with(t, b, func(cfg *Config) {
@@ -357,14 +357,14 @@ func TestMosquittoRefusals(t *testing.T) {
 			})
 			says(t, tr, "mqtt: broker: ", "not authorized")
 		}
-		tr := with(t, b, func(cfg *Config) { cfg.Login = func() (string, string, error) { return "joe", secret, nil } })
+		tr := with(t, b, func(cfg *Config) { cfg.Login = func() (string, string, error) { return "joe", password, nil } })
 		brokertest.Eventually(t, "the right one is let in", func() bool { return tr.Peers()[0].Connected })
 	})
 	t.Run("access list", func(t *testing.T) {
 		b := newMosquitto(t)
 		publish, read := Topics("run", "a")
-		b.conf += b.password("joe", secret) + "\nacl_file " + b.write("acl", "user joe\ntopic read "+read+"\n") + "\n"
-		b.login = "joe:" + secret
+		b.conf += b.password("joe", password) + "\nacl_file " + b.write("acl", "user joe\ntopic read "+read+"\n") + "\n"
+		b.login = "joe:" + password
 		b.restart()
 		tr := with(t, b, func(*Config) {})
 		says(t, tr, "cannot publish on "+publish, "not authorized")

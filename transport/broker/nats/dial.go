@@ -19,9 +19,10 @@ import (
 // the way to the broker.
 type dialer struct {
 	*proxy.Dialer
-	ctx     context.Context // ends an attempt
-	timeout time.Duration   // of an attempt, until the broker has admitted this node
-	via     atomic.Value    // the last proxy, a string without credentials; empty for none
+	ctx     context.Context       // ends an attempt
+	timeout time.Duration         // of an attempt, until the broker has admitted this node
+	via     atomic.Value          // the last proxy, a string without credentials; empty for none
+	refused atomic.Pointer[error] // of the last attempt that failed; the client hides a refused connection
 }
 
 func newDialer(ctx context.Context, cfg *Config) *dialer {
@@ -41,6 +42,7 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 	conn, via, err := d.Dialer.Dial(ctx, network, addr)
 	d.via.Store(via)
 	if err != nil {
+		d.refused.Store(&err)
 		return nil, err
 	}
 	// Without a deadline, the client could wait indefinitely for the TLS handshake of a websocket. The client removes
@@ -78,5 +80,8 @@ func (d *dialer) proxyName() string { return d.via.Load().(string) }
 
 // explain adds the likely cause to the error of an attempt to connect, and the name of the proxy if there was one.
 func (d *dialer) explain(err error) error {
+	if last := d.refused.Load(); last != nil && errors.Is(err, client.ErrNoServers) {
+		err = *last
+	}
 	return sealed.Explain(err, d.proxyName(), errors.Is(err, client.ErrTimeout))
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
 
 type fleetAction struct {
@@ -190,7 +190,7 @@ func (e *fleetEdit) finish() error {
 	}
 	here, _ := os.Stat(e.path) // fails on a new device
 	for _, n := range e.nodes {
-		if key, err := state.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
+		if key, err := secret.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
 			if err := n.node.CheckIdentity(e.file, key); err != nil {
 				return cli.Usage("%s: %w", n.path, err)
 			}

@@ -16,8 +16,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -187,9 +188,9 @@ func (e *fleetEdit) reshare() error {
 			p.Partners = 0
 		}
 	}
-	noise, err := p.NoiseGraph(g, e.file.Fleet.Method.Seed)
+	noise, err := g.Partners(p.Partners, e.file.Fleet.Method.Seed)
 	if err == nil {
-		p.EffectiveSigma, err = p.Effective(noise)
+		p.EffectiveSigma, err = plan.Effective(*p, noise)
 	}
 	return setup.AsUsage(err)
 }
@@ -198,8 +199,11 @@ func (e *fleetEdit) reshare() error {
 // yet.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	f.Privacy, f.Wire, f.Records, f.PairKeys = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil, nil
-	g, err := f.Graph()
-	return g, cli.AsUsageError(err)
+	p, err := f.Plan()
+	if err != nil {
+		return nil, cli.AsUsageError(err)
+	}
+	return p.Graph(), nil
 }
 
 func (e *fleetEdit) remove() error {
@@ -289,7 +293,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 	if _, err := os.Stat(n.node.Key); err != nil {
 		return nil // the key file exists only on the device
 	}
-	key, err := state.ReadKey(n.node.Key)
+	key, err := secret.ReadKey(n.node.Key)
 	if err != nil {
 		return err
 	}

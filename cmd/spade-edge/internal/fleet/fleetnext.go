@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -195,7 +196,7 @@ func (e *fleetEdit) take() error {
 			return err
 		}
 	}
-	if _, err := state.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
+	if _, err := secret.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {

@@ -297,7 +297,8 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		return nil, err
 	}
 	p.Choose("run", o.runID, "graph", o.Graph)
-	return p, cli.AsUsageError(p.Fleet.Validate()) // again, because -task was read after the first check
+	p.Plan, err = p.Fleet.PlanOn(p.Graph) // with the task and the start
+	return p, cli.AsUsageError(err)
 }
 
 func (o *initOptions) note(format string, args ...any) {

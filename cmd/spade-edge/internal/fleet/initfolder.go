@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -101,7 +102,7 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member, p sd
 	fleet := "fleet.json"
 	if !o.Given["members"] {
 		fleet = "../fleet.json"
-		key, err := state.CreateKey(filepath.Join(dir, "node.key"))
+		key, err := secret.CreateKey(filepath.Join(dir, "node.key"))
 		if err == nil && !p.NonPrivate {
 			err = privacy.CreateLedger(filepath.Join(dir, "ledger.json"), "data of "+m.Name, p.Protects(), nil, state.NeverUsed)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -50,13 +51,13 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 	}
 	var public ed25519.PublicKey
 	if *from != "" {
-		key, err := state.ReadKey(*from)
+		key, err := secret.ReadKey(*from)
 		if err != nil {
 			return err
 		}
 		public = key.Public().(ed25519.PublicKey)
 	} else {
-		if public, err = state.CreateKey(*file); err != nil {
+		if public, err = secret.CreateKey(*file); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.Log, "the secret key is in %s; the line below goes into the fleet file\n", *file)

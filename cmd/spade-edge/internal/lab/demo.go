@@ -111,6 +111,9 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 	if err = d.listen(); err == nil {
 		err = d.monitor(ctx, addr)
 	}
+	if err == nil {
+		d.Plan, err = d.Fleet.PlanOn(d.Graph) // with the one-time keys
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +121,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 	start, nodes := time.Now(), make([]*sdk.Node, len(d.trs))
 	for i, tr := range d.trs {
 		nodes[i], err = sdk.New(sdk.Config{
-			Fleet: d.Fleet, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
+			Fleet: d.Plan, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
 			Window: sdk.Window(d.Fleet.Dim),
 			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs,
 			Observer: d.monitors[i].Observer(sdk.Observer{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -86,7 +87,7 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 
 func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	f, g := p.Fleet, p.Graph
-	cfgs, err := f.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // no noise is drawn
+	cfgs, err := sdk.Machines(p.Plan, p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // no noise is drawn
 	if err != nil {
 		return nil, cli.AsUsageError(err)
 	}
@@ -112,11 +113,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
 		r.Tenfold = graph.MixingTime(r.SpectralRadius)
-		schedule, err := p.Schedule()
-		if err != nil {
-			return nil, err
-		}
-		calm = g.Decay(r.RoundGain, m.Rho, schedule, leftover, o.Asked.Method.Seed)
+		calm = g.Decay(r.RoundGain, m.Rho, p.Schedule(), leftover, o.Asked.Method.Seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}

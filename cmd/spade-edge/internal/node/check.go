@@ -26,6 +26,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
@@ -129,7 +130,7 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		f, hash := file.Fleet, file.Fleet.Hash()
 		c.ok("fleet file", "run %q, %d members, %d parameters, hash %x", f.Run, len(file.Members), f.Dim, hash[:8])
 	}
-	key, err := state.ReadKey(node.Key)
+	key, err := secret.ReadKey(node.Key)
 	if err != nil {
 		c.fail("key", cli.ExitUsage, err)
 	}

@@ -6,10 +6,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"slices"
-	"sort"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -25,6 +24,7 @@ import (
 type privacyOptions struct {
 	setup.Options
 	verify, fleet, ledger, newLedger, dataset, page string
+	until, why                                      string
 	neverUsed, force                                bool
 	spent                                           []string // certificates
 	spentEpsilon                                    float64
@@ -37,7 +37,7 @@ var privacyModes = []struct {
 	run   func(o *privacyOptions) error
 }{
 	{"verify", []string{"fleet", "ledger", "report", "force", "any-delta", "json"}, (*privacyOptions).verifyCertificate},
-	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "spent", "spent-epsilon",
+	{"new-ledger", []string{"dataset", "epsilon", "delta", "accounting", "limit-all", "never-used", "spent", "spent-epsilon", "until", "note",
 		"fleet", "unit", "places", "person", "any-delta", "json"},
 		(*privacyOptions).makeLedger},
 	{"ledger", []string{"delta", "fleet", "json"}, (*privacyOptions).showLedger},
@@ -72,6 +72,8 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	})
 	c.Float64Var(&o.spentEpsilon, "spent-epsilon", 0, "with -new-ledger: declare that earlier runs without such a certificate cost at "+
 		"most this epsilon, at -delta and for each unit of the ledger")
+	c.StringVar(&o.until, "until", "", "with -new-ledger: the last `day`, such as 2027-12-31, on which a run may start with the data")
+	c.StringVar(&o.why, "note", "", "with -new-ledger: a `text` that says who decided about it, and why; certificates repeat it")
 	c.StringVar(&o.dataset, "dataset", "", "a `name` for the data set of the new ledger")
 	c.JSONFlag("")
 	if err := c.ParseArgs(); err != nil {
@@ -98,7 +100,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		f.When(wrong && mode != "", "-%s cannot be combined with -%s", given.Name, mode)
 	})
 	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
-		"dataset", o.dataset, "report", o.page)
+		"dataset", o.dataset, "report", o.page, "until", o.until, "note", o.why)
 	o.CheckSettings(&f)
 	setup.CheckDelta(&f, o.Asked.Privacy.Delta, o.AnyDelta)
 	f.When(mode == "" && o.Given["accounting"] && !o.Given["epsilon"], "-accounting needs -epsilon: the accounting defines what epsilon means")
@@ -118,6 +120,8 @@ func (o *privacyOptions) check(mode string, other []string) error {
 				"an epsilon means", name)
 		}
 		o.checkDeclared(&f)
+		day, err := time.Parse(time.DateOnly, o.until)
+		f.When(o.until != "" && (err != nil || time.Since(day) > 24*time.Hour), "-until is %q, want a day such as 2027-12-31, from today on", o.until)
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two of these flags, not %d; the third value follows", n)
@@ -188,6 +192,7 @@ func (o *privacyOptions) makeLedger() error {
 	if err != nil {
 		return err
 	}
+	declared.Ends, declared.Note = o.until, o.why
 	if err := CreateLedger(o.newLedger, o.dataset, o.Asked.Privacy.Protects(), limit, declared); err != nil {
 		return err
 	}
@@ -281,57 +286,4 @@ func (life LifetimeLeft) write(t cli.Table, path string) {
 	}
 	_ = w.Flush() // the last write reports the error
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
-}
-
-// ledgerLeft is the remaining budget of a ledger. Figures is empty if the ledger has no limit.
-type ledgerLeft struct {
-	Figures []figureLeft `json:"figures,omitempty"`
-	Rounds  *int         `json:"rounds,omitempty"` // learning rounds left at a fleet's settings
-	Run     string       `json:"run,omitempty"`
-	Made    int          `json:"made,omitempty"` // learning rounds of Run that the ledger counts
-
-	Text string `json:"-"`
-}
-
-// figureLeft is the remaining budget of a ledger against one adversary.
-type figureLeft struct {
-	Adversary string  `json:"adversary"`
-	Rho       float64 `json:"rho"`     // zCDP
-	Epsilon   float64 `json:"epsilon"` // for a further run, by the limit's delta and accounting
-}
-
-// leftOf returns the remaining budget of a ledger with the contents life. If f is not nil, the result also has the
-// number of rounds of f that this budget allows.
-func leftOf(life *certificate.Lifetime, f *sdk.Fleet) *ledgerLeft {
-	l := &ledgerLeft{Text: "as much as you like: the ledger has no limit"}
-	left := life.Limit.Left(life.Total()) // infinite without a limit
-	if limit := life.Limit; limit != nil {
-		for _, figure := range left.Figures() {
-			epsilon := limit.Accounting.Epsilon(figure.Rho, limit.Delta)
-			l.Figures = append(l.Figures, figureLeft{figure.Adversary, figure.Rho, epsilon})
-		}
-		cost := cli.CostText(left, limit.Delta, limit.Accounting, life.Unit)
-		l.Text = fmt.Sprintf("%s, at delta %v (%v)", cost, limit.Delta, limit.Accounting)
-	}
-	if f == nil || f.Privacy.NonPrivate {
-		return l
-	}
-	for _, r := range life.Runs {
-		if r.Run == f.Run && r.Fleet == fmt.Sprintf("%x", f.Hash()) {
-			l.Made += r.Spends.Rounds()
-		}
-	}
-	if l.Run = f.Run; l.Made > 0 {
-		l.Text += fmt.Sprintf("; run %q has made %d of its %d rounds", f.Run, l.Made, f.Method.Rounds)
-	}
-	if p := f.Privacy; life.Limit != nil {
-		g := p.Gaussian()
-		rounds := sort.Search(math.MaxInt32, func(n int) bool {
-			t := g.Total(n + 1)
-			return t.Rho > left.Rho || t.All > left.All || !life.Unit.Counts(p.Protects())
-		})
-		l.Rounds = &rounds
-		l.Text += fmt.Sprintf("; %d rounds at the settings of run %q", rounds, f.Run)
-	}
-	return l
 }

@@ -67,7 +67,7 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		p.Choose("epsilon", o.Asked.Privacy.EpsilonLimit)
 	}
 	p.chooseSettings()
-	if err := f.Validate(); err != nil {
+	if p.Plan, err = f.PlanOn(p.Graph); err != nil {
 		return AsUsage(err)
 	}
 	return CoversAll(f)
@@ -131,7 +131,7 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 			"use more partners (-partners or -graph), or fewer colluders or absent members", flags, members[lonely], n)
 	}
 	if o.Given["pair-sigma"] { // with manual noise, the graph determines the effective sigma
-		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(noise); err != nil {
+		if known.Privacy.EffectiveSigma, err = plan.Effective(known.Privacy, noise); err != nil {
 			return cli.AsUsageError(err)
 		}
 	}
@@ -142,27 +142,25 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 // given, every pair of members shares noise, unless the fleet has too many members for a complete graph.
 func (p *Problem) widest() (*graph.Graph, error) {
 	o, n := &p.Opt, p.Graph.N()
-	pr := o.Asked.Privacy
-	if !o.Given["partners"] && !o.Given["sigma"] && n > 3 {
-		pr.Partners = n - 1
-		if all, err := pr.NoiseGraph(p.Graph, o.Asked.Method.Seed); err == nil { // fails for a fleet of too many members
-			return all, nil
-		}
-		pr.Partners = 0
+	partners := o.Asked.Privacy.Partners
+	if !o.Given["partners"] && !o.Given["sigma"] && n > 3 && n <= graph.MaxPartnered {
+		partners = n - 1
 	}
-	return pr.NoiseGraph(p.Graph, o.Asked.Method.Seed)
+	noise, err := p.Graph.Partners(partners, o.Asked.Method.Seed)
+	if err != nil {
+		err = fmt.Errorf("-partners is %d, want a regular graph of %d members: %w", partners, n, err)
+	}
+	return noise, err
 }
 
 // Schedule returns the run's schedule of learning, mixing and cool-down rounds, including the noise partners.
-func (p *Problem) Schedule() (graph.Schedule, error) {
+func (p *Problem) Schedule() graph.Schedule {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
 	c := graph.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
-	var err error
 	if pr.PairSigma > 0 {
-		c.Shared = pr.PairSigma / pr.Sigma
-		c.Partners, err = pr.NoiseGraph(p.Graph, m.Seed)
+		c.Shared, c.Partners = pr.PairSigma/pr.Sigma, p.Plan.Noise()
 	}
-	return c, err
+	return c
 }
 
 // CoversAll returns an error if the privacy cost of a run against all other members together exceeds the fleet's limit.

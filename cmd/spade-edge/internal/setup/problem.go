@@ -35,6 +35,7 @@ import (
 type Problem struct {
 	Opt     Options
 	Fleet   *sdk.Fleet
+	Plan    *sdk.Plan // of Fleet
 	Graph   *graph.Graph
 	Set     *task.Set
 	Train   *task.Data

@@ -134,7 +134,7 @@ func (p *Problem) Forecast() *plan.Outlook {
 	for _, n := range p.Samples {
 		sum += n
 	}
-	r, _ := plan.Forecast(p.Fleet, sum/len(p.Samples)) // fails only if the run is not private, because the fleet is valid
+	r, _ := plan.Forecast(p.Plan, sum/len(p.Samples)) // fails only if the run is not private, because the fleet is valid
 	return r
 }
 
@@ -155,7 +155,7 @@ func (p *Problem) WriteBeginning(w io.Writer) {
 // ForecastText describes the forecast r in words, and how to improve it.
 func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	pr := f.Privacy
-	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
+	epsilon := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, pr.Delta)
 	const constant, free = 55, 83
 	right := func(gain float64) float64 { return constant + (free-constant)*gain }
 	var cures []string

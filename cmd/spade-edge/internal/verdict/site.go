@@ -108,13 +108,14 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 
 // compare decides on the rows that the source holds out, and returns the accepted model.
 func (s *Site) compare(ctx context.Context, v *Verdict, source *fleetfile.Source, own *task.Model, last []float32) ([]float32, error) {
-	held := heldOut(source)
-	if held == nil {
-		return nil, fmt.Errorf("%w: the node holds out no rows; \"test_fraction\" or \"held_out\" in the node file changes that", ErrNone)
-	}
 	rows := readable(own.Data())
 	if rows.Len() == 0 {
 		return nil, fmt.Errorf("%w: none of the node's own rows can be read", ErrNone)
+	}
+	held := heldOut(source)
+	if held == nil {
+		return nil, fmt.Errorf("%w: the node holds out no rows that can be read; \"test_fraction\" or \"held_out\" in the node file changes that",
+			ErrNone)
 	}
 	hidden, uneven, err := s.shape()
 	if err != nil {

@@ -34,6 +34,48 @@ func (p *Report) counts(c *Column, d *task.Data, at int) {
 	}
 }
 
+// tells checks whether a column alone tells the class of all rows that have a value: each category has rows of a single
+// class, or the numbers of the two classes do not overlap. Such a column may be another form of the label.
+func (p *Report) tells(c task.Column, d *task.Data, at int) {
+	width := len(c.Categories)
+	rows, of := make([]int, d.Classes), map[int]int{} // the class of each category
+	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
+	if d.Target != nil || width == 0 && d.Classes != 2 {
+		return
+	}
+	for i, y := range d.Y {
+		v := d.Value(i, at)
+		if v != v {
+			continue
+		}
+		rows[y]++
+		if width == 0 {
+			low[y], high[y] = min(low[y], v), max(high[y], v)
+		}
+		for k := range width {
+			if d.Value(i, at+k) == 0 {
+				continue
+			}
+			if class, seen := of[k]; seen && class != y {
+				return
+			}
+			of[k] = y
+		}
+	}
+	slices.Sort(rows)
+	n := 0
+	for _, r := range rows {
+		n += r
+	}
+	if slices.Contains(rows, 0) || n-rows[len(rows)-1] < leastRare || 10*n < 9*p.Rows || 4*len(of) > n {
+		return
+	}
+	if width == 0 && !(high[0] < low[1] || high[1] < low[0]) {
+		return
+	}
+	p.add(Tells, c.Name, n, "", "it alone tells the class in all of %d rows", n)
+}
+
 func exact(x float64) string { return fmt.Sprintf("%.15g", x) }
 
 // lost checks whether values that differ in the file are the same number for the model. s is nil if the recipe does not

@@ -1,6 +1,6 @@
 // Package screen looks for wrong values in a table before training: values in the wrong unit, a number that marks a
-// missing value, swapped columns, a constant column, a column that numbers the rows, values coded in another way, repeated
-// rows, or labels unrelated to their rows.
+// missing value, swapped columns, a constant column, a column that numbers the rows or tells their class, values coded in
+// another way, repeated rows, or labels unrelated to their rows.
 //
 // [Table] compares each column with the mean and the spread that the [task.Recipe] has from public data, so that a site
 // can find out, without data from other sites, that its file differs from what the recipe expects. The findings

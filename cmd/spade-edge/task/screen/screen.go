@@ -5,8 +5,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // The kinds of [Suspicion].
@@ -21,6 +23,9 @@ const (
 	Counter  = "counter"  // the column numbers the rows
 	Digits   = "digits"   // values that differ are the same number for the model
 	Coding   = "coding"   // two values are coded with other numbers than expected
+	Tells    = "tells"    // the column alone tells the class of all rows
+	Names    = "names"    // nearly each row has a category of its own
+	NoClass  = "no class" // the name of a class is one that marks missing values; Column is the label
 
 	Repeated  = "repeated" // rows occur more than once; Column is empty
 	NearNames = "near"     // names of classes or categories that are nearly the same
@@ -83,6 +88,9 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 	if r.Target == nil {
 		for c, n := range classes(d) {
 			p.Classes = append(p.Classes, Count{d.ClassNames[c], n})
+			if name := d.ClassNames[c]; n > 0 && (cell.Blank(name, true) || strings.EqualFold(name, "unknown")) {
+				p.add(NoClass, r.Label, n, name, "%d of %d rows have the class %.40q", n, d.Len(), name)
+			}
 		}
 	}
 	at, odd := 0, map[string]int{}
@@ -96,6 +104,10 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 		}
 		now.unknown = odd[c.Name]
 		p.alone(&now)
+		p.tells(c, d, at)
+		if n := len(now.Categories); n >= fewest && 2*n > p.Rows-now.Missing {
+			p.add(Names, c.Name, n, now.Categories[0].Value, "%d rows have %d categories, such as %.40q", p.Rows-now.Missing, n, now.Categories[0].Value)
+		}
 		if c.Categories == nil {
 			now.pair = pairOf(now.values)
 			p.counts(&now, d, at)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
 
 // credentials returns the client options that authenticate this node to a broker. It reads all credential files
@@ -21,7 +21,7 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 		if path == "" {
 			return
 		}
-		_, err := state.ReadSecret(path, kind)
+		_, err := secret.Read(path, kind)
 		if err == nil {
 			var o client.Option
 			o, err = option()
@@ -62,7 +62,7 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 }
 
 func readToken(path string) (string, error) {
-	token, err := state.ReadSecret(path, "broker token file")
+	token, err := secret.Read(path, "broker token file")
 	if err == nil && (token == "" || strings.ContainsAny(token, "\r\n")) {
 		err = fmt.Errorf("broker token file %s: want exactly one line of text", path)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
 // logged is a log that is safe to read while it is being written.
@@ -43,7 +43,7 @@ func (l *logged) String() string {
 // would.
 func TestEvidence(t *testing.T) {
 	f := newFleet(t)
-	key, err := state.ReadKey(filepath.Join(f.dir, "b.key"))
+	key, err := secret.ReadKey(filepath.Join(f.dir, "b.key"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -81,7 +81,7 @@ func newFleet(t *testing.T) *fleet {
 			Mu: []float64{0.6}, Estimator: sdk.EstimatorPaper, Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
 	}}}
 	for i, name := range f.file.Fleet.Members {
-		public, err := state.CreateKey(filepath.Join(f.dir, name+".key"))
+		public, err := secret.CreateKey(filepath.Join(f.dir, name+".key"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfgs, err := f.file.Fleet.Machines([]int{len(parts[0]), len(parts[1]), len(parts[2])}, noise)
+	cfgs, err := sdk.Machines(f.file.Fleet, []int{len(parts[0]), len(parts[1]), len(parts[2])}, noise)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,21 +2,15 @@ package brokertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
-	"github.com/spade-dfl/spade-edge/transport/mem"
 	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // Network is a fleet with the oracles of its members.
@@ -52,89 +46,54 @@ func Ring(run string, members int, private bool, rounds int) *Network {
 	return n
 }
 
-// noise is a source of noise. Each Read starts the same stream again, which is correct because a release reads its source
-// only once.
-type noise func() rng.Address
-
-func (n noise) Read(b []byte) (int, error) {
-	s := rng.New(11, n())
-	return s.Read(b)
+// world returns a test world in which the nodes of the network run without signing keys.
+func (n *Network) world(change func(client int, c *sdk.Config)) *tinytest.World {
+	return &tinytest.World{Fleet: n.Fleet, Samples: n.Samples, Oracle: func(client int) zoest.Oracle { return n.Oracles[client] },
+		Change: func(client int, c *sdk.Config) {
+			if c.Key, c.Keys = nil, nil; change != nil {
+				change(client, c)
+			}
+		}}
 }
 
-// Node creates the node of member i. The node draws the same noise as in [Network.Quiet].
+// Node creates the node of member i with the given transport, and with those of the other fields that are set. The node
+// draws the same noise as in [Network.Quiet].
 func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
-	cfg.Fleet, cfg.Name, cfg.Samples, cfg.ResendAfter = n.Fleet, n.Fleet.Members[i], n.Samples[i], 50*time.Millisecond
-	if cfg.Oracle == nil {
-		cfg.Oracle = n.Oracles[i]
-	}
-	var node *sdk.Node
-	if !n.Fleet.Privacy.NonPrivate {
-		cfg.Noise = noise(func() rng.Address { // a restarted process repeats a lost release exactly
-			return rng.Address{Purpose: rng.Noise, Client: uint32(i), Round: uint32(node.Status().Round)}
-		})
-	}
-	node, err := sdk.New(cfg)
-	return node, err
-}
-
-// Run runs one node over each of the given transports until every node has made its last release. It returns a hash of
-// all releases (see [sim.Transcript]) and every node's model. If released is not nil, Run calls it after each release.
-func (n *Network) Run(ctx context.Context, transports []transport.Transport, released func(member, round int)) (string,
-	[][]float32, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	over := errors.New("every node has made its last release") // ends nodes that wait for a lost final message
-	transcript := sim.NewTranscript(len(n.Samples), func(round int, _ [][]float32) {
-		if round == n.Fleet.Method.Last() {
-			cancel(over)
+	w := n.world(func(_ int, c *sdk.Config) {
+		c.Store, c.Linger, c.Logger, c.Observer = cfg.Store, cfg.Linger, cfg.Logger, cfg.Observer
+		if cfg.Oracle != nil {
+			c.Oracle = cfg.Oracle
 		}
 	})
-	models, errs := make([][]float32, len(n.Samples)), make([]error, len(n.Samples))
-	var wg sync.WaitGroup
-	for i := range n.Fleet.Members {
-		node, err := n.Node(i, sdk.Config{Transport: transports[i], Observer: sdk.Observer{
-			Released: func(round int, x []float32) {
-				transcript.Add(round, i, slices.Clone(x))
-				if released != nil {
-					released(i, round)
-				}
-			},
-		}})
-		if err != nil {
-			cancel(err)
-			errs[i] = err
-			break
-		}
-		wg.Go(func() {
-			if err := node.Run(ctx); err != nil && !errors.Is(err, over) {
-				errs[i] = err
-				cancel(err)
-			}
-			models[i] = node.Model()
-		})
-	}
-	wg.Wait()
-	return transcript.Sum(), models, errors.Join(errs...)
+	w.Open = func(string) (transport.Transport, error) { return cfg.Transport, nil }
+	return w.Start(n.Fleet.Members[i])
 }
 
-// Quiet runs the network in memory without faults and returns the results of [Network.Run]. Tests compare other runs
-// with these results.
+// Run runs one node over each of the given transports, which it closes, until every node has made its last release. It
+// returns a hash of all releases and every node's model. If released is not nil, Run calls it after each release.
+func (n *Network) Run(ctx context.Context, transports []transport.Transport, released func(member, round int)) (string,
+	[][]float32, error) {
+	w := n.world(func(client int, c *sdk.Config) {
+		if released != nil {
+			c.Observer.Released = func(round int, _ []float32) { released(client, round) }
+		}
+	})
+	w.Open = func(member string) (transport.Transport, error) {
+		return transports[slices.Index(n.Fleet.Members, member)], nil
+	}
+	r, err := w.Run(ctx)
+	return r.Transcript, r.Models, err
+}
+
+// Quiet simulates the network without faults and returns the results of [Network.Run]. Tests compare other runs with
+// these results.
 func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	t.Helper()
-	net := mem.New(n.Fleet.Members...)
-	var all []transport.Transport
-	for _, name := range n.Fleet.Members {
-		tr, err := net.Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, tr)
-	}
-	transcript, models, err := n.Run(Long(t), all, nil)
+	r, err := n.world(nil).Simulate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return transcript, models
+	return r.Transcript, r.Models
 }
 
 // Setup returns the configuration of the named member's end. The peers are the member's neighbors in the fleet.
