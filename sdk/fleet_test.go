@@ -13,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -96,9 +95,9 @@ func TestFleetHash(t *testing.T) {
 		"order":   func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": [1, 2]}`) },
 		"turned":  func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": [2, 1]}`) },
 	}
-	for _, s := range settings.All() {
-		changes[s.Name] = func(f *sdk.Fleet) {
-			switch x := reflect.ValueOf(s.In(f)).Elem(); x.Kind() {
+	for name := range settingsOf(new(sdk.Fleet)) {
+		changes[name] = func(f *sdk.Fleet) {
+			switch x := reflect.ValueOf(settingsOf(f)[name]).Elem(); x.Kind() {
 			case reflect.Bool:
 				*f = *privateRing()
 			case reflect.Slice: // a schedule

@@ -13,10 +13,11 @@
 //	hospitals  four real hospitals, each one client
 //	patients   the same hospitals, protecting each patient instead of each hospital
 //	records    SPADE-DFL and its rivals at record-level privacy
+//	flamby     FLamby's tables Fed-Heart and Fed-TCGA-BRCA on FLamby's own split, with ten seeds
 //	adapter    a frozen network adapted to noisy digits: SPADE-DFL, averaging, and methods that send only scalars
 //	scale      time and memory of a round as networks, models and data grow; with -small, three sizes of each
 //	versus     the same job with the SDK and with a plain numpy program
-//	all        all of the above except adapter, scale and versus; it also searches for missing settings
+//	all        all of the above except flamby, adapter, scale and versus; it also searches for missing settings
 //	report     the tables and figures for the existing runs
 //	compare    SPADE-DFL and its rivals on your own data: go run . compare -h
 //
@@ -41,6 +42,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/compare"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
+	"github.com/spade-dfl/spade-edge/examples/paper/flamby"
 	"github.com/spade-dfl/spade-edge/examples/paper/hospitals"
 	"github.com/spade-dfl/spade-edge/examples/paper/records"
 	"github.com/spade-dfl/spade-edge/examples/paper/report"
@@ -71,6 +73,7 @@ var commands = map[string][]string{
 	"hospitals": nil,
 	"patients":  nil,
 	"records":   nil,
+	"flamby":    nil,
 	"adapter":   nil,
 	"all":       experiment.Tables,
 	"tune":      experiment.Tables,
@@ -80,7 +83,7 @@ var commands = map[string][]string{
 	"versus":    nil,
 }
 
-const usage = "usage: go run . quick|tune|table2|table3|table4|figures|tradeoff|hospitals|patients|records|adapter|longer|scale|versus|all|report|" +
+const usage = "usage: go run . quick|tune|table2|table3|table4|figures|tradeoff|hospitals|patients|records|flamby|adapter|longer|scale|versus|all|report|" +
 	"compare [flags]"
 
 func run(ctx context.Context, args []string, stdout, log io.Writer) error {
@@ -133,6 +136,13 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 			*seeds = 3
 		}
 		return adapt.Run(ctx, *dir, filepath.Join(*out, "adapter"), *seeds, log)
+	}
+	if command == "flamby" {
+		if !given["seeds"] {
+			*seeds = 10
+		}
+		usual := filepath.FromSlash("../hospital/agreed.csv")
+		return flamby.Run(ctx, *dir, filepath.FromSlash("../.."), usual, filepath.Join(*out, "flamby"), *seeds, log)
 	}
 	if command == "quick" {
 		*out = filepath.Join(*out, "quick")

@@ -14,10 +14,11 @@ import (
 // the same coordinate of X0, and |x| <= limit. On a grid, the absolute value of the grid index of x must also be at
 // most box.last.
 type box struct {
-	most, ulps float64 // the largest distance from the start, and the rounding error of float32 as a fraction of the start
-	step       float64 // Config.GridStep; 0 without a grid
-	reach      float64 // the field most, rounded down to whole grid steps
-	last       float64 // index of the outermost grid point
+	start      []float32 // X0; nil means zeros
+	most, ulps float64   // the largest distance from the start, and the rounding error of float32 as a fraction of the start
+	step       float64   // Config.GridStep; 0 without a grid
+	reach      float64   // the field most, rounded down to whole grid steps
+	last       float64   // index of the outermost grid point
 }
 
 // farthest is the largest distance from X0 that a run without noise allows a coordinate. No useful model is that far
@@ -38,7 +39,7 @@ const farthest = 1e24
 // accused does not need this estimate. In a private run with Members = 0, or with an Eta or Mu that changes from round
 // to round, the distance is unbounded, and the box limits only the absolute values of coordinates.
 func (c Config) boundOf(release int) box {
-	b := box{most: math.Inf(1), step: c.GridStep, reach: math.Inf(1)}
+	b := box{start: c.X0, most: math.Inf(1), step: c.GridStep, reach: math.Inf(1)}
 	if c.GridStep != 0 {
 		b.last = c.lastStep()
 	}
@@ -67,9 +68,7 @@ func (c *Config) deviation() float64 {
 
 // plainly is a fast, conservative test. If it returns true, x is in the box. If it returns false, x may or may not be
 // in the box.
-func (c *Config) plainly(b box, x []float32) bool {
-	return b.most >= farthest && small(x) && small(c.X0)
-}
+func (b box) plainly(x []float32) bool { return b.most >= farthest && small(x) && small(b.start) }
 
 // ends returns the smallest and the largest value that the box allows for a coordinate whose value in X0 is x0.
 func (b box) ends(x0 float32) (low, high float32) {
@@ -87,11 +86,11 @@ func (b box) steps(x0 float32) (low, high int32) {
 	return int32(max(-b.last, at-b.reach)), int32(min(b.last, at+b.reach))
 }
 
-func (c *Config) startAt(i int) float32 {
-	if c.X0 == nil {
+func (b box) startAt(i int) float32 {
+	if b.start == nil {
 		return 0
 	}
-	return c.X0[i]
+	return b.start[i]
 }
 
 func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c.GridStep)) }
@@ -110,16 +109,16 @@ func (c *Config) Impossible(round int, p Payload) error {
 			vector, grid)
 	}
 	b := c.boundOf(round)
-	if len(p.Vector) > 0 && c.plainly(b, p.Vector) {
+	if len(p.Vector) > 0 && b.plainly(p.Vector) {
 		return nil
 	}
 	for i, x := range p.Vector {
-		if low, high := b.ends(c.startAt(i)); !(x >= low && x <= high) {
+		if low, high := b.ends(b.startAt(i)); !(x >= low && x <= high) {
 			return fmt.Errorf("admm: coordinate %d of release %d is %v, want %v to %v", i, round, x, low, high)
 		}
 	}
 	for i, change := range p.Grid {
-		low, high := b.steps(c.startAt(i))
+		low, high := b.steps(b.startAt(i))
 		if wide := int64(high) - int64(low); max(int64(change), -int64(change)) > wide {
 			return fmt.Errorf("admm: coordinate %d of release %d moves by %d steps of the grid, want at most %d",
 				i, round, change, wide)
@@ -128,21 +127,20 @@ func (c *Config) Impossible(round int, p Payload) error {
 	return nil
 }
 
-// onGrid returns the index of the grid point in the box that is nearest to grid point n, for a coordinate whose value
-// in X0 is x0.
-func (b box) onGrid(x0 float32, n float64) float64 {
-	low, high := b.steps(x0)
+// onGrid returns the index of the grid point in the box that is nearest to grid point n, for coordinate i.
+func (b box) onGrid(i int, n float64) float64 {
+	low, high := b.steps(b.startAt(i))
 	return max(float64(low), min(float64(high), n))
 }
 
 // keepIn clips x to the box, in place, and reports whether x was outside. A NaN counts as outside: keepIn replaces it
 // with the same coordinate of a fallback vector (otherwise), clipped to the box.
-func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
-	if c.plainly(b, x) {
+func (b box) keepIn(x, otherwise []float32) (outside bool) {
+	if b.plainly(x) {
 		return false
 	}
 	for i, v := range x {
-		low, high := b.ends(c.startAt(i))
+		low, high := b.ends(b.startAt(i))
 		switch {
 		case v >= low && v <= high:
 			continue

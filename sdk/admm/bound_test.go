@@ -78,7 +78,7 @@ func TestBoxes(t *testing.T) {
 			}
 			before = b
 			x := []float32{float32(math.Inf(1))}
-			c.keepIn(b, x, x)
+			b.keepIn(x, x)
 			over := slices.Clone(x)
 			over[0] = math.Nextafter32(over[0], math.MaxFloat32)
 			if c.Impossible(k, Payload{Vector: x}) != nil || c.Impossible(k, Payload{Vector: over}) == nil {
@@ -127,15 +127,15 @@ func TestBeyondTheBound(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, msg := range sent {
-				_, high := m.cfg.boundOf(at).steps(m.cfg.startAt(1))
+				_, high := m.cfg.boundOf(at).steps(m.cfg.boundOf(1).startAt(1))
 				if msg.From == bad && msg.Round == at && len(msg.Grid) > 0 {
 					msg.Grid[1] += high + high/2
 				}
 				net.sent = append(net.sent, msg)
 			}
 			if e := m.edge(bad); e != nil && m.round > 0 {
-				_, high := m.cfg.boundOf(m.round).steps(m.cfg.startAt(1))
-				_, edge := m.cfg.boundOf(at).steps(m.cfg.startAt(1))
+				_, high := m.cfg.boundOf(m.round).steps(m.cfg.boundOf(1).startAt(1))
+				_, edge := m.cfg.boundOf(at).steps(m.cfg.boundOf(1).startAt(1))
 				position := part(m.base, e.index, len(m.x))[1]
 				if position > high || m.Quarantined(bad) > 0 {
 					t.Fatalf("client %d, release %d: the malicious member is at step %d, want at most %d", i, m.round, position, high)

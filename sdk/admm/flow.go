@@ -1,6 +1,10 @@
 package admm
 
-import "math"
+import (
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/vec"
+)
 
 // Consensus defines how members move in rounds without data. A member moves by the sum of its flows f_ij over the
 // neighbors j. In each of these rounds, a flow becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute
@@ -13,6 +17,21 @@ type Consensus interface {
 	Mixing(t, n int) (carry, weight float64) // coefficients of mixing round t of n, t from 0
 	Cooldown(t int) (carry, weight float64)  // coefficients of cool-down round t, t from 0
 }
+
+// flows has the flows f_ij of all edges, with d numbers per edge. It is empty without mixing and cool-down.
+type flows struct {
+	flow []float32
+	d    int
+}
+
+// of returns the flow of the i-th edge.
+func (f *flows) of(i int) []float32 { return part(f.flow, i, f.d) }
+
+// addTo adds the flow of the i-th edge to s.
+func (f *flows) addTo(s []float32, i int) { vec.Axpy(s, 1, f.of(i)) }
+
+// stop sets the flow of the i-th edge to 0.
+func (f *flows) stop(i int) { clear(f.of(i)) }
 
 // mostFlow bounds the absolute value of a coordinate of a flow, in grid steps.
 const mostFlow = 1 << 22
@@ -28,7 +47,7 @@ func (m *Machine) rate() (carry, weight float64) {
 // release of xj was not on the grid, because the neighbor ended early. On the grid, flows are whole steps.
 func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	carry, weight := m.rate()
-	flow := part(m.flow, i, len(m.x))
+	flow := m.flows.of(i)
 	if !m.onGrid(m.round + 1) {
 		for c, f := range flow {
 			f = float32(float64(carry*float64(f)) + float64(weight*float64(xj[c]-m.x[c])))

@@ -17,6 +17,13 @@ func (e *RollbackError) Error() string {
 		"release %d: the state was rolled back, and continuing would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
+// handshake is what a client and its neighbors tell each other about releases when one of them starts. Of each edge, it
+// uses the fields heard and probed.
+type handshake struct {
+	probes bool // see Config.Probe
+	lost   int  // the second-last release, if its message was lost with a damaged state; otherwise 0
+}
+
 // probe asks a neighbor which release of this client the neighbor holds, and states the highest release of the neighbor
 // that this client ever held.
 func (m *Machine) probe(e *edge) {
@@ -35,32 +42,40 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return fmt.Errorf("admm: the probe from neighbor %d reports release %d of the neighbor and release %d "+
 			"of this client, want 0..%d for each", msg.From, msg.Round, msg.Held, last)
 	}
-	reply := msg.Kind == ProbeReply
-	if reply && msg.Incarnation != m.cfg.Incarnation {
-		return nil // meant for an earlier incarnation: the neighbor may hold more by now
+	if msg.Kind == ProbeReply {
+		return m.takeReply(e, msg)
 	}
+	return m.takeProbe(e, msg)
+}
+
+// takeProbe answers a neighbor that has just started. The neighbor has only the releases in its stored state, so it may
+// lack this client's release of its last round and of the next one.
+func (m *Machine) takeProbe(e *edge, msg Message) error {
 	if msg.Held > m.round {
 		return m.rolledBack(e, msg.Held)
 	}
-	if reply && msg.Round <= m.lost && msg.Held < m.lost {
+	m.replyTo(msg, e.heard)
+	for _, r := range []int{msg.Round, msg.Round + 1} {
+		if r >= 1 && r >= m.round-1 && r <= m.round && r != m.lost {
+			m.post(e, r, true)
+		}
+	}
+	return nil
+}
+
+// takeReply handles the answer to this client's probe. From then on, the neighbor gets releases.
+func (m *Machine) takeReply(e *edge, msg Message) error {
+	switch {
+	case msg.Incarnation != m.cfg.Incarnation:
+		return nil // meant for an earlier incarnation: the neighbor may hold more by now
+	case msg.Held > m.round:
+		return m.rolledBack(e, msg.Held)
+	case msg.Round <= m.lost && msg.Held < m.lost:
 		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, and this client's stored state "+
 			"of that release is damaged: neither client can continue", msg.From, m.lost))
 	}
-	if reply {
-		e.probed = true
-	} else {
-		m.replyTo(msg, e.heard)
-	}
-	if m.round == 0 {
-		return nil
-	}
-	if !reply { // j has only the releases in its stored state
-		for _, r := range []int{msg.Round, msg.Round + 1} {
-			if r >= 1 && r >= m.round-1 && r <= m.round && r != m.lost {
-				m.post(e, r, true)
-			}
-		}
-	} else if msg.Held < m.round {
+	e.probed = true
+	if msg.Held < m.round {
 		m.answer(e, m.round)
 	}
 	return nil
@@ -84,4 +99,4 @@ func (m *Machine) endUnless(probed bool, err error) error {
 
 // suppressed reports whether this client sends a neighbor only probes, because the neighbor has not yet answered one.
 // Until the neighbor answers, this client's state may have been rolled back, and its releases may be made already.
-func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }
+func (h *handshake) suppressed(e *edge) bool { return h.probes && !e.probed }

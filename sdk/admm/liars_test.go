@@ -137,7 +137,7 @@ func (w *liars) lie(msg Message) Message {
 		b.most = min(b.most, b.last*b.step)
 	}
 	for c := range to.x {
-		x, start := float64(to.x[c]), float64(to.cfg.startAt(c))
+		x, start := float64(to.x[c]), float64(b.startAt(c))
 		switch w.plan {
 		case fuzz:
 			x += math.Ldexp(w.chance.NormFloat64(), w.chance.IntN(110)-10)
@@ -248,8 +248,8 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 		if z, peer := part(m.z, k, d)[c], part(other.peerZ, back, d)[c]; math.Float32bits(z) != math.Float32bits(peer) {
 			w.failf(t, "z of %d and %d is %v at one end and %v at the other", i, j, z, peer)
 		}
-		if m.cfg.mixes() && part(m.flow, k, d)[c] != -part(other.flow, back, d)[c] {
-			w.failf(t, "flows between %d and %d: %v and %v", i, j, part(m.flow, k, d)[c], part(other.flow, back, d)[c])
+		if m.cfg.mixes() && part(m.flows.flow, k, d)[c] != -part(other.flows.flow, back, d)[c] {
+			w.failf(t, "flows between %d and %d: %v and %v", i, j, part(m.flows.flow, k, d)[c], part(other.flows.flow, back, d)[c])
 		}
 		if m.grid != nil && part(m.base, k, d)[c] != other.grid[c] && m.onGrid(m.round) {
 			// At the end of a run, the other member's last release has arrived but has not been used, so base does not

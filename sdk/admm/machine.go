@@ -20,44 +20,35 @@ type Machine struct {
 	mech  *dpmech.Mechanism // nil if NonPrivate
 	edges []edge            // in the order of cfg.Neighbors
 
-	// The vectors of all edges, concatenated, with d numbers per edge; see part.
-	z     []float32  // z_ij
-	peerZ []float32  // z_ji
-	flow  []float32  // f_ij; only with mixing or cool-down
-	base  []int32    // j's grid point to which j's next change on the grid applies; only on a grid
-	in    [2]Payload // received releases; nil before the first
-
+	// Algorithm 1. The vectors of all edges are concatenated, with d numbers per edge; see part.
 	round  int           // k: the number of releases made, and the round in progress
 	x      []float32     // x_i,k: the last release
 	grid   []int32       // x_i,k in grid steps
-	out    [2]Payload    // what carried the last two releases, by round mod 2; the same for all edges
+	z      []float32     // z_ij
+	peerZ  []float32     // z_ji
+	base   []int32       // j's grid point to which j's next change on the grid applies; only on a grid
 	phi    []float32     // the local iterate phi^t; shares the memory of center
-	pairs  []dpmech.Pair // scratch space of a release
 	s      []float32     // sum of the estimates so far, then the update s_i,k
 	p      []float32     // the frozen penalty p_i,k
 	center []float32     // the public part of the release, after the local work
-	local  bool          // the round's local work is in progress
-	stage  int           // stage of the local work: 0 fills the table, t > 0 is local step t
-	due    bool          // the local work is done, and the release is due
-	begun  bool          // this process made a release
-	lost   int           // the second-last release, if its message was lost with a damaged state; otherwise 0
-	aimed  bool          // the field center is computed, and the driver knows that it must reserve a private release
+	flows  flows         // of rounds without data
+	work   progress      // of the round
+	pairs  []dpmech.Pair // scratch space of a release
 
-	cut      map[int]int // by edge: the first release made without the edge; 0 while the edge is in use
-	verdicts []Verdict   // verdicts that Verdicts has not returned yet
-
-	outgrown       int // the first release that was clipped to the public bound, or 0
-	compared       int // the last round whose releases were compared with the neighbors'; 0: none
-	consensusError float64
-
-	send     []Message // messages that Ready has not returned yet
-	reserve  bool      // the driver does not know yet that it must reserve the due release
-	released bool      // a release is made, but Ready has not reported it yet: the machine waits
+	// Exactly-once delivery.
+	in       [2]Payload // received releases; nil before the first
+	out      [2]Payload // what carried the last two releases, by round mod 2; the same for all edges
+	send     []Message  // messages that Ready has not returned yet
+	begun    bool       // this process made a release
+	released bool       // a release is made, but Ready has not reported it yet: the machine waits
 	saidDone bool
+	handshake
+	drops
+
+	outgrown int // the first release that was clipped to the public bound, or 0
+	measured measured
+	counts   counts
 	err      error
-	losses   []float64 // scratch space of Answer
-	queries  int64
-	failed   int64
 }
 
 // Ready lists what the driver has to do, in the order of the fields.
@@ -109,7 +100,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg: cfg, est: est,
 		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
-		cut: map[int]int{},
+		drops: drops{cut: map[int]int{}}, handshake: handshake{probes: cfg.Probe}, flows: flows{d: d},
 	}
 	m.center = m.phi
 	if !cfg.NonPrivate {
@@ -141,7 +132,7 @@ func New(cfg Config) (*Machine, error) {
 	clamp(m.z)
 	m.peerZ = slices.Clone(m.z)
 	if cfg.mixes() {
-		m.flow = make([]float32, len(m.z))
+		m.flows.flow = make([]float32, len(m.z))
 	}
 	m.start()
 	return m, nil
@@ -150,7 +141,7 @@ func New(cfg Config) (*Machine, error) {
 // start probes the neighbors.
 func (m *Machine) start() {
 	for i := range m.edges {
-		if m.cfg.Probe && !m.dropped(i) {
+		if m.probes && !m.dropped(i) {
 			m.probe(&m.edges[i])
 		} else {
 			m.edges[i].probed = true
@@ -169,8 +160,8 @@ func (m *Machine) Ready() (r Ready, err error) {
 	r.Send = m.send
 	m.send = m.send[:0]
 	switch {
-	case m.reserve:
-		m.reserve = false
+	case m.work.reserve:
+		m.work.reserve = false
 		r.Reserve = m.k() + 1
 	case m.released:
 		m.released = false
@@ -184,7 +175,7 @@ func (m *Machine) Ready() (r Ready, err error) {
 
 // Queries advances the local work and returns the open queries, as [Machine.Ready] does. If there are none, call Ready.
 func (m *Machine) Queries() []zoest.Query {
-	for m.local && m.err == nil {
+	for m.work.local && m.err == nil {
 		if open := m.est.Next(); len(open) > 0 {
 			return open
 		}
@@ -197,13 +188,13 @@ func (m *Machine) Queries() []zoest.Query {
 // with the sample's [zoest.Estimator.Offset], usually 0, and counts the failure, because a missing answer would reveal
 // information about the data. In other runs it returns an error for such a loss and changes nothing.
 func (m *Machine) Answer(losses ...float64) error {
-	if !m.local {
+	if !m.work.local {
 		return errors.New("admm: unexpected answer: no query is open")
 	}
 	bad := 0
 	if !m.cfg.NonPrivate {
-		m.losses = append(m.losses[:0], losses...)
-		losses = m.losses
+		m.counts.losses = append(m.counts.losses[:0], losses...)
+		losses = m.counts.losses
 		for i, q := range m.est.Next() {
 			if i < len(losses) && !zoest.Usable(losses[i]) {
 				losses[i] = m.est.Offset(q.Sample)
@@ -214,9 +205,15 @@ func (m *Machine) Answer(losses ...float64) error {
 	if err := m.est.Answer(losses...); err != nil {
 		return fmt.Errorf("admm: round %d: %w", m.round, err)
 	}
-	m.queries += int64(len(losses))
-	m.failed += int64(bad)
+	m.counts.queries += int64(len(losses))
+	m.counts.failed += int64(bad)
 	return nil
+}
+
+// counts are those of the losses of a run.
+type counts struct {
+	queries, failed int64
+	losses          []float64 // scratch space of Answer
 }
 
 // Model returns a copy of the client's model: the released x_i, including noise.
@@ -246,11 +243,11 @@ func (m *Machine) Lend(room []Message) []Message {
 
 // Status returns the machine's progress.
 func (m *Machine) Status() Status {
-	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), Last: m.last(),
-		Compared: m.compared, ConsensusError: m.consensusError}
+	st := Status{Round: m.round, Queries: m.counts.queries, Failed: m.counts.failed, Complete: m.round == m.last(), Last: m.last(),
+		Compared: m.measured.round, ConsensusError: m.measured.error}
 	for i := range m.edges {
 		e := &m.edges[i]
-		if !m.dropped(i) && (m.due && !m.begun && !e.probed || !m.due && !m.local && !m.arrived(e)) {
+		if !m.dropped(i) && (m.work.due && !m.begun && !e.probed || !m.work.due && !m.work.local && !m.arrived(e)) {
 			st.Waiting = append(st.Waiting, e.peer)
 		}
 	}
@@ -270,7 +267,7 @@ func (m *Machine) Holds(peer, round int) bool { return round > 0 && m.known(peer
 
 // Begun returns the number of the release in progress, or of the latest release if none is in progress.
 func (m *Machine) Begun() int {
-	if m.local || m.due {
+	if m.work.local || m.work.due {
 		return m.round + 1
 	}
 	return m.round
@@ -285,19 +282,19 @@ func (m *Machine) arrived(e *edge) bool {
 
 // advance proceeds until an input is missing, a release must be reserved, or a release is made.
 func (m *Machine) advance() error {
-	for m.err == nil && !m.reserve && !m.released {
+	for m.err == nil && !m.work.reserve && !m.released {
 		switch {
-		case m.local:
+		case m.work.local:
 			if len(m.Queries()) > 0 {
 				return nil
 			}
-		case m.due:
+		case m.work.due:
 			if !m.begun && !m.all(func(e *edge) bool { return e.probed }) {
 				return nil
 			}
-			if !m.aimed {
+			if !m.work.aimed {
 				m.aim()
-				m.reserve = m.err == nil && m.private()
+				m.work.reserve = m.err == nil && m.private()
 				continue
 			}
 			m.commit()

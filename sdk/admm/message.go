@@ -262,7 +262,7 @@ func (m *Machine) repeat(e *edge) {
 		return
 	}
 	e.answered = 0
-	if m.cfg.Probe && !e.probed {
+	if m.probes && !e.probed {
 		m.probe(e)
 	}
 	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) {

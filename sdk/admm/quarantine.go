@@ -12,6 +12,12 @@ type Verdict struct {
 	Refused bool // Receive refused the release; the driver decides whether to drop the edge. Otherwise the machine dropped it
 }
 
+// drops are the edges that a client has dropped.
+type drops struct {
+	cut      map[int]int // by edge: the first release made without the edge; 0 while the edge is in use
+	verdicts []Verdict   // verdicts that Verdicts has not returned yet
+}
+
 // ErrQuarantine is the error for a message from a neighbor in quarantine.
 var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
@@ -34,7 +40,7 @@ func (m *Machine) Quarantine(peer int) int {
 	}
 	if m.cut[e.index] == 0 {
 		next := m.round + 1
-		if m.local || m.due { // the penalty is frozen
+		if m.work.local || m.work.due { // the penalty is frozen
 			next++
 		}
 		for e.at(next-1) >= 0 { // the neighbor's message that release next needs has arrived
@@ -60,7 +66,7 @@ func (m *Machine) Verdicts() []Verdict {
 	return v
 }
 
-func (m *Machine) dropped(i int) bool { return m.cut[i] > 0 }
+func (d *drops) dropped(i int) bool { return d.cut[i] > 0 }
 
 // gone reports whether the i-th edge is unused in the release in progress, or in the next release if none is in
 // progress.

@@ -141,7 +141,7 @@ func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 			copy(other.x, one.x) // the same history
 			copy(other.grid, one.grid)
 		}
-		if other.failed == 0 {
+		if other.counts.failed == 0 {
 			t.Errorf("%s: no loss has failed", name)
 		}
 	})

@@ -11,6 +11,15 @@ import (
 
 // The steps of a round, in the order of Algorithm 1.
 
+// progress is where a client is in a round.
+type progress struct {
+	local   bool // the round's local work is in progress
+	stage   int  // stage of the local work: 0 fills the table, t > 0 is local step t
+	due     bool // the local work is done, and the release is due
+	aimed   bool // the center is computed, and the driver knows that it must reserve a private release
+	reserve bool // the driver does not know yet that it must reserve the due release
+}
+
 // startRound freezes the penalty and begins the local work. Mixing and cool-down rounds have no local work: the client
 // moves by the sum of its flows.
 func (m *Machine) startRound() {
@@ -18,15 +27,15 @@ func (m *Machine) startRound() {
 	if !m.touchesData() {
 		for i := range m.edges { // the sum of the flows, in grid steps if the release is on the grid
 			if !m.gone(i) {
-				vec.Axpy(m.s, 1, part(m.flow, i, len(m.s)))
+				m.flows.addTo(m.s, i)
 			}
 		}
-		m.due = true
+		m.work.due = true
 		return
 	}
 	m.penalty()
 	copy(m.phi, m.x)
-	m.local, m.stage = true, 0
+	m.work.local, m.work.stage = true, 0
 	m.est.Fill(m.k(), m.x, m.cfg.Mu.At(m.k()))
 }
 
@@ -52,22 +61,22 @@ func (m *Machine) penalty() {
 // nextStage completes a stage of the estimator: a full table, or an estimate for a local step. In a run that protects
 // each record, phi does not move, and no estimate combines all records.
 func (m *Machine) nextStage() {
-	if m.stage > 0 && !m.each() {
+	if m.work.stage > 0 && !m.each() {
 		v := m.est.Estimate()
 		eta, mu := m.cfg.Eta.At(m.k()), m.cfg.Mu.At(m.k())
 		vec.Step(m.phi, float32(eta), v, float32(mu*m.cfg.Beta), m.p) // eq. (7), local-update
 		clamp(m.phi)
 		vec.Axpy(m.s, 1, v)
 	}
-	if m.stage == m.cfg.Tau {
+	if m.work.stage == m.cfg.Tau {
 		if !m.each() {
 			vec.Scale(m.s, float32(-m.cfg.Eta.At(m.k()))) // s = -eta * sum_t v_t
 			m.est.Carry(m.s)
 		}
-		m.local, m.due = false, true
+		m.work.local, m.work.due = false, true
 		return
 	}
-	m.stage++
+	m.work.stage++
 	m.est.Step(m.phi)
 }
 
@@ -75,7 +84,7 @@ func (m *Machine) nextStage() {
 // neighbors fails here if its own steps diverge. Neighbors cannot make a client fail, because the method release clips
 // to the public bound.
 func (m *Machine) aim() {
-	m.aimed = true
+	m.work.aimed = true
 	copy(m.center, m.x)
 	if m.touchesData() {
 		vec.Axpy(m.center, -float32(m.gain()), m.p)
@@ -125,7 +134,7 @@ func (m *Machine) commit() {
 	m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.Kind == Release && msg.Round == m.round-1 })
 	m.writeMessages()
 	m.round++
-	m.released, m.begun, m.due, m.aimed = true, true, false, false
+	m.released, m.begun, m.work.due, m.work.aimed = true, true, false, false
 	for i := range m.edges {
 		m.post(&m.edges[i], m.round, false)
 	}
@@ -153,7 +162,7 @@ func (m *Machine) release() error {
 		outside := false
 		for i, n := range steps {
 			to := m.quantize(m.center[i]) + float64(n)
-			at := int32(bound.onGrid(m.cfg.startAt(i), to))
+			at := int32(bound.onGrid(i, to))
 			outside = outside || float64(at) != to
 			steps[i], m.grid[i] = at-m.grid[i], at
 			m.x[i] = m.dequantize(at)
@@ -171,10 +180,10 @@ func (m *Machine) release() error {
 		vec.Axpy(m.x, 1, m.s)
 		return m.inRange(m.x, false)
 	}
-	outside := m.cfg.keepIn(bound, m.center, m.x)
+	outside := bound.keepIn(m.center, m.x)
 	copy(m.x, m.center)
 	vec.Axpy(m.x, 1, m.s)
-	m.outgrow(m.cfg.keepIn(bound, m.x, m.center) || outside)
+	m.outgrow(bound.keepIn(m.x, m.center) || outside)
 	return nil
 }
 
@@ -254,7 +263,7 @@ func (m *Machine) updateZ() {
 		e := &m.edges[i]
 		at := e.at(m.round)
 		if m.gone(i) || at < 0 { // the neighbor ended early
-			clear(part(m.flow, i, len(m.x)))
+			m.flows.stop(i)
 			continue
 		}
 		in, z := m.held(e, at), part(m.z, i, len(m.x))
@@ -281,18 +290,24 @@ func (m *Machine) updateZ() {
 func (m *Machine) taken(in Payload, base []int32, bound box, room []float32) []float32 {
 	if len(in.Grid) == 0 {
 		copy(room, in.Vector)
-		m.cfg.keepIn(bound, room, m.x)
+		bound.keepIn(room, m.x)
 	}
 	for c, change := range in.Grid {
-		base[c] = int32(bound.onGrid(m.cfg.startAt(c), float64(base[c])+float64(change)))
+		base[c] = int32(bound.onGrid(c, float64(base[c])+float64(change)))
 		room[c] = m.dequantize(base[c])
 	}
 	return room
 }
 
+// measured is the mean of |x_i - x_j|^2 over the neighbors, after the release of a round; 0: none.
+type measured struct {
+	round int
+	error float64
+}
+
 // compare measures the consensus error once per round. The run does not depend on it.
 func (m *Machine) compare() {
-	if m.live() == 0 || m.compared == m.round || !m.all(func(e *edge) bool { return e.holds(m.round) }) {
+	if m.live() == 0 || m.measured.round == m.round || !m.all(func(e *edge) bool { return e.holds(m.round) }) {
 		return
 	}
 	var sum float64
@@ -307,7 +322,7 @@ func (m *Machine) compare() {
 			sum += float64(off * off)
 		}
 	}
-	m.compared, m.consensusError = m.round, sum/float64(m.live())
+	m.measured = measured{m.round, sum / float64(m.live())}
 }
 
 func halve(z, msg []float32) {

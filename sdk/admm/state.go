@@ -37,8 +37,8 @@ type EdgeState struct {
 // State returns the state of the release that Ready just reported. The slices of the state are valid until the next
 // call of one of the machine's methods.
 func (m *Machine) State() State {
-	s := State{Round: m.round, X: m.x, Grid: m.grid, Last: m.est.Memory(), Queries: m.queries,
-		Failed: m.failed}
+	s := State{Round: m.round, X: m.x, Grid: m.grid, Last: m.est.Memory(), Queries: m.counts.queries,
+		Failed: m.counts.failed}
 	if m.onGrid(m.round) {
 		s.Delta = m.out[m.round%2].Grid
 	}
@@ -46,7 +46,7 @@ func (m *Machine) State() State {
 		e := &m.edges[i]
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Quarantine: m.cut[i],
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x)),
-			Flow: part(m.flow, i, len(m.x))})
+			Flow: m.flows.of(i)})
 	}
 	return s
 }
@@ -90,7 +90,7 @@ func (m *Machine) load(s State) {
 	copy(m.x, s.X)
 	copy(m.grid, s.Grid)
 	copy(m.est.Memory(), s.Last)
-	m.queries, m.failed = s.Queries, s.Failed
+	m.counts.queries, m.counts.failed = s.Queries, s.Failed
 	clear(m.cut)
 	for i, from := range s.Edges {
 		e := &m.edges[i]
@@ -102,7 +102,7 @@ func (m *Machine) load(s State) {
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
 		copy(part(m.base, i, len(m.x)), from.Base)
-		copy(part(m.flow, i, len(m.x)), from.Flow)
+		copy(m.flows.of(i), from.Flow)
 	}
 	m.round-- // writeMessages belongs to the round that ends with the release
 	if m.onGrid(s.Round) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // This file chooses settings for record-level privacy. The signal (see recordSignal) depends on the records, the members
@@ -26,7 +25,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 	}
 	free := m.Rounds == 0
 	def(&m.Rounds, RecordRounds) // temporary, until the signal is known; the signal does not depend on the rounds
-	err := setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds))
+	var err error
 	if len(m.Mu) == 0 {
 		m.Mu = admm.Schedule{round3(recordMu(k.Dim, k.Hidden))}
 	}
@@ -38,7 +37,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 		choose(k, "method.shrink", &m.Shrink, 0.5) // costs dense models less than shrinking by 0.75, 1 or 1.5: DEFAULTS.md
 	}
 	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), recordRadius(m.Mu[0], k.Dim)
-	if len(m.Eta) == 0 && err == nil {
+	if len(m.Eta) == 0 {
 		one := p
 		if open {
 			one.Clip = 1

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
-	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Known is the input of [Suggest]: public numbers and fixed settings. A zero setting is open: Suggest chooses it.
@@ -30,7 +28,7 @@ type Known struct {
 
 	Method  sdk.Method
 	Privacy sdk.Privacy // EpsilonLimit is the budget that determines Sigma
-	Fixed   []string    // settings that stay zero, by their Name in package settings: "method.cooldown"
+	Fixed   []string    // settings that stay zero, by their path in a fleet file: "method.cooldown"
 	Open    bool        // Method.Estimator and Directions are open as well
 
 	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma must then be either
@@ -43,7 +41,7 @@ type Known struct {
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest chooses all open settings. The error wraps [dpmech.ErrBudget] if the budget does not cover a single release.
+// Suggest chooses all open settings. It does not check the others, as [sdk.Fleet.Plan] does. The error wraps [dpmech.ErrBudget] if the budget does not cover a single release.
 //
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed DefaultMemoryLimit.
@@ -237,7 +235,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 	if m.Estimator == sdk.EstimatorTracking { // tracking fills its table without queries
 		table = 0
 	}
-	pays := func(tau int64) int64 { return k.Queries / (table + tau*batch) } // affordable rounds
+	pays := func(tau int64) int64 { return k.Queries / max(1, table+tau*batch) } // affordable rounds
 	switch {
 	case k.Steps > 0:
 		def(&m.Tau, max(1, int(math.Round(math.Cbrt(float64(k.Steps))))))
@@ -279,8 +277,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		def(&m.Tau, 3) // tracking then makes as many queries as the other estimators with 2
 	}
 	def(&m.Tau, 2)
-	return errors.Join(setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds)),
-		setting.Tau.Check("plan: suggest", "method.tau", float64(m.Tau)))
+	return nil
 }
 
 // batchOf returns how many queries a member with the given number of samples makes in a local step.

@@ -290,7 +290,7 @@ func TestSuggestRefuses(t *testing.T) {
 		"queries is 5, enough for 0 rounds of 20, want":        {Dim: 1, Samples: one, Queries: 5},
 		"queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
 			Method: sdk.Method{Tau: 1}},
-		"method.rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
+		"rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
 		"a single release": {Dim: 1, Samples: one,
 			Privacy: sdk.Privacy{Clip: 1, Sigma: 0.1, EpsilonLimit: 1}},
 		"epsilon": {Dim: 1, Samples: one, Privacy: sdk.Privacy{EpsilonLimit: -1}},

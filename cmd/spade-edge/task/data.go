@@ -228,7 +228,7 @@ func (t *table) data(r *Recipe) *Data {
 	}
 	d.Target, d.Range, d.lost = t.targets, target, t.lost
 	d.Person, d.file = pick(t.person, rows), pick(t.file, rows)
-	if r.Survival != nil {
+	if t.times != nil {
 		d.Time, d.Horizon = pick(t.times, rows), r.Survival
 		for i := range d.Time {
 			d.Time[i] *= r.Survival.Day()

@@ -62,6 +62,9 @@ func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	if err := m.check(x); err != nil {
 		return nil, nil, err
 	}
+	if m.lives != nil {
+		return nil, nil, errors.New("task: the model predicts survival, want a model of classes")
+	}
 	said = make([]int, m.data.Len())
 	for i := range said {
 		if said[i] = m.predict(x, i); said[i] < 0 {
@@ -96,8 +99,8 @@ func (m *Model) Errors(x []float32) (*score.NumberMetrics, error) {
 }
 
 // Marks returns the share of each sample in the task's measure: for classes 1 if the predicted class is the true class,
-// else 0; for a target the squared error, in the unit of the target. A model whose output is NaN for a sample predicts
-// it as badly as it can.
+// else 0; for a target the squared error, in the unit of the target; for survival the score of [Model.Risks], of which only
+// the order counts. A model whose output is NaN for a sample predicts it as badly as it can.
 func (m *Model) Marks(x []float32) ([]float64, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
@@ -105,6 +108,10 @@ func (m *Model) Marks(x []float32) ([]float64, error) {
 	marks := make([]float64, m.data.Len())
 	for i, class := range m.data.Y {
 		switch {
+		case m.lives != nil:
+			if marks[i] = m.score(x, i); math.IsNaN(marks[i]) {
+				marks[i] = math.Inf(1 - 2*class) // an event at no risk, or a survivor at the highest
+			}
 		case m.goal != nil:
 			y, r := m.data.Target[i], m.data.Range
 			off := r.at(vec.Sigmoid(m.score(x, i))) - y
@@ -127,9 +134,9 @@ func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 
 // Accuracy returns the share of samples, in [0, 1], whose most probable class is the true class. If several classes are
 // equally probable, the first of them is the prediction; a sample whose output is NaN counts as wrong. Accuracy returns
-// NaN if Loss would fail or the model has a target.
+// NaN if Loss would fail or the model predicts no classes.
 func (m *Model) Accuracy(x []float32) float64 {
-	if m.goal != nil {
+	if m.goal != nil || m.lives != nil {
 		return math.NaN()
 	}
 	return m.mean(x, func(x []float32, sample int) float64 {
@@ -153,7 +160,7 @@ func (m *Model) mean(x []float32, f func(x []float32, sample int) float64) float
 
 // Majority returns the accuracy of always predicting the most frequent class, in [0, 1], or 0 if there are no classes.
 func (m *Model) Majority() float64 {
-	if m.err != nil || m.goal != nil {
+	if m.err != nil || m.goal != nil || m.lives != nil {
 		return 0
 	}
 	most := 0

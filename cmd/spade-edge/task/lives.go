@@ -99,14 +99,6 @@ func (s Spec) events(t *table) ([]string, error) {
 const allCensored = "%q: no row of %s has the event (%q), so nothing can be learned about when it happens: check the column, or " +
 	"swap the two names in labels"
 
-// usual sets the mean and the deviation of the times of a horizon.
-func usual(h *survival.Horizon, times []float64) {
-	n := len(times)
-	if s, err := FitStandardizer(&Data{X: make([]float32, n), exact: times, Y: make([]int, n), Dim: 1, Classes: 2}); err == nil {
-		h.Mean, h.Deviation = s.Mean[0]*h.Day(), s.Std[0]*h.Day()
-	}
-}
-
 // lives returns what the intervals show of each sample.
 func (d *Data) lives() []survival.Life {
 	if d.Horizon == nil {

@@ -306,8 +306,10 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 		if set.Spec.Labels, err = s.events(train); err != nil {
 			return nil, err
 		}
-		usual(h, train.times)
-		set.fitted("usual times taken from all rows")
+		for _, time := range train.times {
+			h.Usual += time / float64(len(train.times)) * h.Day()
+		}
+		set.fitted("usual time taken from all rows")
 	} else if set.Spec.Labels, err = classNames(s.Labels, train, test); err != nil {
 		return nil, err
 	} else if err = s.checkClasses(set.Spec.Labels); err != nil {

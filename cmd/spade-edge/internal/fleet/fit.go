@@ -22,7 +22,9 @@ type Fitted struct {
 	Dim      int      `json:"dim"`     // number of parameters, "dim" in the fleet file
 	Classes  []string `json:"classes"` // empty for a numeric target
 	FittedOn string   `json:"fitted_on"`
-	ToldOf   []string `json:"missing_told_of,omitempty"` // with -missing indicator: the columns with an indicator
+
+	Intervals int      `json:"intervals,omitempty"`       // of a survival task
+	ToldOf    []string `json:"missing_told_of,omitempty"` // with -missing indicator: the columns with an indicator
 }
 
 // Fit is the command that fits the preprocessing for the members' data.
@@ -63,6 +65,9 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
 		FittedOn: recipe.FittedOn,
 	}
+	if h := recipe.Survival; h != nil {
+		r.Intervals = h.Cuts().Len()
+	}
 	if recipe.Missing != nil {
 		r.ToldOf = recipe.Missing.Columns
 	}
@@ -79,7 +84,10 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 
 func (r Fitted) write(t cli.Table) {
 	of := fmt.Sprintf("%d classes", len(r.Classes))
-	if r.Classes == nil {
+	switch {
+	case r.Intervals > 0:
+		of = fmt.Sprintf("%d intervals of time", r.Intervals)
+	case r.Classes == nil:
 		of = "a target"
 	}
 	t.Row("dim", "%d, of %s with %s", r.Dim, task.ModelSpec{Name: r.Model, Hidden: r.Hidden}, of)

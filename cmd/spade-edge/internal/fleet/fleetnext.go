@@ -13,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
-	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -151,7 +150,7 @@ func (e *fleetEdit) afford() error {
 func (e *fleetEdit) suggest(epsilon float64) error {
 	f := e.file.Fleet
 	known := plan.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
-	for _, s := range settings.All() {
+	for _, s := range setup.Settings(f) {
 		known.Fixed = append(known.Fixed, s.Name)
 	}
 	p := &known.Privacy

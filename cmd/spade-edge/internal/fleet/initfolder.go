@@ -177,6 +177,7 @@ func (o *initOptions) oracle(number int) map[string]any {
 		for name, value := range map[string]any{
 			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
 			"standardize": s.Standardize, "bias": s.Bias, "target": s.Target, "missing": s.Missing, "scale": s.Scale,
+			"survival": s.Survival, "intervals": s.Intervals, "rate": s.Rate,
 		} {
 			if o.Given[name] {
 				b[name] = value

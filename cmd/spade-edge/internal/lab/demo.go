@@ -171,7 +171,7 @@ func (d *demo) monitor(ctx context.Context, addr string) error {
 		d.monitors = append(d.monitors, m)
 	}
 	d.group = monitor.NewGroup(d.Fleet, "test data that no node has, with the average model", d.monitors...)
-	if d.Train.Target == nil {
+	if d.Train.Target == nil && d.Train.Horizon == nil {
 		d.group.Compare("majority", d.Test.Majority())
 	}
 	if addr == "" {

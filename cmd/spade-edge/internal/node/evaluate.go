@@ -40,6 +40,10 @@ func (r *Evaluation) advise() {
 		}
 		return
 	}
+	if r.Survival != nil {
+		r.adviseSurvival(r.Survival.CIndex, add)
+		return
+	}
 	m := r.Classification
 	if m.Binary != nil && m.Binary.AUC != nil && m.Binary.AUC.Value < 0.5 {
 		sure := "the model ranks these samples the wrong way round"
@@ -64,10 +68,25 @@ func Evaluate(ctx context.Context, c *cli.Cmdline) error {
 	rule := c.String("threshold", "", "two classes: the `probability` from which the second one is predicted: youden or "+
 		"sensitivity:0.9, chosen on these samples, or a number")
 	to := c.String("out", "", "with -threshold: write a copy of the model with this site's threshold to this `file`")
+	draw := c.String("svg", "", "survival: draw Kaplan-Meier curves of groups by predicted risk to this `file`")
 	force := c.Bool("force", false, "overwrite an existing file")
 	again := c.Bool("recalibrate", false, "without -data: fit a recalibration to this site's training rows, for predict on this device")
 	var err error
 	r.Applied, err = apply(c, again, func(a *Applied) (err error) {
+		survives := a.file.Task.Survival != nil
+		switch {
+		case *draw != "" && (!survives || *again):
+			return cli.Usage("-svg needs a model of survival, and -data")
+		case survives && *again:
+			return cli.Usage("-recalibrate is not available for survival")
+		case survives && *rule != "":
+			return cli.Usage("-threshold needs a model with two classes, not one of survival")
+		case *draw != "":
+			var f cli.Faults
+			if f.Taken(*draw, *force); f != nil {
+				return f.Usage()
+			}
+		}
 		if *again {
 			if a.Data != "" || *rule != "" || *to != "" {
 				return cli.Usage("-recalibrate uses the rows of the node's own data: it cannot be combined with -data, -threshold or -out")
@@ -92,6 +111,12 @@ func Evaluate(ctx context.Context, c *cli.Cmdline) error {
 		return c.Print(r, r.recalibration)
 	}
 	r.advise()
+	if *draw != "" {
+		drawing := cli.Written{Path: *draw, Content: r.Survival.SVG(r.file.Task.Survival.Cuts())}
+		if err := cli.WriteAll([]cli.Written{drawing}, *force); err != nil {
+			return err
+		}
+	}
 	kept := ""
 	if *rule == "" {
 		kept = "of this copy"
@@ -108,6 +133,10 @@ func Evaluate(ctx context.Context, c *cli.Cmdline) error {
 	}
 	return c.Print(r, func(t cli.Table) {
 		t.Row("model", "release %d of %d of run %q by %q, model_sha256 %s", r.Round, r.file.Rounds, r.Run, r.Name, r.Model)
+		if r.Survival != nil {
+			r.survival(t)
+			return
+		}
 		if m := r.Regression; m != nil {
 			t.Row("samples", "%d, of %q", m.Samples, r.Target)
 			t.Row("RMSE", "%s; always saying the mean: %.4g", number(&m.RMSE), m.MeanRMSE)

@@ -34,9 +34,10 @@ type Applied struct {
 	NonPrivate bool   `json:"non_private"`
 	Data       string `json:"data"`
 	// Unknown lists values in the data that are not among the known categories of their column.
-	Unknown []string `json:"unknown_categories,omitempty"`
-	Classes []string `json:"classes,omitempty"`
-	Target  string   `json:"target,omitempty"` // the column to predict, if it is numeric
+	Unknown  []string `json:"unknown_categories,omitempty"`
+	Classes  []string `json:"classes,omitempty"`
+	Target   string   `json:"target,omitempty"`   // the column to predict, if it is numeric
+	Horizons []string `json:"horizons,omitempty"` // of a model of survival
 	// Far lists columns with values outside the range on which the preprocessing was fitted.
 	Far       []screen.Suspicion `json:"far,omitempty"`
 	Threshold *builtin.Threshold `json:"threshold,omitempty"` // from a site's copy
@@ -66,11 +67,14 @@ type predicted struct {
 	ID           string    `json:"id,omitempty"`
 	Class        string    `json:"class,omitempty"`
 	Probability  []float64 `json:"probability,omitempty"`
-	Number       *float64  `json:"number,omitempty"` // of the target
+	Number       *float64  `json:"number,omitempty"`      // of the target
+	Survival     []float64 `json:"survival,omitempty"`    // beyond each horizon
+	Median       *float64  `json:"median_days,omitempty"` // of the time to the event; missing if it is beyond the last horizon
 	Contribution []float64 `json:"contribution,omitempty"`
 
-	said string
-	at   int // index of the predicted class
+	said   string
+	beyond []string // Survival as text
+	at     int      // index of the predicted class
 }
 
 // apply parses the flags that predict and evaluate share, reads the model file and calls f. It marks an error from f as
@@ -104,6 +108,11 @@ func apply(c *cli.Cmdline, noData *bool, f func(a *Applied) error) (*Applied, er
 	a.Round, a.Done, a.Classes = m.Round, m.Round == m.Rounds, m.Task.Classes
 	if m.Task.Target != nil {
 		a.Target = m.Task.Label
+	} else if h := m.Task.Survival; h != nil {
+		a.Classes = nil
+		for _, end := range h.Cuts().Ends {
+			a.Horizons = append(a.Horizons, h.Cuts().Text(end))
+		}
 	}
 	a.Threshold, a.Alone = m.Threshold, m.Alone
 	a.predictor.NA = setup.List(*na)
@@ -163,7 +172,11 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	}
 	for i, s := range said {
 		row := predicted{Row: i + 1, ID: s.ID, Probability: s.Probability, Contribution: s.Contribution, at: s.Class}
-		if r.Target != "" {
+		if r.Horizons != nil {
+			row.Survival, row.Median = s.Survival, s.Median
+			shares, half := r.lasting(s.Survival, s.Median)
+			row.said, row.beyond = half, shares
+		} else if r.Target != "" {
 			if here != nil {
 				said[i].Number = here.Apply([]float64{s.Number})[0]
 			}
@@ -201,6 +214,12 @@ func (r *Predictions) csv(out io.Writer) error {
 		_ = w.Write(append(cells, rest...)) // w.Error reports a write error at the end
 	}
 	head := []string{cmp.Or(r.Target, "class")}
+	if r.Horizons != nil {
+		head[0] = "median_days"
+	}
+	for _, h := range r.Horizons {
+		head = append(head, "survival_"+h)
+	}
 	for _, name := range r.Classes {
 		head = append(head, "p_"+name)
 	}
@@ -210,7 +229,12 @@ func (r *Predictions) csv(out io.Writer) error {
 	line("row", "id", head...)
 	for _, row := range r.Rows {
 		cells := []string{row.said}
-		for _, v := range slices.Concat(row.Probability, row.Contribution) {
+		if r.Horizons != nil {
+			if cells[0] = ""; row.Median != nil {
+				cells[0] = four(*row.Median)
+			}
+		}
+		for _, v := range slices.Concat(row.Survival, row.Probability, row.Contribution) {
 			cells = append(cells, four(v))
 		}
 		line(strconv.Itoa(row.Row), row.ID, cells...)
@@ -234,15 +258,20 @@ func (r *Predictions) table(t cli.Table) {
 		if r.named {
 			id = fmt.Sprintf("  %-14.14s", id)
 		}
-		fmt.Fprintln(t, strings.TrimRight(cli.OneLine(fmt.Sprintf("%6s%s  %-14.14s %12.12s  %s", row, id, said, p, most)), " "))
+		fmt.Fprintln(t, strings.TrimRight(cli.OneLine(fmt.Sprintf("%6s%s  %-14.14s %12s  %s", row, id, said, p, most)), " "))
 	}
 	of := map[bool]string{true: "probability"}[r.Target == ""]
 	if len(r.Classes) == 2 {
 		of = "p of " + r.Classes[1]
 	}
-	line("row", map[bool]string{true: "id"}[r.named], cmp.Or(r.Target, "class"), of, "contributed most")
+	what := cmp.Or(r.Target, "class")
+	of = fmt.Sprintf("%.12s", of)
+	if r.Horizons != nil {
+		what, of = "half of such", strings.Join(padded(r.Horizons), " ")
+	}
+	line("row", map[bool]string{true: "id"}[r.named], what, of, "contributed most")
 	for _, row := range r.Rows {
-		p := ""
+		p := strings.Join(padded(row.beyond), " ")
 		if len(r.Classes) == 2 {
 			p = fmt.Sprintf("%.1f %%", 100*row.Probability[1])
 		} else if r.Classes != nil {
@@ -260,9 +289,20 @@ func (r *Predictions) table(t cli.Table) {
 		}
 		line(strconv.Itoa(row.Row), row.ID, row.said, p, strings.Join(most, ", "))
 	}
+	if r.Horizons != nil {
+		fmt.Fprintln(t, "\nsurvival beyond each time, and when half of such samples have had the event; contributions to the log odds of the event")
+	}
 	if r.Decided != "" {
 		fmt.Fprintf(t, "\n%s\n", r.Decided)
 	}
+}
+
+// padded returns texts of at least eight characters, aligned to the right.
+func padded(texts []string) (out []string) {
+	for _, text := range texts {
+		out = append(out, fmt.Sprintf("%8s", text))
+	}
+	return out
 }
 
 // decided describes the probability at which a class is predicted.

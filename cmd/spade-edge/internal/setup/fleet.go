@@ -91,10 +91,6 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 	}
 	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
 		"-colluders needs either -epsilon, or both -sigma and -pair-sigma")
-	p := o.Asked.Privacy
-	g := dpmech.Gaussian{Clip: p.Sigma, Sigma: p.Sigma, Shared: dpmech.Shared{Sigma: p.PairSigma, Effective: p.Sigma}}
-	err := g.Validate()
-	f.When(p.Sigma > 0 && p.PairSigma > 0 && err != nil, "-pair-sigma: %w", err)
 }
 
 // shareNoise sets up pairwise noise if requested. It fails if a member has so few noise partners that all of its

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -61,7 +61,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"],
 	}
-	for _, s := range settings.All() {
+	for _, s := range Settings(&o.Asked) {
 		if o.Given[s.Flag] {
 			k.Fixed = append(k.Fixed, s.Name)
 		}
@@ -80,15 +80,15 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 
 // SettingFlags adds the flags with the given names. If no names are given, it adds the flags for all settings.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
-	for _, s := range settings.All() {
-		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
+	for _, s := range Settings(&o.Asked) {
+		if len(only) > 0 && !slices.Contains(only, s.Flag) {
 			continue
 		}
 		words := s.Words
 		if s.Default == "chosen" {
 			words += " (default chosen)"
 		}
-		switch x := s.In(&o.Asked).(type) {
+		switch x := s.Value.(type) {
 		case *int:
 			if s.Flag == "colluders" {
 				c.Func(s.Flag, words, o.readColluders)
@@ -121,7 +121,7 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 		}:
 			c.TextVar(x, s.Flag, x, words)
 		}
-		if s.Default != "" && s.Default != "chosen" && reflect.ValueOf(s.In(&o.Asked)).Elem().IsZero() {
+		if s.Default != "" && s.Default != "chosen" && reflect.ValueOf(s.Value).Elem().IsZero() {
 			c.Lookup(s.Flag).DefValue = s.Default
 		}
 	}
@@ -281,17 +281,29 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// CheckSettings reports flags whose values are out of range, or 0 if 0 would mean that the setting is unset.
+// CheckSettings reports flags whose values no fleet may have, or 0 if 0 would mean that the setting is unset. What the
+// flags leave open does not count.
 func (o *Options) CheckSettings(f *cli.Faults) {
-	for _, s := range settings.All() {
-		if !o.Given[s.Flag] {
-			continue
-		}
-		err := WithFlags(s.Check(&o.Asked, o.Asked.Method.Rounds))
-		f.When(err != nil, "%w", err)
-		x, number := s.In(&o.Asked).(*float64)
-		f.When(number && *x == 0 && s.Range.Zero != "" && strings.HasPrefix(s.Name, "privacy."), // 0 would count as unset
-			"-%s is 0, want more than 0", s.Flag)
+	asked := o.Asked
+	p := &asked.Privacy
+	if p.PairSigma == 0 {
+		p.PairSigma = 1 // chosen later, with colluders
+	}
+	if p.Unit != sdk.UnitRecord {
+		p.Places = 0 // see Conflicts
+	}
+	if p.NonPrivate {
+		*p = sdk.Privacy{NonPrivate: true}
+	}
+	_, err := asked.Plan()
+	for _, e := range fleetfile.Each(err) {
+		var field *sdk.FieldError
+		given := func(s Setting) bool { return s.Name == field.Field && o.Given[s.Flag] }
+		f.When(errors.As(e, &field) && slices.ContainsFunc(Settings(&asked), given), "%w", WithFlags(e))
+	}
+	for name, x := range map[string]float64{"epsilon": o.Asked.Privacy.EpsilonLimit, "pair-sigma": o.Asked.Privacy.PairSigma,
+		"limit-all": o.Asked.Privacy.LimitAll} {
+		f.When(o.Given[name] && x == 0, "-%s is 0, want more than 0", name) // 0 would count as unset
 	}
 }
 
@@ -317,7 +329,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
 		f.When(o.Recipe != nil && o.Given[name], "-%s cannot be combined with -task, which already sets it", name)
 	}
-	for _, s := range settings.All() {
+	for _, s := range Settings(&o.Asked) {
 		f.When(o.Asked.Privacy.NonPrivate && o.Given[s.Flag] && s.Flag != "non-private" && strings.HasPrefix(s.Name, "privacy."),
 			"-non-private and -%s cannot be combined", s.Flag)
 	}

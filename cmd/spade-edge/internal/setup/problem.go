@@ -26,7 +26,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/settings"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
@@ -155,19 +154,17 @@ func (p *Problem) Choose(choices ...any) {
 
 // chooseSettings records each nonzero setting of the fleet that the user did not set.
 func (p *Problem) chooseSettings() {
-	for _, s := range settings.All() {
-		place := s.In(p.Fleet)
-		value := reflect.ValueOf(place).Elem().Interface()
-		switch x := place.(type) {
-		case *bool:
+	for _, s := range Settings(p.Fleet) {
+		value := reflect.ValueOf(s.Value).Elem().Interface()
+		switch x := s.Value.(type) {
+		case *bool, *dpmech.Accounting, *sdk.Unit:
 			continue
 		case *admm.Schedule:
 			value = (*x)[0]
 		case fmt.Stringer:
 			value = x.String()
 		}
-		hidden := s.Flag == "" || s.Name == "privacy.accounting" || s.Name == "privacy.unit" || strings.HasPrefix(s.Name, "wire.")
-		if !hidden && !reflect.ValueOf(value).IsZero() {
+		if s.Flag != "grid-bits" && !reflect.ValueOf(value).IsZero() {
 			p.Choose(s.Flag, value)
 		}
 	}
@@ -200,8 +197,8 @@ func WithFlags(err error) error {
 
 // flagOf returns the flag for a field, or the field itself if it has no flag.
 func flagOf(field string) string {
-	for _, s := range settings.All() {
-		if s.Name == field && s.Flag != "" {
+	for _, s := range Settings(new(sdk.Fleet)) {
+		if s.Name == field {
 			return "-" + s.Flag
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
@@ -148,16 +150,24 @@ func (p *Problem) WriteBeginning(w io.Writer) {
 		fmt.Fprintln(w, "NOT PRIVATE: nothing is clipped and no noise is added")
 	}
 	if r := p.Forecast(); r != nil {
-		fmt.Fprintf(w, "forecast: %s\n", ForecastText(p.Fleet, r))
+		fmt.Fprintf(w, "forecast: %s\n", forecastText(p.Fleet, r, p.Opt.Spec.Kind() == task.OfSurvival))
 	}
 }
 
 // ForecastText describes the forecast r in words, and how to improve it.
 func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
+	recipe, _ := builtin.Task(f)
+	return forecastText(f, r, recipe != nil && recipe.Survival != nil)
+}
+
+func forecastText(f *sdk.Fleet, r *plan.Outlook, survival bool) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, pr.Delta)
 	const constant, free = 55, 83
 	right := func(gain float64) float64 { return constant + (free-constant)*gain }
+	if survival {
+		right = func(gain float64) float64 { return 100 * max(gain, 0) }
+	}
 	var cures []string
 	if r.Members > 0 {
 		cures = append(cures, fmt.Sprintf("%d nodes", r.Members))
@@ -178,6 +188,10 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
 			"would give more", epsilon)
+	}
+	if survival {
+		return fmt.Sprintf("%.0f %% (%.0f to %.0f in 9 of 10 such runs) of the way from the same risk for all to a model without noise, as measured "+
+			"on classes%s; it assumes sites with similar shares of events", right(r.Gain), right(r.Low), right(r.High), would)
 	}
 	would += "; it assumes sites with similar shares of each answer: a site with 3 % of yes is not one"
 	return fmt.Sprintf("expected accuracy %.0f %% (%.0f to %.0f in 9 of 10 such runs), if always guessing the most frequent answer gives "+

@@ -42,6 +42,8 @@ func Cure(s screen.Suspicion, na string) string {
 		screen.Repeated:  "check whether the export has the rows twice",
 		screen.NearNames: "write them alike in all files",
 		screen.File:      "check the export that wrote the file",
+		screen.NoEvent:   "check the column of the event; a site without events teaches only that nothing happens soon",
+		screen.Beyond:    "check the unit of the times (TIME:m says months), or choose other -intervals",
 		screen.Labels:    "check that the label was not sorted or pasted separately from the other columns",
 	}[s.Kind]
 }

@@ -44,6 +44,9 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 	if !ours {
 		return nil, errors.New("the losses come from a program, so the model's answers are unknown here")
 	}
+	if own.Data().Horizon != nil {
+		return nil, errors.New("-recalibrate is not available for survival")
+	}
 	r := &Recalibration{Fleet: s.fleet(), Name: s.Node.Name, Model: sdk.ModelHash(model)}
 	rows := readable(own.Data())
 	if r.Rows = rows.Len(); r.Rows == 0 {

@@ -7,10 +7,11 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 )
 
-// Gain is how much better one answer is than another on the same rows: the difference of accuracies in points, or of
-// RMSEs in the unit of the target; positive if the first is better. Low and High are the ends of its 95 % interval, or
+// Gain is how much better one answer is than another on the same rows: the difference of accuracies in points, of RMSEs in
+// the unit of the target, or of C-indices; positive if the first is better. Low and High are the ends of its 95 % interval, or
 // nil for a single row.
 type Gain struct {
 	Value float64  `json:"value"`
@@ -26,6 +27,15 @@ type judge struct{ held *task.Model }
 // numeric reports whether the answers are numbers and not classes.
 func (j judge) numeric() bool { return j.held.Data().Target != nil }
 
+// survives reports whether the answers are risks.
+func (j judge) survives() bool { return j.held.Data().Horizon != nil }
+
+// concord compares risks with the lives of the rows.
+func (j judge) concord(risks []float64) *survival.Concordance {
+	d := j.held.Data()
+	return survival.Concord(d.Time, d.Y, risks)
+}
+
 // marks returns the marks of a model, see [task.Model.Marks]. It keeps the first error.
 func (j judge) marks(model []float32, err *error) []float64 {
 	marks, wrong := j.held.Marks(model)
@@ -35,6 +45,9 @@ func (j judge) marks(model []float32, err *error) []float64 {
 
 // worth returns the measure of an answer from its marks.
 func (j judge) worth(marks []float64) float64 {
+	if j.survives() {
+		return j.concord(marks).C
+	}
 	sum := 0.0
 	for _, m := range marks {
 		sum += m
@@ -50,8 +63,12 @@ func (j judge) better(a, b float64) bool { return j.numeric() && a < b || !j.num
 
 // gain returns how much better the answer with the marks a is than the one with the marks b. For accuracies the interval
 // is that of Agresti and Min (2005), which adds half a row for each of the four ways in which two answers can be right or
-// wrong: a few rows on which both agree are no certainty. For RMSEs it follows from the mean difference of the squares.
+// wrong: a few rows on which both agree are no certainty. For RMSEs it follows from the mean difference of the squares, for
+// C-indices from the influence of each row on their difference.
 func (j judge) gain(a, b []float64) Gain {
+	if j.survives() {
+		return gainOf(j.concord(a), j.concord(b))
+	}
 	n, unit, sum, square := float64(len(a)), 100.0, 0.0, 0.0
 	for i := range a {
 		d := a[i] - b[i]
@@ -78,10 +95,27 @@ func (j judge) gain(a, b []float64) Gain {
 	return g
 }
 
+// gainOf returns how much larger the C-index a is than b. Its standard error is at least that of one of n+2 rows: a few
+// rows on which both agree are no certainty.
+func gainOf(a, b *survival.Concordance) Gain {
+	n, g, square := float64(len(a.Influence)), Gain{Value: a.C - b.C}, 0.0
+	for i := range a.Influence {
+		off := a.Influence[i] - b.Influence[i]
+		square += float64(off * off)
+	}
+	g.deviation = math.Sqrt(square + 1/float64((n+2)*(n+2)))
+	low, high := max(-1, g.Value-1.96*g.deviation), min(1, g.Value+1.96*g.deviation)
+	g.Low, g.High = &low, &high
+	return g
+}
+
 // constant returns the marks of always giving the most frequent class of the rows own (the first of equals), or their
 // mean target, and that answer in words.
 func (j judge) constant(own *task.Data) (marks []float64, answer string) {
 	rows := j.held.Data()
+	if j.survives() {
+		return make([]float64, rows.Len()), "the same risk"
+	}
 	if j.numeric() {
 		mean := 0.0
 		for _, y := range own.Target {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -27,10 +28,19 @@ func Backwards(source *fleetfile.Source, model []float32, which string) string {
 	if min(ones, rows.Len()-ones) < fewRows {
 		return ""
 	}
-	m, err := own.On(rows).Judge(model)
-	if err != nil || m.Binary == nil || m.Binary.AUC == nil || m.Binary.AUC.Value >= backwards {
+	var of *score.Estimate
+	measure := "AUC"
+	if rows.Horizon != nil {
+		measure = "C-index"
+		if m, err := own.On(rows).Survival(model); err == nil {
+			of = m.CIndex
+		}
+	} else if m, err := own.On(rows).Judge(model); err == nil && m.Binary != nil {
+		of = m.Binary.AUC
+	}
+	if of == nil || of.Value >= backwards {
 		return ""
 	}
-	return fmt.Sprintf("%s ranks this device's %d rows the wrong way round (AUC %.2f, 0.5 is chance): check whether %q and %q are "+
-		"swapped in its file", which, rows.Len(), m.Binary.AUC.Value, rows.ClassNames[0], rows.ClassNames[1])
+	return fmt.Sprintf("%s ranks this device's %d rows the wrong way round (%s %.2f, 0.5 is chance): check whether %q and %q are "+
+		"swapped in its file", which, rows.Len(), measure, of.Value, rows.ClassNames[0], rows.ClassNames[1])
 }

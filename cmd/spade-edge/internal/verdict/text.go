@@ -30,8 +30,11 @@ func (v *Verdict) Text() string {
 func (v *Verdict) compared() string {
 	a := v.Answers
 	g, unit := a.Gain, " points"
-	if a.Measure == "rmse" {
+	switch a.Measure {
+	case "rmse":
 		unit = " of RMSE"
+	case "c_index":
+		unit = " of C-index"
 	}
 	rows := fmt.Sprintf("%d rows", a.Rows)
 	if a.Rows == 1 {
@@ -47,21 +50,27 @@ func (v *Verdict) compared() string {
 }
 
 func (a *Answers) worth(x float64) string {
-	if a.Measure == "rmse" {
+	switch a.Measure {
+	case "rmse":
 		return "RMSE " + number(x)
+	case "c_index":
+		return fmt.Sprintf("C-index %.3f", x)
 	}
 	return fmt.Sprintf("%.1f %%", x)
 }
 
 func (a *Answers) size(x float64) string {
-	if a.Measure == "rmse" {
+	switch a.Measure {
+	case "rmse":
 		return number(x)
+	case "c_index":
+		return fmt.Sprintf("%.2f", x)
 	}
 	return fmt.Sprintf("%.0f", x)
 }
 
 func (a *Answers) constant() string {
-	if a.Measure == "rmse" {
+	if a.Measure != "accuracy" {
 		return a.Always
 	}
 	return fmt.Sprintf("%q", a.Always)

@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -36,10 +38,11 @@ type Verdict struct {
 	Covered bool `json:"covered_by_privacy"` // always false
 }
 
-// Answers has the measure of each answer on the held-out rows: accuracy in percent, or RMSE in the unit of the target.
+// Answers has the measure of each answer on the held-out rows: accuracy in percent, RMSE in the unit of the target, or
+// C-index.
 type Answers struct {
 	Rows     int     `json:"held_out_rows"`
-	Measure  string  `json:"measure"` // "accuracy" or "rmse"
+	Measure  string  `json:"measure"` // "accuracy", "rmse" or "c_index"
 	Shared   float64 `json:"shared"`  // of the last shared model, or of the earlier one in its place
 	Last     float64 `json:"last"`    // of the last shared model
 	Alone    float64 `json:"alone"`
@@ -77,7 +80,13 @@ func (v *Verdict) decide(held, own *task.Model, last []float32, before []earlier
 	always, answer := j.constant(own.Data())
 	a := &Answers{Rows: len(marks), Measure: "accuracy", Shared: j.worth(marks), Last: j.worth(latest), Alone: j.worth(mine),
 		Constant: j.worth(always), Always: answer, Gain: j.gain(marks, mine)}
-	if j.numeric() {
+	switch {
+	case j.survives():
+		if a.Measure = "c_index"; math.IsNaN(a.Last) {
+			return nil, fmt.Errorf("%w: no two of the held-out rows can be compared: one of them needs an event that is earlier than the "+
+				"other's time", ErrNone)
+		}
+	case j.numeric():
 		a.Measure = "rmse"
 	}
 	v.Model, v.Answers, v.AsOf = sdk.ModelHash(last), a, shared.release

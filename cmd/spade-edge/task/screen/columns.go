@@ -167,6 +167,9 @@ func (p *Report) repeats(d *task.Data) {
 		if d.Person != nil {
 			fmt.Fprint(&key, " ", d.Person[i])
 		}
+		if d.Time != nil {
+			fmt.Fprint(&key, " ", d.Time[i])
+		}
 		for j := range d.Dim {
 			fmt.Fprintf(&key, " %x", math.Float64bits(d.Value(i, j)))
 		}

@@ -30,6 +30,9 @@ const (
 	Repeated  = "repeated" // rows occur more than once; Column is empty
 	NearNames = "near"     // names of classes or categories that are nearly the same
 	File      = "file"     // the file as a whole; Column is empty
+
+	NoEvent = "no event" // no row has the event of a survival task
+	Beyond  = "beyond"   // nearly all times are outside the finite intervals of a survival task
 )
 
 const (
@@ -47,6 +50,8 @@ type Report struct {
 	Classes    []Count     `json:"classes,omitempty"` // rows of each class; nil for a target
 	Columns    []Column    `json:"columns"`
 	Suspicions []Suspicion `json:"suspicious"`
+
+	time int // index of the column of times, or -1
 }
 
 // Count is a value and the number of rows that have it.
@@ -118,6 +123,8 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 		at += max(1, len(c.Categories))
 	}
 	p.compare()
+	p.time = -1
+	p.times(r, d, own)
 	p.repeats(d)
 	for _, note := range d.Notes {
 		p.add(File, "", 1, "", "%s", note)
@@ -148,6 +155,10 @@ func classes(d *task.Data) []int {
 func Among(all []*Report) {
 	for i, p := range all {
 		for k := range p.Columns {
+			if k == p.time {
+				unitsAmong(all, i, k)
+				continue
+			}
 			var medians []float64
 			wide := 0.0
 			for j, other := range all {

@@ -33,10 +33,9 @@ type Horizon struct {
 	Intervals string  `json:"intervals"` // see [ParseIntervals]
 	Rate      float64 `json:"rate"`      // the expected number of events a year, for the start of a run
 
-	// Mean and Deviation are those of the times, in days, in the data on which the task was fitted. They serve to find
-	// files with another unit; 0 if unknown.
-	Mean      float64 `json:"usual_mean,omitempty"`
-	Deviation float64 `json:"usual_deviation,omitempty"`
+	// Usual is the mean of the times, in days, in the data on which the task was fitted. It serves to find files with
+	// another unit; 0 if unknown.
+	Usual float64 `json:"usual_days,omitempty"`
 }
 
 // Parse parses "TIME,EVENT", the columns of a survival task. TIME may end in a colon and the unit of the times: d, w, m
@@ -72,8 +71,8 @@ func (h *Horizon) Validate() error {
 	if !(h.Rate >= LeastRate && h.Rate <= MostRate) {
 		faults = append(faults, fmt.Errorf("survival.rate is %v, want the expected events a year, %v to %v", h.Rate, LeastRate, MostRate))
 	}
-	if !(h.Mean >= 0 && h.Mean <= math.MaxFloat32 && h.Deviation >= 0 && h.Deviation <= math.MaxFloat32) {
-		faults = append(faults, fmt.Errorf("survival.usual_mean is %v ± %v, want numbers of days", h.Mean, h.Deviation))
+	if !(h.Usual >= 0 && h.Usual <= math.MaxFloat32) {
+		faults = append(faults, fmt.Errorf("survival.usual_days is %v, want a number of days", h.Usual))
 	}
 	return errors.Join(faults...)
 }
@@ -90,12 +89,10 @@ func (h *Horizon) Cuts() Intervals {
 // Start returns the start value of each interval's b, at which every sample has the event with the rate h.Rate.
 func (h *Horizon) Start() []float32 {
 	cuts := h.Cuts()
-	b, before := make([]float32, cuts.Len()), 0.0
+	b := make([]float32, cuts.Len())
 	for j := range b {
-		years := cuts.length(j) / units['y']
-		survive := vec.Exp(-float64(h.Rate * years))
-		b[j] = float32(vec.Log((1 - survive) / survive))
-		before += years
+		survive := vec.Exp(-float64(h.Rate*cuts.length(j)) / units['y'])
+		b[j] = float32(vec.Log(max(1-survive, least) / max(survive, least)))
 	}
 	return b
 }

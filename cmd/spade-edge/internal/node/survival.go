@@ -1,0 +1,63 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
+)
+
+// survival prints the scores of predicted survival.
+func (r *Evaluation) survival(t cli.Table) {
+	m, cuts := r.Survival, r.file.Task.Survival.Cuts()
+	t.Row("samples", "%d, of whom %d had the event (%q)", m.Samples, m.Events, r.file.Task.Classes[1])
+	t.Row("C-index", "%s, of %d pairs; always saying the same risk: 0.5", number(m.CIndex), m.Pairs)
+	t.Row("intervals", "95 %%, in brackets")
+	r.advice(t)
+	fmt.Fprintf(t, "\n%-10s %18s %24s %28s %16s\n", "beyond", "survival predicted", "observed", "Brier", "of a constant")
+	for _, h := range m.Horizons {
+		constant := "none"
+		if h.Constant != nil {
+			constant = fmt.Sprintf("%.4g", *h.Constant)
+		}
+		fmt.Fprintf(t, "%-10s %16.2f %% %24s %28s %16s\n", h.Time, 100*h.Said, percent(h.Observed), number(h.Brier), constant)
+	}
+	fmt.Fprintf(t, "\n%-10s %8s %8s", "risk group", "samples", "events")
+	for _, end := range cuts.Ends {
+		fmt.Fprintf(t, "  %-30s", "beyond "+cuts.Text(end)+": predicted, observed")
+	}
+	fmt.Fprintln(t)
+	for k, g := range m.Groups {
+		fmt.Fprintf(t, "%-10d %8d %8d", k+1, g.Samples, g.Events)
+		for j := range g.Said {
+			fmt.Fprintf(t, "  %-30s", fmt.Sprintf("%.1f %%, %s", 100*g.Said[j], percent(g.Observed[j])))
+		}
+		fmt.Fprintln(t)
+	}
+	fmt.Fprintln(t, "\nobserved: Kaplan-Meier; none: nobody was observed that long. Group 1 has the lowest predicted risk.")
+}
+
+// lasting formats a predicted survival and the predicted median time.
+func (a *Applied) lasting(survival []float64, median *float64) (shares []string, half string) {
+	cuts := a.file.Task.Survival.Cuts()
+	for _, s := range survival {
+		shares = append(shares, fmt.Sprintf("%.1f %%", 100*s))
+	}
+	if half = "after " + cuts.Text(cuts.Ends[len(cuts.Ends)-1]); median != nil {
+		half = cuts.Text(*median)
+	}
+	return shares, half
+}
+
+// adviseSurvival says if a model of survival ranks samples no better than chance.
+func (r *Evaluation) adviseSurvival(c *score.Estimate, add func(format string, args ...any)) {
+	switch {
+	case c == nil:
+		add("no two of these samples can be compared: one of them needs an event that is earlier than the other's time")
+	case c.High < 0.5:
+		add("C-index is below 0.5: the model ranks these samples the wrong way round; check that %q and %q mean here what they mean to the "+
+			"model, and that the columns have its units", r.file.Task.Classes[0], r.file.Task.Classes[1])
+	case c.Value < 0.5:
+		add("C-index is below 0.5: the model ranks these samples no better than chance; check labels and columns, or use a model of own rows")
+	}
+}

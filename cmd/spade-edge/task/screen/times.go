@@ -1,0 +1,80 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+)
+
+const (
+	otherUnit = 4    // minimum factor between usual times and those of another unit of time
+	nearlyAll = 0.95 // share of times outside the finite intervals from which they are reported
+)
+
+// times describes the times of a survival task, in the unit of the file, and checks them and the events.
+func (p *Report) times(r *task.Recipe, d *task.Data, own bool) {
+	h := r.Survival
+	if h == nil || d.Len() == 0 {
+		return
+	}
+	events, beyond, short := 0, 0, 0
+	cuts := h.Cuts()
+	last := cuts.Ends[len(cuts.Ends)-1]
+	c := Column{Name: h.Time}
+	for i, days := range d.Time {
+		events += d.Y[i]
+		c.values = append(c.values, days/h.Day())
+		if days > last {
+			beyond++
+		}
+		if days <= cuts.Ends[0] {
+			short++
+		}
+	}
+	slices.Sort(c.values)
+	c.Low, c.Median, c.High = c.values[0], quantile(c.values, 0.5), c.values[len(c.values)-1]
+	p.time = len(p.Columns)
+	if p.Columns = append(p.Columns, c); !own {
+		p.unit(&p.Columns[len(p.Columns)-1], h.Usual/h.Day())
+	}
+	switch n := d.Len(); {
+	case events == 0:
+		p.add(NoEvent, r.Label, n, d.ClassNames[0], "none of %d rows has the event (%.40q): all are censored", n, d.ClassNames[1])
+	case n < fewest:
+	case float64(beyond) > nearlyAll*float64(n):
+		p.add(Beyond, h.Time, beyond, exact(c.High), "%d of %d times are beyond %s, where the last interval begins that has no end", beyond, n,
+			cuts.Text(last))
+	case float64(short) > nearlyAll*float64(n):
+		p.add(Beyond, h.Time, short, exact(c.Low), "%d of %d times are within the first interval, which ends after %s", short, n,
+			cuts.Text(cuts.Ends[0]))
+	}
+}
+
+// unit checks whether times are in another unit than usual times. Times are spread so widely that only their size counts.
+func (p *Report) unit(c *Column, usual float64) {
+	if len(c.values) < fewest || usual == 0 || c.Median == 0 {
+		return
+	}
+	factor, by := usual/c.Median, "smaller"
+	if factor < 1 {
+		factor, by = 1/factor, "larger"
+	}
+	if factor > otherUnit {
+		p.add(Unit, c.Name, len(c.values), exact(c.Median), "its times are about %s, expected about %s: about %s times %s, so the unit may differ",
+			fmt.Sprintf("%.4g", c.Median), fmt.Sprintf("%.4g", usual), fmt.Sprintf("%.2g", factor), by)
+	}
+}
+
+// unitsAmong compares the times of a site with those of the others.
+func unitsAmong(all []*Report, i, column int) {
+	var medians []float64
+	for j, other := range all {
+		if j != i && len(other.Columns[column].values) >= fewest {
+			medians = append(medians, other.Columns[column].Median)
+		}
+	}
+	if slices.Sort(medians); len(medians) > 0 {
+		all[i].unit(&all[i].Columns[column], quantile(medians, 0.5))
+	}
+}

@@ -1,0 +1,226 @@
+package flamby
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
+)
+
+var (
+	epsilons = []float64{4, 1, 0.5, 0.1}
+	deltas   = []float64{1e-4, 1e-5}
+)
+
+// Names of the rows of both tables.
+const (
+	agreed   = "agreed values"
+	longer   = "agreed values, 300 rounds"
+	together = "agreed values, noise shared by pairs"
+	each     = "each client's own standardization"
+)
+
+// command is one call of simulate, which makes the runs of several rows.
+type command struct {
+	row   string
+	delta float64 // 0: no noise
+	flags []string
+}
+
+// commands lists the calls for each task.
+func commands() (all []command) {
+	var list []string
+	for _, e := range epsilons {
+		list = append(list, strconv.FormatFloat(e, 'g', -1, 64))
+	}
+	budgets := strings.Join(list, ",")
+	all = append(all, command{agreed, 0, []string{"-non-private"}}, command{longer, 0, []string{"-non-private", "-rounds", "300"}},
+		command{each, 0, []string{"-non-private"}})
+	for _, delta := range deltas {
+		private := []string{"-unit", "record", "-epsilon", budgets, "-delta", strconv.FormatFloat(delta, 'g', -1, 64)}
+		all = append(all, command{agreed, delta, private}, command{each, delta, private},
+			command{together, delta, append(private[:len(private):len(private)], "-colluders", "auto")})
+	}
+	return all
+}
+
+// job is a task of FLamby.
+type job struct {
+	name     string
+	f, own   files
+	flags    []string // of fit, and of simulate without a task
+	fit      []string // further flags of fit
+	measured func(r *result) (clients []float64, pooled float64)
+}
+
+// result has what simulate -json says of a run.
+type result struct {
+	Rounds   int
+	Tau      int
+	Seed     uint64
+	Queries  int64
+	Seconds  float64
+	Bytes    int64    `json:"bytes_sent"`
+	Accuracy *float64 `json:"accuracy_mean"`
+	Survival *struct {
+		C float64 `json:"c_index_mean"`
+	}
+	Files []struct {
+		Accuracy *float64
+		C        *float64 `json:"c_index"`
+	}
+}
+
+// Run makes the runs that the folder out does not have yet, with seeds from 1 to the value of seeds, and writes runs.csv
+// and README.md there. data is the folder of the data sets, root that of the module with the program, and usual the table of
+// usual values of the hospitals.
+func Run(ctx context.Context, data, root, usual, out string, seeds int, log io.Writer) error {
+	if seeds < 2 {
+		return fmt.Errorf("flamby: found %d seeds, want at least 2, because a single seed has no spread", seeds)
+	}
+	dir, err := os.MkdirTemp("", "flamby")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "spade-edge")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/spade-edge")
+	build.Dir, build.Stderr = root, log
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("flamby: building the program: %w", err)
+	}
+	jobs, err := jobsOf(data, usual, dir)
+	if err != nil {
+		return fmt.Errorf("flamby: %w", err)
+	}
+	runs, err := sweep.Open(filepath.Join(out, "runs.csv"), 5, "task", "row", "epsilon", "delta", "seed", "clients", "pooled", "rounds", "tau",
+		"queries", "bytes", "seconds")
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if err := j.prepare(ctx, program, dir); err != nil {
+			return err
+		}
+		for _, c := range commands() {
+			if err := j.simulate(ctx, program, dir, c, seeds, runs); err != nil {
+				return err
+			}
+			fmt.Fprintf(log, "%s, %s, delta %v: done\n", j.name, c.row, c.delta)
+		}
+	}
+	if err := runs.Sort(); err != nil {
+		return err
+	}
+	text, err := page(runs, seeds)
+	if err != nil {
+		return err
+	}
+	return sweep.WritePage(filepath.Join(out, "README.md"), text, runs)
+}
+
+func jobsOf(data, usual, dir string) ([]job, error) {
+	hf, ho, err := hearts(data, usual, dir)
+	if err != nil {
+		return nil, err
+	}
+	cf, co, err := cancers(data, dir)
+	if err != nil {
+		return nil, err
+	}
+	return []job{
+		{heartTask, hf, ho, []string{"-label", "ill", "-onehot", "cp,restecg"}, []string{"-missing", "indicator"},
+			func(r *result) (clients []float64, pooled float64) {
+				for _, f := range r.Files {
+					clients = append(clients, *f.Accuracy)
+				}
+				return clients, *r.Accuracy
+			}},
+		{cancerTask, cf, co, []string{"-survival", "T,E"}, nil,
+			func(r *result) (clients []float64, pooled float64) {
+				for _, f := range r.Files {
+					clients = append(clients, 100**f.C)
+				}
+				return clients, 100 * r.Survival.C
+			}},
+	}, nil
+}
+
+func (j job) task(dir string) string { return filepath.Join(dir, j.name+"-task.json") }
+
+// prepare fits the preprocessing to the table of usual values.
+func (j job) prepare(ctx context.Context, program, dir string) error {
+	args := append([]string{"fit", "-data", "csv:" + j.f.usual, "-test-fraction", "0", "-fitted-on", "a table of usual values that describes nobody",
+		"-out", j.task(dir)}, append(j.flags, j.fit...)...)
+	_, err := call(ctx, program, args)
+	return err
+}
+
+// simulate makes the runs of a command whose seeds the table does not have, all at once.
+func (j job) simulate(ctx context.Context, program, dir string, c command, seeds int, runs *sweep.Table) error {
+	budgets := epsilons
+	if c.delta == 0 {
+		budgets = []float64{0}
+	}
+	key := func(e float64, seed uint64) []string {
+		return []string{j.name, c.row, fmt.Sprint(e), fmt.Sprint(c.delta), fmt.Sprint(seed)}
+	}
+	missing := false
+	for _, e := range budgets {
+		for seed := range seeds {
+			missing = missing || len(runs.Rows(key(e, uint64(seed+1))...)) == 0
+		}
+	}
+	if !missing {
+		return nil
+	}
+	f, how := j.f, []string{"-task", j.task(dir)}
+	if c.row == each {
+		f, how = j.own, append([]string{"-standardize=false"}, j.flags...)
+	}
+	args := []string{"simulate", "-json", "-seeds", fmt.Sprintf("1..%d", seeds), "-data", "csv:" + strings.Join(f.train, ","), "-test",
+		strings.Join(f.test, ",")}
+	text, err := call(ctx, program, append(append(args, how...), c.flags...))
+	if err != nil {
+		return err
+	}
+	var all struct{ Runs []*result }
+	if err := json.Unmarshal(text, &all); err != nil {
+		return fmt.Errorf("flamby: simulate: %w", err)
+	} else if len(all.Runs) != seeds*len(budgets) {
+		return fmt.Errorf("flamby: simulate made %d runs, want %d", len(all.Runs), seeds*len(budgets))
+	}
+	for i, r := range all.Runs {
+		clients, pooled := j.measured(r)
+		mean := 0.0
+		for _, v := range clients {
+			mean += v / float64(len(clients))
+		}
+		k := key(budgets[i/seeds], r.Seed)
+		runs.Drop(k...)
+		row := append(k, fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", pooled), fmt.Sprint(r.Rounds), fmt.Sprint(r.Tau), fmt.Sprint(r.Queries),
+			fmt.Sprint(r.Bytes), fmt.Sprintf("%.1f", r.Seconds))
+		if err := runs.Add(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func call(ctx context.Context, program string, args []string) ([]byte, error) {
+	var out, log bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("flamby: spade-edge %s: %w\n%s", strings.Join(args, " "), err, log.Bytes())
+	}
+	return out.Bytes(), nil
+}
