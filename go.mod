@@ -2,6 +2,8 @@ module github.com/spade-dfl/spade-edge
 
 go 1.25
 
+toolchain go1.26.8
+
 require (
 	github.com/fxamacker/cbor/v2 v2.9.6
 	github.com/klauspost/compress v1.20.3

@@ -6,6 +6,7 @@ root=$(cd "$here/../.." && pwd)
 work=$(mktemp -d)
 pids=()
 leave() {
+	exec 2>/dev/null # bash reports jobs that are killed
 	for pid in "${pids[@]:-}"; do
 		[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true
 	done

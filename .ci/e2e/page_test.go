@@ -189,7 +189,7 @@ func TestNodePage(t *testing.T) {
 	for what, want := range map[string]string{
 		`document.title`: "ward-1 · ward-study · SPADE-Edge",
 		`document.getElementById("run").textContent`:   "run ward-study",
-		`document.getElementById("badge").textContent`: "private: ε 30.0",
+		`document.getElementById("badge").textContent`: "private: ε 24.8",
 		`document.querySelector(".accuracy .note").textContent`: "On this device's own data: not covered by the privacy " +
 			"guarantee, for this device only; majority 50.6 %",
 		`document.querySelector(".epsilon .note").textContent`: "Dashed: the budget of 30, at δ 1e-5 (gdp), against everybody else together",
@@ -231,16 +231,19 @@ func TestNodePage(t *testing.T) {
 	b.look("node-phone", 360, 740, "light")
 	b.fits(360)
 
-	// The layout is stable: the part of the page above the charts has the same height one second later.
-	top := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`)
+	// The layout is stable: the part of the page above the neighbors keeps its height. On a phone they are above the charts.
+	top := eval[float64](b, `document.getElementById("peers-card").getBoundingClientRect().top + scrollY`)
+	if charts := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`); charts < top {
+		t.Errorf("on a phone the charts are at %v, above the neighbors at %v", charts, top)
+	}
 
 	third.kill()
 	b.await(`[...document.querySelectorAll("#peers tbody tr")].some(r => r.cells[0].textContent === "ward-3" && ` +
 		`r.cells[1].className === "state down" && r.cells[1].textContent.startsWith("not connected"))`)
 	b.await(`document.getElementById("doing").textContent === "Waiting for ward-3" && ` +
 		`document.getElementById("phase").classList.contains("waiting")`)
-	if now := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`); now != top {
-		t.Errorf("the charts have moved from %v to %v", top, now)
+	if now := eval[float64](b, `document.getElementById("peers-card").getBoundingClientRect().top + scrollY`); now != top {
+		t.Errorf("the neighbors have moved from %v to %v", top, now)
 	}
 	b.fits(360)
 	b.look("node-waiting-phone-dark", 360, 740, "dark")

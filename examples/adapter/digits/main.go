@@ -59,13 +59,13 @@ func demonstrate(data string, each int, out io.Writer) error {
 		}
 		x := make([]float32, t.Params())
 		a.Expand(x, t.TuneAdapter(a, t.own, 300))
-		row("pooled, gradients, "+w.spec.Form, d, open, t.Accuracy(x, t.held), "")
+		row("pooled, gradients, "+w.name(), d, open, t.Accuracy(x, t.held), "")
 		for _, privacy := range []string{open, record, client} {
 			o, err := w.train(privacy, t)
 			if err != nil {
 				return err
 			}
-			row("SPADE-Edge, "+w.spec.Form, d, privacy, o.accuracy, fmt.Sprintf("  %d bytes a member and round, %d forward passes", o.bytes, o.queries))
+			row("SPADE-Edge, "+w.name(), d, privacy, o.accuracy, fmt.Sprintf("  %d bytes a member and round, %d forward passes", o.bytes, o.queries))
 		}
 	}
 	fmt.Fprintf(out, "all parameters would be %d bytes a member and round\n", 4*t.Params()*(members-1))

@@ -26,6 +26,14 @@ type way struct {
 	protected float64 // step of a run that protects each digit: longer, as clipping bounds each digit's slope
 }
 
+// name is the name of the adapter's form in the tables of the README.
+func (w way) name() string {
+	if w.spec.Form == adapter.Coords {
+		return "the biases"
+	}
+	return "random subspace"
+}
+
 // Privacy levels of a run.
 const (
 	open   = "none"

@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
@@ -168,17 +167,21 @@ func releases(spends dpmech.Spends) string {
 // mostKeys is the number of members whose keys the page shows.
 const mostKeys = 8
 
-// keys returns HTML with the fingerprints of the member and of those who countersigned.
+// keys returns HTML with the fingerprints of the member and of those who countersigned: all their keys whose signatures count,
+// since a forger can list a key of its own beside that of a hospital.
 func keys(v *Verification) string {
 	var l list
 	if !v.Verified {
 		return "<p>No fleet file was given, so nothing ties this page to anybody.</p>"
 	}
-	l.add("<p>%s</p><dl>", "Nothing but keys ties names to hospitals. Phone each and compare; at the hospital, spade-edge keygen -name NAME -from "+
-		"node.key prints it:")
+	l.add("<p>%s</p><dl>", "Nothing but keys ties names to hospitals. Phone each and compare every key; at the hospital, spade-edge keygen -name "+
+		"NAME -from node.key prints it. This page was signed with "+v.Certificate.Key+".")
 	for _, name := range append([]string{v.Certificate.Member}, v.Countersigned...)[:min(1+len(v.Countersigned), mostKeys)] {
-		i := slices.Index(v.file.Fleet.Members, name)
-		l.fact(name, "%s", signed.Fingerprint(v.file.Members[i].Keys[0]))
+		var all []string
+		for _, key := range v.file.SigningKeys(name) {
+			all = append(all, signed.Fingerprint(key))
+		}
+		l.fact(name, "%s", strings.Join(all, " or "))
 	}
 	l.WriteString("</dl>")
 	return l.String()

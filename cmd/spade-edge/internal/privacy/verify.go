@@ -149,7 +149,7 @@ func (o *privacyOptions) otherRun(c *certificate.Certificate, f *sdk.Fleet) erro
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(o.fleet), "fleet*.json")) // the pattern is valid
 	for _, path := range beside {
 		if file, err := fleetfile.ReadWithoutX0(path); err == nil && c.Fleet == fmt.Sprintf("%x", file.Fleet.Hash()) {
-			use = "use " + path
+			use = path + " has this hash: use it if it is from the device of a member"
 		}
 	}
 	return fmt.Errorf("this certificate is of run %q with the fleet hash %.16s, and %s is of run %q with the fleet hash %.8x: %s", c.Run,

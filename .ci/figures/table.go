@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// Parts of commands and patterns.
+const (
+	alzheimers = "-data csv:../shared/data/alzheimers/alzheimers_disease_data.csv -label Diagnosis -drop PatientID,DoctorInCharge" +
+		" -onehot Ethnicity,EducationLevel"
+	fashion = "-data idx:../shared/data/fashion-0-1 -pca 10"
+	private = " -nodes 31 -partition dirichlet:0.3 -epsilon 8 "
+	records = " -nodes 10 -partition iid -graph complete -unit record "
+	value   = ` ([\d.]+) `
+)
+
+// table has the figures that a machine can measure again: those of whole pages (.ci/bench, examples/paper) have programs of
+// their own.
+var table = append([]figure{
+	{"README.md", `sent +([\d.]+) KiB in all: 50 rounds`, "spade-edge demo", `sent +([\d.]+) KiB in all`, 10, ""}, // its noise is real,
+	{"README.md", `average +([\d.]+) % +([\d.]+) %`, "spade-edge demo", `average +([\d.]+) % +([\d.]+) %`, 2, ""},
+	{"README.md", `pooled +3200 +([\d.]+) %`, "spade-edge demo", `pooled +3200 +([\d.]+) %`, 0.05, ""},
+	accuracy(`Fashion-MNIST ([\d.]+) \(before: 95\.31\)`, fashion+private+"-graph er:0.3 -colluders 1 -seeds 1..4", 0.1, "fashion-0-1"),
+	accuracy(`with and without: Alzheimer's ([\d.]+) and`, alzheimers+" -nodes 31 -graph complete -colluders 1 -seeds 1..4", 0.1, "alzheimers"),
+	accuracy(`with and without: Alzheimer's [\d.]+ and ([\d.]+), Fashion`, alzheimers+" -nodes 31 -graph complete -colluders 1 -absent 0 -seeds 1..4", 0.1, "alzheimers"),
+	accuracy(`, Fashion-MNIST ([\d.]+) and [\d.]+\.`, fashion+" -nodes 31 -graph complete -colluders 1 -seeds 1..4", 0.1, "fashion-0-1"),
+	accuracy(`, Fashion-MNIST [\d.]+ and ([\d.]+)\.`, fashion+" -nodes 31 -graph complete -colluders 1 -absent 0 -seeds 1..4", 0.1, "fashion-0-1"),
+	accuracy(`Alzheimer's, own \| 83.7 \|`+value, alzheimers+records+"-epsilon 1 -seeds 1..5", 0.1, "alzheimers"),
+	accuracy(`Alzheimer's, own \| 83.7 \| [\d.]+ \|`+value, alzheimers+records+"-epsilon 2 -seeds 1..5", 0.1, "alzheimers"),
+	accuracy(`Alzheimer's, shared \| 83.7 \|`+value, alzheimers+records+"-epsilon 1 -colluders 1 -seeds 1..5", 0.1, "alzheimers"),
+	accuracy(`Alzheimer's, shared \| 83.7 \| [\d.]+ \|`+value, alzheimers+records+"-epsilon 2 -colluders 1 -seeds 1..5", 0.1, "alzheimers"),
+	accuracy(`Fashion-MNIST, shared \(seeds 1 to 10\) \| \|`+value, fashion+records+"-epsilon 1 -colluders 1 -seeds 1..10", 0.1, "fashion-0-1"),
+	{"examples/c/README.md", `amd64 \| .gcc. \| \| ([\d,]+) \|`, "cd examples/c && CGO_ENABLED=1 go build -trimpath -ldflags='-s -w' -buildmode=c-shared -o " +
+		"$TMPDIR/libspade_edge.so . && wc -c <$TMPDIR/libspade_edge.so", `(\d+)`, 500_000, ""},
+}, rings()...)
+
+// accuracy returns an entry for a mean accuracy in sdk/DEFAULTS.md, with the flags of spade-edge simulate.
+func accuracy(line, flags string, tolerance float64, needs string) figure {
+	return figure{"sdk/DEFAULTS.md", line, "spade-edge simulate " + flags, `mean accuracy.*\n\S+ +\d+ +([\d.]+) %`, tolerance, needs}
+}
+
+// rings returns the entries of the tables about a ring of 31 and about mixing.
+func rings() (all []figure) {
+	for _, row := range [][2]string{{"| 1 | 2 neighbors (`-partners 0`) |", "-colluders 1 -partners 0"}, {"| 1 | 30 others |", "-colluders 1"},
+		{"| 5 | 30 others (with neighbors refused) |", "-colluders 5"}, {"| 10 | 30 others (with neighbors refused) |", "-colluders 10"}} {
+		line, flags := regexp.QuoteMeta(row[0]), " -nodes 31 -graph ring -seeds 1..3 "+row[1]
+		plan := "spade-edge plan -nodes 31 -graph ring -dim 100 " + row[1]
+		all = append(all,
+			figure{"sdk/DEFAULTS.md", line + value, plan + ` -json | awk -F'[:,]' '/"clip"/ {c = $2} /"sigma"/ {s = $2} END {printf "%.2f\n", s/c}'`, `([\d.]+)`, 0.01, ""},
+			figure{"sdk/DEFAULTS.md", line + ` [\d.]+ \|` + value, plan, `, ([\d.]+) with all`, 0.05, ""},
+			accuracy(line+` [\d.]+ \| [\d.]+ \|`+value, fashion+flags, 0.1, "fashion-0-1"),
+			accuracy(line+` [\d.]+ \| [\d.]+ \| [\d.]+ \|`+value, alzheimers+flags, 0.1, "alzheimers"))
+	}
+	for _, row := range [][2]string{{"ring of 31", "-nodes 31 -graph ring"}, {"er:0.3, N = 31", "-nodes 31 -graph er:0.3"},
+		{"grid 5x6", "-nodes 30 -graph grid:5x6"}, {"complete, N = 10", "-nodes 10 -graph complete"}} {
+		flags := fmt.Sprintf(" -partition dirichlet:0.3 -colluders 1 -partners 0 -seeds 1..4 %s", row[1])
+		line := regexp.QuoteMeta("| "+row[0]+" |") + ` \S+ \| \d+ \|`
+		all = append(all, accuracy(line+` [\d.]+, ([\d.]+) \|`, alzheimers+flags, 0.1, "alzheimers"),
+			accuracy(line+` [\d.]+, [\d.]+ \| [\d.]+, ([\d.]+) \|`, fashion+flags, 0.1, "fashion-0-1"))
+	}
+	return all
+}

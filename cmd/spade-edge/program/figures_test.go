@@ -1,0 +1,111 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
+)
+
+// TestFiguresAgree checks that all places that state what a run has cost state the same, to the digit shown: what run
+// prints, status, the page's JSON, metrics, certificate, verification, report and ledger; for both units, with and without
+// noise that members share.
+func TestFiguresAgree(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-unit", "client"}, {"-unit", "record"}, {"-unit", "client", "-colluders", "1"}, {"-unit", "record", "-colluders", "1"}} {
+		dir, names := filepath.Join(t.TempDir(), "fleet"), []string{"a", "b", "c"}
+		must := func(args ...string) string {
+			t.Helper()
+			code, out, log := call(args...)
+			if code != cli.ExitDone {
+				t.Fatalf("%q: exit code %d\n%s%s", args, code, out, log)
+			}
+			return out
+		}
+		must(append([]string{"init", dir, "-nodes", strings.Join(names, ","), "-hosts", ownPort() + "," + ownPort() + "," + ownPort(), "-graph", "complete",
+			"-rounds", "4", "-cooldown", "1", "-epsilon", "2"}, args...)...)
+		var wg sync.WaitGroup
+		printed := make([]string, len(names))
+		for i, name := range names {
+			wg.Go(func() { _, printed[i], _ = call("run", "-anyway", filepath.Join(dir, name, "node.json")) })
+		}
+		wg.Wait()
+		at := func(name string) string { return filepath.Join(dir, "a", name) }
+		c, err := certificate.Parse([]byte(readFile(t, at("state/certificate.json"))))
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, printed)
+		}
+		var st monitor.Status
+		var life certificate.Lifetime
+		status := must("status", at("node.json"), "-json")
+		ledger := must("privacy", "-ledger", at("ledger.json"), "-json")
+		if err := json.Unmarshal([]byte(status), &st); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(ledger), &life); err != nil {
+			t.Fatal(err)
+		}
+
+		// Numbers, of which every text is made.
+		metrics := regexp.MustCompile(`(?m)^spade_edge_(?:lifetime_)?epsilon\{.*\} (.*)$`).FindAllStringSubmatch(string(monitor.Metrics(st)), -1)
+		total, _ := c.Bound()
+		bars := total.Bars(c.Delta, dpmech.GDP)
+		costs := []certificate.Cost{c.Cost}
+		if c.AgainstAll != nil {
+			costs = append(costs, *c.AgainstAll)
+		}
+		if len(bars) != len(costs) || len(st.Privacy.Bars) != len(bars) || len(metrics) != 2*len(bars) || (len(bars) == 2) != slices.Contains(args, "-colluders") {
+			t.Fatalf("%q: %d bars, %d costs, %d on the page, %d metrics", args, len(bars), len(costs), len(st.Privacy.Bars), len(metrics))
+		}
+		for i, bar := range bars {
+			numbers := []float64{costs[i].EpsilonGDP, st.Privacy.Bars[i].Epsilon}
+			if i == 0 {
+				numbers = append(numbers, float64(st.Privacy.Epsilon), float64(st.Privacy.Lifetime.Epsilon), life.EpsilonGDP, c.Lifetime.EpsilonGDP)
+			} else {
+				numbers = append(numbers, float64(st.Privacy.AgainstAll.Epsilon), float64(st.Privacy.Lifetime.AgainstAll.Epsilon), life.AgainstAll.EpsilonGDP,
+					c.Lifetime.AgainstAll.EpsilonGDP)
+			}
+			for run := range 2 { // the metrics of the run, then those of the ledger
+				v, err := strconv.ParseFloat(metrics[run*len(bars)+i][1], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				numbers = append(numbers, v)
+			}
+			for k, v := range numbers {
+				if v != bar.Epsilon {
+					t.Errorf("%q: number %d against %s is %v, want %v", args, k, bar.Who, v, bar.Epsilon)
+				}
+			}
+		}
+
+		// Texts: the same words everywhere, and in the report the same figures.
+		page := filepath.Join(dir, "report.html")
+		verified := must("privacy", "-verify", at("state/certificate.json"), "-fleet", filepath.Join(dir, "fleet.json"), "-report", page)
+		want := total.Text(c.Delta, dpmech.GDP)
+		for what, text := range map[string]string{"run": printed[0], "status": must("status", at("node.json")), "page": st.Privacy.Text, "certificate": c.Text(),
+			"verify": verified, "ledger": must("privacy", "-ledger", at("ledger.json"))} {
+			if flat := strings.Join(strings.Fields(text), " "); !strings.Contains(flat, want) {
+				t.Errorf("%q: %s does not say %q:\n%s", args, what, want, text)
+			}
+		}
+		report := readFile(t, page)
+		for _, bar := range bars {
+			for _, figure := range []string{dpmech.EpsilonText(bar.Epsilon), dpmech.FormatEpsilon(bar.Epsilon, 4), fmt.Sprint(dpmech.Times(bar.Guess))} {
+				if !strings.Contains(report, `<data value="`+figure+`">`) {
+					t.Errorf("%q: no %s in the report", args, figure)
+				}
+			}
+		}
+	}
+}
