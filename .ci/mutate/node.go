@@ -158,7 +158,7 @@ var onNode = []mutation{
 	{"saddle: parameters of which a half matters", "sdk/plan/saddle.go", "case p.matters(b):", "case len(b) > 8 && p.matters(b):", saddles},
 	{"input: a file of any length", "sdk/regular/regular.go", "case mode.IsRegular() && info.Size() <= limit:", "case mode.IsRegular():",
 		suite{"./sdk/regular", "."}},
-	{"input: numbers beyond float32", "cmd/spade-edge/task/recipe.go", "!(math.Abs(x) <= math.MaxFloat32)", "!(math.Abs(x) <= math.MaxFloat64)",
+	{"input: numbers beyond float32", "cmd/spade-edge/task/checks.go", "!(math.Abs(x) <= math.MaxFloat32)", "!(math.Abs(x) <= math.MaxFloat64)",
 		suite{"./cmd/spade-edge/task", "RecipeFaults"}},
 	{"short steps where variance is uneven", "sdk/plan/suggest.go",
 		"share = 9", "share = 3", choices},
