@@ -207,9 +207,8 @@ func TestFuzzedExchanges(t *testing.T) {
 	}
 	works, lost := 0, 0
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
-		ledgers := [2]string{spareLedger(t), spareLedger(t)}
 		synctest.Test(t, func(t *testing.T) {
-			ended, done := exchange(t, uint64(seed), ledgers)
+			ended, done := exchange(t, uint64(seed), [2]string{spareLedger(t), spareLedger(t)})
 			works += done
 			lost += ended
 		})
