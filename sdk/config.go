@@ -69,7 +69,7 @@ type Config struct {
 	// Reporting.
 
 	ConditionalOn []string     // for [Node.Certificate]: facts taken as public although data may have shaped them
-	Observer      Observer     // receives events
+	Events        Events       // optional functions that the node calls
 	Logger        *slog.Logger // nil means slog.Default(); slog.DiscardHandler logs nothing
 
 	// For simulations and tests only: predictable noise protects nobody.
@@ -86,16 +86,6 @@ var ErrWithout = errors.New("the run cannot continue without these neighbors")
 // Window returns a Config.Window for a fast oracle: the number of queries of 8*dim bytes that fit into 64 KiB, but at
 // least 1 and at most 16.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
-
-// Observer holds optional callbacks. Run waits for each call to return.
-type Observer struct {
-	// Released is called after every release x, 1 to Method.Last, before it is sent. x is valid only during the call;
-	// [Fleet.Model] makes the model of it.
-	Released func(round int, x []float32)
-	// Waiting is called at most once per round, after ResendAfter without progress, with the members being waited for.
-	// If Waiting is nil, Logger reports silent neighbors after 5 s, then less often.
-	Waiting func(round int, neighbors []string)
-}
 
 // validate sets the plan, and reports all errors at once. If complete is false, Oracle, Transport and Samples may be
 // missing.

@@ -294,7 +294,7 @@ func TestMemoryBelongsToData(t *testing.T) {
 				return float64(x[0]) + float64(h), ctx.Err()
 			})
 			cfg := sdk.Config{Fleet: f, Name: "a", Samples: samples, Oracle: told{loss, s.digest}, Transport: inMemory(t, f)[0], Store: store,
-				Noise: noise(0), Logger: slog.New(slog.NewTextHandler(&log, nil)), Observer: sdk.Observer{Released: func(int, []float32) { stop() }}}
+				Noise: noise(0), Logger: slog.New(slog.NewTextHandler(&log, nil)), Events: sdk.Events{Released: func(int, []float32) { stop() }}}
 			check := cfg.Check(func() (*state.Snapshot, error) {
 				if newest == nil {
 					return nil, fs.ErrNotExist

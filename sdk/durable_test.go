@@ -122,7 +122,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 						Key: memberKey(f.Members[i]), Keys: memberKeys,
 						Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: told{oracle(i), "samples"}, Transport: tr, Secret: simulatedSecret(f, i),
 						ResendAfter: 5 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
-						Observer: sdk.Observer{Released: func(int, []float32) {
+						Events: sdk.Events{Released: func(int, []float32) {
 							if i == incarnation%len(trs) {
 								stop() // before the release is sent
 							}
@@ -199,7 +199,7 @@ func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		if i == 1 {
 			c.Store = &broken{from: 3}
-			c.Observer.Released = func(round int, _ []float32) { told = round }
+			c.Events.Released = func(round int, _ []float32) { told = round }
 		}
 	})
 	ctx, stop := context.WithCancel(t.Context())

@@ -46,6 +46,9 @@ func (r *run) drop(j int, q state.Quarantine) {
 	r.trust.Drop(j, q, r.machine.Heard(j))
 	r.keep() // before logging: a reader of the log may look for the quarantine in the status
 	r.log.Error(dropped, "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
+	if told := r.cfg.Events.Dropped; told != nil {
+		told(q)
+	}
 	r.post(r.trust.Notices())
 }
 

@@ -55,7 +55,7 @@ func TestReleasedIsKnown(t *testing.T) {
 	var node *sdk.Node
 	seen := 0
 	node = nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
-		c.Observer.Released = func(round int, x []float32) {
+		c.Events.Released = func(round int, x []float32) {
 			seen++
 			want := f.Total(8).Rho * float64(min(round, 8)) / 8
 			if st := node.Status(); st.Round != round || !slices.Equal(node.Model(), x) ||

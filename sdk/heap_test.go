@@ -46,7 +46,7 @@ func heldAfter(t *testing.T, rounds int) int64 {
 		noise, made := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)}), 0
 		held, waits := sync.OnceFunc(func() { close(stuck) }), sync.OnceFunc(func() { close(waiting) })
 		cfg := sdk.Config{Fleet: f, Name: name, Samples: 10, Transport: link, ResendAfter: 20 * time.Millisecond, Noise: &noise}
-		cfg.Observer.Released = func(round int, _ []float32) { made = round }
+		cfg.Events.Released = func(round int, _ []float32) { made = round }
 		cfg.Oracle = zoest.OracleFunc(func(ctx context.Context, _ []float32, _ int) (float64, error) {
 			if name == "b" && made == rounds {
 				held()
@@ -55,7 +55,7 @@ func heldAfter(t *testing.T, rounds int) int64 {
 			return 0.5, nil
 		})
 		if name == "a" {
-			cfg.Observer.Waiting = func(round int, _ []string) {
+			cfg.Events.Waiting = func(round int, _ []string) {
 				if round == rounds+1 {
 					waits()
 				}

@@ -77,9 +77,9 @@ func (r *run) showAgain() {
 	r.post(r.trust.Tick())
 }
 
-// reportWaiting reports to the observer, once per round, which neighbors the node is waiting for.
+// reportWaiting reports once per round, which neighbors the node is waiting for.
 func (r *run) reportWaiting() {
-	st, report := r.Status(), r.cfg.Observer.Waiting
+	st, report := r.Status(), r.cfg.Events.Waiting
 	if report != nil && len(st.Waiting) > 0 && r.waiting != st.Round+1 {
 		r.waiting = st.Round + 1
 		report(st.Round, st.Waiting)
@@ -129,6 +129,9 @@ func (r *run) obey(in parcel, v trust.Verdict) error {
 func (r *run) refuse(from string, why error) {
 	if why != nil {
 		r.log.Error("frame refused", "from", from, "err", why)
+		if told := r.cfg.Events.Refused; told != nil {
+			told(from, why)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,6 +16,7 @@ const retries = 2
 // answer asks the oracle. In a run that is not private, a query without a loss ends the run. In a private run nobody else
 // may notice it: neither frames nor their lengths depend on it.
 func (r *run) answer(queries []zoest.Query) error {
+	r.began()
 	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
 	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, retries)
 	if r.ctx.Err() != nil {
@@ -43,6 +44,9 @@ const alarm = 100
 func (r *run) lost(err error) {
 	r.failure = failureText(err.Error())
 	r.log.Debug("a loss is unavailable, and a constant replaces it", "err", err)
+	if told := r.cfg.Events.Failed; told != nil {
+		told(err)
+	}
 	if r.alarmed {
 		return
 	}

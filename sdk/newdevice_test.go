@@ -33,7 +33,7 @@ func TestNewDeviceInOldRun(t *testing.T) {
 				node := func(i int, dir string, seen func(round int)) (*sdk.Node, func()) {
 					cfg := sdk.Config{Fleet: f, Name: f.Members[i], Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
 						ResendAfter: time.Second, Linger: time.Hour,
-						Observer: sdk.Observer{Released: func(round int, _ []float32) { seen(round) }}}
+						Events: sdk.Events{Released: func(round int, _ []float32) { seen(round) }}}
 					if signing {
 						sign(&cfg)
 					}

@@ -174,7 +174,7 @@ func TestNodesMatchSimulation(t *testing.T) {
 			var mu sync.Mutex
 			releases := map[int][]int{}
 			all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-				c.Observer.Released = func(round int, x []float32) {
+				c.Events.Released = func(round int, x []float32) {
 					mu.Lock()
 					defer mu.Unlock()
 					releases[i] = append(releases[i], round)

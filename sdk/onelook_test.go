@@ -173,7 +173,7 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	first, end := context.WithCancel(ctx)
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		if i == 1 {
-			c.Observer.Released = func(round int, _ []float32) {
+			c.Events.Released = func(round int, _ []float32) {
 				if round == 3 {
 					end()
 				}

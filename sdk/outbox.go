@@ -50,4 +50,7 @@ func (r *run) reached(name string) {
 	j := r.peer(name)
 	r.post(r.trust.Reached(j))
 	r.machine.Reached(j)
+	if told := r.cfg.Events.Connected; told != nil {
+		told(name)
+	}
 }

@@ -77,10 +77,10 @@ func (r *run) watch() {
 		case <-r.ctx.Done():
 			return
 		case now := <-first:
-			r.logSilent(now)
+			r.reportSilent(now)
 			continue
 		case now := <-tick.C:
-			r.logSilent(now)
+			r.reportSilent(now)
 		}
 		for _, box := range r.outbox {
 			box.put(parcel{frame: wire.Heartbeat})
@@ -91,19 +91,16 @@ func (r *run) watch() {
 	}
 }
 
-// logSilent logs silent neighbors, unless Observer.Waiting is set. The log depends only on when frames and heartbeats
+// reportSilent reports silent neighbors. The report depends only on when frames and heartbeats
 // arrive, and not on this node's oracle or data.
-func (r *run) logSilent(now time.Time) {
+func (r *run) reportSilent(now time.Time) {
 	names, longest := r.presence.toLog.Due(now)
 	for _, n := range r.Status().Neighbors {
 		if n.Quarantine.Release > 0 {
 			names = slices.DeleteFunc(names, func(name string) bool { return name == n.Name })
 		}
 	}
-	if len(names) > 0 && r.cfg.Observer.Waiting == nil {
-		r.log.Warn("waiting for neighbors that have sent nothing",
-			"for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
-	}
+	r.silent(names, longest)
 }
 
 // receive takes frames from the transport until the run ends. Heartbeats go no further. With patience, each neighbor's

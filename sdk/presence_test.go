@@ -43,7 +43,7 @@ func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(
 		if f.Privacy.PairSigma > 0 {
 			c.Secret = func(neighbor string) pair.Secret { return pair.Simulated(5, i, slices.Index(f.Members, neighbor)) }
 		}
-		c.Observer.Released = func(int, []float32) { time.Sleep(10 * time.Millisecond) } // slow enough for leave to see each release
+		c.Events.Released = func(int, []float32) { time.Sleep(10 * time.Millisecond) } // slow enough for leave to see each release
 		if change != nil {
 			change(i, &c)
 		}

@@ -118,7 +118,7 @@ func TestLedgerComesLater(t *testing.T) {
 	defer ledger.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
-	cfg.Observer.Released = func(round int, _ []float32) {
+	cfg.Events.Released = func(round int, _ []float32) {
 		if round == 3 {
 			stop()
 		}

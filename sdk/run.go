@@ -113,8 +113,8 @@ func (r *run) perform(duties admm.Ready) error {
 			"eta), or a neighbor pushes it away", "release", out)
 	}
 	r.publish()
-	if duties.Released > 0 && r.cfg.Observer.Released != nil {
-		r.cfg.Observer.Released(duties.Released, r.machine.Model())
+	if duties.Released > 0 {
+		r.released(duties.Released)
 	}
 	return r.send(duties.Send)
 }

@@ -136,7 +136,7 @@ func TestReachedAtWork(t *testing.T) {
 		inner := oracle(i)
 		if i == 0 {
 			releases := 0
-			c.Observer.Released = func(round int, _ []float32) { releases = round }
+			c.Events.Released = func(round int, _ []float32) { releases = round }
 			c.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, h int) (float64, error) {
 				if releases == 2 {
 					<-third
@@ -145,7 +145,7 @@ func TestReachedAtWork(t *testing.T) {
 			})
 			return
 		}
-		c.Observer.Released = func(round int, _ []float32) {
+		c.Events.Released = func(round int, _ []float32) {
 			if round == 3 {
 				close(third)
 			}

@@ -76,7 +76,7 @@ func TestReadSnapshot(t *testing.T) {
 		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
 			return float64(x[sample]), nil
 		}),
-		Observer: sdk.Observer{Released: func(round int, x []float32) {
+		Events: sdk.Events{Released: func(round int, x []float32) {
 			k, err := state.ReadSnapshot(dir)
 			if err != nil || k.Round != round || !slices.Equal(k.Model, x) || k.Member != "a" || k.Fleet != f.Hash() ||
 				k.Build == "" {

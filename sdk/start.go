@@ -30,7 +30,8 @@ type run struct {
 
 	fed        bool      // the node took a frame since the last query
 	final      time.Time // when the model became final
-	waiting    int       // 1 plus the round for which Observer.Waiting was called
+	begun      int       // the release for which Events.Began was called
+	waiting    int       // 1 plus the round for which Events.Waiting was called
 	remembered bool      // this Run called rememberHeads
 	alarmed    bool      // the log reported that all queries have failed
 	outgrown   bool      // the log reported that the model was clipped to the public bound

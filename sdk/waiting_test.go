@@ -82,7 +82,7 @@ func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sd
 }
 
 // TestNodeSaysWhomItWaitsFor checks that a node logs which neighbors it waits for and why, first after five seconds and
-// then at growing intervals. It must log nothing if Observer.Waiting is set.
+// then at growing intervals. It must log nothing if Events.Waiting is set.
 func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	var want []string
 	for _, silent := range []string{"5s", "30s", "1m0s", "2m0s", "4m0s", "8m0s"} {
@@ -93,9 +93,18 @@ func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("it logs\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	told := whoIsSilent(t, 0, false, func(c *sdk.Config) { c.Observer.Waiting = func(int, []string) {} })
+	told := whoIsSilent(t, 0, false, func(c *sdk.Config) { c.Events.Waiting = func(int, []string) {} })
 	if len(told) != 0 {
-		t.Errorf("with an observer it logs %q", told)
+		t.Errorf("with an event it logs %q", told)
+	}
+	var silent []string
+	told = whoIsSilent(t, 0, false, func(c *sdk.Config) {
+		c.Events.Silent = func(name string, long time.Duration, reason string) {
+			silent = append(silent, fmt.Sprint(name, " ", long, " ", reason))
+		}
+	})
+	if len(told) != 0 || len(silent) != 12 || silent[0] != "b 5s not connected: wss://b:1/: connection refused" || silent[3] != "c 30s connected" {
+		t.Errorf("it logs %q and reports %q", told, silent)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestSilentForGood(t *testing.T) {
 			var behind sync.WaitGroup
 			behind.Add(len(others))
 			all := open(func(i int, c *sdk.Config) {
-				c.Observer.Released = func(round int, _ []float32) {
+				c.Events.Released = func(round int, _ []float32) {
 					switch {
 					case round == 3 && i == bad:
 						silent()

@@ -146,8 +146,8 @@ func (w *World) start(member string, t *sim.Transcript) (node *sdk.Node, err err
 	if w.Change != nil {
 		w.Change(i, &process)
 	}
-	if seen := process.Observer.Released; t != nil {
-		process.Observer.Released = func(round int, x []float32) {
+	if seen := process.Events.Released; t != nil {
+		process.Events.Released = func(round int, x []float32) {
 			t.Add(round, i, slices.Clone(x))
 			if seen != nil {
 				seen(round, x)

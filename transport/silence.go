@@ -53,21 +53,29 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 // Ways describes the connections to the named members in one line, such as `"lab" (not connected: connection refused)`.
 // If the transport has no method Peers, the line contains only the names.
 func Ways(t Transport, names []string) string {
-	var peers []PeerStatus
-	if has, ok := t.(interface{ Peers() []PeerStatus }); ok {
-		peers = has.Peers()
-	}
 	var all []string
 	for _, name := range names {
 		text := fmt.Sprintf("%q", name)
-		if i := slices.IndexFunc(peers, func(p PeerStatus) bool { return p.Name == name }); i >= 0 {
-			text += " (" + peers[i].State() + ")"
-		} else if len(peers) > 0 {
-			text += " (no neighbor has passed on its key)"
+		if state := Way(t, name); state != "" {
+			text += " (" + state + ")"
 		}
 		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
+}
+
+// Way describes the connection to the named member in words: see [PeerStatus.State]. The result is "" if the transport
+// has no method Peers.
+func Way(t Transport, name string) string {
+	has, ok := t.(interface{ Peers() []PeerStatus })
+	if !ok {
+		return ""
+	}
+	peers := has.Peers()
+	if i := slices.IndexFunc(peers, func(p PeerStatus) bool { return p.Name == name }); i >= 0 {
+		return peers[i].State()
+	}
+	return "not a neighbor"
 }
 
 // State describes the connection to the peer in a few words, such as "not connected: connection refused".

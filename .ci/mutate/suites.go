@@ -33,7 +33,7 @@ var (
 	sums      = suite{"./sdk/admm", "SharedNoise|SharesNothing|Absent"}
 	keys      = suite{"./sdk/pair", "Key"}
 	liars     = suite{"./sdk/admm", "Liars"}
-	dropped   = suite{"./sdk/admm", "Quarantine|Judge"}
+	dropped   = suite{"./sdk/admm", "Quarantine|Scenes"}
 	floods    = suite{"./transport/ws", "Useless"}
 	words     = suite{"./sdk", "Queue|LastWord"}
 	worlds    = suite{"./sdk/admm", "WorldsOfOneMember"}

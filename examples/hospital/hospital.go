@@ -125,7 +125,7 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 		Fleet: fleet, Name: h.name, Key: h.key, Keys: h.keys, Samples: patients.Samples(), Oracle: patients,
 		Transport: h.link, Store: store, Ledger: ledger,
 		ConditionalOn: []string{"what is usual in such patients, from the literature"},
-		Observer: sdk.Observer{Released: func(round int, _ []float32) {
+		Events: sdk.Events{Released: func(round int, _ []float32) {
 			if round == failing {
 				cancel(errPower)
 			}

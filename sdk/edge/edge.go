@@ -48,7 +48,7 @@ type Options struct {
 
 	Logger    *slog.Logger        // of the node and of websockets; nil means slog.Default()
 	Transport transport.Transport // replaces websockets; Open closes it on error, Close otherwise
-	Configure func(*sdk.Config)   // changes further settings of the node, such as Patience and Observer
+	Configure func(*sdk.Config)   // changes further settings of the node, such as Patience and Events
 	Wait      time.Duration       // how long Close waits for Run and its oracle; 0 means 10 s
 }
 

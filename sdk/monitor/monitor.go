@@ -83,7 +83,7 @@ type scored struct {
 	x     []float32
 }
 
-// New returns the monitor of a node. Call it before [sdk.New], whose configuration needs [Monitor.Observer].
+// New returns the monitor of a node. Call it before [sdk.New], whose configuration needs [Monitor.Events].
 func New(cfg Config) (*Monitor, error) {
 	if cfg.Fleet == nil {
 		return nil, errors.New("monitor: Fleet is nil")
@@ -102,22 +102,14 @@ func New(cfg Config) (*Monitor, error) {
 	return m, nil
 }
 
-// Observer returns the observer for the node's configuration. The observer also passes all events on to next.
-func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
-	return sdk.Observer{
-		Released: func(round int, x []float32) {
-			m.released(round, m.cfg.Fleet.Model(x, round))
-			if next.Released != nil {
-				next.Released(round, x)
-			}
-		},
-		Waiting: func(round int, neighbors []string) {
+// Events returns the events for the node's configuration; see [sdk.Events.And].
+func (m *Monitor) Events() sdk.Events {
+	return sdk.Events{
+		Released: func(round int, x []float32) { m.released(round, m.cfg.Fleet.Model(x, round)) },
+		Waiting: func(int, []string) {
 			m.mu.Lock()
+			defer m.mu.Unlock()
 			m.refresh()
-			m.mu.Unlock()
-			if next.Waiting != nil {
-				next.Waiting(round, neighbors)
-			}
 		},
 	}
 }

@@ -38,10 +38,10 @@ func TestFleetInterrupted(t *testing.T) {
 		action string
 		args   []string
 	}{
-		{6, "add", []string{"-line", line, "-edges", "a,b", "-run", "2027"}},
-		{4, "remove", []string{"-name", "c", "-run", "2027"}},
+		{8, "add", []string{"-line", line, "-edges", "a,b", "-run", "2027"}},
+		{6, "remove", []string{"-name", "c", "-run", "2027"}},
 		{3, "add", []string{"-line", key, "-file", "new.key"}},
-		{7, "next", []string{"-from", model, "-run", "2027"}},
+		{9, "next", []string{"-from", model, "-run", "2027"}},
 	} {
 		do := func(dir string, after int) int {
 			p := *Websockets

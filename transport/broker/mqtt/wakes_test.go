@@ -57,7 +57,7 @@ func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Open
 		}
 		released, dozing := make(chan struct{}, 1), &dozing{End: tr}
 		node, err := n.Node(0, sdk.Config{Transport: dozing, Store: s, Linger: 2 * time.Second, Logger: quiet,
-			Observer: sdk.Observer{Released: func(int, []float32) {
+			Events: sdk.Events{Released: func(int, []float32) {
 				dozing.mu.Lock() // the device sleeps until mu is unlocked
 				released <- struct{}{}
 			}}})

@@ -164,7 +164,7 @@ func forecastText(f *sdk.Fleet, r *plan.Outlook, survival bool) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, pr.Delta)
 	const constant, free = 55, 83
-	right := func(gain float64) float64 { return constant + (free-constant)*gain }
+	right := func(gain float64) float64 { return max(0, constant+(free-constant)*gain) }
 	if survival {
 		right = func(gain float64) float64 { return 100 * max(gain, 0) }
 	}

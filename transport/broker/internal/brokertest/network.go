@@ -60,7 +60,7 @@ func (n *Network) world(change func(client int, c *sdk.Config)) *tinytest.World 
 // draws the same noise as in [Network.Quiet].
 func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	w := n.world(func(_ int, c *sdk.Config) {
-		c.Store, c.Linger, c.Logger, c.Observer = cfg.Store, cfg.Linger, cfg.Logger, cfg.Observer
+		c.Store, c.Linger, c.Logger, c.Events = cfg.Store, cfg.Linger, cfg.Logger, cfg.Events
 		if cfg.Oracle != nil {
 			c.Oracle = cfg.Oracle
 		}
@@ -75,7 +75,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	[][]float32, error) {
 	w := n.world(func(client int, c *sdk.Config) {
 		if released != nil {
-			c.Observer.Released = func(round int, _ []float32) { released(client, round) }
+			c.Events.Released = func(round int, _ []float32) { released(client, round) }
 		}
 	})
 	w.Open = func(member string) (transport.Transport, error) {

@@ -21,7 +21,7 @@ func main() {
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	node, err := n.Node(0, sdk.Config{Transport: tr, Observer: sdk.Observer{Released: func(round int, x []float32) {
+	node, err := n.Node(0, sdk.Config{Transport: tr, Events: sdk.Events{Released: func(round int, x []float32) {
 		if round == n.Fleet.Method.Last() {
 			fmt.Println(x)
 			cancel()

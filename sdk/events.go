@@ -1,0 +1,148 @@
+package sdk
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport"
+)
+
+// Events holds optional functions that a node calls in a run. Unless noted, the goroutine of Run calls them, one at a
+// time, and waits for each to return. They may call [Node.Status], [Node.Model] and [Node.Spend], but not Run. What they
+// receive depends on no data of this node, except where noted. They own no slice that they receive.
+type Events struct {
+	// Began is called before the first query of each release that uses data.
+	Began func(release int)
+	// Released is called after every release x, 1 to Method.Last, once it is stored and before it is sent.
+	// [Fleet.Model] makes the model of it.
+	Released func(release int, x []float32)
+	// Waiting is called at most once per round, after ResendAfter without progress, with the members being waited for.
+	Waiting func(release int, neighbors []string)
+
+	// Connected is called when a transport that reports it has opened a connection to a neighbor.
+	Connected func(neighbor string)
+	// Silent is called by a goroutine of its own when a neighbor has sent nothing for 5 s since the start of Run, or for
+	// 90 s, and then less and less often. reason is the state of the connection in words, or "". If both Silent and
+	// Waiting are nil, the log reports silent neighbors.
+	Silent func(neighbor string, long time.Duration, reason string)
+	// Dropped is called when the node stops working with a neighbor, for the reason in q.
+	Dropped func(q state.Quarantine)
+	// Refused is called for each invalid frame of a neighbor, except repeats.
+	Refused func(neighbor string, why error)
+
+	// Failed is called in a private run after a query without a loss, which a constant replaces. The error depends on
+	// the data of the device and must stay there. Failed must return at once, because its time delays the next release.
+	Failed func(why error)
+	// Done is called with the final model, after the last release.
+	Done func(model []float32)
+}
+
+// And returns events that call the functions of e, and then those of more.
+func (e Events) And(more Events) Events {
+	return Events{
+		Began: both(e.Began, more.Began), Released: both2(e.Released, more.Released), Waiting: both2(e.Waiting, more.Waiting),
+		Connected: both(e.Connected, more.Connected), Silent: both3(e.Silent, more.Silent), Dropped: both(e.Dropped, more.Dropped),
+		Refused: both2(e.Refused, more.Refused), Failed: both(e.Failed, more.Failed), Done: both(e.Done, more.Done),
+	}
+}
+
+func both[A any](f, g func(A)) func(A) {
+	if f == nil {
+		return g
+	} else if g == nil {
+		return f
+	}
+	return func(a A) { f(a); g(a) }
+}
+
+func both2[A, B any](f, g func(A, B)) func(A, B) {
+	if f == nil {
+		return g
+	} else if g == nil {
+		return f
+	}
+	return func(a A, b B) { f(a, b); g(a, b) }
+}
+
+func both3[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
+	if f == nil {
+		return g
+	} else if g == nil {
+		return f
+	}
+	return func(a A, b B, c C) { f(a, b, c); g(a, b, c) }
+}
+
+// LogEvents returns events that write to a log: at level INFO what ends or changes a run, and at DEBUG the rest.
+// Failures of queries go to DEBUG, because their text depends on data.
+func LogEvents(log *slog.Logger) Events {
+	return Events{
+		Began:     func(release int) { log.Debug("round begins", "release", release) },
+		Released:  func(release int, _ []float32) { log.Debug("released", "release", release) },
+		Waiting:   func(release int, from []string) { log.Info("waiting", "after", release, "for", from) },
+		Connected: func(neighbor string) { log.Info("connected", "neighbor", neighbor) },
+		Silent: func(neighbor string, long time.Duration, reason string) {
+			log.Info("silent", "neighbor", neighbor, "for", long.Round(time.Second), "connection", reason)
+		},
+		Dropped: func(q state.Quarantine) {
+			log.Info("edge dropped", "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
+		},
+		Refused: func(neighbor string, why error) { log.Info("frame refused", "neighbor", neighbor, "why", why) },
+		Failed:  func(why error) { log.Debug("query failed", "why", why) },
+		Done:    func([]float32) { log.Info("the model is final") },
+	}
+}
+
+// Metrics returns numbers that a collector may read, by name: release, last_release, bytes_sent, frames_refused,
+// neighbors, neighbors_dropped, neighbors_waited_for, consensus_error and, in a private run, rho. They depend on no data
+// of this node beyond its releases.
+func (n *Node) Metrics() map[string]float64 {
+	st := n.Status()
+	m := map[string]float64{
+		"release": float64(st.Round), "last_release": float64(st.Last), "bytes_sent": float64(st.BytesSent),
+		"frames_refused": float64(st.Refused), "neighbors": float64(len(st.Neighbors)), "neighbors_dropped": 0,
+		"neighbors_waited_for": float64(len(st.Waiting)), "consensus_error": st.ConsensusError,
+	}
+	for _, of := range st.Neighbors {
+		if of.Quarantine.Release > 0 {
+			m["neighbors_dropped"]++
+		}
+	}
+	if !n.fleet.Privacy.NonPrivate {
+		m["rho"] = n.Spend().Rho
+	}
+	return m
+}
+
+// released reports a release and, if it is the last one, the final model.
+func (r *run) released(release int) {
+	e, x := &r.cfg.Events, r.machine.Model()
+	if e.Released != nil {
+		e.Released(release, x)
+	}
+	if e.Done != nil && release == r.fleet.Method.Last() {
+		e.Done(r.Model())
+	}
+}
+
+// began reports the first query of a release.
+func (r *run) began() {
+	if now := r.machine.Begun(); r.cfg.Events.Began != nil && now != r.begun {
+		r.begun = now
+		r.cfg.Events.Began(now)
+	}
+}
+
+// silent reports neighbors that have sent nothing.
+func (r *run) silent(names []string, longest time.Duration) {
+	switch e := r.cfg.Events; {
+	case e.Silent != nil:
+		for _, name := range names {
+			e.Silent(name, longest, transport.Way(r.cfg.Transport, name))
+		}
+	case e.Waiting == nil && len(names) > 0:
+		r.log.Warn("waiting for neighbors that have sent nothing",
+			"for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
+	}
+}

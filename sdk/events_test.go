@@ -1,0 +1,106 @@
+package sdk_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"expvar"
+	"fmt"
+	"log"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+)
+
+// TestEvents runs three nodes, of which a goes on without c. The node a must report each event in the order in which it
+// happens, to each of two receivers, and its metrics must agree with its status.
+func TestEvents(t *testing.T) {
+	f := ring()
+	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
+	f.Method.Rounds, f.Method.Cooldown, f.Privacy = 2, 1, sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5}
+	net, failing := mem.New(f.Members...), true
+	var events []string
+	say := func(format string, args ...any) { events = append(events, fmt.Sprintf(format, args...)) }
+	var text bytes.Buffer
+	node := func(name string) *sdk.Node {
+		tr, err := net.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := sdk.Config{Fleet: f, Name: name, Samples: 3, Transport: tr, Logger: slog.New(slog.DiscardHandler),
+			Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (float64, error) { return float64(x[0]), nil })}
+		if name == "a" {
+			cfg.Without = []string{"c"}
+			cfg.Oracle = sdk.OracleFunc(func(_ context.Context, x []float32, i int) (float64, error) {
+				if failing && i == 1 {
+					return 0, errors.New("no such row")
+				}
+				return float64(x[0]), nil
+			})
+			logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			cfg.Events = sdk.Events{
+				Began:    func(release int) { say("begins %d", release) },
+				Released: func(release int, x []float32) { say("released %d with %d", release, len(x)) },
+				Dropped:  func(q state.Quarantine) { say("dropped %s: %s", q.Neighbor, q.Why) },
+				Failed:   func(why error) { say("failed"); failing = false },
+				Done:     func(model []float32) { say("done with %d", len(model)) },
+			}.And(sdk.Events{}).And(sdk.LogEvents(logger))
+		} else {
+			cfg.Without = []string{map[string]string{"b": "c", "c": "a"}[name]}
+		}
+		n, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	a, b := node("a"), node("b")
+	ended := make(chan error)
+	go func() { ended <- b.Run(t.Context()) }()
+	if err := errors.Join(a.Run(t.Context()), <-ended); err != nil {
+		t.Fatal(err)
+	}
+	events = slices.DeleteFunc(events, func(e string) bool { return e == "failed" })
+	dim := fmt.Sprint(" with ", f.Dim)
+	want := []string{"dropped c: this node was told to go on without it", "begins 1", "released 1" + dim, "begins 2", "released 2" + dim,
+		"released 3" + dim, "done" + dim}
+	if !slices.Equal(events, want) || failing {
+		t.Errorf("events %q, want %q", events, want)
+	}
+	for _, line := range []string{"edge dropped", "query failed", "the model is final"} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("the log has no line %q", line)
+		}
+	}
+	st, m := a.Status(), a.Metrics()
+	if m["release"] != 3 || m["last_release"] != 3 || m["neighbors"] != 2 || m["neighbors_dropped"] != 1 || m["rho"] != a.Spend().Rho ||
+		m["bytes_sent"] != float64(st.BytesSent) {
+		t.Errorf("metrics %v, status %+v", m, st)
+	}
+}
+
+// A collector reads a node's metrics.
+func ExampleNode_Metrics() {
+	tr, err := mem.New("a").Node("a")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fleet := &sdk.Fleet{Run: "alone", Dim: 1, Members: []string{"a"}, Privacy: sdk.Privacy{NonPrivate: true},
+		Method: sdk.Method{Rounds: 3, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.1}, Mu: []float64{0.1}}}
+	loss := func(_ context.Context, x []float32, _ int) (float64, error) { return float64(x[0] * x[0]), nil }
+	node, err := sdk.New(sdk.Config{Fleet: fleet, Name: "a", Samples: 1, Oracle: sdk.OracleFunc(loss), Transport: tr})
+	if err != nil {
+		log.Fatal(err)
+	}
+	expvar.Publish("spade", expvar.Func(func() any { return node.Metrics() }))
+	if err := node.Run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(expvar.Get("spade"))
+	// Output: {"bytes_sent":0,"consensus_error":0,"frames_refused":0,"last_release":3,"neighbors":0,"neighbors_dropped":0,"neighbors_waited_for":0,"release":3}
+}
