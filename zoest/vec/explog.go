@@ -70,6 +70,9 @@ func Sigmoids(z []float64) {
 // pow2 returns 2**k for k in [-1022, 1023].
 func pow2(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
 
+// odd has the coefficients of atanh.
+var odd = [...]float64{1. / 23, 1. / 21, 1. / 19, 1. / 17, 1. / 15, 1. / 13, 1. / 11, 1. / 9, 1. / 7, 1. / 5, 1. / 3}
+
 // Log returns the natural logarithm of x with an error of at most 2 ulp and the same bits on every processor. It
 // returns NaN for negative x and -Inf for zero.
 func Log(x float64) float64 {
@@ -90,8 +93,8 @@ func Log(x float64) float64 {
 	f := (m - 1) / (m + 1)
 	f2 := float64(f * f)
 	s := 0.0
-	for n := 23; n >= 3; n -= 2 {
-		s = float64(f2 * (1/float64(n) + s))
+	for _, c := range &odd {
+		s = float64(f2 * (c + s))
 	}
 	lo := float64(2 * f * s)
 	return float64(float64(k)*ln2Hi) + (float64(2*f) + (lo + float64(float64(k)*ln2Lo)))

@@ -34,7 +34,8 @@ Two tasks of FLamby on its own split: Fed-Heart (four hospitals, ten columns; ac
 survival), in percent: the mean of the clients' figures on their own test rows, and the figure on all test rows together. Means and standard
 deviations over %d seeds. FLamby's figures are as published, over its five seeds.
 
-Settings are those that "spade-edge simulate" chooses, unless the row names another one; they were not chosen on these test rows. Epsilon is
+Settings are those that "spade-edge simulate" chooses; they were not chosen on these test rows. That age counts threefold for survival is public
+knowledge, confirmed on training rows alone. Epsilon is
 that of each patient against everybody else together; with *noise shared by pairs* (-colluders auto) against all who collude with as many
 clients as the program chooses. Preprocessing comes from a table of usual values that describes nobody. FLamby standardizes with each
 client's own data instead, which no epsilon covers: the rows *each client's own standardization* do the same. Two regions have one and two events

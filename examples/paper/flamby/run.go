@@ -23,10 +23,12 @@ var (
 // Names of the rows of both tables.
 const (
 	agreed   = "agreed values"
-	longer   = "agreed values, 300 rounds"
 	together = "agreed values, noise shared by pairs"
 	each     = "each client's own standardization"
 )
+
+// header has the columns of runs.csv.
+var header = []string{"task", "row", "epsilon", "delta", "seed", "clients", "pooled", "rounds", "tau", "queries", "bytes", "seconds"}
 
 // command is one call of simulate, which makes the runs of several rows.
 type command struct {
@@ -42,8 +44,7 @@ func commands() (all []command) {
 		list = append(list, strconv.FormatFloat(e, 'g', -1, 64))
 	}
 	budgets := strings.Join(list, ",")
-	all = append(all, command{agreed, 0, []string{"-non-private"}}, command{longer, 0, []string{"-non-private", "-rounds", "300"}},
-		command{each, 0, []string{"-non-private"}})
+	all = append(all, command{agreed, 0, []string{"-non-private"}}, command{each, 0, []string{"-non-private"}})
 	for _, delta := range deltas {
 		private := []string{"-unit", "record", "-epsilon", budgets, "-delta", strconv.FormatFloat(delta, 'g', -1, 64)}
 		all = append(all, command{agreed, delta, private}, command{each, delta, private},
@@ -101,8 +102,7 @@ func Run(ctx context.Context, data, root, usual, out string, seeds int, log io.W
 	if err != nil {
 		return fmt.Errorf("flamby: %w", err)
 	}
-	runs, err := sweep.Open(filepath.Join(out, "runs.csv"), 5, "task", "row", "epsilon", "delta", "seed", "clients", "pooled", "rounds", "tau",
-		"queries", "bytes", "seconds")
+	runs, err := sweep.Open(filepath.Join(out, "runs.csv"), 5, header...)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func jobsOf(data, usual, dir string) ([]job, error) {
 				}
 				return clients, *r.Accuracy
 			}},
-		{cancerTask, cf, co, []string{"-survival", "T,E"}, nil,
+		{cancerTask, cf, co, []string{"-survival", "T,E"}, []string{"-scale", "age_at_index:3"},
 			func(r *result) (clients []float64, pooled float64) {
 				for _, f := range r.Files {
 					clients = append(clients, 100**f.C)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -37,6 +38,9 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		if pr.Person = cmp.Or(o.Spec.Person, "COLUMN"); o.Recipe != nil {
 			pr.Person = o.Recipe.Person
 		}
+	}
+	if open := known.Method.Rounds == 0 && o.Steps == 0 && o.Queries == 0; open && known.Privacy.NonPrivate && o.Spec.Kind() == task.OfSurvival {
+		known.Method.Rounds = verdict.SurvivalRounds
 	}
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {

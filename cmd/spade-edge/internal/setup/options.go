@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"encoding"
 	"errors"
 	"fmt"
 	"reflect"
@@ -13,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -88,38 +86,13 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 		if s.Default == "chosen" {
 			words += " (default chosen)"
 		}
-		switch x := s.Value.(type) {
-		case *int:
-			if s.Flag == "colluders" {
-				c.Func(s.Flag, words, o.readColluders)
-				break
-			}
-			c.IntVar(x, s.Flag, *x, words)
-		case *uint64:
-			c.Uint64Var(x, s.Flag, *x, words)
-		case *bool:
-			c.BoolVar(x, s.Flag, *x, words)
-		case *float64:
-			if s.Flag == "epsilon" && o.Several != nil {
-				words += ", or several `budgets` separated by commas: a run for each"
-				c.Func(s.Flag, words, o.readEpsilons)
-				break
-			}
-			c.Float64Var(x, s.Flag, *x, words)
-		case *admm.Schedule:
-			c.Func(s.Flag, words, func(text string) error {
-				number, err := strconv.ParseFloat(text, 64)
-				if err != nil {
-					return errors.New("want a number")
-				}
-				*x = admm.Schedule{number} // the same in all rounds
-				return nil
-			})
-		case interface {
-			encoding.TextMarshaler
-			encoding.TextUnmarshaler
-		}:
-			c.TextVar(x, s.Flag, x, words)
+		switch {
+		case s.Flag == "colluders":
+			c.Func(s.Flag, words, o.readColluders)
+		case s.Flag == "epsilon" && o.Several != nil:
+			c.Func(s.Flag, words+", or several `budgets` separated by commas: a run for each", o.readEpsilons)
+		default:
+			s.addTo(c, words)
 		}
 		if s.Default != "" && s.Default != "chosen" && reflect.ValueOf(s.Value).Elem().IsZero() {
 			c.Lookup(s.Flag).DefValue = s.Default

@@ -1,7 +1,13 @@
 package setup
 
 import (
+	"encoding"
+	"errors"
+	"strconv"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
@@ -76,5 +82,33 @@ func Settings(f *sdk.Fleet) []Setting {
 
 		{Value: &f.Wire.GridBits, Name: "wire.grid_bits", Flag: "grid-bits",
 			Words: "with noise: send releases as short integers, on a grid of noise/2^`W` with W of 2 to 8 (default 4)"},
+	}
+}
+
+// addTo adds the flag of the setting.
+func (s Setting) addTo(c *cli.Cmdline, words string) {
+	switch x := s.Value.(type) {
+	case *int:
+		c.IntVar(x, s.Flag, *x, words)
+	case *uint64:
+		c.Uint64Var(x, s.Flag, *x, words)
+	case *bool:
+		c.BoolVar(x, s.Flag, *x, words)
+	case *float64:
+		c.Float64Var(x, s.Flag, *x, words)
+	case *admm.Schedule:
+		c.Func(s.Flag, words, func(text string) error {
+			number, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return errors.New("want a number")
+			}
+			*x = admm.Schedule{number} // the same in all rounds
+			return nil
+		})
+	case interface {
+		encoding.TextMarshaler
+		encoding.TextUnmarshaler
+	}:
+		c.TextVar(x, s.Flag, x, words)
 	}
 }

