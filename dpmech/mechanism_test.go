@@ -116,57 +116,30 @@ func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 	}
 }
 
-// TestReleaseOnGridIsRoundingShift checks that, for a step of sigma/2^W, the result equals a rounding shift of the
-// integer sum, computed in plain integer arithmetic.
-func TestReleaseOnGridIsRoundingShift(t *testing.T) {
-	const dim, wire = 20_000, 12
-	g := Gaussian{Clip: 1, Sigma: 3}
-	shift := gridBits(g, dim)
-	again := normal{random: stream(8)}
-	noise := make([]int64, dim)
-	if err := again.fill(noise, shift); err != nil {
-		t.Fatal(err)
-	}
-	got := make([]int32, dim)
-	if err := newMechanism(t, dim, 8).ReleaseOnGrid(got, make([]float32, dim), g, g.Sigma/(1<<wire)); err != nil {
-		t.Fatal(err)
-	}
-	for i, n := range noise {
-		down := n >> (shift - wire)
-		rest, half := n-down<<(shift-wire), int64(1)<<(shift-wire-1)
-		if rest > half || rest == half && down&1 == 1 {
-			down++
-		}
-		if int64(got[i]) != down {
-			t.Fatalf("draw %d became %d, want %d", n, got[i], down)
-		}
-	}
-}
-
-// TestReleaseOnGridRoundsToNearest checks that, if sigma/step is not a power of two, the sum is rounded as in rational
-// arithmetic, except for values too close to a midpoint.
+// TestReleaseOnGridRoundsToNearest checks that the sum is rounded as in rational arithmetic, ties to even. Only if
+// sigma/step is not a power of two, a value too close to a midpoint may be rounded to either neighbor.
 func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 	const dim = 20_000
 	g := Gaussian{Clip: 1, Sigma: 3}
-	step := g.Sigma / 3001.7
 	shift := gridBits(g, dim)
 	again := normal{random: stream(8)}
-	noise := make([]int64, dim)
+	noise, got := make([]int64, dim), make([]int32, dim)
 	if err := again.fill(noise, shift); err != nil {
 		t.Fatal(err)
 	}
-	got := make([]int32, dim)
-	if err := newMechanism(t, dim, 8).ReleaseOnGrid(got, make([]float32, dim), g, step); err != nil {
-		t.Fatal(err)
-	}
-	gamma := new(big.Rat).SetFloat64(math.Ldexp(g.Sigma, -shift))
-	ratio := gamma.Quo(gamma, new(big.Rat).SetFloat64(step))
-	for i, n := range noise {
-		exact := new(big.Rat).SetInt64(n)
-		exact.Mul(exact, ratio)
-		off, _ := exact.Sub(exact, new(big.Rat).SetInt64(int64(got[i]))).Float64()
-		if math.Abs(off) > 0.5+0x1p-51*math.Abs(float64(got[i])) {
-			t.Fatalf("draw %d became %d: off by %v", n, got[i], off)
+	for _, c := range []struct{ step, near float64 }{{g.Sigma / (1 << 12), 0}, {g.Sigma / 3001.7, 0x1p-51}} {
+		if err := newMechanism(t, dim, 8).ReleaseOnGrid(got, make([]float32, dim), g, c.step); err != nil {
+			t.Fatal(err)
+		}
+		gamma := new(big.Rat).SetFloat64(math.Ldexp(g.Sigma, -shift))
+		ratio := gamma.Quo(gamma, new(big.Rat).SetFloat64(c.step))
+		for i, n := range noise {
+			exact := new(big.Rat).SetInt64(n)
+			exact.Mul(exact, ratio)
+			off, _ := exact.Sub(exact, new(big.Rat).SetInt64(int64(got[i]))).Float64()
+			if off = math.Abs(off); off > 0.5+c.near*math.Abs(float64(got[i])) || c.near == 0 && off == 0.5 && got[i]&1 == 1 {
+				t.Fatalf("step %v: draw %d became %d: off by %v", c.step, n, got[i], off)
+			}
 		}
 	}
 }

@@ -2,9 +2,8 @@
 // gradients. Data never leaves the device.
 //
 // You supply an [Oracle]: the loss of a parameter vector on one of your samples. The members of a [Fleet] agree on
-// everything public. Each member runs a [Node], which queries its loss at perturbed points and once per round sends a
-// noisy update to its neighbors. At the end every node holds a model, and [Node.Spend] returns an upper bound on what
-// the node leaked.
+// everything public. Each member runs a [Node]. At the end every node holds a model, and [Node.Spend] returns an upper
+// bound on what the node leaked.
 //
 //	node, err := sdk.New(sdk.Config{
 //		Fleet:     fleet,     // the same on every member
@@ -17,7 +16,34 @@
 //	err = node.Run(ctx)
 //	x := node.Model()
 //
-// A deployed device also needs keys, and the types Store, Ledger and Heads of package state. With keys, a claim about a
-// member counts only if that member signed it. Package plan chooses settings, package audit checks certificates, and
-// package admm implements the method, SPADE-DFL, in the notation of the paper.
+// A deployed device also needs keys, and the types Store, Ledger and Heads of package state.
+//
+// # What a node does in a round
+//
+// The method and the rules of trust are two machines without clock, goroutine or I/O: [admm.Machine] makes releases, and
+// [trust.Machine] decides what a neighbor's message proves. Run drives both, in one goroutine ([admm.Ready] lists the
+// duties):
+//
+//  1. Query. The oracle gets the machine's queries, a few at a time. Between two calls the node takes at most one frame, so
+//     that no neighbor can stop the work. In a private run a query without a loss gets a public constant: a node that fell
+//     silent on some data would reveal them.
+//  2. Reserve. The one-time key of pairwise noise is bound to the run, and the release is charged to the run's filter and
+//     to the lifetime ledger, before the noise is drawn. If the budget does not cover it, the run ends here: nothing was
+//     drawn, and neighbors see no more than that a round is missing.
+//  3. Draw. The machine clips the update, adds the noise and makes the release. From here to step 6 nothing depends on
+//     data. If the process ends before the next step, nobody has seen the draw: a new one replaces it for the same charge.
+//  4. Store. The release is signed, with the hash of the one before, and the state that contains it is stored. After a
+//     crash the node sends these bytes; a second release of the round would be a second look at the data.
+//  5. Mark. The ledger notes that the release may have been sent. A state that is older than the mark was set back, so the
+//     node does not continue from it.
+//  6. Send. Only now status, observer and neighbors see the release.
+//  7. Receive. A frame is decoded, and [trust.Machine.Receive] gives its verdict. What proves something is stored first;
+//     then the edge is dropped, or the run ends; then the neighbor sees the proof. The machine of the method takes the rest.
+//     It begins the next round when it holds every neighbor's release, whose arrival also confirms this node's own.
+//
+// If nothing moves, the node sends its last messages again, ever less often. It exits when every neighbor has said that it
+// needs nothing more, and countersigned the last release.
+//
+// Package plan chooses settings, package audit checks certificates, and package admm implements the method, SPADE-DFL, in
+// the notation of the paper.
 package sdk

@@ -207,9 +207,8 @@ func TestFuzzedExchanges(t *testing.T) {
 	}
 	works, lost := 0, 0
 	for seed := first; seed < first+count && !t.Failed(); seed++ {
-		ledgers := [2]string{spareLedger(t), spareLedger(t)}
 		synctest.Test(t, func(t *testing.T) {
-			ended, done := exchange(t, uint64(seed), ledgers)
+			ended, done := exchange(t, uint64(seed), [2]string{spareLedger(t), spareLedger(t)}) // not made after the clock of the test
 			works += done
 			lost += ended
 		})
@@ -266,14 +265,18 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 			t.Error(err)
 		}
 	}()
+	var nodes []*sdk.Node
 	for _, name := range f.Members[1:] {
 		n, err := w.Start(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		others.Go(func() { _ = n.Run(ctx) })
+		nodes = append(nodes, n)
 	}
 	liar.hash = f.Hash() // with the one-time keys
+	for _, n := range nodes {
+		others.Go(func() { _ = n.Run(ctx) })
+	}
 	others.Go(func() { liar.chatter(ctx, away) })
 
 	live := func(open tinytest.OpenStore, path string, long time.Duration) (kept int, ended error) {

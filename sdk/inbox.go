@@ -72,7 +72,7 @@ func (r *run) rest() (over bool, err error) {
 
 // showAgain repeats evidence, and allows the node to send again what it sends at most once between two ticks.
 func (r *run) showAgain() {
-	r.saveHeads()
+	r.rememberHeads()
 	r.keep()
 	r.post(r.trust.Tick())
 }

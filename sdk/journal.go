@@ -39,7 +39,10 @@ func (n *Node) loadJournal() error {
 // it cannot be stored, the next call of keep tries again.
 func (n *Node) keep() {
 	if n.trust.Unstored {
-		err := n.writeJournal()
+		text, err := n.trust.Journal.Encode()
+		if err == nil && n.cfg.Store != nil {
+			err = n.cfg.Store.Keep(state.JournalName, text)
+		}
 		n.trust.Unstored = err != nil
 		if err != nil {
 			n.log.Error("the journal cannot be stored; the node will retry", "err", err)
@@ -48,17 +51,6 @@ func (n *Node) keep() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.show()
-}
-
-func (n *Node) writeJournal() error {
-	if n.cfg.Store == nil {
-		return nil
-	}
-	text, err := n.trust.Journal.Encode()
-	if err == nil {
-		err = n.cfg.Store.Keep(state.JournalName, text)
-	}
-	return err
 }
 
 // show copies what package trust has to tell to the status. The caller holds n.mu.
@@ -82,10 +74,6 @@ func (n *Node) rememberHeads() {
 	for _, err := range n.trust.Remember() {
 		n.log.Error("a neighbor's ledger is not remembered for later runs", "err", err)
 	}
-	n.saveHeads()
-}
-
-func (n *Node) saveHeads() {
 	if err := n.cfg.Heads.Save(); err != nil {
 		n.log.Error("the signed checkpoints of neighbors cannot be stored", "err", err)
 	}

@@ -112,12 +112,12 @@ func New(cfg Config) (*Node, error) {
 			return nil, err
 		}
 	}
+	n.publish()
 	if n.account != nil { // fail now rather than at the end of the run
 		if err := certificate.CheckAbout(n.about()); err != nil {
 			return nil, fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
 		}
 	}
-	n.publish()
 	return n, nil
 }
 

@@ -1,11 +1,12 @@
 package admm
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -95,13 +96,17 @@ func (s Schedule) Check(pkg, field string, rounds int) error {
 
 // UnmarshalJSON accepts one number for all rounds, or an array with one number per round.
 func (s *Schedule) UnmarshalJSON(text []byte) error {
-	one := make(Schedule, 1)
-	if json.Unmarshal(text, &one[0]) == nil {
-		*s = one
+	*s = Schedule{}
+	list := strings.TrimSuffix(strings.TrimPrefix(string(text), "["), "]")
+	if strings.TrimSpace(list) == "" {
 		return nil
 	}
-	if json.Unmarshal(text, (*[]float64)(s)) != nil {
-		return errors.New("eta and mu must each be a number, or an array with one number per round")
+	for _, number := range strings.Split(list, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil {
+			return errors.New("eta and mu must each be a number, or an array with one number per round")
+		}
+		*s = append(*s, x)
 	}
 	return nil
 }
