@@ -40,7 +40,7 @@ func OneLine(text string) string {
 // packages matches package names at the beginning of an error message or of a part of it. Names that also denote a
 // section of a file match only at the beginning of the text, or after a parenthesis or quotation mark.
 var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|device|dpmech|fleetfile|losses|mem|monitor|mqtt|nats|pair|` +
-	`plan|regular|rng|scorer|sdk|signed|sim|state|task|trust|vec|ws|zoest): )+|(^|[("])((graph|transport|wire): )+`)
+	`plan|regular|rng|scorer|sdk|secret|signed|sim|state|task|trust|vec|ws|zoest): )+|(^|[("])((graph|transport|wire): )+`)
 
 func withoutPackages(text string) string { return packages.ReplaceAllString(text, "$1$4") }
 

@@ -243,7 +243,8 @@ func (e *fleetEdit) keep(dir string) error {
 	sum := sha256.Sum256(e.text)
 	for _, path := range []string{name + ".json", fmt.Sprintf("%s-%x.json", name, sum[:4])} {
 		there, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a fleet file")
-		if err == nil && bytes.Equal(there, e.text) {
+		planned := slices.ContainsFunc(e.r.Files, func(f fileChange) bool { return f.path == path })
+		if planned || err == nil && bytes.Equal(there, e.text) {
 			return nil
 		}
 		if errors.Is(err, fs.ErrNotExist) {
