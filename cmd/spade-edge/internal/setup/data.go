@@ -1,0 +1,126 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+)
+
+// clientFiles sets Files if -data names several files, one per client.
+func (o *Options) clientFiles(f *cli.Faults) {
+	files, err := task.ClientFiles(o.Spec.Source)
+	f.When(err != nil, "%w", WithFlags(err))
+	if files == nil {
+		return
+	}
+	o.Files = files
+	f.When(o.Given["nodes"] && o.Nodes != len(files), "-nodes is %d, but -data has %d files, one per client: leave -nodes out",
+		o.Nodes, len(files))
+	f.When(o.Given["partition"], "-partition cannot be combined with several -data files: each file has the data of one client")
+	if o.Nodes = len(files); !o.Given["graph"] {
+		o.Graph = "complete" // a random graph of so few members may be disconnected
+	}
+}
+
+// ReadTests sets Tests to the files that the flag -test names, separated by commas or with a star in the name.
+func (o *Options) ReadTests(f *cli.Faults, text string) {
+	source := "csv:" + strings.TrimPrefix(text, "csv:")
+	tests, err := task.ClientFiles(source)
+	var field *task.FieldError
+	if errors.As(err, &field) {
+		err = fmt.Errorf("-test %s", field.Fault)
+	}
+	f.When(err != nil, "%w", err)
+	if o.Tests = tests; tests == nil {
+		o.Tests = []string{strings.TrimPrefix(source, "csv:")}
+	}
+	f.When(o.Given["test-fraction"], "-test and -test-fraction cannot be combined: with -test, no samples of -data are held back")
+	f.When(!strings.HasPrefix(o.Spec.Source, "csv:"), "-test needs -data csv:FILE, not %q", o.Spec.Source)
+	f.When(len(o.Tests) > 1 && len(o.Tests) != len(o.Files), "-test names %d files, want one for all clients, or %d, one for each file of "+
+		"-data in the same order", len(o.Tests), len(o.Files))
+	o.Spec.Whole, o.Spec.TestFraction = true, 0
+}
+
+// tests reads the files in Tests, prepared like the training samples. each is nil if one file is for all clients.
+func (o *Options) tests(set *task.Set) (all *task.Data, each []*task.Data, err error) {
+	recipe := o.Recipe
+	if recipe == nil {
+		if recipe, err = set.Recipe(o.ModelSpec(), "the training data"); err != nil {
+			return nil, nil, err
+		}
+	}
+	held, parts, err := recipe.ApplyFiles(task.Spec{NA: o.Spec.NA, Whole: true}, o.Tests)
+	if err != nil {
+		return nil, nil, fmt.Errorf("-test: %w", err)
+	}
+	for _, part := range parts {
+		each = append(each, part.Train)
+	}
+	if len(each) == 1 {
+		each = nil
+	}
+	return held.Train, each, nil
+}
+
+// load reads and prepares the data. own has each client's training samples. If clients have their own files, held has
+// each client's held-out samples.
+func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
+	partition, err := task.ParsePartition(o.Partition)
+	if err != nil {
+		return nil, nil, nil, AsUsage(err)
+	}
+	spec := o.DataSpec()
+	spec.Once = o.Once
+	prepared := spec // with a recipe, some samples are always held back
+	prepared.Whole = o.Tests != nil
+	var each []*task.Set
+	switch {
+	case o.Files != nil && o.Recipe != nil:
+		set, each, err = o.Recipe.ApplyFiles(prepared, o.Files)
+	case o.Recipe != nil:
+		set, err = o.Recipe.Apply(prepared)
+	default:
+		if err := spec.Validate(); err != nil {
+			return nil, nil, nil, AsUsage(err)
+		}
+		if o.Files != nil {
+			set, each, err = task.LoadFiles(spec, o.Files)
+		} else {
+			set, err = task.Load(spec)
+		}
+	}
+	if err != nil {
+		return nil, nil, nil, WithFlags(err)
+	}
+	if o.Recipe != nil {
+		set.Fitted = append(set.Fitted, "preprocessing fitted on "+o.Recipe.FittedOn)
+	}
+	for _, one := range each {
+		own, held = append(own, one.Train), append(held, one.Test)
+	}
+	if o.Tests != nil {
+		if set.Test, held, err = o.tests(set); err != nil {
+			return nil, nil, nil, WithFlags(err)
+		}
+	}
+	if each != nil {
+		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
+		return set, own, held, nil
+	}
+	parts, err := partition.Deal(set.Train, o.Nodes, o.Asked.Method.Seed)
+	if err != nil {
+		return nil, nil, nil, cli.AsUsageError(err)
+	}
+	for _, idx := range parts {
+		own = append(own, set.Train.Select(idx))
+	}
+	dealt := "samples dealt to clients by their labels, as -partition " + partition.String() + " says"
+	if partition == (task.Partition{}) {
+		dealt = "samples dealt to clients at random, in equal numbers"
+	}
+	set.Fitted = append(set.Fitted, dealt)
+	return set, own, held, nil
+}
