@@ -48,8 +48,9 @@ func main() {
 			err = fmt.Errorf("%w: %s", err, text)
 		}
 	}
+	built := err == nil
 	for i, f := range table {
-		if err == nil && i%of == part%of || *fits {
+		if built && (i%of == part%of || *fits) {
 			err = errors.Join(err, f.check(dir, *update, *fits))
 		}
 	}

@@ -31,7 +31,8 @@ var table = append([]figure{
 	accuracy(`Alzheimer's, shared \| 83.7 \|`+value, alzheimers+records+"-epsilon 1 -colluders 1 -seeds 1..5", 0.1, "alzheimers"),
 	accuracy(`Alzheimer's, shared \| 83.7 \| [\d.]+ \|`+value, alzheimers+records+"-epsilon 2 -colluders 1 -seeds 1..5", 0.1, "alzheimers"),
 	accuracy(`Fashion-MNIST, shared \(seeds 1 to 10\) \| \|`+value, fashion+records+"-epsilon 1 -colluders 1 -seeds 1..10", 0.1, "fashion-0-1"),
-	{"examples/c/README.md", `amd64 \| .gcc. \| \| ([\d,]+) \|`, "cd examples/c && CGO_ENABLED=1 go build -trimpath -ldflags='-s -w' -buildmode=c-shared -o " +
+	{"examples/fleet/README.md", `image of about ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, ""},
+	{"examples/c/README.md", `for amd64 has ([\d,]+) bytes`, "cd examples/c && CGO_ENABLED=1 go build -trimpath -ldflags='-s -w' -buildmode=c-shared -o " +
 		"$TMPDIR/libspade_edge.so . && wc -c <$TMPDIR/libspade_edge.so", `(\d+)`, 500_000, ""},
 }, rings()...)
 

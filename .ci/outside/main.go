@@ -2,7 +2,7 @@
 // folder, as the version that the nested modules require, and follows the READMEs in an empty folder.
 //
 //	go run ./.ci/outside             every "go get" and "go install" of a README, the quickstart, and a program over each broker
-//	go run ./.ci/outside -tidy       only whether the go.mod and go.sum of each nested module are tidy
+//	go run ./.ci/outside -tidy       only whether nested modules are tidy, and known to dependabot
 //	go run ./.ci/outside -tags v1.2.0   the tags of a release; fails unless the nested modules require that version
 //
 // Run it from the root of the module.
@@ -76,7 +76,15 @@ func run(dir string, tidy bool, tags string) error {
 		"GOPROXY=file://"+filepath.Join(dir, "proxy")+",file://"+filepath.Join(output("go", "env", "GOMODCACHE"), "cache", "download")+","+
 			output("go", "env", "GOPROXY"), "GONOSUMDB="+root, "GOFLAGS=-trimpath")}
 	if tidy {
+		bot, err := os.ReadFile(".github/dependabot.yml")
 		for folder := range modules {
+			named := path.Clean("/" + folder)
+			if path.Dir(folder) == ".ci" {
+				named = "/.ci/*"
+			}
+			if !regexp.MustCompile(regexp.QuoteMeta(named) + `[],]`).Match(bot) {
+				err = errors.Join(err, fmt.Errorf(".github/dependabot.yml does not name %s", named))
+			}
 			err = errors.Join(err, o.tidy(folder))
 		}
 		return err
