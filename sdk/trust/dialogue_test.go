@@ -88,16 +88,15 @@ func key(name string) ed25519.PrivateKey {
 
 // dialogue is the world around a machine.
 type dialogue struct {
-	t       *testing.T
-	m       *trust.Machine
-	cfg     trust.Config
-	retired string            // a key that counts as a's beside its present one
-	names   map[string]string // statements by their bytes
-	made    int
-	snap    wire.Snapshot // of the last release
-	broken  bool          // the journal cannot be stored
-	dir     string
-	out     []string
+	t      *testing.T
+	m      *trust.Machine
+	cfg    trust.Config
+	names  map[string]string // statements by their bytes
+	made   int
+	snap   wire.Snapshot // of the last release
+	broken bool          // the journal cannot be stored
+	dir    string
+	out    []string
 }
 
 func (d *dialogue) say(format string, args ...any) {

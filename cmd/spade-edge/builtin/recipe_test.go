@@ -120,7 +120,7 @@ func TestFleetTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := fleetfile.Parse(text, "")
-	if err != nil || !reflect.DeepEqual(back.Fleet, f.Fleet) || !reflect.DeepEqual(back.Members, f.Members) {
+	if err != nil || back.Fleet.Hash() != f.Fleet.Hash() || !reflect.DeepEqual(back.Fleet.Task, f.Fleet.Task) || !reflect.DeepEqual(back.Members, f.Members) {
 		t.Fatalf("read %+v, %v\n%s", back, err, text)
 	}
 	if r, err := Task(back.Fleet); err != nil || !reflect.DeepEqual(r, recipes()[0]) {
