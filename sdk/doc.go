@@ -16,7 +16,14 @@
 //	err = node.Run(ctx)
 //	x := node.Model()
 //
-// A deployed device also needs keys, and the types Store, Ledger and Heads of package state.
+// A deployed program needs, beside this package:
+//
+//	sdk/edge       opens and closes what follows, in one folder
+//	transport/ws   websockets with pinned keys
+//	sdk/state      Store, Ledger, Heads and one-time keys, in files
+//	sdk/secret     the device's key, in a file
+//	sdk/fleetfile  the public file of a fleet
+//	sdk/plan       settings from public numbers, before the run
 //
 // # What a node does in a round
 //
@@ -36,7 +43,7 @@
 //     crash the node sends these bytes; a second release of the round would be a second look at the data.
 //  5. Mark. The ledger notes that the release may have been sent. A state that is older than the mark was set back, so the
 //     node does not continue from it.
-//  6. Send. Only now status, observer and neighbors see the release.
+//  6. Send. Only now status, events and neighbors see the release.
 //  7. Receive. A frame is decoded, and [trust.Machine.Receive] gives its verdict. What proves something is stored first;
 //     then the edge is dropped, or the run ends; then the neighbor sees the proof. The machine of the method takes the rest.
 //     It begins the next round when it holds every neighbor's release, whose arrival also confirms this node's own.
@@ -44,6 +51,5 @@
 // If nothing moves, the node sends its last messages again, ever less often. It exits when every neighbor has said that it
 // needs nothing more, and countersigned the last release.
 //
-// Package plan chooses settings, package audit checks certificates, and package admm implements the method, SPADE-DFL, in
-// the notation of the paper.
+// Package admm implements the method, SPADE-DFL, in the notation of the paper, and package audit checks certificates.
 package sdk
