@@ -45,7 +45,7 @@ type desk struct {
 }
 
 // varying matches what differs between runs of a test: hashes and ids.
-var varying = regexp.MustCompile(`[0-9a-f]{16,}(\.\.\.)?`)
+var varying = regexp.MustCompile("[0-9a-g`]{16,}(\\.\\.\\.)?") // a flipped bit turns a into ` and f into g
 
 // tell prints a text, without the folder and without what varies, each line of its own.
 func (d *desk) tell(text string) {
