@@ -90,7 +90,7 @@ var onPrivacy = []mutation{
 	{"a secret that is the same for other names", "sdk/pair/secret.go",
 		"+ name + string(public)", "+ string(public)", agree},
 	{"a key that makes the noise of all releases", "sdk/pair/secret.go",
-		"uint64(release))", "0)", sharing},
+		"uint64(release))", "0)", keys},
 	{"keys: a point of low order", "sdk/pair/public.go", "	if err != nil {\n		return errors.New(\"is a point", "	if err != nil && p[31] == 1 {\n		return errors.New(\"is a point", agree},
 	{"keys: two encodings of one key", "sdk/pair/public.go", "if !p.reduced() {", "if false {", agree},
 	{"keys: a key twice in a fleet", "sdk/rules.go", "errs.refuse(taken, field, key.String()", "errs.refuse(taken && false, field, key.String()", oneTime},

@@ -23,7 +23,6 @@ var (
 	order     = suite{"./sdk", "CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}
 	edits     = suite{"./sdk", "MemoryBelongsToData|MovesNoOtherRow"}
 	agree     = suite{"./sdk/pair", "BothEnds|LowOrder|OneText|Public"}
-	sharing   = suite{"./sdk", "WithoutAWord|SharedNoise"}
 	oneTime   = suite{"./sdk", "PairKeys|WithoutAWord"}
 	pairFile  = suite{"./sdk/state", "PairKeys"}
 	flows     = suite{"./sdk/admm", "Flows|RestoreAfter"}
