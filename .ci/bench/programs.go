@@ -53,7 +53,7 @@ func newBench(data string) (b *bench, err error) {
 	}
 	target := runtime.GOOS + "/" + runtime.GOARCH
 	if _, err := b.run(root, nil, "go", "run", "./.ci/footprint", "-release", b.dir, "-targets", target); err == nil {
-		if found, _ := filepath.Glob(filepath.Join(b.dir, "spade-edge-*")); len(found) == 1 {
+		if found, _ := filepath.Glob(filepath.Join(b.dir, "spade-edge-"+runtime.GOOS+"*")); len(found) == 1 {
 			b.released = found[0]
 		}
 	}
