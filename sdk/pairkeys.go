@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -46,7 +45,7 @@ func (c *Config) agrees() bool { return c.plan.fleet.Privacy.PairSigma > 0 && c.
 
 // public returns the public half of this member's one-time key.
 func (c *Config) public() pair.Public {
-	return c.plan.fleet.PairKeys[slices.Index(c.plan.fleet.Members, c.Name)]
+	return c.plan.fleet.PairKeys[c.plan.number[c.Name]]
 }
 
 // findPair returns the private half of this member's one-time key, for the releases after the given one.
@@ -67,7 +66,7 @@ func (n *Node) loadSecrets() error {
 	if !n.cfg.agrees() {
 		return nil
 	}
-	return n.secrets.load(n.machine.Status().Round, n.plan.noise.Neighbors(n.number[n.cfg.Name]), n.machine.Alone())
+	return n.secrets.load(n.machine.Status().Round, n.cfg.plan.noise.Neighbors(n.peer(n.cfg.Name)), n.machine.Alone())
 }
 
 // load computes the secrets that this node shares with its partners, for the releases after the given one. If over is
