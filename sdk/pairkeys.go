@@ -72,7 +72,7 @@ func (n *Node) loadSecrets() error {
 // load computes the secrets that this node shares with its partners, for the releases after the given one. If over is
 // true or all these releases are without noise, it deletes the private half, which the last process may have left.
 func (s *secrets) load(release int, partners []int, over bool) error {
-	if over || s.quiet(release) {
+	if over || s.cfg.quiet(release) {
 		return s.delete()
 	}
 	private, err := s.cfg.findPair(s.fleet, release)
@@ -89,12 +89,6 @@ func (s *secrets) load(release int, partners []int, over bool) error {
 	return nil
 }
 
-// quiet reports whether all releases after the given one have no noise.
-func (s *secrets) quiet(release int) bool {
-	m := s.cfg.plan.fleet.Method
-	return m.Data(release) >= m.Rounds
-}
-
 // bind durably binds the one-time key to this run. Call it before making the first release that depends on it.
 func (s *secrets) bind() error {
 	if s.of == nil || s.bound {
@@ -109,7 +103,7 @@ func (s *secrets) bind() error {
 
 // made takes note of a release that is stored: after the last one with noise, it deletes the private half.
 func (s *secrets) made(release int) error {
-	if s.of == nil || !s.quiet(release) {
+	if s.of == nil || !s.cfg.quiet(release) {
 		return nil
 	}
 	return s.delete()
