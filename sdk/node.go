@@ -120,7 +120,7 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// peer returns the number of a member, or -1 if there is none with this name.
+// peer returns the number of the named member, or -1 if no member has this name.
 func (n *Node) peer(name string) int {
 	if j, known := n.cfg.plan.number[name]; known {
 		return j

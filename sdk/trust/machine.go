@@ -23,7 +23,7 @@ type Config struct {
 
 	Key    ed25519.PrivateKey                      // nil: nothing is signed; what neighbors say needs no proof and charges nothing
 	Keys   func(member string) []ed25519.PublicKey // a member's present, next and retired keys; may change
-	Ledger *state.Ledger                           // only read; nil if there is none
+	Ledger *state.Ledger                           // only read; nil without a ledger
 	Heads  *state.Heads                            // only read, apart from [Machine.Remember]; nil: nothing is kept for later runs
 }
 
@@ -52,7 +52,7 @@ type Machine struct {
 // Public is what status and certificate show. Its contents are replaced and never modified, so copies may be read by
 // other goroutines.
 type Public struct {
-	Head          *signed.Statement   // this member's newest release that is stored and marked; nil if there is none
+	Head          *signed.Statement   // this member's newest release that is stored and marked; nil before the first
 	Countersigned map[string][]byte   // by neighbor: its signature that it holds Head
 	Evidence      []signed.Evidence   // against members that signed two releases of one round
 	Ledgers       []state.OtherLedger // see [Machine.OtherLedgers]

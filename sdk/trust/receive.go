@@ -173,7 +173,8 @@ func (m *Machine) checkReply(p *peer, msg *admm.Message) Verdict {
 }
 
 // checkHeld checks the proof in a message that the sender holds a release of this member: the release with the number
-// held, or a later one, with this member's signature. It returns the proof, or nil if held is 0 and there is none.
+// held, or a later one, with this member's signature. It returns the proof, or nil without one, which is valid if held is
+// 0.
 func (m *Machine) checkHeld(p *peer, msg *admm.Message, held int) (*signed.Statement, Verdict) {
 	if len(msg.Signed.Proof) == 0 && held == 0 {
 		return nil, Verdict{}

@@ -1,0 +1,122 @@
+package screen_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
+	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
+)
+
+// sites returns a recipe that is fitted on the files of all sites, and the report of each of them by itself.
+func sites(t *testing.T, s task.Spec, paths []string) (*task.Recipe, []*screen.Report) {
+	t.Helper()
+	all, _, err := task.LoadFiles(s, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := all.Recipe(task.ModelSpec{Name: task.SoftmaxModel}, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reports []*screen.Report
+	for _, path := range paths {
+		reports = append(reports, screen.Table(r, raw(t, r, task.Spec{Source: "csv:" + path}), true, nil))
+	}
+	return r, reports
+}
+
+// TestAmong checks that, without a recipe from public data, Among compares several sites with each other. A sentinel is
+// found even in the table of a single site.
+func TestAmong(t *testing.T) {
+	each := func(change func(i int, row []string)) []*screen.Report {
+		files := [][][]string{table(60, 1, nothing), table(60, 2, change), table(60, 3, nothing), table(60, 4, nothing)}
+		var paths []string
+		for _, rows := range files {
+			paths = append(paths, write(t, rows))
+		}
+		s := task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean"}
+		_, reports := sites(t, s, paths)
+		screen.Among(reports)
+		return reports
+	}
+	for _, c := range []struct {
+		change func(i int, row []string)
+		want   []string
+	}{
+		{nothing, nil},
+		{func(_ int, row []string) {
+			x, _ := strconv.ParseFloat(row[0], 64)
+			row[0] = fmt.Sprint(x / 40)
+		}, []string{"unit a"}},
+		{func(_ int, row []string) { row[0], row[1] = row[1], row[0] }, []string{"swapped a"}},
+		{func(i int, row []string) {
+			if i%9 == 0 {
+				row[1] = "99"
+			}
+		}, []string{"sentinel b"}},
+		{func(_ int, row []string) { row[2] = "2" }, []string{"constant ward"}},
+	} {
+		for i, p := range each(c.change) {
+			want := c.want
+			if i != 1 {
+				want = nil
+			}
+			if got := kinds(p); !slices.Equal(got, want) {
+				t.Errorf("site %d: %q, want %q\n%s", i, got, want, text(p))
+			}
+		}
+	}
+}
+
+// TestClean checks that FLamby's two tables and the four hospitals of one task raise no suspicion, with a recipe fitted
+// on them and among the sites.
+func TestClean(t *testing.T) {
+	brca := task.Spec{Source: "csv:" + shared + "/flamby/brca.csv", Target: "T", Drop: []string{"pid"}, Whole: true}
+	if _, err := os.Stat(strings.TrimPrefix(brca.Source, "csv:")); err != nil {
+		t.Skipf("no real data in ../shared/data beside the project: %v", err)
+	}
+	cancer, err := task.Fit(brca, task.ModelSpec{Name: task.LinearModel}, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := screen.Table(cancer, raw(t, cancer, brca), false, nil); len(p.Suspicions) > 0 {
+		t.Errorf("brca:\n%s", text(p))
+	}
+	var files []string
+	for _, name := range heart.Hospitals {
+		files = append(files, write(t, hospital(t, name)))
+	}
+	s := task.Spec{Label: "ill", Drop: []string{"slope", "ca", "thal"}, Missing: "mean"}
+	r, reports := sites(t, s, files)
+	screen.Among(reports)
+	screen.Near(r, reports, files)
+	for i, p := range reports {
+		if len(p.Suspicions) > 0 {
+			t.Errorf("%s:\n%s", files[i], text(p))
+		}
+	}
+}
+
+// TestNear checks that names that nearly agree are reported once, with both files.
+func TestNear(t *testing.T) {
+	paths := []string{
+		write(t, table(60, 1, func(i int, row []string) { row[2] = []string{"East", "west"}[i%2] })),
+		write(t, table(60, 2, func(i int, row []string) {
+			row[2], row[3] = []string{"east.", "west"}[i%2], row[3]+map[bool]string{true: "."}[i%2 == 0]
+		})),
+	}
+	r, reports := sites(t, task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean"}, paths)
+	screen.Near(r, reports, []string{"north.csv", "south.csv"})
+	found := text(reports[0]) + text(reports[1])
+	for _, want := range []string{"near ward: ", "near y: ", `"East" (30 rows of north.csv), "east." (30 rows of south.csv)`} {
+		if strings.Count(found, want) < 1 {
+			t.Errorf("%s, want %s", found, want)
+		}
+	}
+}
