@@ -7,6 +7,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,7 +88,9 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 		}
 		var err error
 		h.keys = file.SigningKeys
-		if h.link, err = ws.New(ws.ConfigOf(file, h.name, h.key, listen)); err != nil {
+		link := ws.ConfigOf(file, h.name, h.key, listen)
+		link.Logger = slog.New(slog.DiscardHandler) // all hospitals are in this process
+		if h.link, err = ws.New(link); err != nil {
 			return err
 		}
 		if i > 0 {

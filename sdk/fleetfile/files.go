@@ -1,7 +1,6 @@
 package fleetfile
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,16 +34,7 @@ func folder(dir string) loader {
 }
 
 func create(path string, data []byte, mode os.FileMode) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return fmt.Errorf("fleetfile: %w", err)
-	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(path) // this call created the file, which is incomplete
+	if err := regular.Create(path, data, mode); err != nil {
 		return fmt.Errorf("fleetfile: %w", err)
 	}
 	return nil

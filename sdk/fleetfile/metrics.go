@@ -51,7 +51,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Certificate == "" {
 		return token, nil, nil
 	}
-	key, err := secret.Read(m.CertificateKey, "a key file") // ReadSecret checks the permissions
+	key, err := secret.Read(m.CertificateKey, "a key file") // secret.Read checks the permissions
 	if err != nil {
 		return "", nil, err
 	}

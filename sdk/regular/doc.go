@@ -3,5 +3,6 @@
 //
 //	text, err := regular.Read("ledger.json.neighbors", 1<<30)
 //
-// [Open] does not block even if a pipe replaces the file between the check and the opening.
+// [Open] does not block even if a pipe replaces the file between the check and the opening. [Create]
+// writes a new file.
 package regular

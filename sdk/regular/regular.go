@@ -44,6 +44,22 @@ func Read(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
+// Create writes data to a new file, and waits until the disk has stored it. If the file exists, Create fails.
+func Create(path string, data []byte, perm fs.FileMode) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(path) // this call created the file, which is incomplete
+	}
+	return err
+}
+
 func check(path string, info fs.FileInfo, limit int64) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular() && info.Size() <= limit:

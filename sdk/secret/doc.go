@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -29,16 +28,7 @@ func CreateKey(path string) (ed25519.PublicKey, error) {
 	}
 	der, _ := x509.MarshalPKCS8PrivateKey(private) // every Ed25519 key has this form
 	text := pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("secret: key: %w", err)
-	}
-	_, err = file.Write(text)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(path) // this call created the file, which is incomplete
+	if err := regular.Create(path, text, 0o600); err != nil {
 		return nil, fmt.Errorf("secret: key: %w", err)
 	}
 	return public, nil

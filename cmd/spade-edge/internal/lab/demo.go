@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -224,7 +225,9 @@ func (d *demo) listen() error {
 		}
 	}
 	for i, name := range d.Fleet.Members {
-		tr, err := ws.New(ws.ConfigOf(d.file, name, d.keys[i], "127.0.0.1:0"))
+		link := ws.ConfigOf(d.file, name, d.keys[i], "127.0.0.1:0")
+		link.Logger = slog.New(slog.DiscardHandler) // connections within this process say nothing to a newcomer
+		tr, err := ws.New(link)
 		if err != nil {
 			return err
 		}
