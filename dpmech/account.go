@@ -1,8 +1,10 @@
 package dpmech
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Accounting is a method to convert a total privacy loss rho (zCDP, a sum of [Gaussian.Rho]) to an upper bound on
@@ -20,16 +22,31 @@ const (
 	Paper
 )
 
-var accountings = names{"Accounting", "gdp", "zcdp", "paper"}
+var accountings = []string{"gdp", "zcdp", "paper"}
 
 // String returns the name used in files.
-func (a Accounting) String() string { return accountings.of(int(a)) }
+func (a Accounting) String() string {
+	if a < GDP || a > Paper {
+		return fmt.Sprintf("Accounting(%d)", int(a))
+	}
+	return accountings[a]
+}
 
 // MarshalText returns the same name as String. It fails if a is none of GDP, ZCDP and Paper.
-func (a Accounting) MarshalText() ([]byte, error) { return accountings.text(int(a)) }
+func (a Accounting) MarshalText() ([]byte, error) {
+	name := []byte(a.String())
+	return name, a.UnmarshalText(name)
+}
 
 // UnmarshalText sets a to the accounting method with the given name. An empty name means GDP.
-func (a *Accounting) UnmarshalText(name []byte) error { return accountings.parse((*int)(a), name) }
+func (a *Accounting) UnmarshalText(name []byte) error {
+	i := slices.Index(accountings, cmp.Or(string(name), GDP.String()))
+	if i < 0 {
+		return fmt.Errorf("dpmech: accounting is %q, want gdp, zcdp or paper", name)
+	}
+	*a = Accounting(i)
+	return nil
+}
 
 const (
 	// leastDelta is the smallest normal float64. Smaller float64 values are subnormal and lose precision.

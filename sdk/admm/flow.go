@@ -1,10 +1,6 @@
 package admm
 
-import (
-	"math"
-
-	"github.com/spade-dfl/spade-edge/zoest/vec"
-)
+import "math"
 
 // Consensus defines how members move in rounds without data. A member moves by the sum of its flows f_ij over the
 // neighbors j. In each of these rounds, a flow becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute
@@ -26,12 +22,6 @@ type flows struct {
 
 // of returns the flow of the i-th edge.
 func (f *flows) of(i int) []float32 { return part(f.flow, i, f.d) }
-
-// addTo adds the flow of the i-th edge to s.
-func (f *flows) addTo(s []float32, i int) { vec.Axpy(s, 1, f.of(i)) }
-
-// stop sets the flow of the i-th edge to 0.
-func (f *flows) stop(i int) { clear(f.of(i)) }
 
 // mostFlow bounds the absolute value of a coordinate of a flow, in grid steps.
 const mostFlow = 1 << 22

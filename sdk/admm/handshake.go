@@ -17,13 +17,6 @@ func (e *RollbackError) Error() string {
 		"release %d: the state was rolled back, and continuing would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
-// handshake is what a client and its neighbors tell each other about releases when one of them starts. Of each edge, it
-// uses the fields heard and probed.
-type handshake struct {
-	probes bool // see Config.Probe
-	lost   int  // the second-last release, if its message was lost with a damaged state; otherwise 0
-}
-
 // probe asks a neighbor which release of this client the neighbor holds, and states the highest release of the neighbor
 // that this client ever held.
 func (m *Machine) probe(e *edge) {
@@ -96,7 +89,3 @@ func (m *Machine) endUnless(probed bool, err error) error {
 	m.err = err
 	return nil
 }
-
-// suppressed reports whether this client sends a neighbor only probes, because the neighbor has not yet answered one.
-// Until the neighbor answers, this client's state may have been rolled back, and its releases may be made already.
-func (h *handshake) suppressed(e *edge) bool { return h.probes && !e.probed }

@@ -42,7 +42,7 @@ type Machine struct {
 	begun    bool       // this process made a release
 	released bool       // a release is made, but Ready has not reported it yet: the machine waits
 	saidDone bool
-	handshake
+	lost     int // the second-last release, if its message was lost with a damaged state; otherwise 0
 	drops
 
 	outgrown int // the first release that was clipped to the public bound, or 0
@@ -100,7 +100,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg: cfg, est: est,
 		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
-		drops: drops{cut: map[int]int{}}, handshake: handshake{probes: cfg.Probe}, flows: flows{d: d},
+		drops: drops{cut: map[int]int{}}, flows: flows{d: d},
 	}
 	m.center = m.phi
 	if !cfg.NonPrivate {
@@ -141,7 +141,7 @@ func New(cfg Config) (*Machine, error) {
 // start probes the neighbors.
 func (m *Machine) start() {
 	for i := range m.edges {
-		if m.probes && !m.dropped(i) {
+		if m.cfg.Probe && !m.dropped(i) {
 			m.probe(&m.edges[i])
 		} else {
 			m.edges[i].probed = true

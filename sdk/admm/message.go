@@ -92,7 +92,9 @@ type edge struct {
 	heard int    // the highest release of j that this client ever held
 	done  bool   // j reported that it needs nothing more
 
-	probed bool  // j reported which release of this client it holds
+	// probed is true if j reported which release of this client it holds, and without Config.Probe. Before, this client
+	// sends j only probes, because its state may have been rolled back, and its releases may be made already.
+	probed bool
 	grid   uint8 // bit n: release have[n] is a change on the grid
 
 	answered int // the round (last+1 for Done) that was resent since the last tick; 0: none
@@ -262,7 +264,7 @@ func (m *Machine) repeat(e *edge) {
 		return
 	}
 	e.answered = 0
-	if m.probes && !e.probed {
+	if !e.probed {
 		m.probe(e)
 	}
 	if m.round == 0 || e.holds(m.round) && (e.done || e.holds(m.round+1)) {
@@ -277,7 +279,7 @@ func (m *Machine) repeat(e *edge) {
 // answer sends a neighbor the message of the given round, which the neighbor lacks, or a Done if the round is past the
 // last. It sends at most one such answer between two ticks.
 func (m *Machine) answer(e *edge, round int) {
-	if e.answered == round || m.suppressed(e) {
+	if e.answered == round || !e.probed {
 		return
 	}
 	e.answered = round
@@ -290,7 +292,7 @@ func (m *Machine) answer(e *edge, round int) {
 
 // post sends a neighbor the message of one of the last two rounds.
 func (m *Machine) post(e *edge, round int, resent bool) {
-	if m.suppressed(e) || m.dropped(e.index) {
+	if !e.probed || m.dropped(e.index) {
 		return
 	}
 	msg := m.Posted(e.index, round)

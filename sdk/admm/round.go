@@ -27,7 +27,7 @@ func (m *Machine) startRound() {
 	if !m.touchesData() {
 		for i := range m.edges { // the sum of the flows, in grid steps if the release is on the grid
 			if !m.gone(i) {
-				m.flows.addTo(m.s, i)
+				vec.Axpy(m.s, 1, m.flows.of(i))
 			}
 		}
 		m.work.due = true
@@ -263,7 +263,7 @@ func (m *Machine) updateZ() {
 		e := &m.edges[i]
 		at := e.at(m.round)
 		if m.gone(i) || at < 0 { // the neighbor ended early
-			m.flows.stop(i)
+			clear(m.flows.of(i))
 			continue
 		}
 		in, z := m.held(e, at), part(m.z, i, len(m.x))

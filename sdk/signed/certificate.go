@@ -85,15 +85,13 @@ func VerifyCertificate(c *certificate.Certificate, keys []ed25519.PublicKey) err
 	if err = errors.Join(errHex, err); err != nil {
 		return err
 	}
-	var named []ed25519.PublicKey
 	var known []string
 	for _, key := range keys {
-		if known = append(known, Fingerprint(key)); Fingerprint(key) == c.Key {
-			named = []ed25519.PublicKey{key}
-		}
+		known = append(known, Fingerprint(key))
 	}
-	if named == nil {
+	i := slices.Index(known, c.Key)
+	if i < 0 {
 		return fmt.Errorf("signed: certificate: it was made with the key %q, and the member's keys are %q: %w", c.Key, known, ErrSignature)
 	}
-	return verify(named, message, signature, "certificate")
+	return verify(keys[i:i+1], message, signature, "certificate")
 }
