@@ -61,7 +61,7 @@ func (n *Node) about() certificate.About {
 		ConditionalOn: conditions, Members: n.fleet.Members, Began: n.began, Ended: n.made,
 	}
 	if f := n.fleet; f.Records != nil {
-		about.Units = f.Records[n.number[n.cfg.Name]]
+		about.Units = f.Records[n.peer(n.cfg.Name)]
 	}
 	return about
 }

@@ -30,13 +30,19 @@ func digest(key [32]byte, o Oracle) (sum [32]byte) {
 	return sum
 }
 
+// quiet reports whether no release after the given one uses data, or has noise.
+func (c *Config) quiet(release int) bool {
+	m := c.plan.fleet.Method
+	return m.Data(release) == m.Rounds
+}
+
 // presentData returns the identity of the present data. If it is not known to be the data of a stored state whose last
 // release is given, it also returns a sentence that says so; without a state, the release is 0. If each record is
 // protected, unknown data count as changed, because all memory must be of present records: then who replaces a record
 // moves no other row. In other runs, the memory of other data is harmless, though wrong.
 func (c *Config) presentData(then wire.Data, release int) (now wire.Data, changed string) {
 	now = then
-	if m := c.plan.fleet.Method; m.Data(release) == m.Rounds { // no release will use data
+	if c.quiet(release) {
 		return now, ""
 	}
 	var unknown [32]byte

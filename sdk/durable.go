@@ -85,11 +85,7 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 			return nil, fmt.Errorf("sdk: %v: stored state of release %d: %w", n.cfg.Store, s.Round, err)
 		}
 		for k, p := range snap.Peers {
-			number, known := n.number[p.Name]
-			if !known {
-				number = -1
-			}
-			snap.State.Edges[k].Peer = number
+			snap.State.Edges[k].Peer = n.peer(p.Name)
 		}
 	}
 	return list, nil

@@ -20,11 +20,9 @@ import (
 // Node is a running member. Its methods are safe for concurrent use.
 type Node struct {
 	cfg       Config
-	plan      *Plan
-	fleet     *Fleet         // of plan
-	number    map[string]int // the members' numbers in the fleet
-	machine   *admm.Machine  // belongs to Run
-	account   *account       // cost of the releases; nil if the run is not private
+	fleet     *Fleet        // of cfg.plan
+	machine   *admm.Machine // belongs to Run
+	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
 	encoded   []byte    // scratch space of record
 	data      wire.Data // identifies the data of the estimator's memory
@@ -85,17 +83,18 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	p := cfg.plan
-	mcfg := p.machine(p.number[cfg.Name], cfg.Samples)
+	self := p.number[cfg.Name]
+	mcfg := p.machine(self, cfg.Samples)
 	if s, ok := cfg.Store.(interface{ Reserve(size int) error }); ok {
 		if err := s.Reserve(cfg.snapshotSize(mcfg)); err != nil {
 			return nil, err
 		}
 	}
 	cfg.fill()
-	n := &Node{cfg: cfg, plan: p, fleet: p.fleet, number: p.number, hash: p.fleet.Hash(), neighbors: mcfg.Neighbors, began: minute()}
+	n := &Node{cfg: cfg, fleet: p.fleet, hash: p.fleet.Hash(), neighbors: mcfg.Neighbors, began: minute()}
 	n.made = n.began
 	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", n.fleet.Run)
-	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: n.hash, Members: n.fleet.Members, Self: n.number[cfg.Name],
+	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: n.hash, Members: n.fleet.Members, Self: self,
 		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger, Heads: cfg.Heads})
 	mcfg.Noise, mcfg.Estimator.Window, mcfg.Probe, mcfg.Incarnation = cfg.noise(), cfg.Window, true, n.trust.Incarnation
 	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); n.fleet.Privacy.PairSigma > 0 {
@@ -123,7 +122,7 @@ func New(cfg Config) (*Node, error) {
 
 // peer returns the number of the named member, or -1 if no member has this name.
 func (n *Node) peer(name string) int {
-	if j, known := n.number[name]; known {
+	if j, known := n.cfg.plan.number[name]; known {
 		return j
 	}
 	return -1

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -46,7 +45,7 @@ func (c *Config) agrees() bool { return c.plan.fleet.Privacy.PairSigma > 0 && c.
 
 // public returns the public half of this member's one-time key.
 func (c *Config) public() pair.Public {
-	return c.plan.fleet.PairKeys[slices.Index(c.plan.fleet.Members, c.Name)]
+	return c.plan.fleet.PairKeys[c.plan.number[c.Name]]
 }
 
 // findPair returns the private half of this member's one-time key, for the releases after the given one.
@@ -67,13 +66,13 @@ func (n *Node) loadSecrets() error {
 	if !n.cfg.agrees() {
 		return nil
 	}
-	return n.secrets.load(n.machine.Status().Round, n.plan.noise.Neighbors(n.number[n.cfg.Name]), n.machine.Alone())
+	return n.secrets.load(n.machine.Status().Round, n.cfg.plan.noise.Neighbors(n.peer(n.cfg.Name)), n.machine.Alone())
 }
 
 // load computes the secrets that this node shares with its partners, for the releases after the given one. If over is
 // true or all these releases are without noise, it deletes the private half, which the last process may have left.
 func (s *secrets) load(release int, partners []int, over bool) error {
-	if over || s.quiet(release) {
+	if over || s.cfg.quiet(release) {
 		return s.delete()
 	}
 	private, err := s.cfg.findPair(s.fleet, release)
@@ -90,12 +89,6 @@ func (s *secrets) load(release int, partners []int, over bool) error {
 	return nil
 }
 
-// quiet reports whether all releases after the given one have no noise.
-func (s *secrets) quiet(release int) bool {
-	m := s.cfg.plan.fleet.Method
-	return m.Data(release) >= m.Rounds
-}
-
 // bind durably binds the one-time key to this run. Call it before making the first release that depends on it.
 func (s *secrets) bind() error {
 	if s.of == nil || s.bound {
@@ -110,7 +103,7 @@ func (s *secrets) bind() error {
 
 // made takes note of a release that is stored: after the last one with noise, it deletes the private half.
 func (s *secrets) made(release int) error {
-	if s.of == nil || !s.quiet(release) {
+	if s.of == nil || !s.cfg.quiet(release) {
 		return nil
 	}
 	return s.delete()

@@ -64,15 +64,6 @@ func (p Privacy) Limit() *dpmech.Limit {
 	return &dpmech.Limit{Epsilon: p.EpsilonLimit, Delta: p.Delta, Accounting: p.Accounting, EpsilonAll: p.LimitAll}
 }
 
-// units returns the number of samples that a member must have: with UnitRecord the number that the fleet states,
-// otherwise the value of samples.
-func (f *Fleet) units(member, samples int) int {
-	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
-		return f.Records[member] * max(1, f.Privacy.Places)
-	}
-	return samples
-}
-
 // Protects returns the unit that each release protects: Unit or, with Places, [dpmech.Person].
 func (p Privacy) Protects() Unit {
 	if p.Unit == UnitRecord && p.Places > 1 {
@@ -81,12 +72,15 @@ func (p Privacy) Protects() Unit {
 	return p.Unit
 }
 
-// checkSamples returns an error if a member's number of samples differs from the number that the fleet states.
+// checkSamples returns an error if a member's number of samples differs from the number that a valid fleet states.
 func (f *Fleet) checkSamples(member, samples int) error {
-	if samples == f.units(member, samples) {
+	if f.Privacy.Unit != UnitRecord {
 		return nil
 	}
 	units, places := f.Records[member], max(1, f.Privacy.Places)
+	if samples == units*places {
+		return nil
+	}
 	if samples%places != 0 {
 		return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: fmt.Sprintf("%d, %d places for each "+
 			"of the %d persons of %q", units*places, places, units, f.Members[member])}

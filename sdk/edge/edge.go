@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -147,15 +149,15 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 	return n, err
 }
 
-// openLedger opens the ledger, and makes it if neither the ledger nor a state exists.
+// openLedger opens the ledger. It makes the ledger only in a folder without the state of any run: the owner's declaration
+// is about the time before this folder, and a lost ledger may have counted what its runs have spent.
 func (n *Node) openLedger(cfg *sdk.Config, unit sdk.Unit, o Options, store *state.Dir) (err error) {
 	path := filepath.Join(n.dir, "ledger.json")
 	cfg.Ledger, err = state.OpenLedger(path)
 	if errors.Is(err, state.ErrNoLedger) {
-		kept, unread := store.Load()
-		if unread != nil || len(kept) > 0 {
-			return fmt.Errorf("edge: %s is missing, but %s has the state of a run that it counts: %s: %w", path, store, state.Restore,
-				errors.Join(err, unread))
+		if has, unread := n.hasState(store); unread != nil || has != "" {
+			return fmt.Errorf("edge: %s is missing, but %s has the state of a run that it may have counted: %s: %w", path,
+				cmp.Or(has, n.dir), state.Restore, errors.Join(err, unread))
 		}
 		cfg.Ledger, err = state.CreateLedger(path, cmp.Or(o.Dataset, cfg.Name), unit, o.Limit, o.Declared)
 		if err != nil {
@@ -168,6 +170,22 @@ func (n *Node) openLedger(cfg *sdk.Config, unit sdk.Unit, o Options, store *stat
 	n.opened = append(n.opened, cfg.Ledger.Close)
 	cfg.Heads, err = state.OpenHeads(path + ".neighbors")
 	return err
+}
+
+// hasState returns the folder of a run's state: of any run but this one, or of this one if it has made a release. It
+// returns "" if no folder is of that kind.
+func (n *Node) hasState(store *state.Dir) (string, error) {
+	kept, err := store.Load()
+	if err != nil || len(kept) > 0 {
+		return store.String(), err
+	}
+	all, err := os.ReadDir(n.dir)
+	for _, e := range all {
+		if strings.HasPrefix(e.Name(), "state-") && e.Name() != "state-"+n.run {
+			return filepath.Join(n.dir, e.Name()), err
+		}
+	}
+	return "", err
 }
 
 // Addr returns the address at which the node listens; "" if it only dials.

@@ -323,5 +323,9 @@ func TestRefused(t *testing.T) {
 	for _, end := range []string{"", ".mark", ".neighbors"} {
 		os.Remove(filepath.Join(path, "ledger.json"+end))
 	}
-	refused(path, "b", o, "has the state of a run that it counts")
+	refused(path, "b", o, "state-two%2Fof%20us has the state of a run that it may have counted")
+	if err := os.Rename(filepath.Join(path, "state-two%2Fof%20us"), filepath.Join(path, "state-last year")); err != nil {
+		t.Fatal(err)
+	}
+	refused(path, "b", o, "state-last year has the state of a run that it may have counted")
 }

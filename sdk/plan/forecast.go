@@ -175,11 +175,17 @@ func Hopeless(fleet sdk.Planner) error {
 		return nil
 	}
 	f := p.Fleet()
-	if _, gain, _ := gainsOf(f.Privacy.Unit).at(signalOf(f, 0)); gain < hopeless {
+	if gain := mostGain(f); gain < hopeless {
 		return fmt.Errorf("run %q: %w: the expected gain is %.0f %% of the gain that %d members reach without noise, "+
 			"want at least %.0f %%", f.Run, ErrHopeless, 100*max(gain, 0), len(f.Members), 100*hopeless)
 	}
 	return nil
+}
+
+// mostGain returns the expected gain of a private run whose number of samples does not limit the signal.
+func mostGain(f *sdk.Fleet) float64 {
+	_, gain, _ := gainsOf(f.Privacy.Unit).at(signalOf(f, 0))
+	return gain
 }
 
 // signalOf returns the distance by which all clipped updates would move the members' mean if they had the same

@@ -250,7 +250,7 @@ func (e *exam) weak(r *Losses) {
 		noise := p.Sigma * math.Sqrt(float64(m.Rounds*e.f.Dim)/float64(len(e.f.Members)))
 		least, than = noise/50, fmt.Sprintf("in all rounds, and the noise by %.2g", noise)
 	}
-	if moves > 0 && moves < least && (p.NonPrivate || Hopeless(e.f) == nil) {
+	if moves > 0 && moves < least && (p.NonPrivate || mostGain(e.f) >= hopeless) {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("losses change so little that they move the model by at most %.2g %s: multiply the loss by a "+
 			"constant, so that good and bad models differ by about 1", moves, than))
 	}

@@ -61,19 +61,19 @@ func (m *Machine) sendNotice(p *peer) {
 		Signed: admm.Signed{Own: encoded(p.held.Last()), Proof: n.Append(nil), Other: []byte(why)}})
 }
 
-func isNotice(msg *admm.Message) bool {
+// noticeIn returns the notice in a message, if the message is one.
+func noticeIn(msg *admm.Message) (n signed.Statement, ok bool) {
 	if msg.Kind != admm.Conflict {
-		return false
+		return n, false
 	}
-	_, err := signed.Parse(msg.Signed.Proof, signed.Notice)
-	return err == nil
+	n, err := signed.Parse(msg.Signed.Proof, signed.Notice)
+	return n, err == nil
 }
 
-// receiveNotice handles a notice in which a neighbor states that it has dropped the edge to this member.
-func (m *Machine) receiveNotice(p *peer, msg *admm.Message) Verdict {
-	n, err := signed.Parse(msg.Signed.Proof, signed.Notice)
+// receiveNotice handles a notice n in which a neighbor states that it has dropped the edge to this member.
+func (m *Machine) receiveNotice(p *peer, msg *admm.Message, n *signed.Statement) Verdict {
+	var err error
 	switch {
-	case err != nil:
 	case n.Value != m.scope || n.Round > m.Last+2:
 		err = fmt.Errorf("trust: the quarantine notice applies from release %d on, want release %d or earlier, or is for another member",
 			n.Round, m.Last+2)
@@ -115,7 +115,7 @@ func (m *Machine) receiveDropped(p *peer, msg *admm.Message) Verdict {
 			return v
 		}
 	}
-	if !isNotice(msg) { // two nodes would answer each other's notices indefinitely
+	if _, notice := noticeIn(msg); !notice { // two nodes would answer each other's notices indefinitely
 		m.sendNotice(p)
 	} else if v := m.lostBefore(p, msg); v.Action != Take {
 		return v

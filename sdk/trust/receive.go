@@ -20,8 +20,9 @@ func (m *Machine) Receive(msg *admm.Message) Verdict {
 		return refusef("the sender is not a neighbor")
 	case p.dropped != nil:
 		return m.finish(m.receiveDropped(p, msg))
-	case isNotice(msg):
-		return m.finish(m.receiveNotice(p, msg))
+	}
+	if n, ok := noticeIn(msg); ok {
+		return m.finish(m.receiveNotice(p, msg, &n))
 	}
 	return m.finish(m.check(p, msg))
 }

@@ -178,7 +178,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	cfg := sdk.Config{Fleet: f, Name: node.Name, MemoryLimit: node.MemoryLimit,
+	cfg := sdk.Config{Fleet: file, Name: node.Name, MemoryLimit: node.MemoryLimit,
 		PairKeys: state.PairKeys(node.PairKeys)}
 	began := time.Now()
 	var own *fleetfile.Source
@@ -235,7 +235,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	c.state(node, f, r, used, folder.Remarks, errState)
 	c.disk(node, r.Space)
 	c.pairKeys(node, f, r.Pair)
-	c.privacy(f, cfg.Ledger, device.LostLedger(cmp.Or(errLedger, r.Ledger), node, r.Kept != nil), r)
+	c.privacy(file, cfg.Ledger, device.LostLedger(cmp.Or(errLedger, r.Ledger), node, r.Kept != nil), r)
 	c.listen(node, used)
 	switch {
 	case errOracle != nil:
@@ -324,7 +324,8 @@ func (c *Checkup) pairKeys(node *fleetfile.Node, f *sdk.Fleet, err error) {
 
 // privacy reports the cost and the forecast of the run, and whether the cost fits the run's limit and the ledger's
 // remaining budget.
-func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *plan.PreflightReport) {
+func (c *Checkup) privacy(file *fleetfile.File, ledger *state.Ledger, errLedger error, r *plan.PreflightReport) {
+	f := file.Fleet
 	pr := f.Privacy
 	switch {
 	case pr.NonPrivate:
@@ -342,7 +343,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 			c.add("forecast", verdict, "%s", setup.ForecastText(f, r.Forecast))
 		}
 		begun := r.Kept != nil && r.Kept.Round > 0
-		if err := plan.Hopeless(f); err != nil && !begun && !c.anyway { // as device.Run
+		if err := plan.Hopeless(file); err != nil && !begun && !c.anyway { // as device.Run
 			c.fail("forecast", codeOf(err), err)
 		}
 	}

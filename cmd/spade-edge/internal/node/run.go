@@ -115,7 +115,7 @@ func judgeRun(d *device.Device, r *RunResult) {
 	}
 	d.Finished = func(ctx context.Context, source *fleetfile.Source, model []float32) {
 		var err error
-		if plan.Hopeless(d.Fleet.Fleet) == nil { // a model of noise ranks rows at random
+		if plan.Hopeless(d.Fleet) == nil { // a model of noise ranks rows at random
 			r.Backwards = verdict.Backwards(source, model, "the shared model")
 		}
 		if r.Verdict, err = site.Judge(ctx, source, model); err != nil {
