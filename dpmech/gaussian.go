@@ -32,7 +32,7 @@ type Gaussian struct {
 
 // String returns the parameters in the form used in error messages.
 func (g Gaussian) String() string {
-	text := fmt.Sprintf("clip %v and sigma %v%s", g.Clip, g.Sigma, g.Unit.phrase())
+	text := fmt.Sprintf("clip %v and sigma %v%s", g.Clip, g.Sigma, g.Unit.Phrase())
 	if g.Shared != (Shared{}) {
 		text += fmt.Sprintf(", shared sigma %v and effective sigma %v against %s",
 			g.Shared.Sigma, g.Shared.Effective, g.Shared.Adversary())

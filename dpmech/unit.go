@@ -79,9 +79,9 @@ func (u *Unit) UnmarshalText(text []byte) error {
 // Each returns the phrase for a cost statement, such as "for each client" or "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
-// phrase returns a space followed by the result of Each. For Client it returns "", because texts about this unit name
+// Phrase returns a space followed by the result of Each. For Client it returns "", because texts about this unit name
 // the client anyway.
-func (u Unit) phrase() string {
+func (u Unit) Phrase() string {
 	if u == Client {
 		return ""
 	}

@@ -147,10 +147,10 @@ func (d *Declaration) Conditions(unit dpmech.Unit) (list []string) {
 	}
 	for _, e := range d.Ledgers {
 		list = append(list, fmt.Sprintf("the owner declares that ledger %s counts earlier runs on this data: %d releases, rho %.6g%s",
-			e.Ledger.ID, e.Ledger.Seq, e.All, phrase(e.Unit)))
+			e.Ledger.ID, e.Ledger.Seq, e.All, e.Unit.Phrase()))
 	}
 	if d.Estimate != nil {
-		list = append(list, fmt.Sprintf("the owner declares that further earlier runs on this data cost at most %v%s", d.Estimate, phrase(unit)))
+		list = append(list, fmt.Sprintf("the owner declares that further earlier runs on this data cost at most %v%s", d.Estimate, unit.Phrase()))
 	}
 	if d.Ends != "" {
 		list = append(list, "the owner declares that this data may be used until "+d.Ends)

@@ -33,7 +33,7 @@ func (c *Certificate) Text() string {
 	}
 	p.item("guarantee", "%s, at delta %v%s: they can raise the odds of any guess about %s of this "+
 		"member by a factor of at most e^epsilon, except with a probability of about delta",
-		bound.Text(c.Delta, dpmech.GDP), c.Delta, phrase(unit), about)
+		bound.Text(c.Delta, dpmech.GDP), c.Delta, unit.Phrase(), about)
 	p.item("in words", "%s", bound.Words(unit))
 	if c.AgainstAll != nil {
 		p.item("", "outsiders see all releases; colluding members, whichever they are, also know the noise that they share")
@@ -60,7 +60,7 @@ func (c *Certificate) Text() string {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so the cost of other runs on the same data is not counted")
 	} else {
 		p.item("lifetime", "data set %q, all runs since %s together (%d): %s, at delta %v%s", life.Dataset, life.Created,
-			len(life.Runs), life.Total().Text(life.Delta, dpmech.GDP), life.Delta, phrase(life.Unit))
+			len(life.Runs), life.Total().Text(life.Delta, dpmech.GDP), life.Delta, life.Unit.Phrase())
 		p.cost(life.Cost, life.Unit)
 		p.limit("limit of all", life.Limit.Lifelong())
 		for _, r := range life.Runs {

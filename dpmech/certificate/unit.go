@@ -29,12 +29,3 @@ func adjacency(u dpmech.Unit) string {
 func notProtected(u dpmech.Unit) string {
 	return fmt.Sprintf("a client's whole data set: the guarantee holds for one %s", u.Kind())
 }
-
-// phrase returns a space followed by the result of [dpmech.Unit.Each]. For dpmech.Client it returns "", because texts
-// about this unit name the client anyway.
-func phrase(u dpmech.Unit) string {
-	if u == dpmech.Client {
-		return ""
-	}
-	return " " + u.Each()
-}

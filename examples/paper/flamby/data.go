@@ -81,21 +81,13 @@ func (f *files) store(own *files, dir, name string, train, test table, kept []st
 		rows table
 		to   *[]string
 		kind string
-	}{{train, &f.train, "train"}, {test, &f.test, "test"}} {
+	}{
+		{train, &f.train, "train"}, {test, &f.test, "test"},
+		{train.standardized(train, kept), &own.train, "own-train"}, {test.standardized(train, kept), &own.test, "own-test"},
+	} {
 		path := filepath.Join(dir, name+"-"+part.kind+".csv")
 		*part.to = append(*part.to, path)
 		if err := part.rows.write(path); err != nil {
-			return err
-		}
-	}
-	for _, part := range []struct {
-		rows table
-		to   *[]string
-		kind string
-	}{{train, &own.train, "train"}, {test, &own.test, "test"}} {
-		path := filepath.Join(dir, name+"-own-"+part.kind+".csv")
-		*part.to = append(*part.to, path)
-		if err := part.rows.standardized(train, kept).write(path); err != nil {
 			return err
 		}
 	}

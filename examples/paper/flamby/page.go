@@ -54,11 +54,7 @@ func page(runs *sweep.Table, seeds int) (string, error) {
 		fmt.Fprintf(&b, "\n## %s, %s\n\n| | epsilon | delta | clients | pooled | rounds | queries of all clients | bytes sent | seconds |\n|---|---|---|---|---|---|---|---|---|\n",
 			task, measure)
 		for _, c := range commands() {
-			budgets := epsilons
-			if c.delta == 0 {
-				budgets = []float64{0}
-			}
-			for _, e := range budgets {
+			for _, e := range c.budgets() {
 				line, err := rowOf(runs, task, c, e, seeds)
 				if err != nil {
 					return "", err

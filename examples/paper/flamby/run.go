@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
@@ -35,6 +36,14 @@ type command struct {
 	row   string
 	delta float64 // 0: no noise
 	flags []string
+}
+
+// budgets has the epsilon of each row, 0 without noise.
+func (c command) budgets() []float64 {
+	if c.delta == 0 {
+		return []float64{0}
+	}
+	return epsilons
 }
 
 // commands lists the calls for each task.
@@ -166,10 +175,7 @@ func (j job) prepare(ctx context.Context, program, dir string) error {
 
 // simulate makes the runs of a command whose seeds the table does not have, all at once.
 func (j job) simulate(ctx context.Context, program, dir string, c command, seeds int, runs *sweep.Table) error {
-	budgets := epsilons
-	if c.delta == 0 {
-		budgets = []float64{0}
-	}
+	budgets := c.budgets()
 	key := func(e float64, seed uint64) []string {
 		return []string{j.name, c.row, fmt.Sprint(e), fmt.Sprint(c.delta), fmt.Sprint(seed)}
 	}
@@ -200,13 +206,9 @@ func (j job) simulate(ctx context.Context, program, dir string, c command, seeds
 	}
 	for i, r := range all.Runs {
 		clients, pooled := j.measured(r)
-		mean := 0.0
-		for _, v := range clients {
-			mean += v / float64(len(clients))
-		}
 		k := key(budgets[i/seeds], r.Seed)
 		runs.Drop(k...)
-		row := append(k, fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", pooled), fmt.Sprint(r.Rounds), fmt.Sprint(r.Tau), fmt.Sprint(r.Queries),
+		row := append(k, fmt.Sprintf("%.4f", stat.Mean(clients)), fmt.Sprintf("%.4f", pooled), fmt.Sprint(r.Rounds), fmt.Sprint(r.Tau), fmt.Sprint(r.Queries),
 			fmt.Sprint(r.Bytes), fmt.Sprintf("%.1f", r.Seconds))
 		if err := runs.Add(row); err != nil {
 			return err

@@ -163,11 +163,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.PairSigma > 0 {
 		with = " against " + bar.Who
 	}
-	text := fmt.Sprintf("epsilon %s%s at delta %v", cli.EpsilonText(bar.Epsilon), with, p.Delta)
-	if unit := p.Protects(); unit != dpmech.Client {
-		text += " " + unit.Each()
-	}
-	return text
+	return fmt.Sprintf("epsilon %s%s at delta %v%s", cli.EpsilonText(bar.Epsilon), with, p.Delta, p.Protects().Phrase())
 }
 
 // RunResult is the result of a node's run, printed as text or, with -json, as JSON.

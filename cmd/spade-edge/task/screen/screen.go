@@ -89,7 +89,7 @@ type Suspicion struct {
 // Table does not compare them with the recipe's values. unknown maps a column and a value that is not one of its
 // categories to the number of times that the value occurs; it may be nil. Table does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
-	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
+	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}, time: -1}
 	if r.Target == nil {
 		for c, n := range classes(d) {
 			p.Classes = append(p.Classes, Count{d.ClassNames[c], n})
@@ -123,7 +123,6 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 		at += max(1, len(c.Categories))
 	}
 	p.compare()
-	p.time = -1
 	p.times(r, d, own)
 	p.repeats(d)
 	for _, note := range d.Notes {
@@ -150,15 +149,11 @@ func classes(d *task.Data) []int {
 }
 
 // Among compares several sites with each other, for a task without expected values. It compares each column of numbers
-// at a site with the medians of the same column at the other sites, if at least two of the other sites have enough
-// values. It adds suspicions to the reports, which must be for the same recipe.
+// at a site with the medians of the same column at the other sites, if at least two of the other sites (one, for the
+// times of a survival task) have enough values. It adds suspicions to the reports, which must be for the same recipe.
 func Among(all []*Report) {
 	for i, p := range all {
 		for k := range p.Columns {
-			if k == p.time {
-				unitsAmong(all, i, k)
-				continue
-			}
 			var medians []float64
 			wide := 0.0
 			for j, other := range all {
@@ -166,8 +161,14 @@ func Among(all []*Report) {
 					medians, wide = append(medians, quantile(v, 0.5)), max(wide, spread(v))
 				}
 			}
+			if slices.Sort(medians); k == p.time {
+				if len(medians) > 0 {
+					p.unit(&p.Columns[k], quantile(medians, 0.5))
+				}
+				continue
+			}
 			codedAmong(all, i, k)
-			if slices.Sort(medians); len(medians) >= 2 {
+			if len(medians) >= 2 {
 				p.Columns[k].Mean, p.Columns[k].Std = quantile(medians, 0.5), wide
 			}
 		}

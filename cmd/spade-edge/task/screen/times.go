@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
@@ -61,20 +60,7 @@ func (p *Report) unit(c *Column, usual float64) {
 		factor, by = 1/factor, "larger"
 	}
 	if factor > otherUnit {
-		p.add(Unit, c.Name, len(c.values), exact(c.Median), "its times are about %s, expected about %s: about %s times %s, so the unit may differ",
-			fmt.Sprintf("%.4g", c.Median), fmt.Sprintf("%.4g", usual), fmt.Sprintf("%.2g", factor), by)
-	}
-}
-
-// unitsAmong compares the times of a site with those of the others.
-func unitsAmong(all []*Report, i, column int) {
-	var medians []float64
-	for j, other := range all {
-		if j != i && len(other.Columns[column].values) >= fewest {
-			medians = append(medians, other.Columns[column].Median)
-		}
-	}
-	if slices.Sort(medians); len(medians) > 0 {
-		all[i].unit(&all[i].Columns[column], quantile(medians, 0.5))
+		p.add(Unit, c.Name, len(c.values), exact(c.Median), "its times are about %.4g, expected about %.4g: about %.2g times %s, so the unit may differ",
+			c.Median, usual, factor, by)
 	}
 }
