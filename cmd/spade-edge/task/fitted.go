@@ -3,7 +3,9 @@ package task
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/eigen"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
@@ -70,6 +72,19 @@ func (s *Standardizer) apply(d *Data) *Data {
 			}
 		}
 	}).rounded()
+}
+
+func (s *Standardizer) validate(r *Recipe, want func(ok bool, format string, args ...any)) {
+	raw := r.full()
+	want(len(s.Mean) == raw && len(s.Std) == raw,
+		"standardize has %d means and %d deviations, want one for each of %d columns", len(s.Mean), len(s.Std), raw)
+	held("standardize.mean", s.Mean, want)
+	held("standardize.std", s.Std, want)
+	if i := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor }); i >= 0 {
+		want(false, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", i, s.Std[i], leastDivisor)
+	}
+	want(s.declared(), "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
+	want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none with pca")
 }
 
 func columnMeans(d *Data) []float64 {
@@ -145,6 +160,20 @@ func (p *PCA) apply(d *Data) *Data {
 		}
 	})
 	return out
+}
+
+func (p *PCA) validate(r *Recipe, want func(ok bool, format string, args ...any)) {
+	raw := r.full()
+	want(len(p.Mean) == raw, "pca.mean has %d numbers, want one for each of %d columns", len(p.Mean), raw)
+	n := len(p.Components)
+	want(n >= 1 && n <= raw, "pca.components has %d components, want 1 to %d", n, raw)
+	held("pca.mean", p.Mean, want)
+	for i, c := range p.Components {
+		want(len(c) == raw, "pca.components[%d] has %d numbers, want one for each of %d columns", i, len(c), raw)
+		held(fmt.Sprintf("pca.components[%d]", i), c, want)
+	}
+	want(p.Scale >= leastDivisor && p.Scale <= math.MaxFloat32, "pca.scale is %v, want %.2g..%.2g", p.Scale, leastDivisor,
+		math.MaxFloat32)
 }
 
 // orient flips a vector so that its first entry of largest magnitude is positive.

@@ -68,18 +68,13 @@ func (s Spec) events(t *table) ([]string, error) {
 		}
 		return s.Labels, nil
 	}
-	is := func(label, known string) bool {
-		number, ok := cell.Decimal(label) // 1.0 is 1
-		same, _ := cell.Decimal(known)
-		return strings.EqualFold(label, known) || ok && number == same
-	}
 	for _, pair := range knownEvents {
 		names, others := pair, 0
 		for _, l := range found {
 			switch {
-			case is(l, pair[0]):
+			case cell.OneOf(l, pair[:1]): // 0.0 is 0
 				names[0] = l
-			case is(l, pair[1]):
+			case cell.OneOf(l, pair[1:]):
 				names[1] = l
 			default:
 				others++

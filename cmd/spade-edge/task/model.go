@@ -282,10 +282,21 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 			lives[i] = m.lives[h]
 		}
 		survival.Losses(losses, constants[:len(losses)], lives[:len(losses)])
-		return m.empty(queries, losses)
+	} else {
+		m.squares(samples[:len(losses)], losses)
 	}
+	for i, q := range queries {
+		if m.at(q.Sample) < 0 {
+			losses[i] = 0
+		}
+	}
+	return true
+}
+
+// squares replaces each score of a linear model for two classes or a target by the sample's loss.
+func (m *Model) squares(samples []int, losses []float64) {
 	if m.goal == nil {
-		for i, h := range samples[:len(losses)] { // for class 1 the loss is the squared sigmoid of the negated score
+		for i, h := range samples { // for class 1 the loss is the squared sigmoid of the negated score
 			losses[i] = math.Float64frombits(math.Float64bits(losses[i]) ^ uint64(m.data.Y[h])<<63)
 		}
 	}
@@ -296,7 +307,6 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 		}
 		losses[i] = float64(off * off)
 	}
-	return m.empty(queries, losses)
 }
 
 // cut moves the constants of the intervals from the points of queries to constants. It returns false if a point has
@@ -307,16 +317,6 @@ func (m *Model) cut(points, constants [][]float32) bool {
 			return false
 		}
 		points[i], constants[i] = x[:m.data.Dim:m.data.Dim], x[m.data.Dim:]
-	}
-	return true
-}
-
-// empty sets the loss of each query for a place without a sample to 0. It returns true.
-func (m *Model) empty(queries []zoest.Query, losses []float64) bool {
-	for i, q := range queries {
-		if m.at(q.Sample) < 0 {
-			losses[i] = 0
-		}
 	}
 	return true
 }

@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -357,29 +356,11 @@ func (r *Recipe) Validate() error {
 	}
 	want(r.Target != nil || distinct(r.Classes, 2) && !slices.Contains(r.Classes, ""),
 		"classes has %d labels, want 2 to %d, distinct, not empty and without spaces around them", len(r.Classes), maxValues)
-	raw := r.full()
-	if s := r.Standardize; s != nil {
-		want(len(s.Mean) == raw && len(s.Std) == raw,
-			"standardize has %d means and %d deviations, want one for each of %d columns", len(s.Mean), len(s.Std), raw)
-		held("standardize.mean", s.Mean, want)
-		held("standardize.std", s.Std, want)
-		if i := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor }); i >= 0 {
-			want(false, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", i, s.Std[i], leastDivisor)
-		}
-		want(s.declared(), "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
-		want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none with pca")
+	if r.Standardize != nil {
+		r.Standardize.validate(r, want)
 	}
-	if p := r.PCA; p != nil {
-		want(len(p.Mean) == raw, "pca.mean has %d numbers, want one for each of %d columns", len(p.Mean), raw)
-		n := len(p.Components)
-		want(n >= 1 && n <= raw, "pca.components has %d components, want 1 to %d", n, raw)
-		held("pca.mean", p.Mean, want)
-		for i, c := range p.Components {
-			want(len(c) == raw, "pca.components[%d] has %d numbers, want one for each of %d columns", i, len(c), raw)
-			held(fmt.Sprintf("pca.components[%d]", i), c, want)
-		}
-		want(p.Scale >= leastDivisor && p.Scale <= math.MaxFloat32, "pca.scale is %v, want %.2g..%.2g", p.Scale, leastDivisor,
-			math.MaxFloat32)
+	if r.PCA != nil {
+		r.PCA.validate(r, want)
 	}
 	n := int64(r.width()) * int64(max(r.outputs(), r.Model.Hidden))
 	want(n <= maxParameters || r.Model.Validate() != nil,
