@@ -47,12 +47,10 @@ type desk struct {
 // varying matches what differs between runs of a test: hashes and ids.
 var varying = regexp.MustCompile("[0-9a-g`]{16,}(\\.\\.\\.)?") // a flipped bit turns a into ` and f into g
 
-// tell prints a text, without the folder and without what varies, each line of its own.
+// tell prints a text, without the folder and without what varies.
 func (d *desk) tell(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, d.dir+string(filepath.Separator), ""), d.dir, "the store")
-	for line := range strings.SplitSeq(varying.ReplaceAllString(text, "#"), "\n") {
-		d.Say("%s", line)
-	}
+	d.Say("%s", varying.ReplaceAllString(text, "#"))
 }
 
 func (d *desk) must(err error) {

@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,13 +14,14 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/internal/dialogue"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the machine does into the dialogues")
+var update = flag.Bool("update", false, "write testdata/*.txt anew")
 
 // TestDialogues holds the dialogues in testdata/*.txt with the machine of member a, whose neighbors are b and c. A step is
 // one line, then "----", then what the machine answers, up to an empty line. A line before a step that begins with # is a
@@ -43,34 +43,10 @@ var rewrite = flag.Bool("rewrite", false, "write what the machine does into the 
 //	disk fails, disk works                    the journal can or cannot be stored
 //	public                                    what status and certificate show
 func TestDialogues(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) < 6 {
-		t.Fatalf("found %v, %v", files, err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := &dialogue{t: t, names: map[string]string{}}
-			var out strings.Builder
-			for i, block := range strings.Split(strings.TrimSpace(string(text)), "\n\n") {
-				before, want, _ := strings.Cut(block+"\n", "\n----\n")
-				lines := strings.Split(before, "\n")
-				got := d.step(lines[len(lines)-1])
-				if want := strings.TrimRight(want, "\n"); got != want && !*rewrite {
-					t.Errorf("%s: step %d: %s\n%s\nwant\n%s", file, i+1, lines[len(lines)-1], got, want)
-				}
-				fmt.Fprintf(&out, "%s\n\n", strings.TrimSpace(before+"\n----\n"+got))
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(strings.TrimRight(out.String(), "\n")+"\n"), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+	dialogue.Run(t, "testdata/*.txt", *update, func(t *testing.T, out *dialogue.Lines) func([]string) {
+		d := &world{t: t, Lines: out, names: map[string]string{}}
+		return d.do
+	})
 }
 
 const run = "trial-7"
@@ -86,9 +62,10 @@ func key(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-// dialogue is the world around a machine.
-type dialogue struct {
-	t      *testing.T
+// world is the world around a machine.
+type world struct {
+	t *testing.T
+	*dialogue.Lines
 	m      *trust.Machine
 	cfg    trust.Config
 	names  map[string]string // statements by their bytes
@@ -96,16 +73,9 @@ type dialogue struct {
 	snap   wire.Snapshot // of the last release
 	broken bool          // the journal cannot be stored
 	dir    string
-	out    []string
 }
 
-func (d *dialogue) say(format string, args ...any) {
-	d.out = append(d.out, fmt.Sprintf(format, args...))
-}
-
-func (d *dialogue) step(line string) string {
-	d.out = nil
-	words := strings.Fields(line)
+func (d *world) do(words []string) {
 	args := map[string]string{}
 	for _, w := range words[1:] {
 		k, v, _ := strings.Cut(w, "=")
@@ -114,7 +84,7 @@ func (d *dialogue) step(line string) string {
 	number := func(i int) int {
 		n, err := strconv.Atoi(words[i])
 		if err != nil {
-			d.t.Fatalf("%s: %v", line, err)
+			d.t.Fatalf("%q: %v", words, err)
 		}
 		return n
 	}
@@ -126,7 +96,7 @@ func (d *dialogue) step(line string) string {
 		d.m = trust.New(d.cfg)
 		d.obey("", d.m.Load(journal))
 		if err := d.m.Resume(&d.snap); d.made > 0 && err != nil {
-			d.say("error: %v", err)
+			d.Say("error: %v", err)
 		}
 		for _, q := range journal.Quarantine {
 			d.m.Drop(slices.Index(members, q.Neighbor), q, 0)
@@ -148,7 +118,7 @@ func (d *dialogue) step(line string) string {
 	case "remember":
 		e := d.ledger(words[1], words[2])
 		if err := d.cfg.Heads.Learn(d.cfg.Keys(words[1]), e); err != nil {
-			d.say("error: %v", err)
+			d.Say("error: %v", err)
 		}
 	case "disk":
 		d.broken = words[1] == "fails"
@@ -161,15 +131,14 @@ func (d *dialogue) step(line string) string {
 	case "public":
 		p := d.m.Public
 		others, _ := d.m.OtherLedgers(p)
-		d.say("release %s, countersigned by %d, evidence %d, other ledgers %d", d.name(encode(p.Head)), len(p.Countersigned),
+		d.Say("release %s, countersigned by %d, evidence %d, other ledgers %d", d.name(encode(p.Head)), len(p.Countersigned),
 			len(p.Evidence), len(others))
 	default:
 		d.obey(words[0], d.m.Receive(d.message(words[1], words[0], words[2], args)))
 	}
-	return strings.Join(d.out, "\n")
 }
 
-func (d *dialogue) start(args map[string]string) {
+func (d *world) start(args map[string]string) {
 	d.dir = d.t.TempDir()
 	d.cfg = trust.Config{Run: run, Fleet: fleet, Members: members, Neighbors: []int{1, 2}, Last: 9, Key: key("a")}
 	d.cfg.Keys = func(member string) []ed25519.PublicKey {
@@ -195,7 +164,7 @@ func (d *dialogue) start(args map[string]string) {
 	d.m, d.made = trust.New(d.cfg), 0
 }
 
-func (d *dialogue) release(round int, value string) {
+func (d *world) release(round int, value string) {
 	x, err := strconv.ParseFloat(value, 32)
 	if err != nil {
 		d.t.Fatal(err)
@@ -203,7 +172,7 @@ func (d *dialogue) release(round int, value string) {
 	d.made = round
 	s := admm.State{Round: round, X: []float32{float32(x)}, Edges: []admm.EdgeState{{Peer: 1}, {Peer: 2}}}
 	if err := d.m.Released(&s); err != nil {
-		d.say("error: %v", err)
+		d.Say("error: %v", err)
 	}
 	d.snap = wire.Snapshot{State: s, Peers: make([]wire.Peer, 2)}
 	d.m.Record(&d.snap)
@@ -212,7 +181,7 @@ func (d *dialogue) release(round int, value string) {
 }
 
 // statement returns a release in the notation of [TestDialogues].
-func (d *dialogue) statement(name string) signed.Statement {
+func (d *world) statement(name string) signed.Statement {
 	text, ledger, _ := strings.Cut(name, "%")
 	text, signer, _ := strings.Cut(text, "@")
 	text, before, _ := strings.Cut(text, "<")
@@ -241,7 +210,7 @@ func (d *dialogue) statement(name string) signed.Statement {
 }
 
 // head returns the state of a ledger: LEDGER#SEQ, where "own" is the ledger of the machine.
-func (d *dialogue) head(name string) signed.Head {
+func (d *world) head(name string) signed.Head {
 	ledger, seq, _ := strings.Cut(name, "#")
 	h := signed.Head{Hash: [32]byte{1}}
 	copy(h.ID[:], ledger)
@@ -257,7 +226,7 @@ func (d *dialogue) head(name string) signed.Head {
 }
 
 // ledger returns what a member has signed about a ledger in an earlier run.
-func (d *dialogue) ledger(member, name string) signed.Earlier {
+func (d *world) ledger(member, name string) signed.Earlier {
 	e := signed.Earlier{Scope: signed.NewScope("before", [32]byte{2}, member)}
 	name, signer, _ := strings.Cut(name, "@")
 	e.Statement = signed.Statement{Kind: signed.Release, Round: 9, Ledger: d.head(name)}
@@ -270,7 +239,7 @@ var kinds = map[string]admm.Kind{"done": admm.Done, "release": admm.Release, "pr
 	"evidence": admm.Conflict, "notice": admm.Conflict}
 
 // message returns the message that args describe. Releases are signed, and notices too.
-func (d *dialogue) message(kind, from, round string, args map[string]string) *admm.Message {
+func (d *world) message(kind, from, round string, args map[string]string) *admm.Message {
 	n, err := strconv.Atoi(round)
 	if err != nil {
 		d.t.Fatal(err)
@@ -322,10 +291,10 @@ func (d *dialogue) message(kind, from, round string, args map[string]string) *ad
 }
 
 // obey does what a driver does with a verdict, in that order.
-func (d *dialogue) obey(from string, v trust.Verdict) {
+func (d *world) obey(from string, v trust.Verdict) {
 	d.store()
 	for _, n := range v.Notes {
-		d.say("log %s: %s", strings.ToLower(n.Level.String()), strings.TrimSpace(fmt.Sprintln(append([]any{n.Text}, n.Args...)...)))
+		d.Say("log %s: %s", strings.ToLower(n.Level.String()), strings.TrimSpace(fmt.Sprintln(append([]any{n.Text}, n.Args...)...)))
 	}
 	d.sends(v.Send)
 	more := ""
@@ -337,43 +306,43 @@ func (d *dialogue) obey(from string, v trust.Verdict) {
 	}
 	switch {
 	case v.Why == nil && from != "":
-		d.say("%v", v.Action)
+		d.Say("%v", v.Action)
 	case v.Why != nil:
-		d.say("%v%s: %v", v.Action, more, strings.ReplaceAll(v.Why.Error(), d.dir, "DIR"))
+		d.Say("%v%s: %v", v.Action, more, strings.ReplaceAll(v.Why.Error(), d.dir, "DIR"))
 	}
 	if v.Action == trust.Drop {
 		d.drop(from, v.Why.Error())
 	}
 }
 
-func (d *dialogue) drop(name, why string) {
+func (d *world) drop(name, why string) {
 	d.m.Drop(slices.Index(members, name), state.Quarantine{Release: d.made + 2, Why: why}, d.made)
 	d.store()
 	d.sends(d.m.Notices())
 }
 
-func (d *dialogue) store() {
+func (d *world) store() {
 	if !d.m.Unstored {
 		return
 	}
 	if d.broken {
-		d.say("the journal cannot be stored")
+		d.Say("the journal cannot be stored")
 		return
 	}
 	j := d.m.Journal
 	d.m.Unstored = false
-	d.say("store: evidence %d, dropped edges %d, ledgers %d", len(j.Evidence), len(j.Quarantine), len(j.Ledgers))
+	d.Say("store: evidence %d, dropped edges %d, ledgers %d", len(j.Evidence), len(j.Quarantine), len(j.Ledgers))
 }
 
-func (d *dialogue) sends(msgs []admm.Message) {
+func (d *world) sends(msgs []admm.Message) {
 	for i := range msgs {
-		d.say("send %s:", members[msgs[i].To])
+		d.Say("send %s:", members[msgs[i].To])
 		d.shows(&msgs[i])
 	}
 }
 
 // shows adds to the last line what a message says and proves.
-func (d *dialogue) shows(msg *admm.Message) {
+func (d *world) shows(msg *admm.Message) {
 	text := fmt.Sprintf("%v %d, held %d", msg.Kind, msg.Round, msg.Held)
 	for _, field := range []struct {
 		name string
@@ -390,11 +359,11 @@ func (d *dialogue) shows(msg *admm.Message) {
 		}
 		text += fmt.Sprintf(", countersigned %v", err == nil)
 	}
-	if n := len(d.out); n > 0 && strings.HasSuffix(d.out[n-1], ":") {
-		d.out[n-1] += " " + text
+	if last := &(*d.Lines)[len(*d.Lines)-1]; strings.HasSuffix(*last, ":") {
+		*last += " " + text
 		return
 	}
-	d.say("%s", text)
+	d.Say("%s", text)
 }
 
 func encode(s *signed.Statement) []byte {
@@ -405,7 +374,7 @@ func encode(s *signed.Statement) []byte {
 }
 
 // name returns the notation of a statement, or of several statements about ledgers.
-func (d *dialogue) name(b []byte) string {
+func (d *world) name(b []byte) string {
 	if name, known := d.names[string(b)]; known {
 		return name
 	}

@@ -11,8 +11,10 @@ import (
 // Lines is the text of a dialogue so far: its commands and their output. Commands may also change it.
 type Lines []string
 
-// Say prints a line of output.
-func (l *Lines) Say(format string, args ...any) { *l = append(*l, fmt.Sprintf(format, args...)) }
+// Say prints output, of one line or several.
+func (l *Lines) Say(format string, args ...any) {
+	*l = append(*l, strings.Split(fmt.Sprintf(format, args...), "\n")...)
+}
 
 // Run runs the dialogues in the files that match a pattern, and compares what they print with the text. begin is called
 // for each file and returns the function that executes a command, given as words. If update is set, Run writes the

@@ -120,7 +120,8 @@ func lookBack(own *task.Model, last earlier, before []earlier) (earlier, error) 
 		if err != nil {
 			return last, err
 		}
-		if g := j.gain(theirs, marks); g.Value > 0 && g.Value > doubt*g.deviation {
+		g := j.gain(theirs, marks)
+		if g.Value > 0 && g.Value > doubt*g.deviation {
 			return e, nil
 		}
 		doubt = older
