@@ -19,7 +19,7 @@ import (
 )
 
 // upgrade connects to the broker over a websocket (MQTT 5, section 6).
-func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (conn net.Conn, via string, err error) {
+func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (ws *websocket.Conn, via string, err error) {
 	to := *u
 	var proxied atomic.Value // the dial that sets it may outlast the request
 	proxied.Store("")
@@ -38,7 +38,7 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	ws, resp, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // a redirection could lead to a URL without TLS
-		}}, Subprotocols: []string{"mqtt"}, CompressionMode: websocket.CompressionDisabled,
+		}}, Subprotocols: []string{subprotocol}, CompressionMode: websocket.CompressionDisabled,
 	})
 	var outer *url.Error
 	switch {
@@ -47,13 +47,5 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	case err != nil && resp != nil:
 		err = fmt.Errorf("the broker answered %s instead of opening a websocket", resp.Status)
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	if ws.Subprotocol() != "mqtt" {
-		_ = ws.CloseNow()
-		return nil, "", errors.New("the broker did not accept the websocket subprotocol mqtt")
-	}
-	ws.SetReadLimit(-1) // no limit, because readPacket has its own
-	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil
+	return ws, "", err
 }
