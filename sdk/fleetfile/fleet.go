@@ -81,13 +81,15 @@ func Read(path string) (*File, error) {
 	return parse(data, path, folder(filepath.Dir(path)))
 }
 
-// ReadWithoutX0 reads a fleet file, and of its start vector only the hash, in X0Hash: enough to audit a certificate.
-func ReadWithoutX0(path string) (*File, error) {
-	data, err := ReadFile(path, MaxFile, "a fleet file")
+// ReadWithoutX0 reads a fleet file, and of its start vector only the hash, in X0Hash: enough to audit a certificate. It
+// also returns the text of the file.
+func ReadWithoutX0(path string) (*File, []byte, error) {
+	text, err := ReadFile(path, MaxFile, "a fleet file")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return parse(data, path, nil)
+	f, err := parse(text, path, nil)
+	return f, text, err
 }
 
 // Parse parses the content of a fleet file; see [Read]. dir is the folder of its start vector.

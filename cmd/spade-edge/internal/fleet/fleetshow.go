@@ -27,11 +27,7 @@ type shownMember struct {
 // show prints both hashes of a fleet file, and the fingerprints of its keys. It needs no other file.
 func (e *fleetEdit) show(path string) error {
 	path = fleetPath(path, "fleet.json")
-	text, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a fleet file")
-	file := new(fleetfile.File)
-	if err == nil {
-		file, err = fleetfile.ReadWithoutX0(path)
-	}
+	file, text, err := fleetfile.ReadWithoutX0(path)
 	if err != nil {
 		return cli.AsUsageError(err)
 	}

@@ -211,7 +211,7 @@ func (o *privacyOptions) declaration() (certificate.Declaration, error) {
 	}
 	var certificates []*certificate.Certificate
 	for _, path := range o.spent {
-		file, err := fleetfile.ReadWithoutX0(o.fleet)
+		file, _, err := fleetfile.ReadWithoutX0(o.fleet)
 		if err != nil {
 			return certificate.Declaration{}, cli.AsUsageError(err)
 		}
@@ -243,7 +243,7 @@ func (o *privacyOptions) showLedger() error {
 	}
 	var f *sdk.Fleet
 	if o.fleet != "" {
-		file, err := fleetfile.ReadWithoutX0(o.fleet)
+		file, _, err := fleetfile.ReadWithoutX0(o.fleet)
 		if err != nil {
 			return cli.AsUsageError(err)
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
-	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -193,8 +192,7 @@ func (o *privacyOptions) commands(v *Verification, script string) string {
 	l.add("spade-edge privacy -verify %s -fleet %s\npython3 %s %s %s\nsha256sum %s\n%s\n", cert, fleet, script, cert, filepath.Base(o.page), cert,
 		fmt.Sprintf("%x", sha256.Sum256(v.text)))
 	if v.file != nil {
-		text, _ := fleetfile.ReadFile(o.fleet, fleetfile.MaxFile, "a fleet file") // it was read before
-		l.add("sha256sum %s\n%s\n", fleet, fmt.Sprintf("%x", sha256.Sum256(text)))
+		l.add("sha256sum %s\n%s\n", fleet, fmt.Sprintf("%x", sha256.Sum256(v.fleet)))
 	}
 	l.add("spade-edge fleet show %s\nfleet hash %s", fleet, v.Certificate.Fleet)
 	return l.String()

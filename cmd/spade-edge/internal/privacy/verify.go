@@ -30,6 +30,7 @@ type Verification struct {
 
 	text   []byte          // of the certificate's file
 	file   *fleetfile.File // nil if no fleet was checked
+	fleet  []byte          // text of file
 	ledger *state.Ledger   // nil if no ledger was checked
 	weak   string          // why delta is too large, see [plan.WeakDelta]
 }
@@ -115,11 +116,11 @@ func right(path string, err error) error {
 
 // audit checks the certificate against the fleet file and its keys, and its head against the ledger, if there is one.
 func (o *privacyOptions) audit(v *Verification) error {
-	file, err := fleetfile.ReadWithoutX0(o.fleet)
+	file, text, err := fleetfile.ReadWithoutX0(o.fleet)
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
-	v.file = file
+	v.file, v.fleet = file, text
 	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
 	if other := o.otherRun(v.Certificate, file.Fleet); other != nil && v.Certificate.Run == file.Fleet.Run {
 		err = errors.Join(other, err)
@@ -148,7 +149,7 @@ func (o *privacyOptions) otherRun(c *certificate.Certificate, f *sdk.Fleet) erro
 	use := fmt.Sprintf("verify it with the fleet file of run %q, which the devices of its members keep as fleet-RUN.json", c.Run)
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(o.fleet), "fleet*.json")) // the pattern is valid
 	for _, path := range beside {
-		if file, err := fleetfile.ReadWithoutX0(path); err == nil && c.Fleet == fmt.Sprintf("%x", file.Fleet.Hash()) {
+		if file, _, err := fleetfile.ReadWithoutX0(path); err == nil && c.Fleet == fmt.Sprintf("%x", file.Fleet.Hash()) {
 			use = path + " has this hash: use it if it is from the device of a member"
 		}
 	}
