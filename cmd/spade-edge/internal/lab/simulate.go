@@ -53,14 +53,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first epsilon is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has the value %v, want 1e-9..1e9", epsilon)
 	}
-	for _, file := range []struct{ flag, path string }{{"-save", *path}, {"-csv", *curves}} { // fail before the run
-		if file.path != "" {
-			info, err := os.Stat(filepath.Dir(file.path))
-			f.When(err != nil || !info.IsDir(), "%s: folder %s does not exist", file.flag, filepath.Dir(file.path))
-			f.Taken(file.path, *force)
-		}
-	}
-	f.When(*path != "" && *path == *curves, "-save and -csv name the same file, %s", *path)
+	checkFiles(&f, *path, *curves, *force)
 	if seeds == nil {
 		seeds = []uint64{o.Asked.Method.Seed}
 	}
@@ -71,16 +64,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err := f.Usage(); err != nil {
 		return err
 	}
-	o.Once = new(task.Once)
-	var runs []setup.Options // ordered by epsilon, then by seed
-	for _, epsilon := range epsilons {
-		for _, seed := range seeds {
-			run := o
-			run.Asked.Privacy.EpsilonLimit, run.Asked.Method.Seed = epsilon, seed
-			run.Curve = *curves != "" || c.JSON && len(epsilons)*len(seeds) == 1
-			runs = append(runs, run)
-		}
-	}
+	o.Curve = *curves != "" || c.JSON && len(epsilons)*len(seeds) == 1
+	runs := runsOf(o, epsilons, seeds)
 	began, save := time.Now(), -1
 	if *path != "" {
 		save = len(runs) - len(seeds) // save the run with the last epsilon and the first seed
@@ -89,16 +74,9 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	var files []cli.Written
-	if saved != nil {
-		text, err := saved.Marshal()
-		if err != nil {
-			return err
-		}
-		files = append(files, cli.Written{Path: *path, Content: text})
-	}
-	if *curves != "" {
-		files = append(files, cli.Written{Path: *curves, Content: curvesOf(runs, results)})
+	files, err := filesOf(*path, *curves, saved, runs, results)
+	if err != nil {
+		return err
 	}
 	if err := cli.WriteAll(files, *force); err != nil {
 		return err
@@ -115,6 +93,46 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 		r.WritePrivacy(t)
 		t.Row("transcript", "%s", r.Transcript)
 	})
+}
+
+// runsOf returns a run for each epsilon and seed, ordered by epsilon.
+func runsOf(o setup.Options, epsilons []float64, seeds []uint64) (runs []setup.Options) {
+	o.Once = new(task.Once)
+	for _, epsilon := range epsilons {
+		for _, seed := range seeds {
+			run := o
+			run.Asked.Privacy.EpsilonLimit, run.Asked.Method.Seed = epsilon, seed
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// checkFiles reports, before the runs, files that [filesOf] could not write after them.
+func checkFiles(f *cli.Faults, model, curves string, force bool) {
+	for _, file := range []struct{ flag, path string }{{"-save", model}, {"-csv", curves}} {
+		if file.path != "" {
+			info, err := os.Stat(filepath.Dir(file.path))
+			f.When(err != nil || !info.IsDir(), "%s: folder %s does not exist", file.flag, filepath.Dir(file.path))
+			f.Taken(file.path, force)
+		}
+	}
+	f.When(model != "" && model == curves, "-save and -csv name the same file, %s", model)
+}
+
+// filesOf returns the files that the flags -save and -csv name: the saved model, and the curves.
+func filesOf(model, curves string, saved *builtin.Model, runs []setup.Options, results []*setup.Result) (files []cli.Written, err error) {
+	if saved != nil {
+		text, err := saved.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, cli.Written{Path: model, Content: text})
+	}
+	if curves != "" {
+		files = append(files, cli.Written{Path: curves, Content: curvesOf(runs, results)})
+	}
+	return files, nil
 }
 
 // simulateNetwork trains the models of the problem's fleet on all processors. It returns the result and the final

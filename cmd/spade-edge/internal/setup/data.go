@@ -46,11 +46,9 @@ func (o *Options) ReadTests(f *cli.Faults, text string) {
 
 // tests reads the files in Tests, prepared like the training samples. each is nil if one file is for all clients.
 func (o *Options) tests(set *task.Set) (all *task.Data, each []*task.Data, err error) {
-	recipe := o.Recipe
-	if recipe == nil {
-		if recipe, err = set.Recipe(o.ModelSpec(), "the training data"); err != nil {
-			return nil, nil, err
-		}
+	recipe, err := o.recipe(set, "the training data")
+	if err != nil {
+		return nil, nil, err
 	}
 	held, parts, err := recipe.ApplyFiles(task.Spec{NA: o.Spec.NA, Whole: true}, o.Tests)
 	if err != nil {

@@ -274,9 +274,10 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 		given := func(s Setting) bool { return s.Name == field.Field && o.Given[s.Flag] }
 		f.When(errors.As(e, &field) && slices.ContainsFunc(Settings(&asked), given), "%w", WithFlags(e))
 	}
-	for name, x := range map[string]float64{"epsilon": o.Asked.Privacy.EpsilonLimit, "pair-sigma": o.Asked.Privacy.PairSigma,
-		"limit-all": o.Asked.Privacy.LimitAll} {
-		f.When(o.Given[name] && x == 0, "-%s is 0, want more than 0", name) // 0 would count as unset
+	for _, s := range Settings(&o.Asked) {
+		x, _ := s.Value.(*float64)
+		open := slices.Contains([]string{"epsilon", "pair-sigma", "limit-all"}, s.Flag) && *x == 0 // 0 would count as unset
+		f.When(open && o.Given[s.Flag], "-%s is 0, want more than 0", s.Flag)
 	}
 }
 

@@ -112,11 +112,13 @@ func (o *Options) Build(name string) (*Problem, error) {
 
 // Recipe returns the preprocessing of the data. In a simulation without -task, fittedOn names the data to which the
 // preprocessing was fitted.
-func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
-	if p.Opt.Recipe != nil {
-		return p.Opt.Recipe, nil
+func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) { return p.Opt.recipe(p.Set, fittedOn) }
+
+func (o *Options) recipe(set *task.Set, fittedOn string) (*task.Recipe, error) {
+	if o.Recipe != nil {
+		return o.Recipe, nil
 	}
-	return p.Set.Recipe(p.Opt.ModelSpec(), fittedOn)
+	return set.Recipe(o.ModelSpec(), fittedOn)
 }
 
 // places returns the maximum number of records per person under person-level privacy. Unless the user sets this number,

@@ -116,10 +116,11 @@ func lookBack(own *task.Model, last earlier, before []earlier) (earlier, error) 
 	j, doubt := judge{own}, 0.0
 	marks := j.marks(last.model, &err)
 	for _, e := range slices.Backward(before) {
-		g := j.gain(j.marks(e.model, &err), marks)
+		theirs := j.marks(e.model, &err)
 		if err != nil {
 			return last, err
 		}
+		g := j.gain(theirs, marks)
 		if g.Value > 0 && g.Value > doubt*g.deviation {
 			return e, nil
 		}
