@@ -45,14 +45,12 @@ func (n *Node) about() certificate.About {
 	if changed := n.data.String(); changed != "" {
 		conditions = append(conditions, changed)
 	}
-	if n.cfg.Ledger != nil {
-		others, full := n.trust.OtherLedgers(n.public)
-		for _, o := range others {
-			conditions = append(conditions, o.String())
-		}
-		if full {
-			conditions = append(conditions, "neighbors may know of further ledgers of this member: there was no room to name more")
-		}
+	others, full := n.trust.OtherLedgers(n.public) // none without a ledger
+	for _, o := range others {
+		conditions = append(conditions, o.String())
+	}
+	if full {
+		conditions = append(conditions, "neighbors may know of further ledgers of this member: there was no room to name more")
 	}
 	about := certificate.About{
 		RunID:     n.account.run,

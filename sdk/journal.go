@@ -53,9 +53,9 @@ func (n *Node) keep() {
 	n.show()
 }
 
-// show copies what package trust has to tell to the status. The caller holds n.mu.
+// show copies what status and certificate need from package trust. The caller holds n.mu.
 func (n *Node) show() {
-	n.public, n.status.Evidence = n.trust.Public, n.trust.Public.Evidence
+	n.public = n.trust.Public
 	for i, j := range n.neighbors {
 		if q := n.trust.Dropped(j); q != nil {
 			n.status.Neighbors[i].Quarantine = *q

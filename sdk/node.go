@@ -140,7 +140,7 @@ func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	st := n.status
-	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(st.Evidence)
+	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(n.public.Evidence)
 	st.OtherLedgers, _ = n.trust.OtherLedgers(n.public)
 	st.DataChanged = n.data.String()
 	return st

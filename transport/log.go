@@ -33,8 +33,7 @@ const (
 // Limited returns a logger that passes lines to l and limits their number, so that other members cannot fill the disk
 // through the log of a node or its transport. For each message and peer, it passes the first hundred lines and then one
 // line every 30 seconds, with the number of dropped lines in the attribute "left_out". Lines at level Debug are not
-// limited. If l is nil, the lines go to
-// slog.Default(); with [slog.DiscardHandler], nowhere.
+// limited. If l is nil, the lines go to slog.Default(); with [slog.DiscardHandler], nowhere.
 func Limited(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		l = slog.Default()

@@ -14,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -140,17 +139,14 @@ func publish(dir, folder, name, version string, files []string, modules map[stri
 	defer out.Close()
 	z := zip.NewWriter(out)
 	for _, f := range files {
-		in := f
-		if folder != "." {
-			if in, _ = strings.CutPrefix(f, folder+"/"); in == f {
-				continue
-			}
+		of := path.Dir(f)
+		for modules[of].name == "" { // ends at the root, "."
+			of = path.Dir(of)
 		}
-		nested := func(other string) bool { return other != folder && other != "." && strings.HasPrefix(f, other+"/") }
-		if slices.ContainsFunc(slices.Collect(maps.Keys(modules)), func(o string) bool { return len(o) > len(folder) && nested(o) }) {
+		if of != folder {
 			continue
 		}
-		w, err := z.Create(name + "@" + version + "/" + in)
+		w, err := z.Create(name + "@" + version + "/" + strings.TrimPrefix(f, folder+"/"))
 		if err != nil {
 			return err
 		}
