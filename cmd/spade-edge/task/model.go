@@ -245,7 +245,7 @@ func (m *Model) at(place int) int {
 func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	linear := m.head.classes == 2 && m.spec.Hidden == 0 // also true of hazards
 	for len(queries) > 0 {
-		n := min(len(queries), 16)
+		n := min(len(queries), survival.Batch)
 		if !linear || !m.linearLosses(queries[:n], losses[:n]) {
 			for i, q := range queries[:n] {
 				losses[i] = math.NaN()
@@ -259,12 +259,12 @@ func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []floa
 	return m.err
 }
 
-// linearLosses is a faster form of Losses for up to sixteen queries to a linear model for two classes or a target. If
+// linearLosses is a faster form of Losses for up to [survival.Batch] queries to a linear model for two classes or a target. If
 // Loss would fail for any of the queries, it stores no loss and returns false.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
-	var points, constants [16][]float32
-	var lives [16]survival.Life
-	var samples [16]int
+	var points, constants [survival.Batch][]float32
+	var lives [survival.Batch]survival.Life
+	var samples [survival.Batch]int
 	for i, q := range queries {
 		if uint(q.Sample) >= uint(m.Len()) {
 			return false

@@ -51,7 +51,7 @@ func (e *fleetEdit) next() error {
 	if err := e.afford(); err != nil {
 		return err
 	}
-	if err := plan.Hopeless(f); err != nil {
+	if err := plan.Hopeless(e.file); err != nil {
 		e.note("%v: take fewer rounds, or more members", err)
 	}
 	return nil

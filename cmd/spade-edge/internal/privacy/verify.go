@@ -121,7 +121,7 @@ func (o *privacyOptions) audit(v *Verification) error {
 		return cli.AsUsageError(err)
 	}
 	v.file, v.fleet = file, text
-	a, err := audit.Certificate(file.Fleet, v.Certificate, file.SigningKeys)
+	a, err := audit.Certificate(file, v.Certificate, file.SigningKeys)
 	if other := o.otherRun(v.Certificate, file.Fleet); other != nil && v.Certificate.Run == file.Fleet.Run {
 		err = errors.Join(other, err)
 	} else if other != nil {

@@ -140,11 +140,18 @@ func TestNoFalseAlarm(t *testing.T) {
 	}
 }
 
+// base makes the ward 0 or 1.
+func base(i int, row []string) { row[2] = strconv.Itoa(i % 2) }
+
+// ofBase returns a recipe fitted on 300 rows of base.
+func ofBase(t *testing.T) *task.Recipe {
+	t.Helper()
+	return fitted(t, task.Spec{Label: "y", Missing: "mean", Whole: true, Source: "csv:" + write(t, table(300, 5, base))})
+}
+
 // TestFound checks tables with one error each. The recipe comes from the same table without the error, in another order.
 func TestFound(t *testing.T) {
-	base := func(i int, row []string) { row[2] = strconv.Itoa(i % 2) }
-	s := task.Spec{Label: "y", Missing: "mean", Whole: true, Source: "csv:" + write(t, table(300, 5, base))}
-	r := fitted(t, s)
+	r := ofBase(t)
 	for name, c := range map[string]struct {
 		change func(i int, row []string)
 		want   []string
@@ -191,7 +198,11 @@ func TestFound(t *testing.T) {
 			t.Errorf("%s: found %q, want %q\n%s", name, got, c.want, text(p))
 		}
 	}
-	// The file as a whole
+}
+
+// TestFoundInFile checks what is said of files as a whole.
+func TestFoundInFile(t *testing.T) {
+	r := ofBase(t)
 	for content, want := range map[string]string{
 		"51,5.1,1,yes\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):                                 "3 of 4 names of columns are numbers",
 		"a;b;ward;y\n" + strings.Repeat("1.050;5,1;0;no\n61;4,2;1;yes\n", 20):                            "a point or comma may separate thousands",
