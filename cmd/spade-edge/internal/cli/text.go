@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -51,6 +53,14 @@ func printable(text string) string {
 		lines[i] = OneLine(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Fingerprints returns the fingerprints of keys.
+func Fingerprints(keys []ed25519.PublicKey) (all []string) {
+	for _, key := range keys {
+		all = append(all, signed.Fingerprint(key))
+	}
+	return all
 }
 
 // WriteCost prints the privacy cost of a run in two lines. The first line has the epsilons of the total,

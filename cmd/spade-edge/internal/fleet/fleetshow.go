@@ -1,13 +1,11 @@
 package fleet
 
 import (
-	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
 // Shown describes a fleet file, printed as text or, with -json, as JSON.
@@ -33,7 +31,7 @@ func (e *fleetEdit) show(path string) error {
 	}
 	r := Shown{Run: file.Fleet.Run, Hash: fmt.Sprintf("%x", file.Fleet.Hash()), SHA256: fmt.Sprintf("%x", sha256.Sum256(text))}
 	for _, m := range file.Members {
-		r.Members = append(r.Members, shownMember{m.Name, fingerprints(m.Keys), fingerprints(m.Retired)})
+		r.Members = append(r.Members, shownMember{m.Name, cli.Fingerprints(m.Keys), cli.Fingerprints(m.Retired)})
 	}
 	return e.Print(r, func(t cli.Table) {
 		t.Row("run", "%q, %d members", r.Run, len(r.Members))
@@ -50,11 +48,4 @@ func (e *fleetEdit) show(path string) error {
 			}
 		}
 	})
-}
-
-func fingerprints(keys []ed25519.PublicKey) (all []string) {
-	for _, key := range keys {
-		all = append(all, signed.Fingerprint(key))
-	}
-	return all
 }

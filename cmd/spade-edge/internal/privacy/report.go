@@ -11,9 +11,9 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -176,11 +176,7 @@ func keys(v *Verification) string {
 	l.add("<p>%s</p><dl>", "Nothing but keys ties names to hospitals. Phone each and compare every key; at the hospital, spade-edge keygen -name "+
 		"NAME -from node.key prints it. This page was signed with "+v.Certificate.Key+".")
 	for _, name := range append([]string{v.Certificate.Member}, v.Countersigned...)[:min(1+len(v.Countersigned), mostKeys)] {
-		var all []string
-		for _, key := range v.file.SigningKeys(name) {
-			all = append(all, signed.Fingerprint(key))
-		}
-		l.fact(name, "%s", strings.Join(all, " or "))
+		l.fact(name, "%s", strings.Join(cli.Fingerprints(v.file.SigningKeys(name)), " or "))
 	}
 	l.WriteString("</dl>")
 	return l.String()
