@@ -43,6 +43,9 @@ var update = flag.Bool("update", false, "write testdata/*.txt anew")
 //	disk fails, disk works                    the journal can or cannot be stored
 //	public                                    what status and certificate show
 func TestDialogues(t *testing.T) {
+	if files, err := filepath.Glob("testdata/*.txt"); err != nil || len(files) < 6 {
+		t.Fatalf("found %v, %v, want at least 6 dialogues", files, err)
+	}
 	dialogue.Run(t, "testdata/*.txt", *update, func(t *testing.T, out *dialogue.Lines) func([]string) {
 		d := &world{t: t, Lines: out, names: map[string]string{}}
 		return d.do
