@@ -41,7 +41,7 @@ func (r *Evaluation) advise() {
 		return
 	}
 	if r.Survival != nil {
-		r.adviseSurvival(r.Survival.CIndex, add)
+		r.adviseSurvival(add)
 		return
 	}
 	m := r.Classification
@@ -73,19 +73,8 @@ func Evaluate(ctx context.Context, c *cli.Cmdline) error {
 	again := c.Bool("recalibrate", false, "without -data: fit a recalibration to this site's training rows, for predict on this device")
 	var err error
 	r.Applied, err = apply(c, again, func(a *Applied) (err error) {
-		survives := a.file.Task.Survival != nil
-		switch {
-		case *draw != "" && (!survives || *again):
-			return cli.Usage("-svg needs a model of survival, and -data")
-		case survives && *again:
-			return cli.Usage("-recalibrate is not available for survival")
-		case survives && *rule != "":
-			return cli.Usage("-threshold needs a model with two classes, not one of survival")
-		case *draw != "":
-			var f cli.Faults
-			if f.Taken(*draw, *force); f != nil {
-				return f.Usage()
-			}
+		if err := a.checkSurvival(*draw, *rule, *again, *force); err != nil {
+			return err
 		}
 		if *again {
 			if a.Data != "" || *rule != "" || *to != "" {
@@ -131,28 +120,31 @@ func Evaluate(ctx context.Context, c *cli.Cmdline) error {
 			return err
 		}
 	}
-	return c.Print(r, func(t cli.Table) {
-		t.Row("model", "release %d of %d of run %q by %q, model_sha256 %s", r.Round, r.file.Rounds, r.Run, r.Name, r.Model)
-		if r.Survival != nil {
-			r.survival(t)
-			return
-		}
-		if m := r.Regression; m != nil {
-			t.Row("samples", "%d, of %q", m.Samples, r.Target)
-			t.Row("RMSE", "%s; always saying the mean: %.4g", number(&m.RMSE), m.MeanRMSE)
-			t.Row("MAE", "%s; always saying the mean: %.4g", number(&m.MAE), m.MeanMAE)
-			t.Row("R2", "%s; always saying the mean: 0", number(m.R2))
-			t.Row("intervals", "95 %%, in brackets")
-			r.advice(t)
-			return
-		}
-		if th := r.Threshold; th != nil {
-			t.Row("threshold", "%q is predicted from %.4g on (%s by %d samples, %s)", r.Classes[1], th.Value, th.Rule, th.Samples,
-				cmp.Or(kept, "not kept: -out FILE writes a copy of the model with it"))
-		}
+	return c.Print(r, func(t cli.Table) { r.write(t, kept) })
+}
+
+// write prints the scores. kept says where the threshold is kept, or is empty if it is not.
+func (r *Evaluation) write(t cli.Table, kept string) {
+	t.Row("model", "release %d of %d of run %q by %q, model_sha256 %s", r.Round, r.file.Rounds, r.Run, r.Name, r.Model)
+	if r.Survival != nil {
+		r.survival(t)
+		return
+	}
+	if m := r.Regression; m != nil {
+		t.Row("samples", "%d, of %q", m.Samples, r.Target)
+		t.Row("RMSE", "%s; always saying the mean: %.4g", number(&m.RMSE), m.MeanRMSE)
+		t.Row("MAE", "%s; always saying the mean: %.4g", number(&m.MAE), m.MeanMAE)
+		t.Row("R2", "%s; always saying the mean: 0", number(m.R2))
+		t.Row("intervals", "95 %%, in brackets")
 		r.advice(t)
-		classMetrics(t, r.Classification, r.Classes)
-	})
+		return
+	}
+	if th := r.Threshold; th != nil {
+		t.Row("threshold", "%q is predicted from %.4g on (%s by %d samples, %s)", r.Classes[1], th.Value, th.Rule, th.Samples,
+			cmp.Or(kept, "not kept: -out FILE writes a copy of the model with it"))
+	}
+	r.advice(t)
+	classMetrics(t, r.Classification, r.Classes)
 }
 
 func (r *Evaluation) advice(t cli.Table) {

@@ -4,8 +4,25 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 )
+
+// checkSurvival refuses flags of the evaluate command that do not suit the model, as far as survival is concerned, and a file
+// for the drawing that exists, unless force is set.
+func (a *Applied) checkSurvival(draw, rule string, recalibrate, force bool) error {
+	survives := a.file.Task.Survival != nil
+	var f cli.Faults
+	switch {
+	case draw != "" && (!survives || recalibrate):
+		return cli.Usage("-svg needs a model of survival, and -data")
+	case survives && recalibrate:
+		return cli.Usage("-recalibrate is not available for survival")
+	case survives && rule != "":
+		return cli.Usage("-threshold needs a model with two classes, not one of survival")
+	case draw != "":
+		f.Taken(draw, force)
+	}
+	return f.Usage()
+}
 
 // survival prints the scores of predicted survival.
 func (r *Evaluation) survival(t cli.Table) {
@@ -50,8 +67,8 @@ func (a *Applied) lasting(survival []float64, median *float64) (shares []string,
 }
 
 // adviseSurvival says if a model of survival ranks samples no better than chance.
-func (r *Evaluation) adviseSurvival(c *score.Estimate, add func(format string, args ...any)) {
-	switch {
+func (r *Evaluation) adviseSurvival(add func(format string, args ...any)) {
+	switch c := r.Survival.CIndex; {
 	case c == nil:
 		add("no two of these samples can be compared: one of them needs an event that is earlier than the other's time")
 	case c.High < 0.5:
