@@ -53,29 +53,35 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 // Ways describes the connections to the named members in one line, such as `"lab" (not connected: connection refused)`.
 // If the transport has no method Peers, the line contains only the names.
 func Ways(t Transport, names []string) string {
-	var all []string
-	for _, name := range names {
-		text := fmt.Sprintf("%q", name)
-		if state := Way(t, name); state != "" {
-			text += " (" + state + ")"
+	all, peers := make([]string, len(names)), peersOf(t)
+	for i, name := range names {
+		all[i] = fmt.Sprintf("%q", name)
+		if state := way(peers, name); state != "" {
+			all[i] += " (" + state + ")"
 		}
-		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
 }
 
 // Way describes the connection to the named member in words: see [PeerStatus.State]. The result is "" if the transport
 // has no method Peers.
-func Way(t Transport, name string) string {
-	has, ok := t.(interface{ Peers() []PeerStatus })
-	if !ok {
-		return ""
+func Way(t Transport, name string) string { return way(peersOf(t), name) }
+
+// peersOf returns the state of every peer; nil if the transport has no method Peers.
+func peersOf(t Transport) []PeerStatus {
+	if has, ok := t.(interface{ Peers() []PeerStatus }); ok {
+		return has.Peers()
 	}
-	peers := has.Peers()
+	return nil
+}
+
+func way(peers []PeerStatus, name string) string {
 	if i := slices.IndexFunc(peers, func(p PeerStatus) bool { return p.Name == name }); i >= 0 {
 		return peers[i].State()
+	} else if len(peers) > 0 {
+		return "not a neighbor"
 	}
-	return "not a neighbor"
+	return ""
 }
 
 // State describes the connection to the peer in a few words, such as "not connected: connection refused".

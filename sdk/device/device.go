@@ -194,7 +194,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 			return nil, LostLedger(err, d.File, len(kept) > 0)
 		}
 		defer closing(d.ledger.Close)
-		if cfg.Heads, err = state.OpenHeads(d.File.Ledger + ".neighbors"); err != nil {
+		if cfg.Heads, err = d.ledger.OpenHeads(); err != nil {
 			return nil, err
 		}
 		cfg.Ledger = d.ledger

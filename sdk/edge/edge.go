@@ -168,7 +168,7 @@ func (n *Node) openLedger(cfg *sdk.Config, unit sdk.Unit, o Options, store *stat
 		return err
 	}
 	n.opened = append(n.opened, cfg.Ledger.Close)
-	cfg.Heads, err = state.OpenHeads(path + ".neighbors")
+	cfg.Heads, err = cfg.Ledger.OpenHeads()
 	return err
 }
 

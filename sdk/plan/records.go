@@ -25,7 +25,6 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 	}
 	free := m.Rounds == 0
 	def(&m.Rounds, RecordRounds) // temporary, until the signal is known; the signal does not depend on the rounds
-	var err error
 	if len(m.Mu) == 0 {
 		m.Mu = admm.Schedule{round3(recordMu(k.Dim, k.Hidden))}
 	}
@@ -41,7 +40,9 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 		one := p
 		if open {
 			one.Clip = 1
-			err = spend(&one, m.Rounds, k.noise)
+			if err := spend(&one, m.Rounds, k.noise); err != nil {
+				return m, p, err
+			}
 		}
 		signal := recordSignal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
 		if free && open && recordFar(signal) > 16 { // the steps of 10 rounds would be too long
@@ -49,10 +50,8 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 		}
 		m.Eta = admm.Schedule{round3(recordFar(signal) / (radius * float64(m.Rounds)))}
 	}
-	if err != nil {
-		return m, p, err
-	}
 	def(&p.Clip, round3(radius*m.Eta[0]/mean))
+	var err error
 	if open {
 		err = spend(&p, m.Rounds, k.noise)
 	}

@@ -39,6 +39,9 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// OpenHeads is the function OpenHeads for the file beside the ledger.
+func (l *Ledger) OpenHeads() (*Heads, error) { return OpenHeads(headsPath(l.path)) }
+
 // OpenHeads reads the file that [Heads.Save] writes. A missing file yields an empty list; a damaged file is an error.
 func OpenHeads(path string) (*Heads, error) {
 	text, err := readIfThere(path)

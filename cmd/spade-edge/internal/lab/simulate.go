@@ -97,7 +97,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 
 // runsOf returns a run for each epsilon and seed, ordered by epsilon.
 func runsOf(o setup.Options, epsilons []float64, seeds []uint64) (runs []setup.Options) {
-	o.Once = new(task.Once)
+	o.Once, o.TestOnce = new(task.Once), new(task.Once)
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
 			run := o

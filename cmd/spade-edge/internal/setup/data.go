@@ -50,7 +50,7 @@ func (o *Options) tests(set *task.Set) (all *task.Data, each []*task.Data, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	held, parts, err := recipe.ApplyFiles(task.Spec{NA: o.Spec.NA, Whole: true}, o.Tests)
+	held, parts, err := recipe.ApplyFiles(task.Spec{NA: o.Spec.NA, Whole: true, Once: o.TestOnce}, o.Tests)
 	if err != nil {
 		return nil, nil, fmt.Errorf("-test: %w", err)
 	}
