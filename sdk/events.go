@@ -75,8 +75,8 @@ func both3[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
 }
 
 // LogEvents returns events that write to a log: at level INFO what ends or changes a run, and at DEBUG the rest.
-// Failures of queries go to DEBUG, because their text depends on data. Config.Logger already gets
-// dropped edges and refused frames: use another log.
+// Failures of queries go to DEBUG, because their text depends on data. Config.Logger already gets dropped edges
+// and refused frames: use another log.
 func LogEvents(log *slog.Logger) Events {
 	return Events{
 		Began:     func(release int) { log.Debug("round begins", "release", release) },
