@@ -40,7 +40,7 @@ var (
 	ofVerdict = suite{"./cmd/spade-edge/internal/verdict", "Decide|Site"}
 	verdicts  = suite{transcripts, "Transcripts/^verdict$"}
 	corrected = suite{transcripts, "Transcripts/^recalibrate$"}
-	looks     = suite{"./cmd/spade-edge/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
+	looks     = suite{"./cmd/spade-edge/task/screen", "Among|Strange|One|NoFalseAlarm|Hospitals"}
 	overlay   = suite{"./sdk/admm", "Partners|WithoutTheAbsent"}
 	partners  = suite{"./sdk", "PartnersOnARing"}
 	brokers   = suite{"./transport/broker/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}

@@ -274,6 +274,9 @@ func TestOne(t *testing.T) {
 		"tail": {1, func(int, []string) string { return fmt.Sprintf("%.0f", 40*math.Exp(g.NormFloat64())) }, nil},
 		"cap":  {1, func(int, []string) string { return fmt.Sprint(min(90, 60+int(15*g.NormFloat64()))) }, nil},
 		"yes":  {1, func(i int, _ []string) string { return map[bool]string{true: "1", false: "0"}[i%25 == 0] }, nil},
+		"cap of a tail": {1, func(i int, _ []string) string {
+			return map[bool]string{true: strconv.Itoa(i % 10), false: strconv.Itoa(min(130, 10+3*(i-150)))}[i < 150]
+		}, nil},
 
 		"the label as a code":   {2, func(_ int, row []string) string { return map[string]string{"no": "A00", "yes": "I21"}[row[3]] }, []string{"tells ward"}},
 		"the label as a number": {1, func(i int, row []string) string { return fmt.Sprint(i%9 + 20*len(row[3])) }, []string{"tells b"}},
