@@ -106,8 +106,8 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 		panic(overlaps)
 	}
 	stride := stride(signs, len(y)/d, words)
-	if rowsAVX512(d) && len(y)%d == 0 {
-		signPerturbRowsAVX512(y, x, mu, signs, stride)
+	if shortRows(d) && len(y)%d == 0 {
+		signPerturbRows(y, x, mu, signs, stride)
 		return
 	}
 	for ; len(y) > 0; y, signs = y[d:], signs[stride:] {
@@ -127,11 +127,11 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 		panic(overlaps)
 	}
 	table, stride := table[:len(table):len(table)], stride(signs, len(rows), words)
-	if rowsAVX512(d) {
+	if shortRows(d) {
 		if !there(rows, table, d) {
 			panic(notThere)
 		}
-		signReplaceRowsAVX512(table, rows, v, abar, c, signs, byB, byM, stride)
+		signReplaceRows(table, rows, v, abar, c, signs, byB, byM, stride)
 		return
 	}
 	for i, row := range rows {
@@ -152,11 +152,11 @@ func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64)
 		panic(overlaps)
 	}
 	table, stride := table[:len(table):len(table)], stride(signs, len(rows), words)
-	if rowsAVX512(d) {
+	if shortRows(d) {
 		if !there(rows, table, d) {
 			panic(notThere)
 		}
-		signFillRowsAVX512(table, rows, sum, c, signs, stride)
+		signFillRows(table, rows, sum, c, signs, stride)
 		return
 	}
 	for i, row := range rows {
@@ -178,8 +178,8 @@ func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	if slices.ContainsFunc(x, func(x []float32) bool { return len(x) != d }) || !there(rows, table, d) {
 		return false
 	}
-	if rowsAVX512(d) {
-		dotRowsAVX512(z, x, table, rows)
+	if shortDots(d) {
+		dotRows(z, x, table, rows)
 		return true
 	}
 	for i, row := range rows {
