@@ -185,6 +185,10 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // the stage is complete. After that, [Estimator.Estimate] returns v.
 func (e *Estimator) Step(phi []float32) {
 	e.filling = false
+	if e.batch.whole() {
+		e.begin(phi, e.batch.items)
+		return
+	}
 	s := e.batches.At(e.round, e.step, 0)
 	e.begin(phi, e.batch.draw(&s))
 }
@@ -229,10 +233,8 @@ func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(r.open) || len(losses) == 0 {
 		return fmt.Errorf("zoest: found %d answers, want %d (one for each open query)", len(losses), len(r.open))
 	}
-	for i, loss := range losses {
-		if !Usable(loss) {
-			return fmt.Errorf("zoest: loss of sample %d is %v, want a finite number", r.open[i].Sample, loss)
-		}
+	if i := firstUnusable(losses); i >= 0 {
+		return fmt.Errorf("zoest: loss of sample %d is %v, want a finite number", r.open[i].Sample, losses[i])
 	}
 	copy(r.answers.losses[r.answers.n:], losses)
 	e.method.answer(r.open, &r.answers)

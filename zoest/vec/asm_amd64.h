@@ -33,23 +33,3 @@ short:
 	ADDQ $bytes, DX \
 	ADDQ $bytes, SI \
 	ADDQ $bytes, DI
-
-// STORE7 writes the last CX mod 8 columns of a row, from Y5 to AX; it starts at four and ends at stored.
-#define STORE7(four, two, one, stored) \
-four:                        \
-	TESTL        $4, CX         \
-	JEQ          two            \
-	VMOVUPS      X5, (AX)       \
-	VEXTRACTF128 $1, Y5, X5     \
-	ADDQ         $16, AX        \
-two:                         \
-	TESTL        $2, CX         \
-	JEQ          one            \
-	VMOVSD       X5, (AX)       \
-	VMOVHLPS     X5, X5, X5     \
-	ADDQ         $8, AX         \
-one:                         \
-	TESTL        $1, CX         \
-	JEQ          stored         \
-	VMOVSS       X5, (AX)       \
-stored:

@@ -1,7 +1,6 @@
 //go:build !purego
 
 #include "textflag.h"
-#include "asm_amd64.h"
 
 // The rows kernels with AVX-512, for short rows: sixteen columns at a time, of all rows, so that data common to all
 // rows stays in registers. K2 has the columns in use.
@@ -43,7 +42,23 @@ store8:                      \
 	VMOVUPS      Y5, (AX)       \
 	VEXTRACTF64X4 $1, Z5, Y5    \
 	ADDQ         $32, AX        \
-	STORE7(store4, store2, store1, stored)
+store4:                      \
+	TESTL        $4, CX         \
+	JEQ          store2         \
+	VMOVUPS      X5, (AX)       \
+	VEXTRACTF128 $1, Y5, X5     \
+	ADDQ         $16, AX        \
+store2:                      \
+	TESTL        $2, CX         \
+	JEQ          store1         \
+	VMOVSD       X5, (AX)       \
+	VMOVHLPS     X5, X5, X5     \
+	ADDQ         $8, AX         \
+store1:                      \
+	TESTL        $1, CX         \
+	JEQ          stored         \
+	VMOVSS       X5, (AX)       \
+stored:
 
 // PRODUCTS adds the products of sixteen elements at R8 and R9, LAST those of the columns in use.
 #define PRODUCTS(off, T, ACC) \

@@ -1,9 +1,6 @@
 package vec
 
-import (
-	"slices"
-	"unsafe"
-)
+import "unsafe"
 
 // Each function below slices its other arguments to the length of the first, which panics if an argument is shorter. A
 // function that writes also checks for overlaps. The Go code or assembly that it calls checks nothing.
@@ -175,8 +172,11 @@ func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 		return true
 	}
 	d := len(x[0])
-	if slices.ContainsFunc(x, func(x []float32) bool { return len(x) != d }) || !there(rows, table, d) {
-		return false
+	n := uint(len(table) / max(1, d))
+	for i, row := range rows {
+		if uint(row) >= n || len(x[i]) != d {
+			return false
+		}
 	}
 	if shortDots(d) {
 		dotRows(z, x, table, rows)

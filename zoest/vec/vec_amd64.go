@@ -9,11 +9,11 @@ var isa = cpu.Best()
 
 // shortRows reports whether to use the kernels for rows of d numbers. Longer rows would not be faster.
 func shortRows(d int) bool {
-	return isa == cpu.AVX2 && d <= 512 || isa == cpu.AVX512 && d <= 512
+	return isa == cpu.AVX2 && d >= 8 && d <= 64 || isa == cpu.AVX512 && d <= 512
 }
 
 // shortDots is the same for dotRows.
-func shortDots(d int) bool { return d <= 16 && isa >= cpu.AVX2 || shortRows(d) && isa == cpu.AVX512 }
+func shortDots(d int) bool { return shortRows(d) && (isa == cpu.AVX512 || d <= 16) }
 
 // The following kernels require at least one row.
 
