@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -67,7 +68,7 @@ func (o *privacyOptions) verifyCertificate() error {
 		}
 	}
 	return o.Print(v, func(t cli.Table) {
-		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), cert.Text())
+		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), explain.Certificate(cert))
 		v.write(t)
 		if o.page != "" {
 			t.Wrap("report", "%s", o.page)
