@@ -347,7 +347,7 @@ func TestOneSidedEnds(t *testing.T) {
 	t.Run("refuses", func(t *testing.T) {
 		b := start(t, "b", nil, peerOf("a"))
 		cfg := b.tls(func(tls.ConnectionState) error { return nil })
-		cfg.Certificates = []tls.Certificate{selfSigned(keyOf("a"))}
+		cfg.Certificates = []tls.Certificate{certificateOf(keyOf("a"))}
 		l, err := tls.Listen("tcp", "127.0.0.1:0", cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -237,7 +237,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	c.SetDeadline(time.Now().Add(patience))
 	cfg := &tls.Config{InsecureSkipVerify: true}
 	if keyName != "" {
-		cert := selfSigned(keyOf(keyName))
+		cert := certificateOf(keyOf(keyName))
 		cfg.Certificates = []tls.Certificate{cert}
 	}
 	if change != nil {
@@ -394,4 +394,12 @@ func (r *relay) cut() {
 		c.Close()
 	}
 	r.conns = nil
+}
+
+func certificateOf(key ed25519.PrivateKey) tls.Certificate {
+	cert, err := selfSigned(key)
+	if err != nil {
+		panic(err)
+	}
+	return cert
 }

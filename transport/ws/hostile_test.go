@@ -332,7 +332,7 @@ func TestFloodOfStrangers(t *testing.T) {
 	stop := exchangeFrames(t, a, b)
 
 	hello := helloOf(new(tls.Config))
-	cert := selfSigned(keyOf("stranger"))
+	cert := certificateOf(keyOf("stranger"))
 	draw := rand.New(rand.NewPCG(8, 9))
 	before, goroutines := memory(), runtime.NumGoroutine()
 	var most int64
@@ -404,7 +404,7 @@ func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	for i := range callers {
 		// Half of the callers use the node's own key, and half use a stranger's key. The node has not pinned either key
 		// for a peer.
-		cert := selfSigned(keyOf([]string{"b", "c"}[i%2]))
+		cert := certificateOf(keyOf([]string{"b", "c"}[i%2]))
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
 		wg.Go(func() {
 			for begin, n := time.Now(), 0; !over.Load() && tried.Load() < int64(strangers/2); n++ {
@@ -437,7 +437,7 @@ func (r *recorder) Write(p []byte) (int, error) { return r.Writer.Write(p) }
 // TestStrangerWithLongCertificate checks that a stranger cannot make the TLS library buffer a long certificate.
 func TestStrangerWithLongCertificate(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
-	cert := selfSigned(keyOf("stranger"))
+	cert := certificateOf(keyOf("stranger"))
 	for range 500 {
 		cert.Certificate = append(cert.Certificate, cert.Certificate[0])
 	}

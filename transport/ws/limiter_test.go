@@ -181,7 +181,7 @@ func TestLimiterUnderFlood(t *testing.T) {
 					defer raw.Close()
 					raw.SetDeadline(time.Now().Add(patience))
 					secure := tls.Client(raw, &tls.Config{InsecureSkipVerify: true,
-						Certificates: []tls.Certificate{selfSigned(keyOf("a"))}})
+						Certificates: []tls.Certificate{certificateOf(keyOf("a"))}})
 					if err := secure.Handshake(); err != nil {
 						t.Fatal(err)
 					}

@@ -3,10 +3,13 @@ package ws
 import (
 	"crypto/ed25519"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -122,21 +125,17 @@ func (t *Transport) explainRefusal(err error) error {
 	return err
 }
 
-// A self-signed certificate in DER, without its two variable parts: what is signed begins at byte 3 and has the key between
-// beforeKey and afterKey. It has no names and no expiry date (RFC 5280, section 4.1.2.5).
-const (
-	beforeKey = "\x30\x81\xad\x30\x61\xa0\x03\x02\x01\x02\x02\x01\x01\x30\x05\x06\x03\x2b\x65\x70\x30\x00" + // version 3, serial number 1, Ed25519
-		"\x30\x20\x17\x0d700101000000Z\x18\x0f99991231235959Z\x30\x00" + // 1970 to 9999
-		"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"
-	afterKey = "\x30\x05\x06\x03\x2b\x65\x70\x03\x41\x00"
-)
-
-// selfSigned returns a self-signed certificate for a key: TLS requires a certificate, but peers check only its key. The
-// same key always produces the same certificate, byte for byte that of x509.CreateCertificate, which a node does not
-// link.
-func selfSigned(key ed25519.PrivateKey) tls.Certificate {
-	der := append([]byte(beforeKey), key.Public().(ed25519.PublicKey)...)
-	signature := ed25519.Sign(key, der[3:])
-	der = append(append(der, afterKey...), signature...)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+// selfSigned returns a self-signed certificate for a key. TLS requires a certificate, but peers check only its key, so
+// it has no names and no expiry date (RFC 5280, section 4.1.2.5). The same key always produces the same certificate.
+func selfSigned(key ed25519.PrivateKey) (tls.Certificate, error) {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Unix(0, 0),
+		NotAfter:     time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC),
+	}
+	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key) // deterministic, because Ed25519 is
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("ws: certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

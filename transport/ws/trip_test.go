@@ -96,7 +96,7 @@ func tlsTrip(b *testing.B, size int) func() {
 	near, far := tcpPair(b)
 	near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
 		DynamicRecordSizingDisabled: true})
-	far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{selfSigned(keyOf("a"))},
+	far = tls.Server(far, &tls.Config{Certificates: []tls.Certificate{certificateOf(keyOf("a"))},
 		MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true})
 	echo := func(c net.Conn, buf []byte) error {
 		if _, err := io.ReadFull(c, buf); err != nil {

@@ -55,7 +55,7 @@ func TestWrongKeyCallers(t *testing.T) {
 	if _, err := fmt.Sscan(task, &address, &key, &rate, &token, &ask, (*int64)(&trip)); err != nil {
 		t.Fatal(err)
 	}
-	cert := selfSigned(keyOf(key))
+	cert := certificateOf(keyOf(key))
 	c := &Transport{public: publicOf("c")}
 	b := &peer{own: keyOf("c")}
 	b.configure(peerOf("b"))
