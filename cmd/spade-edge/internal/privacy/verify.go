@@ -122,10 +122,10 @@ func (o *privacyOptions) audit(v *Verification) error {
 	}
 	v.file, v.fleet = file, text
 	a, err := audit.Certificate(file, v.Certificate, file.SigningKeys)
-	if other := o.otherRun(v.Certificate, file.Fleet); other != nil && v.Certificate.Run == file.Fleet.Run {
-		err = errors.Join(other, err)
+	if other := o.otherRun(v.Certificate, file.Fleet); other != nil && v.Certificate.Run != file.Fleet.Run {
+		return fmt.Errorf("%s: %w", o.verify, other) // what else differs would read like a forgery
 	} else if other != nil {
-		err = other
+		err = errors.Join(other, err)
 	}
 	if err != nil {
 		return right(o.verify, err)
