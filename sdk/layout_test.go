@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 	"cmd/spade-edge/builtin": {"sdk", "sdk/fleetfile", "cmd/spade-edge/task", "sdk/wire"},
 	"sdk/broker":             {"sdk/fleetfile", "sdk/secret", "transport"},
 	"sdk/edge":               {"dpmech", "dpmech/certificate", "sdk", "sdk/pair", "sdk/secret", "sdk/state", "transport", "transport/ws"},
-	"sdk/device":             {"dpmech", "dpmech/certificate", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "transport"},
+	"sdk/device":             {"dpmech", "dpmech/certificate", "dpmech/explain", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "transport"},
 	"sdk/sim":                {"sdk/admm", "zoest", "zoest/rng"},
 
 	"cmd/spade-edge/task/eigen":    {"zoest/rng"},
