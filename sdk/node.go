@@ -32,7 +32,8 @@ type Node struct {
 	secrets   *secrets       // of pairwise noise
 	log       *slog.Logger
 
-	failure string // the reason of the last failed query; belongs to Run
+	failure string     // the reason of the last failed query; belongs to Run
+	telling sync.Mutex // held while Events.Failed runs
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // why the machine must not be called again

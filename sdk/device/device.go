@@ -191,7 +191,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	if d.File.Ledger != "" {
 		if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
 			kept, _ := d.store.Load()
-			return nil, LostLedger(err, d.File, len(kept) > 0)
+			return nil, state.LostLedger(err, d.File.Ledger, d.File.State, len(kept) > 0)
 		}
 		defer closing(d.ledger.Close)
 		if cfg.Heads, err = d.ledger.OpenHeads(); err != nil {
