@@ -76,16 +76,17 @@ func Curve(score float64, b []float64) []float64 {
 	return left
 }
 
-// Median returns the time, in days, before which half of the samples with this curve have the event, if it lies before
-// the last end. The hazard is constant within an interval.
-func (c Intervals) Median(curve []float64) (days float64, ok bool) {
+// Median returns the time, in days, before which half of the samples with this curve have the event, or nil if it lies
+// beyond the last end. The hazard is constant within an interval.
+func (c Intervals) Median(curve []float64) *float64 {
 	start, before := 0.0, 1.0
 	for j, s := range curve {
 		if s <= 0.5 {
 			share := vec.Log(0.5/before) / vec.Log(s/before)
-			return start + float64(share*(c.Ends[j]-start)), true
+			days := start + float64(share*(c.Ends[j]-start))
+			return &days
 		}
 		start, before = c.Ends[j], s
 	}
-	return 0, false
+	return nil
 }
