@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -191,7 +192,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	if d.File.Ledger != "" {
 		if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
 			kept, _ := d.store.Load()
-			return nil, LostLedger(err, d.File, len(kept) > 0)
+			return nil, state.LostLedger(err, d.File.Ledger, d.File.State, len(kept) > 0)
 		}
 		defer closing(d.ledger.Close)
 		if cfg.Heads, err = d.ledger.OpenHeads(); err != nil {
@@ -243,7 +244,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		size = fmt.Sprintf("%d samples, ", cfg.Samples)
 	}
 	d.say("node %q of run %q: %s%d parameters, neighbors %s",
-		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(quoted(neighbors), "none"))
+		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(explain.Names(neighbors), "none"))
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave, err := d.serve(cancel)

@@ -235,7 +235,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	c.state(node, f, r, used, folder.Remarks, errState)
 	c.disk(node, r.Space)
 	c.pairKeys(node, f, r.Pair)
-	c.privacy(file, cfg.Ledger, device.LostLedger(cmp.Or(errLedger, r.Ledger), node, r.Kept != nil), r)
+	c.privacy(file, cfg.Ledger, state.LostLedger(cmp.Or(errLedger, r.Ledger), node.Ledger, node.State, r.Kept != nil), r)
 	c.listen(node, used)
 	switch {
 	case errOracle != nil:
