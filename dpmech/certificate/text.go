@@ -77,8 +77,21 @@ func (c *Certificate) Text() string {
 	return p.String()
 }
 
-// mostNames is the number of members that a text names.
-const mostNames = 12
+// Names returns the names in quotes. It leaves out those beyond the first 12 or beyond the first 200 bytes, and says how
+// many these are, so that a list of members fits onto a page.
+func Names(names []string) string {
+	var text strings.Builder
+	for i, name := range names {
+		if i == 12 || i > 0 && text.Len() > 200 {
+			return fmt.Sprintf("%s and %d more", &text, len(names)-i)
+		}
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(strconv.Quote(name))
+	}
+	return text.String()
+}
 
 // Facts returns the run, with its time, the member, with its number of units, and the members, as texts for people. It does
 // not verify them.
@@ -95,10 +108,7 @@ func (c *Certificate) Facts() (run, member, members string) {
 		member += fmt.Sprintf(", with %d %ss, which is public", c.Units, c.unit().Kind())
 	}
 	if n := len(c.Members); n > 0 {
-		members = fmt.Sprintf("%d: %s", n, strings.Join(c.Members[:min(n, mostNames)], ", "))
-		if n > mostNames {
-			members += ", ..."
-		}
+		members = fmt.Sprintf("%d: %s", n, Names(c.Members))
 	}
 	return run, member, members
 }
@@ -116,17 +126,21 @@ func (c *Certificate) signedText() string {
 	for _, by := range c.Countersigned {
 		names = append(names, by.Member)
 	}
-	return text + "; neighbors that signed that they hold the last release: " + strings.Join(names, ", ")
+	return text + "; neighbors that signed that they hold the last release: " + Names(names)
 }
 
 func (c *Certificate) freeText() string {
 	var free []string
-	if c.Mixing > 0 {
-		free = append(free, fmt.Sprintf("%d rounds of mixing after each release, which use no data", c.Mixing))
+	add := func(rounds int, of string) {
+		switch {
+		case rounds == 1:
+			free = append(free, "1 round of "+of+", which uses no data")
+		case rounds > 1:
+			free = append(free, fmt.Sprintf("%d rounds of %s, which use no data", rounds, of))
+		}
 	}
-	if c.Cooldown > 0 {
-		free = append(free, fmt.Sprintf("%d rounds of cool-down, which use no data", c.Cooldown))
-	}
+	add(c.Mixing, "mixing after each release")
+	add(c.Cooldown, "cool-down")
 	if len(free) == 0 {
 		return "nothing else was sent"
 	}

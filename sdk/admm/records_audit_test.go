@@ -228,6 +228,16 @@ func step(world int, x []float32) float64 {
 	return 0
 }
 
+// hazard is a quarter of the negative logarithm of the probability that a patient has the event (world 1) or has survived
+// (world 0), for large numbers in all columns, and at most 16 ln 2, as in package survival of the program.
+func hazard(world int, x []float32) float64 {
+	z := 0.0
+	for _, v := range x {
+		z += 1e3 * float64(v)
+	}
+	return min(16*math.Ln2, math.Log1p(math.Exp([]float64{1, -1}[world]*z))/4)
+}
+
 // TestRecordAudit checks that replacing one record reveals no more than the charged mu, and nearly that much if the
 // record moves the update as far as possible.
 func TestRecordAudit(t *testing.T) {
@@ -252,6 +262,8 @@ func TestRecordAudit(t *testing.T) {
 		"overlay":                  {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, overlay: true, crash: true}, true},
 		"edited lines d=3":         {recordGame{members: 3, dim: 3, form: tracking, loss: cliff, edits: true, forgetful: true}, true},
 		"edited lines d=7 in 0..1": {recordGame{members: 3, dim: 7, form: longer, loss: step, edits: true, forgetful: true}, true},
+		"hazards d=1":              {recordGame{members: 3, dim: 1, form: tracking, loss: hazard, crash: true}, true},
+		"hazards d=3 edited":       {recordGame{members: 3, dim: 3, form: tracking, loss: hazard, edits: true, forgetful: true}, false},
 		"pairwise noise, hostile":  {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, shared: true}, false},
 	}
 	for name, c := range games {

@@ -228,6 +228,9 @@ type Privacy struct {
 type Bar struct {
 	dpmech.Bar
 	Planned Value `json:"epsilon_planned"` // epsilon of all planned rounds of the run
+
+	Text   string `json:"text"`    // both, and the guess, as text for people: "ε 0.31 of 1.00, 53 in 100"
+	OfText string `json:"of_text"` // the planned epsilon as text for people
 }
 
 // Against is what a run has spent, and may spend, against one adversary; see [Privacy].
@@ -275,9 +278,10 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *certificate.Lifetime) *P
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Protects(), Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: spent.Text(p.Delta, p.Accounting), TextPlanned: total.Text(p.Delta, p.Accounting), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
 	for i, bar := range total.Bars(p.Delta, p.Accounting) { // until the first release, spent has a single figure
-		planned, rho := Value(bar.Epsilon), now[min(i, len(now)-1)].Rho
+		planned, of, rho := Value(bar.Epsilon), dpmech.EpsilonText(bar.Epsilon), now[min(i, len(now)-1)].Rho
 		bar.Epsilon, bar.Guess = p.Accounting.Epsilon(rho, p.Delta), dpmech.Guess(rho)
-		out.Bars = append(out.Bars, Bar{bar, planned})
+		text := fmt.Sprintf("ε %s of %s, %d in 100", dpmech.EpsilonText(bar.Epsilon), of, dpmech.Times(bar.Guess))
+		out.Bars = append(out.Bars, Bar{bar, planned, text, of})
 	}
 	if len(planned) > 1 {
 		all := against(spent.All, p.LimitAll, planned[1].Rho)

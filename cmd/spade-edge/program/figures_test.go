@@ -87,9 +87,13 @@ func TestFiguresAgree(t *testing.T) {
 					t.Errorf("%q: number %d against %s is %v, want %v", args, k, bar.Who, v, bar.Epsilon)
 				}
 			}
+			shown, epsilon := st.Privacy.Bars[i], dpmech.EpsilonText(bar.Epsilon)
+			if want := fmt.Sprintf("ε %s of %[1]s, %d in 100", epsilon, dpmech.Times(bar.Guess)); shown.Text != want || shown.OfText != epsilon {
+				t.Errorf("%q: the page shows %q and %q, want %q", args, shown.Text, shown.OfText, want)
+			}
 		}
 
-		// Texts: the same words everywhere, and in the report the same figures.
+		// Texts: the same words everywhere, and on the page and in the report the same figures.
 		page := filepath.Join(dir, "report.html")
 		verified := must("privacy", "-verify", at("state/certificate.json"), "-fleet", filepath.Join(dir, "fleet.json"), "-report", page)
 		want := total.Text(c.Delta, dpmech.GDP)

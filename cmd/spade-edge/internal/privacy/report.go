@@ -131,7 +131,11 @@ func facts(c *certificate.Certificate) string {
 	l.fact("Members", "%s", members)
 	l.fact("Protected", "%s", c.Unit)
 	l.fact("For how long", "Indefinitely: what was sent cannot reveal more later.")
-	l.fact("Releases", "%d with noise in every number, and %d more that were reserved.", c.Rounds, c.ReservedUnmade)
+	reserved := ""
+	if c.ReservedUnmade > 0 {
+		reserved = fmt.Sprintf(", and %d more that are counted, but were not made", c.ReservedUnmade)
+	}
+	l.fact("Releases", "%d with noise in every number%s.", c.Rounds, reserved)
 	limit := func(name string, most *dpmech.Limit) {
 		if most != nil {
 			l.fact(name, "%v. The device refuses more.", most)
@@ -163,8 +167,8 @@ func releases(spends dpmech.Spends) string {
 	return l.String()
 }
 
-// mostKeys is the number of members whose keys the page shows.
-const mostKeys = 8
+// mostKeys is the number of members whose keys the page shows, so that it stays one page of A4.
+const mostKeys = 3
 
 // keys returns HTML with the fingerprints of the member and of those who countersigned: all their keys whose signatures count,
 // since a forger can list a key of its own beside that of a hospital.
@@ -175,10 +179,14 @@ func keys(v *Verification) string {
 	}
 	l.add("<p>%s</p><dl>", "Nothing but keys ties names to hospitals. Phone each and compare every key; at the hospital, spade-edge keygen -name "+
 		"NAME -from node.key prints it. This page was signed with "+v.Certificate.Key+".")
-	for _, name := range append([]string{v.Certificate.Member}, v.Countersigned...)[:min(1+len(v.Countersigned), mostKeys)] {
+	signers := append([]string{v.Certificate.Member}, v.Countersigned...)
+	for _, name := range signers[:min(len(signers), mostKeys)] {
 		l.fact(name, "%s", strings.Join(cli.Fingerprints(v.file.SigningKeys(name)), " or "))
 	}
 	l.WriteString("</dl>")
+	if more := len(signers) - mostKeys; more > 0 {
+		l.add("<p>%d more countersigned; spade-edge fleet show prints the keys of all members.</p>", more)
+	}
 	return l.String()
 }
 

@@ -32,7 +32,7 @@ func Backwards(source *fleetfile.Source, model []float32, which string) string {
 	measure := "AUC"
 	if rows.Horizon != nil {
 		measure = "C-index"
-		if m, err := own.On(rows).Survival(model); err == nil {
+		if m, err := own.On(rows).Survival(model, nil); err == nil {
 			of = m.CIndex
 		}
 	} else if m, err := own.On(rows).Judge(model); err == nil && m.Binary != nil {
