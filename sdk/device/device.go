@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -262,7 +262,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		size = fmt.Sprintf("%d samples, ", cfg.Samples)
 	}
 	d.say("node %q of run %q: %s%d parameters, neighbors %s",
-		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(certificate.Names(neighbors), "none"))
+		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(explain.Names(neighbors), "none"))
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave, err := d.serve(cancel)

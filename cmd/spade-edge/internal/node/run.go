@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -175,7 +176,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	bar, with := spent.Bars(p.Delta, p.Accounting)[0], ""
+	bar, with := explain.Bars(spent, p.Delta, p.Accounting)[0], ""
 	if p.PairSigma > 0 {
 		with = " against " + bar.Who
 	}
