@@ -16,3 +16,5 @@ func signFillRows(table []float32, rows []int, sum, c []float32, signs []uint64,
 func dotRows(z []float64, x [][]float32, table []float32, rows []int) {}
 
 func sigmoids([]float64) int { return 0 }
+
+func logs([]float64) int { return 0 }
