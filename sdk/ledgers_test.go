@@ -10,6 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -43,7 +44,7 @@ func certify(t *testing.T, n *sdk.Node) *certificate.Certificate {
 
 func spentIn(t *testing.T, certificates ...*certificate.Certificate) certificate.Declaration {
 	t.Helper()
-	d, err := certificate.DeclareSpent(certificates, nil)
+	d, err := audit.DeclareSpent(certificates, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
@@ -197,7 +197,7 @@ func rare() []scene {
 		s.Privacy.Bars = nil
 		for i, who := range []string{"any 5 other members, if at most 2 members vanish", "all others"} {
 			e := []float64{19.2, 123.4567}[i]
-			s.Privacy.Bars = append(s.Privacy.Bars, monitor.Bar{Bar: dpmech.Bar{Who: who, Epsilon: e, Guess: 1 - 0.3/float64(1+i)}, Planned: monitor.Value(2 * e),
+			s.Privacy.Bars = append(s.Privacy.Bars, monitor.Bar{Bar: explain.Bar{Who: who, Epsilon: e, Guess: 1 - 0.3/float64(1+i)}, Planned: monitor.Value(2 * e),
 				Text: fmt.Sprintf("ε %.1f of %.1f, 85 in 100", e, 2*e), OfText: fmt.Sprintf("%.1f", 2*e)})
 		}
 		s.Privacy.Text = "epsilon 19.2 with any 5 other members, 124 with all, if at most 2 members vanish"

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -177,7 +177,7 @@ func neighborRows(b cli.Table, s *monitor.Status) {
 		case len(same) < 3:
 			b.Row(head, "%q: %s", n.Name, texts[i])
 		case same[0] == n.Name:
-			b.Row(head, "%s: each %s", certificate.Names(same), brief(texts[i]))
+			b.Row(head, "%s: each %s", explain.Names(same), brief(texts[i]))
 		default:
 			continue
 		}
