@@ -34,6 +34,8 @@ var table = append([]figure{
 	{"examples/fleet/README.md", `image of about ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, "", false},
 	{"examples/c/README.md", `for amd64 has ([\d,]+) bytes`, "cd examples/c && CGO_ENABLED=1 go build -trimpath -ldflags='-s -w' -buildmode=c-shared -o " +
 		"$TMPDIR/libspade_edge.so . && wc -c <$TMPDIR/libspade_edge.so", `(\d+)`, 500_000, "", false},
+	{"examples/browser/README.md", `wasm. has ([\d,]+) bytes`, "cd examples/browser && GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o $TMPDIR/member.wasm . && " +
+		"wc -c <$TMPDIR/member.wasm", `(\d+)`, 500_000, "", false},
 	{".ci/bench/results.md", `program, released \| ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, "", false},
 	{"sdk/DEFAULTS.md", `Brain Tumor ([\d.]+)\.\n`, "spade-edge simulate -data idx:../shared/data/brain-tumor-64 -pca 20" + private +
 		"-graph er:0.3 -colluders 1 -seeds 1..4", mean, 0.1, "brain-tumor-64", true},
