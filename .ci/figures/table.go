@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // Parts of commands and patterns.
 const (
 	alzheimers = "-data csv:../shared/data/alzheimers/alzheimers_disease_data.csv -label Diagnosis -drop PatientID,DoctorInCharge" +
 		" -onehot Ethnicity,EducationLevel"
+	hearts  = "heart-four-hospitals"
 	fashion = "-data idx:../shared/data/fashion-0-1 -pca 10"
 	private = " -nodes 31 -partition dirichlet:0.3 -epsilon 8 "
 	records = " -nodes 10 -partition iid -graph complete -unit record "
@@ -34,6 +36,10 @@ var table = append([]figure{
 	{"examples/fleet/README.md", `image of about ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, "", false},
 	{"examples/c/README.md", `for amd64 has ([\d,]+) bytes`, "cd examples/c && CGO_ENABLED=1 go build -trimpath -ldflags='-s -w' -buildmode=c-shared -o " +
 		"$TMPDIR/libspade_edge.so . && wc -c <$TMPDIR/libspade_edge.so", `(\d+)`, 500_000, "", false},
+	{"examples/hospital/README.md", `40 releases, ([\d.]+) KiB sent`, "bash examples/hospital/hospitals.sh", `40 releases, ([\d.]+) KiB sent`, 1.5, hearts, false},
+	{"examples/hospital/README.md", `cleveland \| ([\d.]+) \| ([\d.]+) (?s:.*?)hungarian \| ([\d.]+) \| ([\d.]+) (?s:.*?)switzerland \| ([\d.]+) \| ([\d.]+) ` +
+		`(?s:.*?)va \| ([\d.]+) \| ([\d.]+) `, "bash examples/hospital/hospitals.sh", `AUC, by.*\n.*\ncleveland +(\S+) +(\S+) .*\nhungarian +(\S+) +(\S+) .*\n` +
+		`switzerland +(\S+) +(\S+) .*\nva +(\S+) +(\S+) `, 0.0006, hearts, false},
 	{"examples/browser/README.md", `wasm. has ([\d,]+) bytes`, "cd examples/browser && GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o $TMPDIR/member.wasm . && " +
 		"wc -c <$TMPDIR/member.wasm", `(\d+)`, 500_000, "", false},
 	{".ci/bench/results.md", `program, released \| ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, "", false},
@@ -41,7 +47,7 @@ var table = append([]figure{
 		"-graph er:0.3 -colluders 1 -seeds 1..4", mean, 0.1, "brain-tumor-64", true},
 	{"sdk/DEFAULTS.md", `Brain Tumor, N = 31 +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) `, "go run ./.ci/steps -private-seeds 1..2 Tumor",
 		`Brain Tumor, N = 31 \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) `, 0.1, "brain-tumor-64", true},
-	adapters(),
+	adapters(), queries(),
 }, rings()...)
 
 const mean = `mean accuracy.*\n\S+ +\d+ +([\d.]+) %`
@@ -88,4 +94,17 @@ func rings() (all []figure) {
 			accuracy(line+` [\d.]+, [\d.]+ \| [\d.]+, ([\d.]+) \|`, fashion+flags, 0.1, "fashion-0-1"))
 	}
 	return all
+}
+
+// queries returns the entry of the second table of examples/adapter, which the command prints as it is.
+func queries() figure {
+	const value, rest = ` ([\d.]+) \|`, ` \|\n`
+	var rows string
+	for _, numbers := range []int{64, 128, 256, 512, 1024} {
+		for _, digits := range []int{20, 60} {
+			start := fmt.Sprintf(`\| %d \| %d \| `, numbers, digits)
+			rows += start + `paper \|` + strings.Repeat(value, 5) + rest + start + `tracking \|` + strings.Repeat(value, 6) + `\n`
+		}
+	}
+	return figure{"examples/adapter/README.md", rows, "cd examples/adapter && go run ./digits -queries", rows, 0.05, "", true}
 }
