@@ -34,6 +34,8 @@ var table = append([]figure{
 	{"examples/fleet/README.md", `image of about ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, ""},
 	{"examples/c/README.md", `for amd64 has ([\d,]+) bytes`, "cd examples/c && CGO_ENABLED=1 go build -trimpath -ldflags='-s -w' -buildmode=c-shared -o " +
 		"$TMPDIR/libspade_edge.so . && wc -c <$TMPDIR/libspade_edge.so", `(\d+)`, 500_000, ""},
+	{"examples/browser/README.md", `has ([\d.]+) MB`, "cd examples/browser && GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o " +
+		`$TMPDIR/member.wasm . && wc -c <$TMPDIR/member.wasm | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.5, ""},
 }, rings()...)
 
 // accuracy returns an entry for a mean accuracy in sdk/DEFAULTS.md, with the flags of spade-edge simulate.
