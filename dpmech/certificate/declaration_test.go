@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"sort"
 	"strings"
 	"testing"
 
@@ -69,10 +70,7 @@ func TestDeclarationIsCopied(t *testing.T) {
 	}
 }
 
-func mostRounds(c *Composition, g dpmech.Gaussian) (n int) {
+func mostRounds(c *Composition, g dpmech.Gaussian) int {
 	id := RunID{Run: "next", Fleet: strings.Repeat("ab", 32), Member: "a"}
-	for c.CheckRun(id, n+1, g) == nil {
-		n++
-	}
-	return n
+	return sort.Search(1<<20, func(n int) bool { return c.CheckRun(id, n+1, g) != nil })
 }

@@ -119,7 +119,7 @@ func play(ctx context.Context, dir string, file *fleetfile.File, name string) er
 // TestKilledDevice runs a fleet twice, a as a process of its own. In the second run the process is killed at random
 // times. Both runs must end with the same bits and with a certificate.
 func TestKilledDevice(t *testing.T) {
-	kills := 10
+	kills := 6
 	if long {
 		kills = 100
 	}
