@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Oracle returns the loss of a parameter vector for one sample.
+// Oracle returns the loss of a parameter vector for one sample. It should name its data: see [Digester].
 type Oracle = zoest.Oracle
 
 // OracleFunc turns a function into an [Oracle].

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // TestEffective checks the effective sigma of complete graphs, where it has a closed form: of m members that remain
@@ -14,7 +14,7 @@ import (
 // Package graph tests the conductance of all other graphs.
 func TestEffective(t *testing.T) {
 	for _, n := range []int{2, 8, 31} {
-		g, err := graph.Parse("complete", n, 1)
+		g, err := topology.Parse("complete", n, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

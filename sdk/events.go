@@ -32,7 +32,8 @@ type Events struct {
 	Refused func(neighbor string, why error)
 
 	// Failed is called in a private run after a query without a loss, which a constant replaces. The error depends on
-	// the data of the device and must stay there. Failed must return at once, because its time delays the next release.
+	// the data of the device and must stay there. A goroutine of its own calls Failed, so that its time delays no release,
+	// perhaps even after Run. What fails meanwhile is not reported; [Status] counts it.
 	Failed func(why error)
 	// Done is called with the final model, after the last release.
 	Done func(model []float32)

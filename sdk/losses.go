@@ -44,8 +44,11 @@ const alarm = 100
 func (r *run) lost(err error) {
 	r.failure = failureText(err.Error())
 	r.log.Debug("a loss is unavailable, and a constant replaces it", "err", err)
-	if told := r.cfg.Events.Failed; told != nil {
-		told(err)
+	if told := r.cfg.Events.Failed; told != nil && r.telling.TryLock() {
+		go func() {
+			defer r.telling.Unlock()
+			told(err)
+		}()
 	}
 	if r.alarmed {
 		return

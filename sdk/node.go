@@ -32,7 +32,8 @@ type Node struct {
 	secrets   *secrets       // of pairwise noise
 	log       *slog.Logger
 
-	failure string // the reason of the last failed query; belongs to Run
+	failure string     // the reason of the last failed query; belongs to Run
+	telling sync.Mutex // held while Events.Failed runs
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // why the machine must not be called again
@@ -146,8 +147,8 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Spend returns the cost of this run's releases so far, as zCDP. [dpmech.Total.Text] turns it into an epsilon, as does
-// [dpmech.Accounting.Epsilon] for each of its figures: both need a delta, such as Fleet.Privacy.Delta.
+// Spend returns the cost of this run's releases so far, as zCDP. Package dpmech/explain makes a text of it, and
+// [dpmech.Accounting.Epsilon] an epsilon of each of its figures: both need a delta, such as Fleet.Privacy.Delta.
 func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -9,9 +9,8 @@ import (
 func (r *run) send(msgs []admm.Message) error {
 	var frame []byte
 	for i := range msgs {
-		m, before := &msgs[i], &msgs[max(0, i-1)]
-		if same := m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent; i == 0 || !same ||
-			m.Kind != admm.Release {
+		m := &msgs[i]
+		if i == 0 || !m.Repeats(&msgs[i-1]) {
 			r.trust.Attach(m)
 			var err error
 			if frame, err = r.codec.Append(nil, m); err != nil {

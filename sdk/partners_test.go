@@ -9,6 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // partnered returns a private fleet on a ring of up to 12 members, in which each member shares noise with the given
@@ -31,7 +32,7 @@ func partnered(t *testing.T, members, partners, colluders int) *sdk.Fleet {
 func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	t.Helper()
 	n := len(f.Members)
-	ring, err := graph.Parse("ring", n, 1)
+	ring, err := topology.Parse("ring", n, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

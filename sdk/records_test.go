@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -78,7 +79,7 @@ func TestNodesProtectRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cert.Verify(); err != nil || !strings.Contains(cert.Text(), "several records") || cert.Unit != "one record of one client" {
+	if err := cert.Verify(); err != nil || !strings.Contains(explain.Certificate(cert), "several records") || cert.Unit != "one record of one client" {
 		t.Errorf("certificate of %q: %v", cert.Unit, err)
 	}
 	if cert.Lifetime == nil || cert.Lifetime.Unit != dpmech.Record {

@@ -9,7 +9,8 @@ import (
 )
 
 // Run executes the rounds until the model is final and no neighbor needs more messages. If ctx ends first, Run can be
-// called again. An oracle error ends a run that is not private; in a private run a constant replaces the loss.
+// called again; the error is the cause of ctx. An oracle error ends a run that is not private; in a private run a constant
+// replaces the loss.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already running")

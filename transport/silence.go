@@ -51,16 +51,36 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 }
 
 // Ways describes the connections to the named members in one line, such as `"lab" (not connected: connection refused)`.
-// If the transport has no method Peers, the line contains only the names.
+// More than two members with the same description, addresses aside, share it. If the transport has no method Peers, the line
+// contains only the names.
 func Ways(t Transport, names []string) string {
-	all, peers := make([]string, len(names)), peersOf(t)
-	for i, name := range names {
-		all[i] = fmt.Sprintf("%q", name)
-		if state := way(peers, name); state != "" {
-			all[i] += " (" + state + ")"
+	peers := peersOf(t)
+	var all []string
+	for len(names) > 0 {
+		state := way(peers, names[0])
+		alike := func(name string) bool { return cause(way(peers, name)) == cause(state) }
+		same := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !alike(name) })
+		if len(same) > 2 && state != "" {
+			names, state = slices.DeleteFunc(slices.Clone(names), alike), "each "+cause(state)
+		} else {
+			same, names = names[:1], names[1:]
 		}
+		text := strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", same), "[]"), `" "`, `", "`)
+		if state != "" {
+			text += " (" + state + ")"
+		}
+		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
+}
+
+// cause returns the state of a connection without what lies between the first and the last colon: the address.
+func cause(state string) string {
+	kind, why, _ := strings.Cut(state, ": ")
+	if why == "" {
+		return kind
+	}
+	return kind + ": " + strings.TrimSpace(why[strings.LastIndex(why, ": ")+1:])
 }
 
 // Way describes the connection to the named member in words: see [PeerStatus.State]. The result is "" if the transport

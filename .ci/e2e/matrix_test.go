@@ -107,6 +107,13 @@ func TestPageMatrix(t *testing.T) {
 		b.await(fmt.Sprintf(`document.getElementById("round").textContent.trim() && `+
 			`document.querySelectorAll("#rounds tbody tr").length === %d`, len(s.history.Points)))
 		b.everywhere(s.name, s.planned)
+		if ok := eval[bool](b, `fetch("/status").then(r => r.json()).then(s => (s.privacy ? s.privacy.bars : []).map(p => p.text).join() === `+
+			`(s.nodes ? [] : [...document.querySelectorAll("#bars b")]).map(e => e.textContent).join())`); !ok {
+			t.Errorf("%s: the bars do not show what the status says", s.name)
+		}
+		if rows := eval[int](b, `document.getElementById("peers").tBodies[0].rows.length`); s.name == "unreached" && rows != 2 {
+			t.Errorf("%s: %d rows for six neighbors with one reason and one with another, want 2", s.name, rows)
+		}
 	}
 	b.clean(origin)
 }

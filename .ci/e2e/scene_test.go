@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
@@ -174,6 +174,17 @@ func rare() []scene {
 		s.Waiting = []string{}
 		return s
 	})
+	add("unreached", true, false, monitor.Waiting, 0, func(_ *sdk.Fleet, s *monitor.Status) any {
+		for i := range s.Neighbors { // six share a row, and the one with another reason has its own
+			n, reason := &s.Neighbors[i], "connection refused"
+			if i == 2 {
+				reason = "i/o timeout"
+			}
+			n.Round, n.Behind, n.Missing, n.Link = 0, 0, true, &monitor.Link{Seconds: 2345,
+				Fault: monitor.InWords(fmt.Sprintf("wss://%s:47654/: dial tcp 192.0.2.%d:47654: connect: %s", n.Name, i, reason), false)}
+		}
+		return s
+	})
 	add("no neighbors", false, true, monitor.Querying, 12, func(_ *sdk.Fleet, s *monitor.Status) any {
 		s.Neighbors = []monitor.Neighbor{}
 		return s
@@ -186,7 +197,8 @@ func rare() []scene {
 		s.Privacy.Bars = nil
 		for i, who := range []string{"any 5 other members, if at most 2 members vanish", "all others"} {
 			e := []float64{19.2, 123.4567}[i]
-			s.Privacy.Bars = append(s.Privacy.Bars, monitor.Bar{Bar: dpmech.Bar{Who: who, Epsilon: e, Guess: 1 - 0.3/float64(1+i)}, Planned: monitor.Value(2 * e)})
+			s.Privacy.Bars = append(s.Privacy.Bars, monitor.Bar{Bar: explain.Bar{Who: who, Epsilon: e, Guess: 1 - 0.3/float64(1+i)}, Planned: monitor.Value(2 * e),
+				Text: fmt.Sprintf("ε %.1f of %.1f, 85 in 100", e, 2*e), OfText: fmt.Sprintf("%.1f", 2*e)})
 		}
 		s.Privacy.Text = "epsilon 19.2 with any 5 other members, 124 with all, if at most 2 members vanish"
 		return s

@@ -1,7 +1,7 @@
 // Command figures measures figures that documents state, by the commands that the documents name.
 //
 //	go run ./.ci/figures               all of table.go, in several minutes
-//	go run ./.ci/figures 3/10          the third tenth, as .ci/run does with a tenth that depends on the commit
+//	go run ./.ci/figures 3/20          the third twentieth, as .ci/run does with one that depends on the commit
 //	go run ./.ci/figures -update       writes what is measured into the documents
 //	go run ./.ci/figures -fits         only whether each entry still finds its figures in its document
 //

@@ -30,6 +30,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
@@ -167,6 +168,6 @@ func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospita
 		fmt.Fprintf(out, "epsilon %s at delta %v, in all runs on its data %s\n", study, cert.Delta, lifetime)
 	}
 	fmt.Fprintf(out, "a second study of this size is refused by all: their ledgers do not cover it\n\n")
-	_, err := io.WriteString(out, strings.TrimRight(first.Text(), "\n")+"\n") // the first hospital's privacy, on one page
+	_, err := io.WriteString(out, strings.TrimRight(explain.Certificate(first), "\n")+"\n") // the first hospital's privacy, on one page
 	return err
 }

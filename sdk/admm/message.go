@@ -51,6 +51,11 @@ type Signed struct {
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
 }
 
+// Repeats reports whether m is the release of the message before, for another neighbor. Both then have the same bytes.
+func (m *Message) Repeats(before *Message) bool {
+	return m.Kind == Release && m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent
+}
+
 // Payload returns the message's vectors without copying them.
 func (m *Message) Payload() Payload { return Payload{m.Vector, m.Grid} }
 

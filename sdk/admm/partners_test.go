@@ -3,7 +3,7 @@ package admm
 import (
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 func pathOf(n int) (edges [][2]int) {
@@ -16,7 +16,7 @@ func pathOf(n int) (edges [][2]int) {
 // overlay returns machines that are connected in a path but share noise along the edges of a random regular graph.
 func overlay(t *testing.T, n, k int) *network {
 	t.Helper()
-	g, err := graph.Parse("regular:"+string(rune('0'+k)), n, 3)
+	g, err := topology.Parse("regular:"+string(rune('0'+k)), n, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 var shapes = map[string]int{"ring": 12, "complete": 9, "star": 10, "grid:3x4": 12, "er:0.4": 12}
@@ -101,7 +102,7 @@ const kickedRho = 2.0
 // limit of the paper's theorem, 8/3, the mode grows.
 func TestDecayRate(t *testing.T) {
 	for spec, n := range shapes {
-		g, err := graph.Parse(spec, n, 3)
+		g, err := topology.Parse(spec, n, 3)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,16 +52,6 @@ func (d *Device) Certificate() ([]byte, error) {
 	return cert.JSON()
 }
 
-// LostLedger returns err, the reason why a node's ledger cannot be opened. If the ledger is missing although the state
-// folder has releases, LostLedger adds the advice to restore the ledger instead of making a new one.
-func LostLedger(err error, file *fleetfile.Node, released bool) error {
-	if !released || !errors.Is(err, state.ErrNoLedger) {
-		return err
-	}
-	return fmt.Errorf("device: ledger %s and its high-water mark are missing, but the state in %s has releases that "+
-		"were charged to the ledger: "+state.Restore, file.Ledger, file.State)
-}
-
 // StatusOf returns the status of the node that a node file describes: from the node itself while it is running,
 // otherwise from disk.
 func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {

@@ -8,10 +8,10 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -143,7 +143,7 @@ func Activity(s *monitor.Status) string {
 	}
 	switch {
 	case phase == monitor.Waiting:
-		return "waiting for " + quoted(s.Waiting)
+		return "waiting for " + explain.Names(s.Waiting)
 	case phase == monitor.Failed:
 		return "failed: " + s.Fault
 	case phase != monitor.Querying:
@@ -164,14 +164,6 @@ var activities = map[monitor.Phase]string{
 	monitor.Stopped:  "not running; it can continue from here",
 	monitor.Finished: "not running; its run is done",
 	monitor.Damaged:  "not running; its state is damaged",
-}
-
-func quoted(names []string) string {
-	var all []string
-	for _, name := range names {
-		all = append(all, strconv.Quote(name))
-	}
-	return strings.Join(all, ", ")
 }
 
 // notifier reports to the service manager like sd_notify(3), with datagrams to the socket that the environment names.

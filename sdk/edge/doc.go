@@ -2,6 +2,18 @@
 // websockets, pinned keys, a state that survives a crash, the lifetime ledger of the device's data, and a certificate at
 // the end.
 //
+//	fleet, err := fleetfile.Read("fleet.json") // the same on every device
+//	...
+//	node, err := edge.Open("data", fleet, "pump-1", oracle, edge.Options{Samples: len(rows), Declared: state.NeverUsed})
+//	...
+//	defer node.Close()
+//	err = node.Run(ctx) // after a kill or a power cut, start the program again
+//	model := node.Model()
+//
+// Before the first start, each device makes its keys with [Identity] and publishes the public ones. Someone collects them
+// in a fleetfile.File: an sdk.Fleet, whose Method and Privacy plan.Suggest chooses, and each member's keys and addresses.
+// Of two neighbors, at least one must have an address and Options.Listen.
+//
 // The folder belongs to one member with one data set, for all its runs:
 //
 //	node.key            the secret key, which Identity makes

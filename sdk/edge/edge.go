@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,14 +51,15 @@ type Options struct {
 
 	Logger    *slog.Logger        // of the node and of websockets; nil means slog.Default()
 	Transport transport.Transport // replaces websockets; Open closes it on error, Close otherwise
-	Configure func(*sdk.Config)   // changes further settings of the node, such as Patience and Events
-	Wait      time.Duration       // how long Close waits for Run and its oracle; 0 means 10 s
+	Configure func(*sdk.Config)   // changes further settings, such as Patience and Events, before the node listens
+	Wait      time.Duration       // how long Close waits for Run and its oracle; 0 or less means 10 s
 }
 
 // Node is an open node. Its methods are safe for concurrent use.
 type Node struct {
 	*sdk.Node
-	dir, run string
+	dir, run string      // dir is an absolute path
+	state    fs.FileInfo // of the folder of the state
 	private  bool
 	wait     time.Duration
 	ctx      context.Context // ends with Close
@@ -68,10 +70,14 @@ type Node struct {
 	addr     string
 }
 
-// Identity returns the public keys of the device with the given folder, for the fleet file: its key, and one-time keys of
-// pairwise noise that no run has used, at least one. It makes what does not exist, in a folder that only its owner may
+// Identity returns the public keys of the device with the given folder, for the fleet: its key, for fleetfile.Member.Keys,
+// and one-time keys of pairwise noise that no run has used, at least one. A run with Privacy.PairSigma takes one of these
+// from each member into Fleet.PairKeys. Identity makes what does not exist, in a folder that only its owner may
 // read.
 func Identity(dir, name string) (ed25519.PublicKey, []pair.Public, error) {
+	if dir == "" {
+		return nil, nil, errNoDir
+	}
 	pairs := state.PairKeys(filepath.Join(dir, "pairs.key"))
 	unused, err := pairs.Unused(name)
 	if err == nil && len(unused) == 0 {
@@ -91,19 +97,30 @@ func Identity(dir, name string) (ed25519.PublicKey, []pair.Public, error) {
 	return key.Public().(ed25519.PublicKey), unused, nil
 }
 
-// Open opens the node of a member in a folder. The node continues a run that it has begun. On error everything is closed
-// again. Errors name the file or the field.
+var errNoDir = errors.New(`edge: dir is empty, want the path of a folder; "." is the current one`)
+
+// Open opens the node of a member in a folder. The node continues a run that it has begun, with the same bits if its
+// oracle names its data (see [sdk.Digester]). On error everything is closed again. Errors name the file or the field.
 func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_ *Node, err error) {
-	n := &Node{dir: dir, wait: cmp.Or(o.Wait, 10*time.Second), busy: make(chan struct{}, 1)}
+	n := &Node{wait: o.Wait, busy: make(chan struct{}, 1)}
+	if n.wait <= 0 {
+		n.wait = 10 * time.Second
+	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	if o.Transport != nil {
 		n.opened = append(n.opened, o.Transport.Close)
 	}
 	defer func() {
-		if err != nil {
+		if n.Node == nil { // Open fails, or Configure panics
 			err = errors.Join(err, n.closeAll())
 		}
 	}()
+	if dir == "" {
+		return nil, errNoDir
+	}
+	if n.dir, err = filepath.Abs(dir); err != nil { // the program may change its current folder
+		return nil, err
+	}
 	if fleet == nil {
 		return nil, errors.New("edge: the fleet is nil")
 	}
@@ -114,39 +131,68 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 	def := plan.Fleet()
 	n.run, n.private = url.PathEscape(def.Run), !def.Privacy.NonPrivate
 	cfg := sdk.Config{Fleet: plan, Name: name, Oracle: oracle, Samples: o.Samples, Keys: fleet.SigningKeys, Logger: o.Logger,
-		PairKeys: state.PairKeys(filepath.Join(dir, "pairs.key"))}
-	if cfg.Key, err = secret.ReadKey(filepath.Join(dir, "node.key")); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("edge: %w; edge.Identity makes the key of a new device, before the fleet is made", err)
-		}
+		PairKeys: state.PairKeys(filepath.Join(n.dir, "pairs.key"))}
+	if err := n.readKey(&cfg); err != nil {
 		return nil, err
 	}
-	store, err := state.Open(filepath.Join(dir, "state-"+n.run))
+	store, err := state.Open(filepath.Join(n.dir, "state-"+n.run))
 	if err != nil {
 		return nil, err
 	}
 	n.opened = append(n.opened, store.Close)
 	cfg.Store = store
+	if n.state, err = os.Stat(store.String()); err != nil {
+		return nil, err
+	}
 	if n.private {
 		if err := n.openLedger(&cfg, def.Privacy.Protects(), o, store); err != nil {
 			return nil, err
 		}
 	}
-	if cfg.Transport = o.Transport; cfg.Transport == nil {
-		config := ws.ConfigOf(fleet, name, cfg.Key, o.Listen)
-		config.Logger = o.Logger
-		link, err := ws.New(config)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Transport, n.addr = link, link.Addr()
-		n.opened = append(n.opened, link.Close)
-	}
+	cfg.Transport = o.Transport
 	if o.Configure != nil {
 		o.Configure(&cfg)
 	}
+	if err := n.listen(&cfg, fleet, o.Listen); err != nil {
+		return nil, err
+	}
 	n.Node, err = sdk.New(cfg)
 	return n, err
+}
+
+// listen checks the settings, and opens websockets unless there is a transport. Data may decide whether a check passes, and
+// neighbors must not see the result, so it comes before the node listens.
+func (n *Node) listen(cfg *sdk.Config, fleet Fleet, address string) error {
+	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
+	if err := cfg.Check(unread).Config; err != nil || cfg.Transport != nil {
+		return err
+	}
+	config := ws.ConfigOf(fleet, cfg.Name, cfg.Key, address)
+	config.Logger = cfg.Logger
+	link, err := ws.New(config)
+	if err != nil {
+		return err
+	}
+	cfg.Transport, n.addr = link, link.Addr()
+	n.opened = append(n.opened, link.Close)
+	return nil
+}
+
+// readKey reads the device's key, and checks that it is the member's. It comes before anything is made in the folder.
+func (n *Node) readKey(cfg *sdk.Config) (err error) {
+	path := filepath.Join(n.dir, "node.key")
+	cfg.Key, err = secret.ReadKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("edge: %w; edge.Identity makes the key of a new device, before the fleet is made", err)
+	} else if err != nil {
+		return err
+	}
+	public := cfg.Key.Public().(ed25519.PublicKey)
+	if !slices.ContainsFunc(cfg.Keys(cfg.Name), func(k ed25519.PublicKey) bool { return k.Equal(public) }) {
+		return fmt.Errorf("edge: %s is not a key of %q in the fleet: want a member's name and the folder of its device, or a fleet "+
+			"with the key %s", path, cfg.Name, transport.FormatKey(public))
+	}
+	return nil
 }
 
 // openLedger opens the ledger. It makes the ledger only in a folder without the state of any run: the owner's declaration
@@ -156,8 +202,7 @@ func (n *Node) openLedger(cfg *sdk.Config, unit sdk.Unit, o Options, store *stat
 	cfg.Ledger, err = state.OpenLedger(path)
 	if errors.Is(err, state.ErrNoLedger) {
 		if has, unread := n.hasState(store); unread != nil || has != "" {
-			return fmt.Errorf("edge: %s is missing, but %s has the state of a run that it may have counted: %s: %w", path,
-				cmp.Or(has, n.dir), state.Restore, errors.Join(err, unread))
+			return errors.Join(state.LostLedger(err, path, cmp.Or(has, n.dir), true), unread)
 		}
 		cfg.Ledger, err = state.CreateLedger(path, cmp.Or(o.Dataset, cfg.Name), unit, o.Limit, o.Declared)
 		if err != nil {
@@ -197,6 +242,10 @@ func (n *Node) Run(ctx context.Context) (err error) {
 	if n.ctx.Err() != nil {
 		return fmt.Errorf("edge: %s: %w", n.dir, ErrClosed)
 	}
+	path := filepath.Join(n.dir, "state-"+n.run)
+	if now, err := os.Stat(path); err != nil || !os.SameFile(n.state, now) {
+		return errors.Join(fmt.Errorf("edge: %s was removed or replaced after Open: close the node and open it again", path), err)
+	}
 	select {
 	case n.busy <- struct{}{}:
 		defer func() { <-n.busy }()
@@ -221,7 +270,8 @@ func (n *Node) Run(ctx context.Context) (err error) {
 func (n *Node) CertificatePath() string { return filepath.Join(n.dir, "certificate-"+n.run+".json") }
 
 // Close ends Run, waits for it, and closes everything that Open has opened. If Run or its oracle does not end in time,
-// Close fails and everything stays open, locks included; Close can be called again. After success it does nothing.
+// Close fails and everything stays open, locks included; Close can be called again. After success it does nothing. The
+// oracle and the functions of Events must not call Close, which waits for them: they end the context of Run.
 func (n *Node) Close() error {
 	n.closing.Lock()
 	defer n.closing.Unlock()

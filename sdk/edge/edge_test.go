@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,7 +119,7 @@ func play(ctx context.Context, dir string, file *fleetfile.File, name string) er
 // TestKilledDevice runs a fleet twice, a as a process of its own. In the second run the process is killed at random
 // times. Both runs must end with the same bits and with a certificate.
 func TestKilledDevice(t *testing.T) {
-	kills := 10
+	kills := 6
 	if long {
 		kills = 100
 	}
@@ -220,10 +221,70 @@ func TestNothingLeaks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	fillDisk(t, times/2)
 	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines || descriptors() > files; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d goroutines and %d files, want %d and %d", runtime.NumGoroutine(), descriptors(), goroutines, files)
 		}
+	}
+}
+
+// fillDisk opens nodes on a disk with little space left, and runs them until it is full or their context ends. Once there
+// is space again, each must open.
+func fillDisk(t *testing.T, times int) {
+	disk := t.TempDir()
+	if text, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk).CombinedOutput(); err != nil {
+		t.Logf("no test with a full disk, which needs root: %v: %s", err, text)
+		return
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
+	_, file := newFleet(t, func(f *sdk.Fleet) { f.Members, f.Edges, f.Method.Rounds = []string{"a"}, nil, 100_000 })
+	stages := map[string]int{}
+	full := func(stage string, err error) bool {
+		t.Helper()
+		if err != nil && (!errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), disk)) {
+			t.Errorf("%s: %v, want an error about a full disk that names a file in %s", stage, err, disk)
+		} else if err != nil {
+			stages[stage]++
+		}
+		return err != nil
+	}
+	for i := range times {
+		dir, ballast := filepath.Join(disk, fmt.Sprint(i)), filepath.Join(disk, "ballast")
+		key, _, err := edge.Identity(filepath.Join(dir, "a"), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Members[0].Keys[0] = key
+		leave := func(most int64) {
+			_ = os.WriteFile(ballast, make([]byte, 8<<20), 0o600) // as much as fits
+			if info, err := os.Stat(ballast); err != nil || os.Truncate(ballast, info.Size()-rand.Int64N(most)) != nil {
+				t.Fatal(err)
+			}
+		}
+		leave(400 << 10)
+		if node, err := open(dir, file, "a"); !full("Open", err) {
+			leave(12 << 10)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(100))*time.Millisecond)
+			if err := node.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				full("Run", err)
+			}
+			cancel()
+			full("Close", node.Close())
+		}
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		node, err := open(dir, file, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(node.Close(), os.RemoveAll(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if t.Logf("the disk was full in %v", stages); stages["Open"] == 0 || stages["Run"] == 0 {
+		t.Errorf("the disk was full in %v, want Open and Run", stages)
 	}
 }
 
@@ -294,7 +355,20 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	refused(filepath.Join(dir, "c"), "c", o, "edge.Identity makes the key")
-	refused(filepath.Join(dir, "a"), "b", o, "is also a key of")
+	refused("", "b", o, "dir is empty")
+	refused(filepath.Join(dir, "a"), "b", o, "node.key is not a key of \"b\" in the fleet")
+	refused(path, "z", o, "node.key is not a key of \"z\" in the fleet")
+	if made, _ := os.ReadDir(path); len(made) != 3 {
+		t.Errorf("files %v, want the keys alone", made)
+	}
+	config := o
+	config.Configure = func(c *sdk.Config) { c.Patience = 1 }
+	refused(path, "b", config, "Patience is 1ns")
+	config.Configure = func(c *sdk.Config) { panic("oops") }
+	func() {
+		defer func() { _ = recover() }() // the locks must be free afterwards
+		refused(path, "b", config, "a panic")
+	}()
 	refused(path, "b", edge.Options{Listen: "127.0.0.1:0", Declared: state.NeverUsed}, "Samples is 0")
 	if err := os.Remove(filepath.Join(path, "ledger.json")); err != nil {
 		t.Fatal(err)
@@ -302,8 +376,10 @@ func TestRefused(t *testing.T) {
 	os.Remove(filepath.Join(path, "ledger.json.mark"))
 	refused(path, "b", edge.Options{Samples: 6, Listen: "127.0.0.1:0"}, "edge: Options.Declared")
 	refused(path, "b", edge.Options{Samples: 6, Listen: "nowhere", Declared: state.NeverUsed}, "nowhere")
-	if _, err := edge.Open(path, nil, "b", ones, o); err == nil {
-		t.Error("a fleet that is nil was accepted")
+	for _, none := range []edge.Fleet{nil, (*fleetfile.File)(nil), &fleetfile.File{}} {
+		if _, err := edge.Open(path, none, "b", ones, o); err == nil {
+			t.Error("a fleet that is nil was accepted")
+		}
 	}
 
 	node, err := edge.Open(path, file, "b", ones, o)
@@ -323,9 +399,41 @@ func TestRefused(t *testing.T) {
 	for _, end := range []string{"", ".mark", ".neighbors"} {
 		os.Remove(filepath.Join(path, "ledger.json"+end))
 	}
-	refused(path, "b", o, "state-two%2Fof%20us has the state of a run that it may have counted")
+	refused(path, "b", o, "state-two%2Fof%20us has releases that were charged to the ledger")
 	if err := os.Rename(filepath.Join(path, "state-two%2Fof%20us"), filepath.Join(path, "state-last year")); err != nil {
 		t.Fatal(err)
 	}
-	refused(path, "b", o, "state-last year has the state of a run that it may have counted")
+	refused(path, "b", o, "state-last year has releases that were charged to the ledger")
+}
+
+// TestFolder opens a node by a relative path before the program goes to another folder, and removes the folder of a second
+// one before it runs.
+func TestFolder(t *testing.T) {
+	dir, file := newFleet(t, func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
+	t.Chdir(dir)
+	o := edge.Options{Samples: 6, Declared: state.NeverUsed}
+	node, err := edge.Open("a", file, "a", ones, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := errors.Join(node.Run(t.Context()), node.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a", "certificate-two%2Fof%20us.json")); err != nil {
+		t.Error(err)
+	}
+	path := filepath.Join(dir, "a")
+	if node, err = edge.Open(path, file, "a", ones, o); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Skip(err) // Windows keeps open files
+	}
+	if err := node.Run(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("Run in a removed folder: %v", err)
+	}
+	if err := node.Close(); err != nil {
+		t.Error(err)
+	}
 }

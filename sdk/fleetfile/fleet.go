@@ -29,7 +29,12 @@ type File struct {
 }
 
 // Plan reads the fleet, see [sdk.Fleet.Plan].
-func (f *File) Plan() (*sdk.Plan, error) { return f.Fleet.PlanOn(f.graph) }
+func (f *File) Plan() (*sdk.Plan, error) {
+	if f == nil {
+		return (*sdk.Fleet)(nil).Plan()
+	}
+	return f.Fleet.PlanOn(f.graph)
+}
 
 // MaxFrame returns an upper bound on the bytes in a frame between members.
 func (f *File) MaxFrame() int { return wire.MaxFrame(f.Dim) }
@@ -43,7 +48,7 @@ type Member struct {
 	Keys      []ed25519.PublicKey // the current key and, during a key change, the next key
 	Retired   []ed25519.PublicKey // at most [MaxRetired] keys that connections refuse, but whose past signatures count
 	PairKeys  []pair.Public       // one-time keys that no run has used; Fleet.PairKeys has those of this run
-	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
+	Addresses []string            // "host:port" or "wss://host:port/path", tried in order; none for a member that only dials out
 }
 
 // fleetForm is the JSON form of a fleet file. When a file is read, the type parameters are [sdk.Privacy] and

@@ -2,7 +2,7 @@
 // 0..N-1. The package also computes the spectrum of the graph, and how much noise hides each node if neighbors share
 // noise.
 //
-// A graph comes from an edge list ([New]) or from a short description such as "ring" or "er:0.3" ([Parse]). All nodes
+// A graph comes from an edge list ([New]); package topology makes graphs from short descriptions such as "ring". All nodes
 // of a run must build the same graph, so every result depends on the arguments alone, with the same bits on every
 // processor.
 //

@@ -5,12 +5,15 @@ import (
 	"math"
 
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
+
+func init() { graph.Parse = topology.Parse }
 
 // In this example four hospitals form a ring. The example prints the neighbors of node 0 and a safe round gain for rho
 // = 1.
 func Example() {
-	g, err := graph.Parse("ring", 4, 0)
+	g, err := topology.Parse("ring", 4, 0)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -29,7 +32,7 @@ func Example() {
 // The example computes in how many rounds disagreement falls to a tenth. The slowest mode, at one end of the spectrum,
 // determines this number.
 func ExampleContraction() {
-	g, err := graph.Parse("ring", 8, 0)
+	g, err := topology.Parse("ring", 8, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

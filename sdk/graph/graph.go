@@ -11,12 +11,14 @@ import (
 // Limits that protect the memory of a small device against a mistyped size.
 const (
 	maxNodes = 1 << 20
-	maxEdges = 1 << 22
+	MaxEdges = 1 << 22
 )
 
-const maxFaults = 20 // errors of an edge list that are reported together
+// MaxFaults is the number of errors of an edge list that are reported together.
+const MaxFaults = 20
 
-var errDisconnected = errors.New("not connected") // another draw of a random graph may be connected
+// ErrDisconnected is wrapped by the error for a graph that is not connected. Another draw of a random graph may be.
+var ErrDisconnected = errors.New("not connected")
 
 // Graph is a connected, undirected graph without self loops or repeated edges. It is immutable and safe for concurrent
 // use.
@@ -38,7 +40,7 @@ type Graph struct {
 // outside 0..n-1, a self loop, an edge given twice (also reversed), n < 1 and a graph that is not connected. Its errors
 // name edges by index. New keeps no reference to edges.
 func New(n int, edges [][2]int) (*Graph, error) {
-	g, err := build(n, edges, nil)
+	g, err := Build(n, edges, nil)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
 	}
@@ -55,20 +57,20 @@ func (g *Graph) Edges() [][2]int { return g.edges }
 // be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is like New, but names edges in errors: name returns the name of the k-th edge, such as its line in a file. If
-// name is nil, errors name edges by index.
-func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
+// Build is like New, but names edges in errors: name returns the name of the k-th edge, such as its line in a file. If
+// name is nil, errors name edges by index. Errors do not name the package.
+func Build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if name == nil {
 		name = func(k int) string { return fmt.Sprintf("edge %d", k) }
 	}
-	if err := checkSize(n, int64(len(edges))); err != nil {
+	if err := CheckSize(n, int64(len(edges))); err != nil {
 		return nil, err
 	}
 	order := make([]int32, 0, len(edges)) // indexes of the valid edges, sorted by their ends and then by index
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	for k, e := range edges {
-		if len(faults) == maxFaults {
+		if len(faults) == MaxFaults {
 			break
 		}
 		i, j := ends(e)
@@ -89,7 +91,7 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	g := &Graph{edges: make([][2]int, 0, len(order))}
 	for x, k := range order {
 		i, j := ends(edges[k])
-		if last := len(g.edges) - 1; last >= 0 && g.edges[last] == [2]int{i, j} && len(faults) < maxFaults {
+		if last := len(g.edges) - 1; last >= 0 && g.edges[last] == [2]int{i, j} && len(faults) < MaxFaults {
 			fault("%s: found (%d, %d) again, the same as %s; wanted each edge once",
 				name(int(k)), edges[k][0], edges[k][1], name(int(order[x-1])))
 			continue
@@ -102,19 +104,20 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	g.link(n)
 	if reached, first := g.reach(); reached < n {
 		return nil, fmt.Errorf("%w: there is no path from node 0 to node %d (%d of %d nodes can be reached from node "+
-			"0)", errDisconnected, first, reached, n)
+			"0)", ErrDisconnected, first, reached, n)
 	}
 	return g, nil
 }
 
 func ends(e [2]int) (i, j int) { return min(e[0], e[1]), max(e[0], e[1]) }
 
-func checkSize(n int, edges int64) error {
+// CheckSize returns an error if a graph of that many nodes and edges is larger than this package accepts.
+func CheckSize(n int, edges int64) error {
 	if n < 1 || n > maxNodes {
 		return fmt.Errorf("found %d nodes, wanted 1..%d", n, maxNodes)
 	}
-	if edges > maxEdges {
-		return fmt.Errorf("found %d edges, wanted at most %d", edges, maxEdges)
+	if edges > MaxEdges {
+		return fmt.Errorf("found %d edges, wanted at most %d", edges, MaxEdges)
 	}
 	return nil
 }

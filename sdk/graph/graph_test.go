@@ -1,12 +1,14 @@
 package graph
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// Parse is the function Parse of package topology, which imports this package; an external test sets it.
+var Parse func(spec string, n int, seed uint64) (*Graph, error)
 
 func mustParse(t testing.TB, spec string, n int, seed uint64) *Graph {
 	t.Helper()
@@ -113,54 +115,11 @@ func TestNewRefuses(t *testing.T) {
 					t.Errorf("error %q does not say %q", err, want)
 				}
 			}
-			if n := strings.Count(err.Error(), "\n"); n >= maxFaults {
+			if n := strings.Count(err.Error(), "\n"); n >= MaxFaults {
 				t.Errorf("an error of %d lines", n+1)
 			}
 			if !strings.HasPrefix(err.Error(), "graph: ") {
 				t.Errorf("error %q does not start with the package", err)
-			}
-		})
-	}
-}
-
-func TestParseKinds(t *testing.T) {
-	for _, c := range []struct {
-		spec   string
-		n      int
-		linked func(i, j int) bool // for i < j
-	}{
-		{"ring", 7, func(i, j int) bool { return j == i+1 || (i == 0 && j == 6) }},
-		{"ring", 3, func(i, j int) bool { return true }},
-		{"ring", 2, func(i, j int) bool { return true }},
-		{"path", 6, func(i, j int) bool { return j == i+1 }},
-		{"star", 6, func(i, j int) bool { return i == 0 }},
-		{"complete", 6, func(i, j int) bool { return true }},
-		{"grid:3x4", 12, func(i, j int) bool { return (i/4 == j/4 && j == i+1) || j == i+4 }},
-		{"grid:1x5", 5, func(i, j int) bool { return j == i+1 }},
-		{"grid:5x1", 5, func(i, j int) bool { return j == i+1 }},
-		{"er:1", 6, func(i, j int) bool { return true }},
-		{"regular:5", 6, func(i, j int) bool { return true }},
-		{"regular:2", 3, func(i, j int) bool { return true }},
-		{"ring", 1, nil},
-		{"path", 1, nil},
-		{"star", 1, nil},
-		{"complete", 1, nil},
-		{"grid:1x1", 1, nil},
-		{"er:0.5", 1, nil},
-	} {
-		t.Run(fmt.Sprintf("%s on %d", c.spec, c.n), func(t *testing.T) {
-			var want [][2]int
-			for i := range c.n {
-				for j := i + 1; j < c.n; j++ {
-					if c.linked(i, j) {
-						want = append(want, [2]int{i, j})
-					}
-				}
-			}
-			g := mustParse(t, c.spec, c.n, 1)
-			checkShape(t, g)
-			if g.N() != c.n || !slices.Equal(g.Edges(), want) {
-				t.Errorf("%d nodes, edges %v, want %d, %v", g.N(), g.Edges(), c.n, want)
 			}
 		})
 	}

@@ -33,7 +33,7 @@ func (g *Graph) known() (top, second float64, ok bool) {
 		return 4 - w, float64(w * (4 - w)), true
 	}
 	columns := g.neighbors[0][len(g.neighbors[0])-1] // the neighbors of node 0 are nodes 1 and columns
-	if rows := n / columns; rows > 1 && columns > 1 && slices.Equal(g.edges, gridEdges(rows, columns)) {
+	if rows := n / columns; rows > 1 && columns > 1 && slices.Equal(g.edges, GridEdges(rows, columns)) {
 		down, across := wave(rows), wave(columns)
 		return 8 - down - across, min(down, across), true
 	}
@@ -50,4 +50,19 @@ func wave(n int) float64 {
 		sin += term
 	}
 	return 4 * float64(sin*sin)
+}
+
+// GridEdges returns the edges, in ascending order, of a grid whose nodes are numbered by rows.
+func GridEdges(rows, cols int) [][2]int {
+	var edges [][2]int
+	n := rows * cols
+	for i := range n {
+		if i%cols+1 < cols {
+			edges = append(edges, [2]int{i, i + 1})
+		}
+		if i+cols < n {
+			edges = append(edges, [2]int{i, i + cols})
+		}
+	}
+	return edges
 }

@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"slices"
-	"strconv"
 )
 
 // MaxPartnered is the maximum number of nodes with partners: no useful bound on the remaining noise is known for larger
@@ -22,9 +21,9 @@ func (g *Graph) Partners(degree int, seed uint64) (*Graph, error) {
 	g.pairing.Lock()
 	defer g.pairing.Unlock()
 	if of := (partnersOf{degree, seed}); g.partners == nil || g.of != of {
-		partners, err := Parse("regular:"+strconv.Itoa(degree), g.N(), seed)
+		partners, err := Regular(g.N(), degree, seed)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("graph: partners: %w", err)
 		}
 		g.partners, g.of = partners, of
 	}

@@ -4,28 +4,31 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
-	k, err := strconv.Atoi(arg)
-	if err != nil || k < 2 || k >= n || n%2 == 1 && k%2 == 1 {
-		return nil, fmt.Errorf("found %.40q neighbors for each of %d nodes, wanted 2 to %d, and an even number if the number of nodes is "+
-			"odd", arg, n, n-1)
+// Draws is how often a random graph is drawn in order to find a connected one.
+const Draws = 100
+
+// Regular returns a graph in which each of n nodes has k neighbors, 2 <= k < n, drawn from seed until it is connected; k
+// is even if n is odd. Its errors do not name the package, as those of [Build].
+func Regular(n, k int, seed uint64) (*Graph, error) {
+	if k < 2 || k >= n || n%2 == 1 && k%2 == 1 {
+		return nil, fmt.Errorf("found %d neighbors for each of %d nodes, wanted 2 to %d, and an even number if the number of nodes is "+
+			"odd", k, n, n-1)
 	}
-	if err := checkSize(n, int64(n)*int64(k)/2); err != nil {
+	if err := CheckSize(n, int64(n)*int64(k)/2); err != nil {
 		return nil, err
 	}
-	for round := range uint32(erDraws) {
-		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: round, Step: 1}) // Step 1: er draws other numbers
-		g, err := build(n, regularEdges(&s, n, k), nil)
-		if !errors.Is(err, errDisconnected) {
+	for round := range uint32(Draws) {
+		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: round, Step: 1}) // Step 1: package topology draws other graphs
+		g, err := Build(n, regularEdges(&s, n, k), nil)
+		if !errors.Is(err, ErrDisconnected) {
 			return g, err
 		}
 	}
-	return nil, fmt.Errorf("none of %d random graphs was connected", erDraws)
+	return nil, fmt.Errorf("none of %d random graphs was connected", Draws)
 }
 
 // regularEdges starts from a ring in which each node is linked to its nearest nodes. It then makes ten attempts per

@@ -180,7 +180,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 			}
 		}
 	})
-	add("grid less an edge", third*3, func(b *sketch) { b.edges = gridEdges(third, 3)[1:] })
+	add("grid less an edge", third*3, func(b *sketch) { b.edges = GridEdges(third, 3)[1:] })
 	all["er"] = mustParse(t, fmt.Sprintf("er:%v", 8/float64(n)), n, 2)
 	return all
 }
@@ -258,7 +258,7 @@ func TestSpectrumFamilies(t *testing.T) {
 			}
 		}
 	})
-	check("grid out of order", 30*70, 8-wave(1, 60)-wave(1, 140), wave(1, 140), func(b *sketch) { b.edges = gridEdges(30, 70) })
+	check("grid out of order", 30*70, 8-wave(1, 60)-wave(1, 140), wave(1, 140), func(b *sketch) { b.edges = GridEdges(30, 70) })
 	check("complete bipartite", 500, 500, 200, func(b *sketch) {
 		for i := range 200 {
 			for j := range 300 {

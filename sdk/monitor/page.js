@@ -22,7 +22,6 @@
     const s = v.toFixed(4);
     return String(+(+s < v * (1 - 1e-9) ? (+s + 1e-4).toFixed(4) : s));
   };
-  const one = v => !known(v) ? "–" : (Math.ceil(10 * v * (1 - 1e-9)) / 10).toFixed(1);
   const percent = v => known(v) ? (100 * v).toFixed(1) + " %" : "–";
   const count = v => String(v).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const bytes = v => {
@@ -30,7 +29,8 @@
     return v + " B";
   };
   const span = s => s < 60 ? Math.floor(s) + " s" : s < 3600 ? Math.floor(s / 60) + " min" : s < 172800 ? Math.floor(s / 3600) + " h " + Math.floor(s % 3600 / 60) + " min" : Math.floor(s / 86400) + " days";
-  const list = names => names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names[names.length - 1];
+  const list = names => names.length < 2 ? names.join("") : names.length > 12 ? names.slice(0, 12).join(", ") + " and " + (names.length - 12) + " more" :
+    names.slice(0, -1).join(", ") + " and " + names[names.length - 1];
   const plural = (n, one) => count(n) + " " + one + (n === 1 ? "" : "s");
 
   const phaseName = { starting: "starting", querying: "learning", waiting: "waiting", cooling: "cooling down", serving: "done, serving neighbors", ended: "done", failed: "failed" };
@@ -67,7 +67,7 @@
     if (phase === "ended" || phase === "serving") return "The model is final. “spade-edge export” writes it to a file" + (s.non_private ? "." : "; the certificate states its privacy cost.");
     if (refused.length) return "Compare fleet files and keys with " + list(refused.map(n => n.name)) + ": the two sides do not match.";
     if (phase === "waiting" && unstored.length) return "Check the broker: " + (unstored[0].link.fault || "it is not connected") + ".";
-    if (phase === "waiting" && away.length) return "Start " + list(away.map(n => n.name)) + ", or check address and firewall. If it is gone for good, stop this node and run it again with -without.";
+    if (phase === "waiting" && away.length) return "Start " + list(away.map(n => n.name)) + ", or check address and firewall. If " + (away.length > 1 ? "one" : "it") + " is gone for good, stop this node and run it again with -without.";
     if (phase === "waiting") return "Nothing to do here: " + list(s.waiting_for) + " is still working. Its own page shows on what. If it never goes on, stop this node and run it again with -without.";
     if (s.stalled_seconds > 10) return "Check the program that computes the losses, and the disk: the node continues when they respond.";
     return "Nothing to do: the node continues by itself, even after a power cut.";
@@ -246,6 +246,15 @@
     return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + heard + losses(l) + own };
   };
 
+  // More than two neighbors that differ only in their addresses share a row.
+  const shared = cells => {
+    const brief = text => text.replace(/ at \S+ \(/, " at its address ("), key = c => brief(JSON.stringify(c.slice(1)));
+    return cells.flatMap(c => {
+      const same = cells.filter(d => key(d) === key(c)), [, state, ...rest] = c;
+      return same.length < 3 ? [c] : same[0] === c ? [[list(same.map(d => d[0])), { ...state, text: "each " + state.text, more: brief(state.more) }, ...rest]] : [];
+    });
+  };
+
   // The graph of a group.
   const order = ["querying", "waiting", "cooling", "serving", "ended", "failed", "starting"];
   const graph = s => {
@@ -288,7 +297,7 @@
       if (!ul.children[i]) ul.append(el("li", {}, el("span"), el("div", { class: "meter", "aria-hidden": "true" }, el("div")), el("b")));
       const [who, meter, value] = ul.children[i].children;
       say(who, b.who[0].toUpperCase() + b.who.slice(1));
-      say(value, "ε " + one(b.epsilon) + " of " + one(b.epsilon_planned) + ", " + Math.ceil(100 * b.guess - 1e-9) + " in 100");
+      say(value, b.text);
       meter.firstChild.style.width = 100 * Math.min(1, b.epsilon / b.epsilon_planned) + "%";
       meter.classList.toggle("full", known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
     });
@@ -312,7 +321,7 @@
     document.title = (group ? s.run : s.name + " · " + s.run) + " · SPADE-Edge";
     const badge = byId("badge");
     badge.className = "badge " + (s.non_private ? "open" : "private");
-    say(badge, s.non_private ? "NOT PRIVATE" : "private: ε " + one(head.privacy.epsilon_planned));
+    say(badge, s.non_private ? "NOT PRIVATE" : "private: ε " + head.privacy.bars[0].of_text);
 
     const least = Math.min(...nodes.map(n => n.round)), total = head.rounds + head.cooldown;
     byId("phase").className = "phase " + phaseOf(head);
@@ -361,8 +370,8 @@
     } else {
       byId("peers").hidden = !s.neighbors.length;
       byId("alone").hidden = s.neighbors.length > 0;
-      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], s.neighbors, n => [n.name, linkState(n, total), String(n.round), lag(n),
-        n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"]);
+      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], shared(s.neighbors.map(n => [n.name, linkState(n, total), String(n.round), lag(n),
+        n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"])), cells => cells);
     }
 
     const own = (head.mixing ? "After mixing. " : "") + (group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only");

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -226,8 +227,11 @@ type Privacy struct {
 
 // Bar is the cost of a run against one adversary, for display.
 type Bar struct {
-	dpmech.Bar
+	explain.Bar
 	Planned Value `json:"epsilon_planned"` // epsilon of all planned rounds of the run
+
+	Text   string `json:"text"`    // both, and the guess, as text for people: "ε 0.31 of 1.00, 53 in 100"
+	OfText string `json:"of_text"` // the planned epsilon as text for people
 }
 
 // Against is what a run has spent, and may spend, against one adversary; see [Privacy].
@@ -273,11 +277,12 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *certificate.Lifetime) *P
 	total := f.Total(f.Method.Rounds)
 	planned, now := total.Figures(), spent.Figures()
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Protects(), Delta: p.Delta,
-		Accounting: p.Accounting.String(), Text: spent.Text(p.Delta, p.Accounting), TextPlanned: total.Text(p.Delta, p.Accounting), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range total.Bars(p.Delta, p.Accounting) { // until the first release, spent has a single figure
-		planned, rho := Value(bar.Epsilon), now[min(i, len(now)-1)].Rho
-		bar.Epsilon, bar.Guess = p.Accounting.Epsilon(rho, p.Delta), dpmech.Guess(rho)
-		out.Bars = append(out.Bars, Bar{bar, planned})
+		Accounting: p.Accounting.String(), Text: explain.Total(spent, p.Delta, p.Accounting), TextPlanned: explain.Total(total, p.Delta, p.Accounting), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
+	for i, bar := range explain.Bars(total, p.Delta, p.Accounting) { // until the first release, spent has a single figure
+		planned, of, rho := Value(bar.Epsilon), explain.Epsilon(bar.Epsilon), now[min(i, len(now)-1)].Rho
+		bar.Epsilon, bar.Guess = p.Accounting.Epsilon(rho, p.Delta), explain.Guess(rho)
+		text := fmt.Sprintf("ε %s of %s, %d in 100", explain.Epsilon(bar.Epsilon), of, explain.Times(bar.Guess))
+		out.Bars = append(out.Bars, Bar{bar, planned, text, of})
 	}
 	if len(planned) > 1 {
 		all := against(spent.All, p.LimitAll, planned[1].Rho)
@@ -287,7 +292,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *certificate.Lifetime) *P
 		most, figures := cmp.Or(life.Limit, new(dpmech.Limit)), life.Total().Figures()
 		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit, Runs: len(life.Runs), Adversary: figures[0].Adversary,
 			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)},
-			Text:            life.Total().Text(p.Delta, p.Accounting)}
+			Text:            explain.Total(life.Total(), p.Delta, p.Accounting)}
 		if len(figures) > 1 {
 			out.Lifetime.AgainstAll = &LifetimeAgainst{epsilon(figures[1].Rho), limit(most.EpsilonAll)}
 		}

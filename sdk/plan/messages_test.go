@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // TestRoundsOfMessages checks that a private run with default settings needs few message rounds for 50 learning rounds.
@@ -17,7 +17,7 @@ func TestRoundsOfMessages(t *testing.T) {
 		graph         string
 		members, most int
 	}{{"ring", 31, 350}, {"er:0.3", 31, 250}, {"grid:5x6", 30, 300}, {"complete", 10, 150}, {"ring", 100, 400}, {"er:0.05", 200, 250}} {
-		g, err := graph.Parse(c.graph, c.members, 1)
+		g, err := topology.Parse(c.graph, c.members, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

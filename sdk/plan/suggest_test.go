@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -76,8 +77,8 @@ func TestSuggest(t *testing.T) {
 // more noise than with one colluder. On a complete graph, one more colluder must exceed this limit.
 func TestMostColluders(t *testing.T) {
 	var graphs []*graph.Graph
-	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
-		g, err := graph.Parse(kind, 31, 1)
+	for kind, want := range map[string]int{"complete": 6, "ring": 6} {
+		g, err := topology.Parse(kind, 31, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ func TestSuggestShared(t *testing.T) {
 		"fixed, none": {kind: "complete", nodes: 8, dim: 80, samples: 30,
 			epsilon: 8, method: sdk.Method{Tau: 3}, fixed: []string{"method.mixing", "method.cooldown"}, tau: 3, clip: 0.00634},
 	} {
-		g, err := graph.Parse(c.kind, c.nodes, 1)
+		g, err := topology.Parse(c.kind, c.nodes, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +182,7 @@ func TestSuggestPartners(t *testing.T) {
 		{"er:0.3", 31, 2, 3, 0, 30}, {"ring", 100, 5, 0, 0, 99}, {"ring", 200, 5, 0, 0, 22}, {"ring", 200, 5, 1, 0, 24}, {"ring", 200, 66, 0, 0, 199}, {"ring", 31, 1, 0, -1, 0},
 		{"ring", 31, 1, 0, 6, 6}, {"ring", 3, 1, 0, 0, 0}, {"ring", 2000, 1, 0, 0, 0},
 	} {
-		g, err := graph.Parse(c.kind, c.nodes, 1)
+		g, err := topology.Parse(c.kind, c.nodes, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +234,7 @@ func TestSuggestAbsent(t *testing.T) {
 		{kind: "ring", nodes: 31, colluders: 1, want: 0},      // partners
 		{kind: "ring", nodes: 31, colluders: 2, want: 0, fixed: []string{"privacy.partners"}},
 	} {
-		g, err := graph.Parse(c.kind, c.nodes, 1)
+		g, err := topology.Parse(c.kind, c.nodes, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -215,12 +215,11 @@ func (w *worker) measure(send []admm.Message) (err error) {
 	}
 	var n int
 	for i := range send {
-		m, before := &send[i], &send[max(0, i-1)]
+		m := &send[i]
 		if m.Kind == admm.Done {
 			continue
 		}
-		if same := m.Kind == before.Kind && m.Round == before.Round && m.Resent == before.Resent; i == 0 || !same ||
-			m.Kind != admm.Release {
+		if i == 0 || !m.Repeats(&send[i-1]) {
 			if n, err = w.weigh(m); err != nil {
 				return err
 			}

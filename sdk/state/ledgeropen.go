@@ -28,9 +28,10 @@ const neverAfresh = "a new ledger is never started automatically, because it wou
 
 // CreateLedger creates the ledger of a data set and leaves it open. dataset is the name of the data set in reports. unit
 // is what the ledger's figures protect: that of the runs that it counts, besides those that protect each client. The
-// new ledger starts at the cost that the owner declares: [NeverUsed], or the result of [certificate.DeclareSpent]. limit
+// new ledger starts at the cost that the owner declares: [NeverUsed], or the result of audit.DeclareSpent. limit
 // bounds the cost of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts. CreateLedger fails if path
 // has a ledger, or the mark of a ledger of which a release may have been sent, or if the declared cost exceeds the limit.
+// It replaces what an interrupted CreateLedger left, which is less than a line.
 func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, declared certificate.Declaration) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Unit: unit, Limit: limit, Declared: declared}
 	_, errHeader := h.composition()
@@ -38,8 +39,8 @@ func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, d
 	if err := errors.Join(errHeader, errLimit); err != nil {
 		return nil, err
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return nil, fmt.Errorf("state: %s: %w; a ledger is never overwritten", path, fs.ErrExist)
+	if err := absent(path); err != nil {
+		return nil, err
 	}
 	if m, err := readMark(path); err != nil || m != nil && m.Seq > 0 {
 		return nil, errors.Join(fmt.Errorf("state: ledger %s is missing, but its mark %s exists: "+
@@ -59,10 +60,16 @@ func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, d
 	if err != nil {
 		return nil, l.fault(err)
 	}
-	if l.file, err = lockFile(path, os.O_CREATE|os.O_EXCL); err != nil {
+	if l.file, err = lockFile(path, os.O_CREATE); err != nil {
 		return nil, fmt.Errorf("state: new ledger: %w", err)
 	}
-	if err = writeSync(l.file, append(line, '\n'), 0); err == nil {
+	if err = absent(path); err != nil { // another process has been faster
+		return nil, errors.Join(err, l.closeFiles())
+	}
+	if err = l.file.truncate(0); err == nil {
+		err = writeSync(l.file, append(line, '\n'), 0)
+	}
+	if err == nil {
 		if err = syncDir(filepath.Dir(path)); err == nil {
 			err = l.acknowledge()
 		}
@@ -76,6 +83,18 @@ func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, d
 	}
 	return l, nil
 }
+
+// absent returns an error if path has anything but what an interrupted CreateLedger leaves.
+func absent(path string) error {
+	text, err := regular.Read(path, maxLine)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && begun(text) {
+		return nil
+	}
+	return fmt.Errorf("state: %s: %w; a ledger is never overwritten", path, fs.ErrExist)
+}
+
+// begun reports whether a ledger's text is less than a line: no release can depend on it.
+func begun(text []byte) bool { return bytes.IndexByte(text, '\n') < 0 }
 
 // OpenLedger opens a ledger and checks all of it. If a crash left an incomplete reservation, which Reserve never
 // acknowledged, OpenLedger removes it. Reservations after the mark count, although their releases were never sent.
@@ -116,12 +135,22 @@ func ReadLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
-// ErrNoLedger is wrapped by the error for a path without a ledger and without any sign that a ledger existed.
+// ErrNoLedger is wrapped by the error for a path without a ledger, and without any sign that one was ever used.
 var ErrNoLedger = errors.New("create a new ledger, and declare what earlier runs on this data have spent")
 
 // Restore is the advice in each error about a ledger that lost reservations or its mark.
 const Restore = "restore the newest copy of ledger and mark together; without a copy, create a new ledger and " +
 	"declare all that the data set may have spent"
+
+// LostLedger returns err, the reason why a ledger cannot be opened. If the ledger is missing although a state folder has
+// releases, LostLedger advises to restore the ledger instead of making a new one.
+func LostLedger(err error, ledger, folder string, released bool) error {
+	if !released || !errors.Is(err, ErrNoLedger) {
+		return err
+	}
+	return fmt.Errorf("state: ledger %s and its high-water mark are missing, but the state in %s has releases that were "+
+		"charged to the ledger: "+Restore, ledger, folder)
+}
 
 func headsPath(ledger string) string { return ledger + ".neighbors" }
 
@@ -155,6 +184,9 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 	var head *certificate.Head
 	if m != nil {
 		head = &m.Head
+	}
+	if m == nil && begun(lines) && !used(l.path) {
+		return 0, fmt.Errorf("state: ledger %s: its creation was interrupted; %s: %w", l.path, neverAfresh, ErrNoLedger)
 	}
 	l.log, torn, err = readLedgerLog(lines, head)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// lockFile opens a file for writing, and locks it. create may have the flags O_CREATE and O_EXCL of os.OpenFile. The
+// lockFile opens a file for writing, and locks it. create may be os.O_CREATE. The
 // kernel releases the lock when the process ends; child processes do not inherit it. If another process holds the lock,
 // lockFile returns errLocked.
 func lockFile(path string, create int) (file, error) {

@@ -10,8 +10,8 @@ import (
 // errorSharingViolation is a Windows error code without a name in package syscall.
 const errorSharingViolation = syscall.Errno(32)
 
-// lockFile opens a file for writing, so that nobody else can open it for writing. create may have the flags O_CREATE
-// and O_EXCL of os.OpenFile. The system closes the file when the process ends. If another process has the file open for
+// lockFile opens a file for writing, so that nobody else can open it for writing. create may be
+// os.O_CREATE. The system closes the file when the process ends. If another process has the file open for
 // writing, lockFile returns errLocked.
 func lockFile(path string, create int) (file, error) {
 	name, err := syscall.UTF16PtrFromString(path)
@@ -19,10 +19,7 @@ func lockFile(path string, create int) (file, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	mode := uint32(syscall.OPEN_EXISTING)
-	switch {
-	case create&os.O_EXCL != 0:
-		mode = syscall.CREATE_NEW
-	case create&os.O_CREATE != 0:
+	if create&os.O_CREATE != 0 {
 		mode = syscall.OPEN_ALWAYS
 	}
 	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, syscall.FILE_SHARE_READ, nil,

@@ -67,6 +67,13 @@ func Sigmoids(z []float64) {
 	}
 }
 
+// Logs replaces each z[i] with Log(z[i]).
+func Logs(z []float64) {
+	for i := logs(z); i < len(z); i++ {
+		z[i] = Log(z[i])
+	}
+}
+
 // pow2 returns 2**k for k in [-1022, 1023].
 func pow2(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// TestSigmoids checks that the results of every variant equal those of Sigmoid, bit for bit, and that the variant
-// writes nothing outside the slice.
+// TestSigmoids checks that the results of every variant of Sigmoids and Logs equal those of Sigmoid and Log, bit for bit,
+// and that the variant writes nothing outside the slice.
 func TestSigmoids(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	special := []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat64,
@@ -31,21 +31,30 @@ func TestSigmoids(t *testing.T) {
 	}
 	for _, variant := range vec.Variants() {
 		vec.Choose(variant.Name)
-		for i := range 2_000 {
+		for i := range 4_000 {
 			n := i % 23
 			x := make([]float64, n+2)
 			for j := range x {
 				x[j] = some()
 			}
+			name, one, all := "Sigmoid", vec.Sigmoid, vec.Sigmoids
+			if i%2 == 1 {
+				name, one, all = "Log", vec.Log, vec.Logs
+				for j := range x {
+					if r.IntN(40) > 0 {
+						x[j] = math.Abs(x[j])
+					}
+				}
+			}
 			got := append([]float64(nil), x...)
-			vec.Sigmoids(got[1 : n+1])
+			all(got[1 : n+1])
 			for j := range x {
 				want := x[j]
 				if j > 0 && j <= n {
-					want = vec.Sigmoid(x[j])
+					want = one(x[j])
 				}
 				if !same64(got[j], want) {
-					t.Fatalf("%s, %d numbers: number %d is %v (%#x) for %v, want %v", variant.Name, n, j-1, got[j],
+					t.Fatalf("%s %s, %d numbers: number %d is %v (%#x) for %v, want %v", variant.Name, name, n, j-1, got[j],
 						math.Float64bits(got[j]), x[j], want)
 				}
 			}

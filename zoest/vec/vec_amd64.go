@@ -2,7 +2,11 @@
 
 package vec
 
-import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
+import (
+	"math"
+
+	"github.com/spade-dfl/spade-edge/zoest/internal/cpu"
+)
 
 // isa is the instruction set that the kernels use. Its values are the constants of package cpu.
 var isa = cpu.Best()
@@ -54,3 +58,23 @@ func sigmoidsAVX512(z []float64, constants *[6]float64)
 //
 //go:noescape
 func sigmoidsAVX2(z []float64, constants *[6]float64)
+
+// logConst contains the constants of [Log] that the assembly needs, except odd: the range of normal numbers, the bits of
+// a fraction, and so on.
+var logConst = [...]float64{0x1p-1022, math.MaxFloat64, math.Float64frombits(1<<52 - 1), 0.5, math.Sqrt2 / 2, 1, ln2Hi, ln2Lo, 0x1.8p52}
+
+// logs replaces the first elements of z with their [Log] and returns how many it replaced. With AVX2 these are all but at
+// most three, unless it finds a number that is not normal and positive.
+func logs(z []float64) int {
+	n := len(z) &^ 3
+	if n == 0 || isa < cpu.AVX2 {
+		return 0
+	}
+	return n - logsAVX2(z[:n], &logConst)
+}
+
+// logsAVX2 replaces elements of z with their [Log], four at a time, until four are not all normal and positive. It returns
+// the number of elements that are left. len(z) must be a positive multiple of 4.
+//
+//go:noescape
+func logsAVX2(z []float64, constants *[9]float64) (left int)

@@ -90,6 +90,8 @@ func (c recordCase) lines(n int) []string {
 		label := []string{"no", "yes", "2"}[i*i%7%3]
 		if c.spec.Target != "" {
 			label = fmt.Sprint(i * 5 % 11)
+		} else if c.spec.Survival != "" {
+			label = []string{"no", "yes"}[i%2]
 		}
 		all = append(all, strings.Join([]string{fmt.Sprintf("p%d", i*3%10), fmt.Sprintf("%d.5", i), fmt.Sprint(i * 7 % 19),
 			[]string{"x", "z"}[i%2], label}, c.sep))
@@ -106,6 +108,7 @@ func TestReplacedRecordMovesNoOther(t *testing.T) {
 		{"indicator", task.Spec{Label: "y", Missing: "indicator:*", PCA: 3}, ","},
 		{"mean and subset", task.Spec{Label: "y", Missing: "mean", Labels: []string{"yes", "no"}}, ","},
 		{"target", task.Spec{Target: "y"}, ","},
+		{"survival", task.Spec{Survival: "b,y", Labels: []string{"no", "yes"}}, ","},
 		{"persons", task.Spec{Label: "y", Person: "who"}, ","},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.replace(t) })
@@ -116,6 +119,8 @@ func (c recordCase) replace(t *testing.T) {
 	spec, model, places, first := c.spec, task.ModelSpec{Name: task.SoftmaxModel}, 0, 0
 	if spec.Target != "" {
 		model.Name = task.LinearModel
+	} else if spec.Survival != "" {
+		model.Name = task.HazardsModel
 	}
 	if spec.OneHot = []string{"c"}; spec.Person == "" {
 		spec.Drop = []string{"who"}
@@ -154,7 +159,7 @@ func (c recordCase) replace(t *testing.T) {
 				t.Fatalf("line %d as %q: records %v changed", row, line, moved)
 			}
 		}
-		for row := 1; row < len(base); row += 5 {
+		for row := 1; row < len(base); row += 7 {
 			for at := first; at < 5; at++ {
 				for _, hostile := range hostileCells {
 					cells := strings.Split(base[row], c.sep)

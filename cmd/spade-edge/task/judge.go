@@ -20,22 +20,37 @@ func (m *Model) Judge(x []float32) (*score.ClassMetrics, error) {
 	return score.Classes(m.head.classes, m.data.Y, said, ones), nil
 }
 
-// Survival measures the predicted survival of all samples. It fails if Loss would fail, the model has no survival task,
-// or a prediction is not finite.
-func (m *Model) Survival(x []float32) (*survival.Metrics, error) {
-	risks, err := m.Risks(x)
+// Survival measures the survival of all samples as predicted and, if corrected is not nil, as it returns it for a sample's
+// probabilities of surviving each finite interval. It fails if Loss would fail, the model has no survival task, or a
+// prediction is not finite.
+func (m *Model) Survival(x []float32, corrected func(curve []float64) []float64) (*survival.Metrics, error) {
+	curves, risks, err := m.Curves(x)
 	if err != nil {
 		return nil, err
 	}
-	d, b := m.data, make([]float64, len(x)-m.data.Dim)
-	for j, v := range x[m.data.Dim:] {
-		b[j] = float64(v)
+	if corrected != nil {
+		for i, curve := range curves {
+			curves[i] = corrected(curve)
+		}
 	}
-	curves := make([][]float64, d.Len())
-	for i, z := range risks {
-		curves[i] = survival.Curve(z, b)
-	}
+	d := m.data
 	return survival.Judge(d.Horizon.Cuts(), d.Time, d.Y, risks, curves), nil
+}
+
+// Curves returns each sample's probabilities of surviving each finite interval, and its risk as [Model.Risks], with which
+// it fails.
+func (m *Model) Curves(x []float32) (curves [][]float64, risks []float64, err error) {
+	if risks, err = m.Risks(x); err != nil {
+		return nil, nil, err
+	}
+	var b []float64
+	for _, v := range x[m.data.Dim:] {
+		b = append(b, float64(v))
+	}
+	for _, z := range risks {
+		curves = append(curves, survival.Curve(z, b))
+	}
+	return curves, risks, nil
 }
 
 // Risks returns the score <w, x> of each sample of a survival task, which is higher for a higher risk. It fails like
@@ -75,6 +90,39 @@ func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 		}
 	}
 	return said, ones, nil
+}
+
+// Answers returns what the model says of each sample: the probability of each class, the predicted target in its unit, or the
+// curve of [Model.Curves]. It fails if Loss would fail or an answer is not finite.
+func (m *Model) Answers(x []float32) ([][]float64, error) {
+	if err := m.check(x); err != nil {
+		return nil, err
+	}
+	if m.lives != nil {
+		curves, _, err := m.Curves(x)
+		return curves, err
+	}
+	all := make([][]float64, m.data.Len())
+	for i := range all {
+		var u units
+		w, a := m.last(&u, x, i)
+		switch {
+		case m.goal != nil:
+			all[i] = []float64{m.data.Range.at(vec.Sigmoid(vec.Dot(w, a)))}
+		case m.head.classes == 2:
+			z := vec.Dot(w, a)
+			all[i] = []float64{vec.Sigmoid(-z), vec.Sigmoid(z)}
+		default:
+			for k := range m.head.classes {
+				all[i] = append(all[i], m.head.logit(w, a, k))
+			}
+			softmax(all[i])
+		}
+		if !finite(all[i]) {
+			return nil, fmt.Errorf(tooLarge, i+1)
+		}
+	}
+	return all, nil
 }
 
 const tooLarge = "task: sample %d has numbers too large for the model" // its output is NaN

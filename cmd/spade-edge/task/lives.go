@@ -118,7 +118,5 @@ func (d *Data) outputs() int {
 // survive sets the survival that a score predicts, with the constant b of each interval.
 func (said *Prediction) survive(cuts survival.Intervals, score float64, b []float64) {
 	said.Survival = survival.Curve(score, b)
-	if days, ok := cuts.Median(said.Survival); ok {
-		said.Median = &days
-	}
+	said.Median = cuts.Median(said.Survival)
 }

@@ -131,7 +131,7 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (Score
 	case r.Target != nil:
 		scores.Numbers, err = m.Errors(p.model)
 	case r.Survival != nil:
-		scores.Survival, err = m.Survival(p.model)
+		scores.Survival, err = m.Survival(p.model, nil)
 	default:
 		scores.Classes, err = p.classes(m)
 	}

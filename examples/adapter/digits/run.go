@@ -10,9 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -67,7 +67,7 @@ func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, erro
 	for i := range members {
 		f.Members = append(f.Members, fmt.Sprintf("camera-%d", i))
 	}
-	g, err := graph.Parse("complete", members, 1)
+	g, err := topology.Parse("complete", members, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/adapter"
 	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // task holds the parameters of a comparison.
@@ -107,7 +107,7 @@ type stage struct {
 // world returns the world in which a contender trains. Training starts from the frozen network or, if the contender
 // trains an adapter, from zeros.
 func (s *stage) world(c contender, rounds int, passes float64) (*method.World, error) {
-	g, err := graph.Parse("complete", s.members, 1)
+	g, err := topology.Parse("complete", s.members, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // stage holds what all contenders share for one seed: the clients' data, the budgets, and the test data.
@@ -49,7 +50,7 @@ func (o *options) stages(seed uint64) (all []stage, err error) {
 		return nil, err
 	}
 	train := set.Train
-	g, err := graph.Parse(o.graph, len(parts), seed)
+	g, err := topology.Parse(o.graph, len(parts), seed)
 	if err != nil {
 		return nil, fmt.Errorf("compare: -graph: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // Delta is the delta of every private run.
@@ -24,7 +24,7 @@ type Job struct {
 	Dataset   string  `json:"dataset"`
 	Partition string  `json:"partition"` // in the syntax of task.ParsePartition
 	Clients   int     `json:"clients"`
-	Graph     string  `json:"graph"`   // in the syntax of graph.Parse
+	Graph     string  `json:"graph"`   // in the syntax of topology.Parse
 	Rounds    int     `json:"rounds"`  // at most; 50 in all tables but [Longer]
 	Queries   float64 `json:"queries"` // losses per sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
@@ -105,7 +105,7 @@ func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 		return nil, nil, err
 	}
 	w := &method.World{Rounds: j.Rounds, Seed: j.Seed, Queries: j.Queries}
-	if w.Graph, err = graph.Parse(j.Graph, len(parts), j.Seed); err != nil {
+	if w.Graph, err = topology.Parse(j.Graph, len(parts), j.Seed); err != nil {
 		return nil, nil, err
 	}
 	for _, part := range parts {

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
@@ -167,7 +168,7 @@ func (c cell) world(sites []site, seed uint64) (*method.World, error) {
 		return w, nil
 	}
 	var err error
-	w.Graph, err = graph.Parse(c.graph, len(sites), seed)
+	w.Graph, err = topology.Parse(c.graph, len(sites), seed)
 	return w, err
 }
 

@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Three clients on a path find the mean of their numbers 1, 2 and 6 by querying the losses of guesses.
 func ExampleRivals() {
-	g, err := graph.Parse("path", 3, 0)
+	g, err := topology.Parse("path", 3, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

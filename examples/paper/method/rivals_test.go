@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -24,7 +24,7 @@ func everyMethod() []Method {
 // worldOf returns a world whose graph is a ring. Client i has sizes[i] samples, and the function loss returns the loss
 // of one sample at x.
 func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x []float32) float64) *World {
-	g, err := graph.Parse("ring", len(sizes), 0)
+	g, err := topology.Parse("ring", len(sizes), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestFaults(t *testing.T) {
 			apart := *w
 			apart.Graph = nil
 			expect(&apart, good, "Graph is nil")
-			apart.Graph, _ = graph.Parse("ring", 5, 0)
+			apart.Graph, _ = topology.Parse("ring", 5, 0)
 			expect(&apart, good, "Graph has 5 nodes")
 		}
 
@@ -353,7 +353,7 @@ func TestAllocations(t *testing.T) {
 
 func TestMixing(t *testing.T) {
 	for _, spec := range []string{"ring", "star", "path", "er:0.4", "complete"} {
-		g, err := graph.Parse(spec, 9, 5)
+		g, err := topology.Parse(spec, 9, 5)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -165,7 +165,7 @@ func TestFloods(t *testing.T) {
 		n    int
 		want int64
 	}{"path": {3, 3 + 2 + 3}, "complete": {8, 8 * 7}, "ring": {5, 5 * 6}} {
-		g, err := graph.Parse(name, c.n, 0)
+		g, err := topology.Parse(name, c.n, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

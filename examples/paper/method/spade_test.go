@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // clinics returns a small world of generated patients: four clients with 20 samples each on a ring.
 func clinics(t testing.TB) *World {
-	g, err := graph.Parse("ring", 4, 1)
+	g, err := topology.Parse("ring", 4, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

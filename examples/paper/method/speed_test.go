@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -42,7 +42,7 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 		}
 		d.Y = append(d.Y, at)
 	}
-	g, err := graph.Parse("er:0.3", n, 3)
+	g, err := topology.Parse("er:0.3", n, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

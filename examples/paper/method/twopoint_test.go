@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // TestTwoPointDSGOnACompleteGraphIsFedAvg checks that 2P-DSG equals DP-FedAvg on a complete graph, where all Metropolis
@@ -12,7 +12,7 @@ import (
 func TestTwoPointDSGOnACompleteGraphIsFedAvg(t *testing.T) {
 	w := clinics(t)
 	var err error
-	if w.Graph, err = graph.Parse("complete", len(w.Clients), 1); err != nil {
+	if w.Graph, err = topology.Parse("complete", len(w.Clients), 1); err != nil {
 		t.Fatal(err)
 	}
 	w.Queries, w.Privacy = 4, &Privacy{Epsilon: 50, Delta: 1e-5}

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 const delta = 1e-5
@@ -94,7 +94,7 @@ func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, 
 		Dim: dim, Columns: s.data == "alzheimers", Rounds: plan.RecordRounds, Queries: float64(plan.RecordTau(dim)), Seed: seed,
 		Privacy: &method.Privacy{Epsilon: epsilon, Delta: delta, Unit: dpmech.Record},
 	}
-	if st.world.Graph, err = graph.Parse(s.graph, s.clients, seed); err != nil {
+	if st.world.Graph, err = topology.Parse(s.graph, s.clients, seed); err != nil {
 		return nil, fmt.Errorf("records: %w", err)
 	}
 	for _, part := range parts {

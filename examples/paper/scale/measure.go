@@ -12,9 +12,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -41,7 +41,7 @@ const goes = 3
 // Measure performs a run with the default settings of a fleet, but without mixing and without a cool-down.
 func Measure(ctx context.Context, p Point) (Figure, error) {
 	start := time.Now()
-	g, err := graph.Parse("ring", p.Clients, 1)
+	g, err := topology.Parse("ring", p.Clients, 1)
 	if err != nil {
 		return Figure{}, err
 	}

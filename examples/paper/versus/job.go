@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/sdk"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // meta describes the job: the Alzheimer's data, dealt to 31 clients on a random graph, and the settings of both
@@ -56,7 +56,7 @@ func prepare(dataDir, folder string) error {
 	if err != nil {
 		return err
 	}
-	g, err := graph.Parse(network, clients, 1)
+	g, err := topology.Parse(network, clients, 1)
 	if err != nil {
 		return err
 	}

@@ -348,7 +348,7 @@ func (e *fleetEdit) weigh() {
 	p.Clip *= ratio * (1 - 0x1p-50) // rounding must not push the cost over the limit
 	p.Sigma *= ratio
 	p.PairSigma = shared * p.Sigma
-	e.note("clip and noise follow the mean number of records: %.4g times what they were", ratio)
+	e.note("clip and noise follow the mean number of records: %.6g times what they were", ratio)
 }
 
 // numbers parses whole numbers of at least 1, separated by commas.

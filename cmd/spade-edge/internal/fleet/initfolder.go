@@ -41,6 +41,7 @@ type initNode struct {
 	Name      string   `json:"name"`
 	File      string   `json:"file"`
 	Addresses []string `json:"addresses"`
+	Keys      []string `json:"keys"` // fingerprints
 }
 
 // make writes the fleet's folder under a temporary name, reads every file back, and then renames the folder.
@@ -68,7 +69,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 			return nil, err
 		}
 		file.Members = append(file.Members, m)
-		r.Nodes = append(r.Nodes, initNode{m.Name, filepath.Join(o.dir, m.Name, "node.json"), m.Addresses})
+		r.Nodes = append(r.Nodes, initNode{m.Name, filepath.Join(o.dir, m.Name, "node.json"), m.Addresses, cli.Fingerprints(m.Keys)})
 	}
 	if r.runOut, err = takePairKeys(file); err != nil {
 		return nil, err
@@ -226,6 +227,10 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		program, first = "spade-edge-"+o.broker, ""
 	}
 	if o.Given["members"] {
+		for _, n := range r.Nodes {
+			t.Row("key", "%s  %q", strings.Join(n.Keys, " or "), n.Name)
+		}
+		t.Row("next", "phone each member and compare its key: keygen printed the fingerprint on its device")
 		t.Row("next", "on each device, put fleet.json and its own node.json next to its key; there: %s check node.json", program)
 	} else {
 		t.Row("next", "for each node: %s%s run %s", first, program, file)

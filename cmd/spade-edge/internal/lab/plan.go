@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -106,14 +106,14 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
 	}
-	calm := graph.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // for a node without neighbors
+	calm := topology.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // for a node without neighbors
 	if o.Nodes == 1 {
 		r.Gain = 0
 	} else {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
 		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
-		r.Tenfold = graph.MixingTime(r.SpectralRadius)
-		calm = g.Decay(r.RoundGain, m.Rho, p.Schedule(), leftover, o.Asked.Method.Seed)
+		r.Tenfold = topology.MixingTime(r.SpectralRadius)
+		calm = topology.DecayOf(g, r.RoundGain, m.Rho, p.Schedule(), leftover, o.Asked.Method.Seed)
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}

@@ -173,6 +173,10 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	for i, s := range said {
 		row := predicted{Row: i + 1, ID: s.ID, Probability: s.Probability, Contribution: s.Contribution, at: s.Class}
 		if r.Horizons != nil {
+			if here != nil {
+				s.Survival = here.Survival(s.Survival)
+				s.Median = r.file.Task.Survival.Cuts().Median(s.Survival)
+			}
 			row.Survival, row.Median = s.Survival, s.Median
 			shares, half := r.lasting(s.Survival, s.Median)
 			row.said, row.beyond = half, shares

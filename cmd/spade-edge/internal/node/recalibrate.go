@@ -10,8 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 )
 
-// width returns the length of an answer of the model: the number of classes, or 1.
-func (a *Applied) width() int { return max(1, len(a.Classes)) }
+// width returns the number of intercepts of a recalibration: that of the classes, or 1, or 2 for survival.
+func (a *Applied) width() int {
+	if a.Horizons != nil {
+		return 2
+	}
+	return max(1, len(a.Classes))
+}
 
 // recalibration returns the recalibration of this site for the model, or nil. If the site has one for another model
 // only, recalibration says so on log.
@@ -69,6 +74,10 @@ func (r *Evaluation) calibration(t cli.Table) {
 	c, measure := r.Recalibration, "Brier"
 	before, after := c.Before, c.After
 	t.Row("held-out rows", "%d", c.Held)
+	for j, h := range before.Horizons {
+		t.Row("survival "+h.Time, "%.2f %% before, %.2f %% after; observed %s; Brier %s before, %s after", 100*h.Said, 100*after.Horizons[j].Said,
+			percent(h.Observed), number(h.Brier), number(after.Horizons[j].Brier))
+	}
 	if r.Target != "" {
 		measure = "RMSE"
 		t.Row("mean", "%.4g before, %.4g after; observed %.4g", before.Said[0], after.Said[0], c.Observed[0])

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -78,11 +80,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 		}
 		return
 	}
-	head := "neighbors"
-	for _, n := range s.Neighbors {
-		b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
-		head = ""
-	}
+	neighborRows(b, s)
 	if s.ConsensusError.Known() {
 		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
 	}
@@ -160,6 +158,30 @@ func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnd
 		}
 		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times)
 		b.Row("", "%s", whyEnded)
+	}
+}
+
+// place matches the address in a reason that [monitor.InWords] returns.
+var place = regexp.MustCompile(` at \S+ \(`)
+
+// neighborRows prints the neighbors. More than two that differ only in their addresses share a row.
+func neighborRows(b cli.Table, s *monitor.Status) {
+	head, alike, texts := "neighbors", make(map[string][]string), make([]string, len(s.Neighbors))
+	brief := func(text string) string { return place.ReplaceAllString(text, " at its address (") }
+	for i, n := range s.Neighbors {
+		texts[i] = neighborText(s, &n)
+		alike[brief(texts[i])] = append(alike[brief(texts[i])], n.Name)
+	}
+	for i, n := range s.Neighbors {
+		switch same := alike[brief(texts[i])]; {
+		case len(same) < 3:
+			b.Row(head, "%q: %s", n.Name, texts[i])
+		case same[0] == n.Name:
+			b.Row(head, "%s: each %s", explain.Names(same), brief(texts[i]))
+		default:
+			continue
+		}
+		head = ""
 	}
 }
 

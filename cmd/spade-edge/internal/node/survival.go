@@ -14,8 +14,6 @@ func (a *Applied) checkSurvival(draw, rule string, recalibrate, force bool) erro
 	switch {
 	case draw != "" && (!survives || recalibrate):
 		return cli.Usage("-svg needs a model of survival, and -data")
-	case survives && recalibrate:
-		return cli.Usage("-recalibrate is not available for survival")
 	case survives && rule != "":
 		return cli.Usage("-threshold needs a model with two classes, not one of survival")
 	case draw != "":

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -67,7 +68,7 @@ func (o *privacyOptions) verifyCertificate() error {
 		}
 	}
 	return o.Print(v, func(t cli.Table) {
-		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), cert.Text())
+		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), explain.Certificate(cert))
 		v.write(t)
 		if o.page != "" {
 			t.Wrap("report", "%s", o.page)
@@ -122,10 +123,10 @@ func (o *privacyOptions) audit(v *Verification) error {
 	}
 	v.file, v.fleet = file, text
 	a, err := audit.Certificate(file, v.Certificate, file.SigningKeys)
-	if other := o.otherRun(v.Certificate, file.Fleet); other != nil && v.Certificate.Run == file.Fleet.Run {
-		err = errors.Join(other, err)
+	if other := o.otherRun(v.Certificate, file.Fleet); other != nil && v.Certificate.Run != file.Fleet.Run {
+		return fmt.Errorf("%s: %w", o.verify, other) // what else differs would read like a forgery
 	} else if other != nil {
-		err = other
+		err = errors.Join(other, err)
 	}
 	if err != nil {
 		return right(o.verify, err)
@@ -175,12 +176,12 @@ func (o *privacyOptions) conclude(v *Verification) {
 			check("the graph of %s leaves as much pairwise noise as the certificate states for its number of colluders", o.fleet)
 		}
 		if len(v.Countersigned) > 0 {
-			check("countersigned by %s: each holds the last release, and therefore all before it", quoted(v.Countersigned))
+			check("countersigned by %s: each holds the last release, and therefore all before it", explain.Names(v.Countersigned))
 		} else {
 			not("that no release is left out: no neighbor countersigned the last one")
 		}
 		if len(v.NotCountersigned) > 0 {
-			not("not countersigned by %s", quoted(v.NotCountersigned))
+			not("not countersigned by %s", explain.Names(v.NotCountersigned))
 		}
 		not("that the keys in %s are those of the members: compare them by phone (spade-edge fleet show %[1]s). %q has the key %s", o.fleet,
 			c.Member, c.Key)
@@ -197,8 +198,4 @@ func (o *privacyOptions) conclude(v *Verification) {
 	if c.Simulated {
 		v.Verdict = "SIMULATED: the noise came from a seed, and the run protects nobody"
 	}
-}
-
-func quoted(names []string) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
 }

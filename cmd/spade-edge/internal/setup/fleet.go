@@ -13,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // members returns the names of the members.
@@ -154,9 +155,9 @@ func (p *Problem) widest() (*graph.Graph, error) {
 }
 
 // Schedule returns the run's schedule of learning, mixing and cool-down rounds, including the noise partners.
-func (p *Problem) Schedule() graph.Schedule {
+func (p *Problem) Schedule() topology.Schedule {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
-	c := graph.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
+	c := topology.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 	if pr.PairSigma > 0 {
 		c.Shared, c.Partners = pr.PairSigma/pr.Sigma, p.Plan.Noise()
 	}

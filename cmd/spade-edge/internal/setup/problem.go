@@ -27,6 +27,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
 // Problem is a fleet to train, together with the data of its clients. The plan and init commands may have no data; then
@@ -51,7 +52,7 @@ type Problem struct {
 
 // ParseGraph returns the graph that the flag -graph specifies.
 func (o *Options) ParseGraph() (*graph.Graph, error) {
-	g, err := graph.ParseNamed(o.Graph, o.members(), o.Asked.Method.Seed)
+	g, err := topology.ParseNamed(o.Graph, o.members(), o.Asked.Method.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("-graph: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
@@ -233,7 +234,7 @@ func Meter(dim int) func(*admm.Message) (int, error) {
 // NewFrames encodes frames like those of the run and returns their sizes. The numbers in the encoded frames are
 // normally distributed, like the noise. calm predicts how much a release differs from the one before, in units of the
 // noise's standard deviation.
-func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
+func NewFrames(f *sdk.Fleet, cfg admm.Config, calm topology.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)
 	meter := Meter(d)
 	length := func(msg admm.Message) int64 {

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
@@ -25,9 +25,11 @@ type Recalibrated struct {
 
 // Calibration compares answers with the truth on held-out rows.
 type Calibration struct {
-	Said   []float64 `json:"said"`             // the mean probability of each class, or the mean number
+	Said   []float64 `json:"said,omitempty"`   // the mean probability of each class, or the mean number
 	Error  float64   `json:"error"`            // the Brier score (for more than two classes half the sum over them), or the RMSE
 	Tenths []Tenth   `json:"tenths,omitempty"` // for two classes: element k has the probabilities from k/10 to (k+1)/10
+
+	Horizons []survival.AtHorizon `json:"horizons,omitempty"` // for survival; Error is the mean of their Brier scores
 }
 
 // Tenth has the rows whose probability of class 1 is in one tenth.
@@ -44,15 +46,12 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 	if !ours {
 		return nil, errors.New("the losses come from a program, so the model's answers are unknown here")
 	}
-	if own.Data().Horizon != nil {
-		return nil, errors.New("-recalibrate is not available for survival")
-	}
 	r := &Recalibration{Fleet: s.fleet(), Name: s.Node.Name, Model: sdk.ModelHash(model)}
 	rows := readable(own.Data())
 	if r.Rows = rows.Len(); r.Rows == 0 {
 		return nil, errors.New("none of the node's own rows can be read")
 	}
-	said, err := answers(own.On(rows), model)
+	said, err := own.On(rows).Answers(model)
 	if err == nil {
 		err = r.fit(said, rows)
 	}
@@ -68,70 +67,20 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 	return out, s.keep(recalibrationName, r)
 }
 
-// answers returns for each sample the probability of each class, or the number. The losses of a sample as if it were of
-// class k are half the squared distance of the probabilities from class k, and of a sample with the lowest target the
-// squared share of the range; see [task.ModelSpec].
-func answers(m *task.Model, x []float32) ([][]float64, error) {
-	d := *m.Data()
-	out := make([][]float64, d.Len())
-	as := func(k int) error {
-		d.Y = slices.Repeat([]int{k}, d.Len())
-		other := m.On(&d)
-		for i := range out {
-			loss, err := other.Loss(context.Background(), x, i)
-			if err == nil && loss != loss {
-				err = fmt.Errorf("own row %d has numbers too large for the model", i+1)
-			}
-			if err != nil {
-				return err
-			}
-			out[i] = append(out[i], loss)
-		}
-		return nil
-	}
-	if d.Target != nil {
-		d.Target = slices.Repeat([]float64{d.Range.Low}, d.Len())
-		err := as(0)
-		for _, row := range out {
-			row[0] = d.Range.Low + float64((d.Range.High-d.Range.Low)*math.Sqrt(row[0]))
-		}
-		return out, err
-	}
-	for k := range d.Classes {
-		if err := as(k); err != nil {
-			return nil, err
-		}
-	}
-	for _, row := range out {
-		shares(row)
-	}
-	return out, nil
-}
-
-// shares replaces the losses of a row as if it were of each class by the probabilities.
-func shares(row []float64) {
-	if len(row) == 2 {
-		row[0], row[1] = math.Sqrt(row[1]), math.Sqrt(row[0])
-		return
-	}
-	n, squares := float64(len(row)), 0.0
-	for _, loss := range row {
-		squares += 2 * loss
-	}
-	squares = (squares - n + 2) / n // the sum of squared probabilities
-	for k, loss := range row {
-		row[k] = (squares + 1 - 2*loss) / 2
-	}
-}
-
 // measure compares the answers of a model for the rows of held, without and with the recalibration.
-func (r *Recalibrated) measure(held *task.Model, model []float32) error {
-	said, err := answers(held, model)
+func (r *Recalibrated) measure(held *task.Model, model []float32) (err error) {
+	if r.Held = held.Len(); held.Data().Horizon != nil {
+		if r.Before, err = survivalOf(held, model, nil); err == nil {
+			r.After, err = survivalOf(held, model, r.Recalibration.Survival)
+		}
+		return err
+	}
+	said, err := held.Answers(model)
 	if err != nil {
 		return err
 	}
 	d := held.Data()
-	r.Held, r.Observed = d.Len(), make([]float64, len(r.Intercepts))
+	r.Observed = make([]float64, len(r.Intercepts))
 	corrected, is := make([][]float64, len(said)), make([][]float64, len(said))
 	for i, row := range said {
 		corrected[i], is[i] = r.Apply(row), make([]float64, len(row))
@@ -146,6 +95,22 @@ func (r *Recalibrated) measure(held *task.Model, model []float32) error {
 	}
 	r.Before, r.After = calibrationOf(said, is), calibrationOf(corrected, is)
 	return nil
+}
+
+// survivalOf compares predicted survival, as corrected returns it, with the truth.
+func survivalOf(held *task.Model, model []float32, corrected func([]float64) []float64) (*Calibration, error) {
+	m, err := held.Survival(model, corrected)
+	if err != nil {
+		return nil, err
+	}
+	c, n := &Calibration{Horizons: m.Horizons}, 0.0
+	for _, h := range m.Horizons {
+		if h.Brier != nil {
+			n++
+			c.Error += (h.Brier.Value - c.Error) / n
+		}
+	}
+	return c, nil
 }
 
 // calibrationOf compares answers with the truth, which has a 1 for the class of a row, or the target.
@@ -181,7 +146,7 @@ func calibrationOf(said, is [][]float64) *Calibration {
 }
 
 // Recalibration returns the recalibration that the state folder has for a model, which is given by its hash and by the
-// length of its answers: the number of classes, or 1. other reports that the folder has one for another model or run
+// number of its classes, or 1, or 2 for survival. other reports that the folder has one for another model or run
 // instead.
 func (s *Site) Recalibration(hash string, width int) (r *Recalibration, other bool, err error) {
 	r = new(Recalibration)

@@ -14,7 +14,8 @@ import (
 //
 // For classes the corrected probabilities are softmax(Slope log p + Intercepts): for two classes logistic recalibration
 // (Cox 1958), for more a temperature of 1/Slope and a bias for each class (Guo et al. 2017). For a target the corrected
-// number is Slope times the number plus the one intercept.
+// number is Slope times the number plus the one intercept. For survival, surviving an interval and having the event in it
+// are two classes, with the same correction in all intervals: a site has too few events for one in each.
 type Recalibration struct {
 	Fleet      string    `json:"fleet"` // hash of the fleet, in hexadecimal digits
 	Name       string    `json:"name"`
@@ -39,6 +40,44 @@ func (r *Recalibration) Apply(said []float64) []float64 {
 	}
 	p, _ := r.corrected(logs(said))
 	return p
+}
+
+// Survival returns the corrected probabilities of surviving each finite interval.
+func (r *Recalibration) Survival(curve []float64) (corrected []float64) {
+	s := 1.0
+	for _, p := range stays(curve) {
+		s = float64(s * r.Apply(p)[0])
+		corrected = append(corrected, s)
+	}
+	return corrected
+}
+
+// stays returns, for each finite interval, the probabilities of surviving it and of having the event in it, if the
+// intervals before were survived.
+func stays(curve []float64) (all [][]float64) {
+	before := 1.0
+	for _, s := range curve {
+		stay := s / max(before, leastShare)
+		all, before = append(all, []float64{stay, 1 - stay}), s
+	}
+	return all
+}
+
+// lived returns the answers of stays for the intervals that show something of each row, and whether it had the event (1)
+// or not (0).
+func lived(curves [][]float64, d *task.Data) (said [][]float64, is []int) {
+	cuts := d.Horizon.Cuts()
+	for i, curve := range curves {
+		l := cuts.Life(d.Time[i], d.Y[i])
+		n := min(int(l.Survived), len(curve))
+		part := stays(curve)[:min(n+int(l.Event), len(curve))]
+		said = append(said, part...)
+		is = append(is, make([]int, len(part))...)
+		if len(part) > n {
+			is[len(is)-1] = 1
+		}
+	}
+	return said, is
 }
 
 // corrected returns the corrected probabilities of a row whose probabilities have the logarithms l, and the logarithm of
@@ -68,9 +107,16 @@ func logs(p []float64) (l []float64) {
 
 // fit fits r to the answers said and the rows d, which are not empty.
 func (r *Recalibration) fit(said [][]float64, d *task.Data) error {
-	if d.Target != nil {
+	switch {
+	case d.Target != nil:
 		r.fitNumbers(said, d.Target)
-	} else {
+	case d.Horizon != nil:
+		pairs, is := lived(said, d)
+		if len(pairs) == 0 {
+			return fmt.Errorf("none of the %d training rows was observed for half of the first interval", len(said))
+		}
+		r.fitClasses(pairs, is)
+	default:
 		r.fitClasses(said, d.Y)
 	}
 	if !(r.Slope > 0) {

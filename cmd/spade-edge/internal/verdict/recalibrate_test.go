@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 )
 
 // drawn returns probabilities of the given number of classes and, drawn from the corrected probabilities, the classes.
@@ -156,7 +157,7 @@ func TestRecalibrationOfNumbers(t *testing.T) {
 	}
 }
 
-// TestAnswers compares answers taken from losses with those of small models computed by hand.
+// TestAnswers compares the answers of small models with those computed by hand.
 func TestAnswers(t *testing.T) {
 	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 	e := math.Exp
@@ -174,7 +175,7 @@ func TestAnswers(t *testing.T) {
 		if c.d.Target != nil {
 			spec.Name = task.LinearModel
 		}
-		got, err := answers(spec.New(c.d), c.model)
+		got, err := spec.New(c.d).Answers(c.model)
 		if err != nil || len(got) != 1 || len(got[0]) != len(c.want) {
 			t.Fatalf("%s: found %v, %v", name, got, err)
 		}
@@ -185,7 +186,53 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	nan := &task.Data{Dim: 1, Classes: 2, X: []float32{float32(math.NaN())}, Y: []int{1}}
-	if _, err := answers(softmax.New(nan), []float32{1}); err == nil {
+	if _, err := softmax.New(nan).Answers([]float32{1}); err == nil {
 		t.Error("a row without an answer is no error")
+	}
+}
+
+// TestRecalibrationOfSurvival checks that the slope and the shift of drawn lives are found, that the corrected survival is
+// that of the truth, and that a site without an event keeps its slope.
+func TestRecalibrationOfSurvival(t *testing.T) {
+	s := rand.New(rand.NewPCG(1, 2))
+	h := &survival.Horizon{Time: "t", Unit: "d", Intervals: "100d,200d,400d", Rate: 0.05}
+	d, starts := &task.Data{Horizon: h}, []float64{0, 100, 200, 400}
+	var said, truth [][]float64
+	for range 8000 {
+		score, left, right, time, event := s.NormFloat64(), 1.0, 1.0, 900.0, 0
+		var curve, is []float64
+		for j, b := range []float64{-2, -1, -1.5} {
+			stay := 1 / (1 + math.Exp(0.5*(b+score)-0.75))
+			if left, right = left/(1+math.Exp(b+score)), right*stay; event == 0 && s.Float64() > stay {
+				time, event = starts[j]+1+98*s.Float64(), 1
+			}
+			curve, is = append(curve, left), append(is, right)
+		}
+		if end := 1200 * s.Float64(); end < time {
+			time, event = end, 0
+		}
+		said, truth, d.Time, d.Y = append(said, curve), append(truth, is), append(d.Time, time), append(d.Y, event)
+	}
+	r := new(Recalibration)
+	if err := r.fit(said, d); err != nil || math.Abs(r.Slope-0.5) > 0.05 || math.Abs(r.Intercepts[1]-r.Intercepts[0]+0.75) > 0.1 {
+		t.Fatalf("found %+v, %v", r, err)
+	}
+	for i, curve := range said[:100] {
+		for j, p := range r.Survival(curve) {
+			if math.Abs(p-truth[i][j]) > 0.03 {
+				t.Errorf("survival %v of row %d, want about %v", p, i, truth[i][j])
+			}
+		}
+	}
+	clear(d.Y)
+	if err := r.fit(said, d); err != nil || math.Abs(r.Slope-1) > 1e-3 || !(r.Survival(said[0])[2] > said[0][2]) {
+		t.Errorf("without an event: found %+v, %v", r, err)
+	}
+	if p := r.Survival([]float64{0, 0, 0}); math.IsNaN(p[2]) {
+		t.Errorf("of no survival: %v", p)
+	}
+	d.Time = make([]float64, len(d.Y))
+	if err := r.fit(said, d); err == nil {
+		t.Error("rows that show nothing are no error")
 	}
 }

@@ -1,4 +1,4 @@
-package graph
+package topology
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 	"github.com/spade-dfl/spade-edge/zoest/vec"
@@ -18,8 +19,6 @@ import (
 const legal = "ring, complete, star, path, grid:RxC, er:P, regular:K or file:F"
 
 const mostEdges = 1 << 30 // largest size of a file of edges, in bytes
-
-const erDraws = 100 // attempts to draw a connected random graph
 
 // Parse returns the graph on n nodes that spec describes:
 //
@@ -34,15 +33,17 @@ const erDraws = 100 // attempts to draw a connected random graph
 //
 // With n = 1, every kind gives the single node, except regular and a grid larger than 1x1. Only er and regular use
 // seed. Errors name the lines of a file.
-func Parse(spec string, n int, seed uint64) (*Graph, error) { return parseNamed(spec, n, nil, seed) }
+func Parse(spec string, n int, seed uint64) (*graph.Graph, error) {
+	return parseNamed(spec, n, nil, seed)
+}
 
 // ParseNamed is like [Parse] for nodes with names, whose order gives the numbers. A file may name the two nodes of a
 // line, or give their numbers unless the name of a node is itself a number.
-func ParseNamed(spec string, names []string, seed uint64) (*Graph, error) {
+func ParseNamed(spec string, names []string, seed uint64) (*graph.Graph, error) {
 	return parseNamed(spec, len(names), names, seed)
 }
 
-func parseNamed(spec string, n int, names []string, seed uint64) (*Graph, error) {
+func parseNamed(spec string, n int, names []string, seed uint64) (*graph.Graph, error) {
 	g, err := parse(spec, n, names, seed)
 	if err != nil {
 		return nil, fmt.Errorf("graph: %.80q: %w", spec, err)
@@ -50,8 +51,8 @@ func parseNamed(spec string, n int, names []string, seed uint64) (*Graph, error)
 	return g, nil
 }
 
-func parse(spec string, n int, names []string, seed uint64) (*Graph, error) {
-	if err := checkSize(n, 0); err != nil {
+func parse(spec string, n int, names []string, seed uint64) (*graph.Graph, error) {
+	if err := graph.CheckSize(n, 0); err != nil {
 		return nil, err
 	}
 	kind, arg, hasArg := strings.Cut(spec, ":")
@@ -79,7 +80,7 @@ func parse(spec string, n int, names []string, seed uint64) (*Graph, error) {
 			edges = append(edges, [2]int{0, j})
 		}
 	case "complete":
-		if err := checkSize(n, pairs(n)); err != nil {
+		if err := graph.CheckSize(n, pairs(n)); err != nil {
 			return nil, err
 		}
 		for i := range n {
@@ -92,7 +93,11 @@ func parse(spec string, n int, names []string, seed uint64) (*Graph, error) {
 	case "er":
 		return erdosRenyi(arg, n, seed)
 	case "regular":
-		return regularGraph(arg, n, seed)
+		degree, err := strconv.Atoi(arg)
+		if err != nil {
+			return nil, fmt.Errorf("found %.40q neighbors, wanted a number of 2 or more", arg)
+		}
+		return graph.Regular(n, degree, seed)
 	case "file":
 		f, err := regular.Open(arg, os.O_RDONLY, 0, mostEdges)
 		if err != nil {
@@ -103,12 +108,12 @@ func parse(spec string, n int, names []string, seed uint64) (*Graph, error) {
 	default:
 		return nil, fmt.Errorf("found an unknown kind, wanted %s", legal)
 	}
-	return build(n, edges, nil)
+	return graph.Build(n, edges, nil)
 }
 
 func pairs(n int) int64 { return int64(n) * int64(n-1) / 2 }
 
-func grid(arg string, n int) (*Graph, error) {
+func grid(arg string, n int) (*graph.Graph, error) {
 	rs, cs, _ := strings.Cut(arg, "x")
 	rows, errR := strconv.Atoi(rs)
 	cols, errC := strconv.Atoi(cs)
@@ -119,40 +124,26 @@ func grid(arg string, n int) (*Graph, error) {
 		return nil, fmt.Errorf("found %d rows and %d columns for %d nodes, wanted rows times columns to equal the "+
 			"number of nodes", rows, cols, n)
 	}
-	return build(n, gridEdges(rows, cols), nil)
+	return graph.Build(n, graph.GridEdges(rows, cols), nil)
 }
 
-func gridEdges(rows, cols int) [][2]int {
-	var edges [][2]int
-	n := rows * cols
-	for i := range n {
-		if i%cols+1 < cols {
-			edges = append(edges, [2]int{i, i + 1})
-		}
-		if i+cols < n {
-			edges = append(edges, [2]int{i, i + cols})
-		}
-	}
-	return edges
-}
-
-func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
+func erdosRenyi(arg string, n int, seed uint64) (*graph.Graph, error) {
 	p, err := strconv.ParseFloat(arg, 64)
 	if err != nil || !(p > 0 && p <= 1) {
 		return nil, fmt.Errorf("found probability %.40q, wanted a number in (0, 1]", arg)
 	}
 	// Twice the expected number of edges leaves room for chance.
-	if err := checkSize(n, min(pairs(n), int64(2*p*float64(pairs(n))))); err != nil {
+	if err := graph.CheckSize(n, min(pairs(n), int64(2*p*float64(pairs(n))))); err != nil {
 		return nil, fmt.Errorf("probability %v may give too many edges: %w", p, err)
 	}
-	for round := range erDraws {
+	for round := range graph.Draws {
 		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: uint32(round)})
-		if g, err := build(n, erEdges(&s, p, n), nil); !errors.Is(err, errDisconnected) {
+		if g, err := graph.Build(n, erEdges(&s, p, n), nil); !errors.Is(err, graph.ErrDisconnected) {
 			return g, err
 		}
 	}
 	return nil, fmt.Errorf("none of %d random graphs on %d nodes was connected; use a larger P: below ln(n)/n = %.3g "+
-		"most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
+		"most graphs are not connected", graph.Draws, n, vec.Log(float64(n))/float64(n))
 }
 
 // erEdges draws each pair with probability p, in time proportional to the number drawn: the number of skipped pairs is
@@ -182,12 +173,12 @@ func erEdges(s *rng.Stream, p float64, n int) [][2]int {
 	}
 }
 
-func readEdges(r io.Reader, file string, n int, names []string) (*Graph, error) {
+func readEdges(r io.Reader, file string, n int, names []string) (*graph.Graph, error) {
 	var edges [][2]int
 	var lines []int // edge k is from line lines[k]
 	var faults []error
 	line, find := 0, finder(names)
-	for in := bufio.NewScanner(r); len(faults) < maxFaults; {
+	for in := bufio.NewScanner(r); len(faults) < graph.MaxFaults; {
 		line++
 		if !in.Scan() {
 			if err := in.Err(); err != nil {
@@ -199,8 +190,8 @@ func readEdges(r io.Reader, file string, n int, names []string) (*Graph, error) 
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		if len(edges) == maxEdges {
-			return nil, fmt.Errorf("%s:%d: found too many edges, wanted at most %d", file, line, maxEdges)
+		if len(edges) == graph.MaxEdges {
+			return nil, fmt.Errorf("%s:%d: found too many edges, wanted at most %d", file, line, graph.MaxEdges)
 		}
 		edge, ok := splitEdge(text, find)
 		if !ok {
@@ -216,7 +207,7 @@ func readEdges(r io.Reader, file string, n int, names []string) (*Graph, error) 
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	return build(n, edges, func(k int) string { return fmt.Sprintf("%s:%d", file, lines[k]) })
+	return graph.Build(n, edges, func(k int) string { return fmt.Sprintf("%s:%d", file, lines[k]) })
 }
 
 // splitEdge parses a line with two nodes, separated by white space. Names may contain white space, too.

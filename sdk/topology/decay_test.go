@@ -1,8 +1,10 @@
-package graph
+package topology
 
 import (
 	"math"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
 // covariance is the covariance of one mode of the Laplacian under the noise, in units of the noise's variance, for the
@@ -28,9 +30,9 @@ func (s covariance) round(by transition, noise float64) (to covariance) {
 	return to
 }
 
-// decayOfModes returns what Decay should measure: steps has Decay.Step and then the numbers of Decay.Mix, and left is
+// decayOfModes returns what DecayOf should measure: steps has Decay.Step and then the numbers of Decay.Mix, and left is
 // Decay.Left. decayOfModes adds up the modes exactly instead of drawing noise.
-func decayOfModes(lambdas []float64, a, rho float64, cheb Chebyshev, s Schedule) (steps, left []float64) {
+func decayOfModes(lambdas []float64, a, rho float64, cheb graph.Chebyshev, s Schedule) (steps, left []float64) {
 	modes, logs := make([]covariance, len(lambdas)), make([]float64, 1+s.Mixing)
 	learning, last := s.Rounds*(1+s.Mixing), 0.0
 	for release := range learning + s.Cooldown + 1 {
@@ -73,7 +75,7 @@ func decayOfModes(lambdas []float64, a, rho float64, cheb Chebyshev, s Schedule)
 	return steps, left
 }
 
-// TestDecayAgainstModes compares Decay, with pairwise noise, mixing and a cool-down, with the exact sum over all modes
+// TestDecayAgainstModes compares DecayOf, with pairwise noise, mixing and a cool-down, with the exact sum over all modes
 // of graphs with known eigenvalues. With ten nodes, only 200 random numbers determine the slowest mode, so the
 // simulation is accurate to 5 %.
 func TestDecayAgainstModes(t *testing.T) {
@@ -90,7 +92,7 @@ func TestDecayAgainstModes(t *testing.T) {
 		const rho = 2
 		a := g.Gain(gain, rho)
 		steps, left := decayOfModes(eigenvalues[spec], a, rho, g.Chebyshev(), s)
-		got := g.Decay(a, rho, s, share, 1)
+		got := DecayOf(g, a, rho, s, share, 1)
 		for j, step := range append([]float64{got.Step}, got.Mix...) {
 			if math.Abs(step/steps[j]-1) > stepOff {
 				t.Errorf("%s at %v: release %d of a round has a step of %.4f, want %.4f", spec, gain, j+1, step, steps[j])

@@ -1,9 +1,10 @@
-package graph
+package topology
 
 import (
 	"cmp"
 	"math"
 
+	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -18,8 +19,8 @@ type Schedule struct {
 	Rounds   int // rounds of learning, each with noise
 	Mixing   int // rounds of mixing after each round of learning
 	Cooldown int
-	Shared   float64 // standard deviation of the noise of a pair of neighbors, in units of a node's local noise
-	Partners *Graph  // graph whose edges share noise; nil for the network itself
+	Shared   float64      // standard deviation of the noise of a pair of neighbors, in units of a node's local noise
+	Partners *graph.Graph // graph whose edges share noise; nil for the network itself
 }
 
 // Decay describes how far noise moves the models of a network, and how much disagreement remains after a cool-down.
@@ -33,16 +34,16 @@ type Decay struct {
 	// Left[c] is the disagreement between the models after the last block of mixing and c rounds of cool-down, as a
 	// share of the disagreement right after the last noise.
 	Left   []float64
-	Needed int // cool-down rounds until Left stays below the share passed to Decay; -1 if Decay tried too few rounds
+	Needed int // cool-down rounds until Left stays below the share passed to DecayOf; -1 if DecayOf tried too few rounds
 }
 
-// decayWork bounds how many numbers Decay reads, except on networks so large that 100 rounds need more. Reading this
+// decayWork bounds how many numbers DecayOf reads, except on networks so large that 100 rounds need more. Reading this
 // many numbers takes a fraction of a second.
 const decayWork = 3e7
 
 // noisyNetwork is a network of models that learn nothing: only noise and their neighbors move them.
 type noisyNetwork struct {
-	g, partners    *Graph
+	g, partners    *graph.Graph
 	width          int // numbers of a model
 	a, rho, shared float64
 	x, dual, flow  []float64 // model, dual and sum of flows of each node
@@ -55,7 +56,7 @@ type noisyNetwork struct {
 func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	clear(n.lap)
 	clear(n.pair)
-	for _, e := range n.g.edges {
+	for _, e := range n.g.Edges() {
 		i, j := e[0]*n.width, e[1]*n.width
 		for c := range n.width {
 			diff := n.x[i+c] - n.x[j+c]
@@ -64,7 +65,7 @@ func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 		}
 	}
 	if noisy && n.shared > 0 {
-		for _, e := range n.partners.edges {
+		for _, e := range n.partners.Edges() {
 			i, j := e[0]*n.width, e[1]*n.width
 			for c := range n.width {
 				w := n.shared * n.noise.Normal()
@@ -91,14 +92,14 @@ func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	return sum / float64(len(n.x))
 }
 
-// Decay simulates a network of two or more nodes without data, in which only noise and consensus move the models; a is tau*beta*eta*mu. It
-// simulates as many rounds of learning as decayWork allows, then the cool-down of the schedule, and then further rounds
+// DecayOf simulates a network of two or more nodes without data, in which only noise and consensus move the models; a
+// is tau*beta*eta*mu. It simulates as many rounds of learning as decayWork allows, then the cool-down of the schedule, and then further rounds
 // of cool-down until disagreement stays below the given share.
 //
 // In each round of learning a model gets local noise of variance 1 and pairwise noise: x <- x - a*p + noise with p =
 // rho*L*x + dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper).
-// Mixing and cool-down follow [Graph.Chebyshev].
-func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
+// Mixing and cool-down follow [graph.Graph.Chebyshev].
+func DecayOf(g *graph.Graph, a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
 	width := 1 + 2000/g.N() // numbers of a model; about two thousand in all models keep the error at a few percent
 	partners := cmp.Or(schedule.Partners, g)
 	numbers := func() []float64 { return make([]float64, g.N()*width) }
@@ -106,9 +107,9 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 		x: numbers(), dual: numbers(), flow: numbers(), lap: numbers(), pair: numbers(),
 		noise: rng.New(seed, rng.Address{Purpose: rng.Noise})}
 	chebyshev := g.Chebyshev()
-	edges := len(g.edges)
+	edges := len(g.Edges())
 	if schedule.Shared > 0 && schedule.Partners != nil {
-		edges += len(partners.edges)
+		edges += len(partners.Edges())
 	}
 	most := max(100, int(decayWork/float64(width*(g.N()+edges))))
 	learning := min(schedule.Rounds, max(1, most/2/(1+schedule.Mixing)))
