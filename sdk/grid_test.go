@@ -35,7 +35,7 @@ func TestReleaseBits(t *testing.T) {
 	}
 	for _, bits := range widths {
 		f.Wire = sdk.Wire{GridBits: bits}
-		cfgs, err := sdk.Machines(f, []int{2, 2, 2, 2, 2, 2}, func(i int) io.Reader {
+		cfgs, err := sim.Machines(f, []int{2, 2, 2, 2, 2, 2}, func(i int) io.Reader {
 			s := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 			return &s
 		})

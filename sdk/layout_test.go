@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"sdk/broker":             {"sdk/fleetfile", "sdk/secret", "transport"},
 	"sdk/edge":               {"dpmech", "dpmech/certificate", "sdk", "sdk/pair", "sdk/secret", "sdk/state", "transport", "transport/ws"},
 	"sdk/device":             {"dpmech", "dpmech/certificate", "dpmech/explain", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "transport"},
-	"sdk/sim":                {"sdk/admm", "zoest", "zoest/rng"},
+	"sdk/sim":                {"sdk", "sdk/admm", "sdk/pair", "zoest", "zoest/rng"},
 
 	"cmd/spade-edge/task/eigen":    {"zoest/rng"},
 	"cmd/spade-edge/task/score":    {"zoest/vec"},
