@@ -123,15 +123,21 @@ type block struct {
 	skipped  []string
 }
 
-var command = regexp.MustCompile(`^(\$ )?([A-Z_]+=\S+ )*(\(umask|\./\S+|bash|cc|cd|chown|cp|docker|for|git|go|install|kubectl|mkdir|openssl|pip|sha256sum|spade-edge(-\w+)?|systemctl|useradd|wait)( |$)`)
+var command = regexp.MustCompile(`^\$ |^([A-Z_]+=\S+ )*(\(umask|\./\S+|bash|cc|cd|chown|cp|docker|for|git|go|install|kubectl|mkdir|openssl|pip|sha256sum|spade-edge(-\w+)?|systemctl|useradd|wait)( |$)`)
 
 // blocksOf returns the blocks of a page, fenced or indented, that have commands. Lines after a command that are none are its output.
 func blocksOf(page string) (all []*block) {
 	var b *block
-	fenced, open, before := false, false, ""
+	fenced, open, before, indent := false, false, "", ""
 	for i, line := range strings.Split(page, "\n") {
-		fence := strings.HasPrefix(line, "```")
+		fence := strings.HasPrefix(strings.TrimLeft(line, " "), "```")
+		if fence {
+			indent, _, _ = strings.Cut(line, "`")
+		}
 		code := strings.TrimPrefix(line, "    ")
+		if fenced {
+			code = strings.TrimPrefix(line, indent)
+		}
 		switch {
 		case fence:
 			fenced, b, open = !fenced, nil, false

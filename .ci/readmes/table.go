@@ -35,6 +35,8 @@ var table = []rule{
 	{file: "README.md", line: `check node.json`, skip: others},
 	{file: "examples/adapter/README.md", line: `describe`, before: "head -c 407080 /dev/zero >base.bin"},
 	{file: "examples/adapter/README.md", line: `init cameras`, before: "members spade-edge a b c d e f g h"},
+	{file: "examples/browser/README.md", line: `http.server`, skip: "runs until it is stopped"},
+	{file: "examples/browser/README.md", line: `init plant`, before: "members spade-edge-mqtt a b c"},
 	{file: "examples/c/README.md", line: `sensor/run plant`, before: "for i in 1 2; do LD_LIBRARY_PATH=. ./sensor/run plant/node-$i/node.json & done"},
 	{file: "examples/fleet/README.md", line: `init study .*-records`, before: `cp ../patients.csv .
 spade-edge fit -data csv:patients.csv -label diagnosis -drop id -onehot ward -test-fraction 0 -fitted-on "made-up patients" -out task.json
