@@ -35,12 +35,13 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
+	known.Rare = o.Spec.Kind() == task.OfSurvival
 	if pr := &known.Privacy; pr.Places > 1 && pr.Person == "" { // plan has no data
 		if pr.Person = cmp.Or(o.Spec.Person, "COLUMN"); o.Recipe != nil {
 			pr.Person = o.Recipe.Person
 		}
 	}
-	if open := known.Method.Rounds == 0 && o.Steps == 0 && o.Queries == 0; open && known.Privacy.NonPrivate && o.Spec.Kind() == task.OfSurvival {
+	if open := known.Method.Rounds == 0 && o.Steps == 0 && o.Queries == 0; open && known.Privacy.NonPrivate && known.Rare {
 		known.Method.Rounds = verdict.SurvivalRounds
 	}
 	err := p.shareNoise(&known, f.Members)
