@@ -49,8 +49,9 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		return err
 	}
 	f.Method, f.Privacy, err = plan.Suggest(known)
-	if err == nil && o.ModelSpec().Name == task.LinearModel && !o.Given["mu"] {
-		// With a larger query radius, predictions of a numeric target would reach the ends of the target's range.
+	if near := o.ModelSpec().Name == task.LinearModel || known.Rare && !known.Privacy.NonPrivate; err == nil && near && !o.Given["mu"] {
+		// With a larger query radius, predictions of a numeric target would reach the ends of the target's range, and the
+		// slopes of survival would be less exact (see sdk/DEFAULTS.md).
 		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
 		f.Method, f.Privacy, err = plan.Suggest(known)
 	}
