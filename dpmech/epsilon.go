@@ -1,6 +1,9 @@
 package dpmech
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 // The Gaussian mechanism with mu = sqrt(2 rho) is (epsilon, delta)-private if and only if
 //
@@ -133,4 +136,17 @@ func epsilonZCDP(rho, delta float64) float64 {
 // simplifications, extensions, and lower bounds" (TCC 2016).
 func epsilonPaper(rho, delta float64) float64 {
 	return rho + 2*math.Sqrt(rho*-math.Log(delta))
+}
+
+// FormatEpsilon formats an epsilon with the given number of decimals (0 if negative). It rounds up, except that it
+// hides rounding errors: the formatted value may be too low by a relative error of up to 1e-9, so that a budget of 8 is
+// formatted as 8, not 8.0001. Infinity is formatted as "+Inf".
+func FormatEpsilon(epsilon float64, decimals int) string {
+	decimals = max(decimals, 0)
+	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)
+	back, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {
+		return s
+	}
+	return strconv.FormatFloat(back+math.Pow10(-decimals), 'f', decimals, 64)
 }

@@ -86,17 +86,16 @@ func (a Adversary) String() string {
 	case 1:
 		text = "whoever sees all releases, together with any one member"
 	}
-	return text + vanishing(a.Absent)
+	return text + a.Provided()
 }
 
-// vanishing returns a phrase with the condition that at most the given number of members drop out, or "" if absent is
-// 0.
-func vanishing(absent int) string {
-	switch absent {
+// Provided returns a phrase with the condition that at most Absent members drop out, or "" if it is 0.
+func (a Adversary) Provided() string {
+	switch a.Absent {
 	case 0:
 		return ""
 	case 1:
 		return ", if at most one member vanishes"
 	}
-	return fmt.Sprintf(", if at most %d members vanish", absent)
+	return fmt.Sprintf(", if at most %d members vanish", a.Absent)
 }

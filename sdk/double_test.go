@@ -169,38 +169,6 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	}
 }
 
-// TestLedgerIsRememberedOverRuns restores a member's ledger and state from a copy between two runs. In the next run,
-// the neighbor shows what the member signed, and the member makes no release. Without the neighbor's records, the copy
-// is undetectable.
-func TestLedgerIsRememberedOverRuns(t *testing.T) {
-	for _, remembers := range []bool{true, false} {
-		dir := newLedgers(t, privateRing())
-		old := t.TempDir()
-		copyFiles(t, dir, old, "b.ledger", "b.ledger.mark")
-		run := func(name string) ([]*sdk.Node, []error) {
-			return runOfTwo(t, dir, name, remembers, func(int, *sdk.Config) {})
-		}
-		if _, errs := run("one"); errors.Join(errs...) != nil {
-			t.Fatal(errs)
-		}
-		copyFiles(t, old, dir, "b.ledger", "b.ledger.mark")
-		nodes, errs := run("two")
-		made := nodes[1].Status().Round
-		if remembers && (!errors.Is(errs[1], state.ErrRollback) || made != 0) {
-			t.Errorf("with a neighbor that remembers: %v, %d releases", errs[1], made)
-		}
-		if !remembers && (errs[1] != nil || made == 0) {
-			t.Errorf("with a neighbor that has forgotten: %v, %d releases", errs[1], made)
-		}
-		if remembers {
-			copyFiles(t, old, dir, "b.ledger", "b.ledger.mark") // the same copy again, for a third run
-			if _, errs := run("three"); !errors.Is(errs[1], state.ErrRollback) {
-				t.Errorf("the third run: %v", errs[1])
-			}
-		}
-	}
-}
-
 // TestLedgerThatWentOnIsFoundOut rolls back a ledger, which then grows to at least its old length in a run without
 // neighbors that remember the old ledger. In the next run, a neighbor that remembers the old ledger must detect the
 // rollback.

@@ -93,7 +93,6 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 func TestNodesGoOnFromTheirStores(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
-		"grid":     func(f *sdk.Fleet) {},
 		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
 		"partners": func(f *sdk.Fleet) { *f = *partnered(t, 6, 5, 2) },
 		"tracking": func(f *sdk.Fleet) {

@@ -47,7 +47,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dir := t.TempDir()
 				var cfg sdk.Config
-				w := &tinytest.World{Fleet: pairOf(true), Samples: samples[:2]}
+				w := &tinytest.World{Fleet: sharedPair(), Samples: samples[:2]}
 				w.Change = func(_ int, c *sdk.Config) {
 					store, err := state.Open(dir)
 					if err != nil {
@@ -114,4 +114,17 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 
 func scopeOf(w *tinytest.World, member string) signed.Scope {
 	return signed.NewScope(w.Fleet.Run, w.Fleet.Hash(), member)
+}
+
+func sharedPair() *sdk.Fleet {
+	f := sharedRing()
+	f.Members, f.Edges, f.Privacy.Colluders = f.Members[:2], f.Edges[:1], 0
+	return f
+}
+
+// notice returns a member's message that tells a neighbor that the member continues without the neighbor.
+func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
+	n := signed.Statement{Kind: signed.Notice, Round: 4, Value: signed.NewScope(f.Run, f.Hash(), to)}
+	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from))
+	return admm.Message{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte("a \x1b lie")}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -67,7 +68,7 @@ func TestFleetFaults(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := sdk.Machines(ring(), samples[:2], noise); err == nil {
+	if _, err := sim.Machines(ring(), samples[:2], noise); err == nil {
 		t.Error("two sample counts were enough for five members")
 	}
 }
@@ -84,7 +85,7 @@ func TestFleetGain(t *testing.T) {
 		f.Members, f.Edges = f.Members[:4], [][2]string{{"a", "b"}, {"b", "c"}, {"c", "d"}, {"d", "a"}} // lambda_N = 4
 		f.Method.Rounds, f.Method.Tau, f.Method.Rho, f.Method.Gain = 3, 5, 2, 0.6
 		f.Method.Eta, f.Method.Mu = m.Eta, m.Mu
-		cfgs, err := sdk.Machines(f, samples[:4], noise)
+		cfgs, err := sim.Machines(f, samples[:4], noise)
 		if err != nil {
 			t.Fatal(err)
 		}

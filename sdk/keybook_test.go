@@ -43,7 +43,7 @@ func (b *keyBook) note(member, neighbor string, release int, key [32]byte) {
 // models returns the models of a simulation with the recorded keys.
 func (b *keyBook) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
-	cfgs, err := sdk.Machines(f, samples[:len(f.Members)], noise)
+	cfgs, err := sim.Machines(f, samples[:len(f.Members)], noise)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -43,7 +44,7 @@ func certify(t *testing.T, n *sdk.Node) *certificate.Certificate {
 
 func spentIn(t *testing.T, certificates ...*certificate.Certificate) certificate.Declaration {
 	t.Helper()
-	d, err := certificate.DeclareSpent(certificates, nil)
+	d, err := audit.DeclareSpent(certificates, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,54 +52,6 @@ func spentIn(t *testing.T, certificates ...*certificate.Certificate) certificate
 }
 
 const another = "neighbors know of another ledger of this member: "
-
-// TestOtherLedgerIsNamed checks that a member whose new ledger is declared never used finds the id of its other ledger in
-// its status and in its certificate, also after a restart without the neighbor, and that the other ledger's cost is not
-// counted.
-func TestOtherLedgerIsNamed(t *testing.T) {
-	dir := newLedgers(t, privateRing())
-	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
-	if errors.Join(errs...) != nil {
-		t.Fatal(errs)
-	}
-	one := certify(t, nodes[1])
-	if strings.Contains(strings.Join(one.ConditionalOn, "; "), another) || len(nodes[1].Status().OtherLedgers) > 0 {
-		t.Errorf("in the first run: %q", one.ConditionalOn)
-	}
-	replaceLedger(t, dir, state.NeverUsed)
-	var again sdk.Config
-	nodes, errs = runOfTwo(t, dir, "two", true, func(i int, c *sdk.Config) {
-		if i == 1 {
-			again = *c
-		}
-	})
-	if errors.Join(errs...) != nil {
-		t.Fatal(errs)
-	}
-	check := func(n *sdk.Node) {
-		t.Helper()
-		two := certify(t, n)
-		conditions := strings.Join(two.ConditionalOn, "; ")
-		if !strings.Contains(conditions, another+one.Lifetime.Ledger.ID+` (shown by "a")`) || !strings.Contains(conditions, "no earlier run used this data") ||
-			two.Lifetime.Rho > one.Lifetime.Rho*(1+1e-12) {
-			t.Errorf("rho %v after %v, conditional on %q", two.Lifetime.Rho, one.Lifetime.Rho, conditions)
-		}
-		if list := n.Status().OtherLedgers; len(list) != 1 || list[0].Signed.LedgerID() != one.Lifetime.Ledger.ID {
-			t.Errorf("status names %+v", list)
-		}
-	}
-	check(nodes[1])
-	var err error
-	if again.Ledger, err = state.OpenLedger(filepath.Join(dir, "b.ledger")); err != nil {
-		t.Fatal(err)
-	}
-	defer again.Ledger.Close()
-	n, err := sdk.New(again)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(n)
-}
 
 // TestDeclaredLedgerCounts checks that a new ledger that declares the newest certificate of the old one is accepted, counts
 // both, and names no other ledger; that the chain of ledgers is not counted twice; and that a declaration of an older

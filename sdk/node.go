@@ -75,7 +75,9 @@ type Neighbor struct {
 	Quarantine state.Quarantine // why this node stopped working with it; zero if it did not
 }
 
-// New returns a node. It continues from the state in cfg.Store, if any.
+// New returns a node. It continues from the state in cfg.Store, if any. New fails if the run could not end with a
+// certificate: the ledger must count its unit and have room for all its rounds, and a certificate must be able to state
+// its names and conditions. The rest of a certificate follows from the releases, and [Node.Certificate] verifies it.
 func New(cfg Config) (*Node, error) {
 	if err := cfg.validate(true); err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	n.publish()
-	if n.account != nil { // fail now rather than at the end of the run
+	if n.account != nil {
 		if err := certificate.CheckAbout(n.about()); err != nil {
 			return nil, fmt.Errorf("sdk: cannot issue a certificate for this run: %w", err)
 		}
@@ -147,8 +149,8 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Spend returns the cost of this run's releases so far, as zCDP. [dpmech.Total.Text] turns it into an epsilon, as does
-// [dpmech.Accounting.Epsilon] for each of its figures: both need a delta, such as Fleet.Privacy.Delta.
+// Spend returns the cost of this run's releases so far, as zCDP. Package dpmech/explain makes a text of it, and
+// [dpmech.Accounting.Epsilon] an epsilon of each of its figures: both need a delta, such as Fleet.Privacy.Delta.
 func (n *Node) Spend() dpmech.Total {
 	n.mu.Lock()
 	defer n.mu.Unlock()

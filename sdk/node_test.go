@@ -65,7 +65,7 @@ func noise(client int) io.Reader {
 
 func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
-	cfgs, err := sdk.Machines(f, samples[:len(f.Members)], noise)
+	cfgs, err := sim.Machines(f, samples[:len(f.Members)], noise)
 	if err != nil {
 		t.Fatal(err)
 	}

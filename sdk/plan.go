@@ -3,13 +3,11 @@ package sdk
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
-	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
@@ -139,40 +137,15 @@ func (f *Fleet) beta(g *graph.Graph) float64 {
 	return gain / (float64(m.Tau) * step)
 }
 
-// Machines returns all members' machine configurations, for a simulation. samples[i] is m_i, and noise(i) returns the
-// noise source of member i; noise may be nil if the fleet is not private.
-func Machines(fleet Planner, samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
-	p, err := fleet.Plan()
-	if err != nil {
-		return nil, err
+// Machine returns the configuration of a member's machine, without Noise and PairKey. samples is the number of its samples.
+func (p *Plan) Machine(client, samples int) (admm.Config, error) {
+	if err := p.fleet.checkSamples(client, samples); err != nil {
+		return admm.Config{}, err
 	}
-	f := p.fleet
-	if len(samples) != len(f.Members) {
-		return nil, fmt.Errorf("sdk: found %d sample counts for %d members, want one for each member", len(samples), len(f.Members))
-	}
-	if f.X0Hash != "" || noise == nil && !f.Privacy.NonPrivate {
-		return nil, errors.New("sdk: a simulation needs X0 itself and, in a private fleet, a source of noise for every member")
-	}
-	cfgs := make([]admm.Config, len(samples))
-	hash := f.Hash()
-	for i := range cfgs {
-		if err := f.checkSamples(i, samples[i]); err != nil {
-			return nil, err
-		}
-		cfgs[i] = p.machine(i, samples[i])
-		if !f.Privacy.NonPrivate {
-			cfgs[i].Noise = noise(i)
-		}
-		if f.Privacy.PairSigma > 0 {
-			cfgs[i].PairKey = func(peer, release int) [32]byte {
-				return pair.Simulated(f.Method.Seed, i, peer).Key(hash, release)
-			}
-		}
-	}
-	return cfgs, nil
+	return p.machine(client, samples), nil
 }
 
-// machine returns the configuration of a member's machine, without Noise and PairKey.
+// machine is Machine for a checked number of samples.
 func (p *Plan) machine(client, samples int) admm.Config {
 	f, m := p.fleet, p.fleet.Method
 	cfg := admm.Config{

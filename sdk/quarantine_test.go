@@ -14,7 +14,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -182,32 +181,6 @@ func TestDrawnApart(t *testing.T) {
 	}
 	all, errs := withLiar(t, f, inMemory(t, f), true, lie, nil)
 	agree(t, f, all, errs, "", 1e6)
-}
-
-// notice returns a member's message that tells a neighbor that the member continues without the neighbor.
-func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
-	n := signed.Statement{Kind: signed.Notice, Round: 4, Value: signed.NewScope(f.Run, f.Hash(), to)}
-	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from))
-	return admm.Message{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte("a \x1b lie")}}
-}
-
-// TestFalseAccusation checks that a member that accuses others loses only its own edges: a notice that a different
-// member signed has no effect. (What else has none is in the dialogues of package trust.)
-func TestFalseAccusation(t *testing.T) {
-	f := onGrid()
-	all, errs := withLiar(t, f, inMemory(t, f), true, func(to string, m admm.Message) []admm.Message {
-		list := []admm.Message{m}
-		if signer := map[int]string{2: "a", 3: "c"}[m.Round]; signer != "" && m.Kind == admm.Release {
-			list = append(list, notice(f, "c", to, signer))
-		}
-		return list
-	}, nil)
-	agree(t, f, all, errs, `continues without this node from release 4 on, because: "a \x1b lie"`, 1, others...)
-	for i, n := range all {
-		if len(n.Status().Evidence) > 0 {
-			t.Errorf("node %d holds evidence %v", i, n.Status().Evidence)
-		}
-	}
 }
 
 // TestQuarantineIsKept checks that a node that is stopped before or after any release continues without the quarantined

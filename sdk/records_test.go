@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -78,7 +80,7 @@ func TestNodesProtectRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cert.Verify(); err != nil || !strings.Contains(cert.Text(), "several records") || cert.Unit != "one record of one client" {
+	if err := cert.Verify(); err != nil || !strings.Contains(explain.Certificate(cert), "several records") || cert.Unit != "one record of one client" {
 		t.Errorf("certificate of %q: %v", cert.Unit, err)
 	}
 	if cert.Lifetime == nil || cert.Lifetime.Unit != dpmech.Record {
@@ -106,7 +108,7 @@ func TestPersonsFleet(t *testing.T) {
 	for i := range double {
 		double[i] *= 2
 	}
-	cfgs, err := sdk.Machines(f, double, noise)
+	cfgs, err := sim.Machines(f, double, noise)
 	if err != nil || cfgs[1].Estimator.Samples != 10 || cfgs[1].Records.Places != 2 || cfgs[1].Records.Mean != 5.4 {
 		t.Errorf("%+v: %v", cfgs, err)
 	}
@@ -141,7 +143,7 @@ func TestRecordFleetFaults(t *testing.T) {
 	if _, err := sdk.New(cfg); err == nil || !strings.Contains(err.Error(), `the data of "b" has 6 records, the fleet says 5`) {
 		t.Errorf("another number of records: %v", err)
 	}
-	if _, err := sdk.Machines(f, []int{7, 5, 2, 9, 5}, noise); err == nil || !strings.Contains(err.Error(), `the data of "e" has 5 records, the fleet says 4`) {
+	if _, err := sim.Machines(f, []int{7, 5, 2, 9, 5}, noise); err == nil || !strings.Contains(err.Error(), `the data of "e" has 5 records, the fleet says 4`) {
 		t.Errorf("another number of records in a simulation: %v", err)
 	}
 	cfg.Samples = 5

@@ -38,8 +38,8 @@ func (n *Node) Run(ctx context.Context) error {
 
 // fatal stores and returns an error after which the machine must not be called again.
 func (n *Node) fatal(err error) error {
-	if back := (*admm.RollbackError)(nil); errors.As(err, &back) { // only without keys: package trust asks for a proof
-		err = trust.LostTo(n.fleet.Members[back.Peer], back.Held, back.Round)
+	if peer, held := n.machine.Ahead(); held > 0 { // only without keys: package trust asks for a proof
+		err = trust.LostTo(n.fleet.Members[peer], held, n.machine.Status().Round)
 	}
 	n.failed = err
 	return err

@@ -247,7 +247,7 @@ func (w *World) Simulate(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	made := make([]int, len(w.Fleet.Members)) // releases
-	cfgs, err := sdk.Machines(w.Fleet, w.Samples, func(client int) io.Reader {
+	cfgs, err := sim.Machines(w.Fleet, w.Samples, func(client int) io.Reader {
 		return w.noise(client, func() int { return made[client] })
 	})
 	if err != nil {

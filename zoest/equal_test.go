@@ -142,6 +142,9 @@ func TestErrorAtEqualQueries(t *testing.T) {
 			}, rounds)
 			t.Logf("d = %4d, m = %3d: two-point           %8.3f %8.3f", d, m, two[0], two[1])
 			for kind := range kinds {
+				if brief() && Kind(kind) != Tracking {
+					continue // only logged
+				}
 				for _, dist := range []Distribution{Rademacher, Walsh} {
 					steps := queries
 					if Kind(kind) != Tracking {

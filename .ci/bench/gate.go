@@ -182,7 +182,7 @@ func gateFleet(nodes, dim, rounds, tau int, eta, mu float64, complete bool) *sdk
 
 // simulate runs the fleet with the given data and returns the models.
 func simulate(f *sdk.Fleet, samples []int, oracle func(i int) zoest.Oracle) ([][]float32, error) {
-	cfgs, err := sdk.Machines(f, samples, nil)
+	cfgs, err := sim.Machines(f, samples, nil)
 	if err != nil {
 		return nil, err
 	}

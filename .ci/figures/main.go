@@ -1,7 +1,8 @@
 // Command figures measures figures that documents state, by the commands that the documents name.
 //
-//	go run ./.ci/figures               all of table.go, in several minutes
-//	go run ./.ci/figures 3/10          the third tenth, as .ci/run does with a tenth that depends on the commit
+//	go run ./.ci/figures               all of table.go but what takes minutes
+//	go run ./.ci/figures -slow         all, in half an hour
+//	go run ./.ci/figures 3/20          the third twentieth, as .ci/run does with one that depends on the commit
 //	go run ./.ci/figures -update       writes what is measured into the documents
 //	go run ./.ci/figures -fits         only whether each entry still finds its figures in its document
 //
@@ -28,11 +29,13 @@ type figure struct {
 	file, line, command, pick string
 	tolerance                 float64 // the most by which a stated figure may differ from the measured one
 	needs                     string  // a folder of ../shared/data, or empty
+	slow                      bool    // takes minutes
 }
 
 func main() {
 	update := flag.Bool("update", false, "write the measured figures into the documents")
 	fits := flag.Bool("fits", false, "measure nothing")
+	slow := flag.Bool("slow", false, "also measure what takes minutes")
 	flag.Parse()
 	part, of := 0, 1
 	if flag.NArg() > 0 {
@@ -51,7 +54,7 @@ func main() {
 	built := err == nil
 	for i, f := range table {
 		if built && (i%of == part%of || *fits) {
-			err = errors.Join(err, f.check(dir, *update, *fits))
+			err = errors.Join(err, f.check(dir, *update, *fits || f.slow && !*slow))
 		}
 	}
 	_ = os.RemoveAll(dir)

@@ -3,24 +3,26 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // Parts of commands and patterns.
 const (
 	alzheimers = "-data csv:../shared/data/alzheimers/alzheimers_disease_data.csv -label Diagnosis -drop PatientID,DoctorInCharge" +
 		" -onehot Ethnicity,EducationLevel"
+	hearts  = "heart-four-hospitals"
 	fashion = "-data idx:../shared/data/fashion-0-1 -pca 10"
 	private = " -nodes 31 -partition dirichlet:0.3 -epsilon 8 "
 	records = " -nodes 10 -partition iid -graph complete -unit record "
 	value   = ` ([\d.]+) `
 )
 
-// table has the figures that a machine can measure again: those of whole pages (.ci/bench, examples/paper) have programs of
-// their own.
+// table has the figures that a machine can measure again. Those of whole pages have programs of their own: .ci/bench writes
+// results.md, whose ratios a gate checks, and tests of examples/paper compare its pages with results/*.csv.
 var table = append([]figure{
-	{"README.md", `sent +([\d.]+) KiB in all: 50 rounds`, "spade-edge demo", `sent +([\d.]+) KiB in all`, 10, ""}, // its noise is real,
-	{"README.md", `average +([\d.]+) % +([\d.]+) %`, "spade-edge demo", `average +([\d.]+) % +([\d.]+) %`, 2, ""},
-	{"README.md", `pooled +3200 +([\d.]+) %`, "spade-edge demo", `pooled +3200 +([\d.]+) %`, 0.05, ""},
+	{"README.md", `sent +([\d.]+) KiB in all: 50 rounds`, "spade-edge demo", `sent +([\d.]+) KiB in all`, 10, "", false}, // its noise is real,
+	{"README.md", `average +([\d.]+) % +([\d.]+) %`, "spade-edge demo", `average +([\d.]+) % +([\d.]+) %`, 2, "", false},
+	{"README.md", `pooled +3200 +([\d.]+) %`, "spade-edge demo", `pooled +3200 +([\d.]+) %`, 0.05, "", false},
 	accuracy(`Fashion-MNIST ([\d.]+) \(before: 95\.31\)`, fashion+private+"-graph er:0.3 -colluders 1 -seeds 1..4", 0.1, "fashion-0-1"),
 	accuracy(`with and without: Alzheimer's ([\d.]+) and`, alzheimers+" -nodes 31 -graph complete -colluders 1 -seeds 1..4", 0.1, "alzheimers"),
 	accuracy(`with and without: Alzheimer's [\d.]+ and ([\d.]+), Fashion`, alzheimers+" -nodes 31 -graph complete -colluders 1 -absent 0 -seeds 1..4", 0.1, "alzheimers"),
@@ -31,14 +33,45 @@ var table = append([]figure{
 	accuracy(`Alzheimer's, shared \| 83.7 \|`+value, alzheimers+records+"-epsilon 1 -colluders 1 -seeds 1..5", 0.1, "alzheimers"),
 	accuracy(`Alzheimer's, shared \| 83.7 \| [\d.]+ \|`+value, alzheimers+records+"-epsilon 2 -colluders 1 -seeds 1..5", 0.1, "alzheimers"),
 	accuracy(`Fashion-MNIST, shared \(seeds 1 to 10\) \| \|`+value, fashion+records+"-epsilon 1 -colluders 1 -seeds 1..10", 0.1, "fashion-0-1"),
-	{"examples/fleet/README.md", `image of about ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, ""},
+	{"examples/fleet/README.md", `image of about ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, "", false},
 	{"examples/c/README.md", `for amd64 has ([\d,]+) bytes`, "cd examples/c && CGO_ENABLED=1 go build -trimpath -ldflags='-s -w' -buildmode=c-shared -o " +
-		"$TMPDIR/libspade_edge.so . && wc -c <$TMPDIR/libspade_edge.so", `(\d+)`, 500_000, ""},
+		"$TMPDIR/libspade_edge.so . && wc -c <$TMPDIR/libspade_edge.so", `(\d+)`, 500_000, "", false},
+	{"examples/hospital/README.md", `40 releases, ([\d.]+) KiB sent`, "bash examples/hospital/hospitals.sh", `40 releases, ([\d.]+) KiB sent`, 1.5, hearts, false},
+	{"examples/hospital/README.md", `cleveland \| ([\d.]+) \| ([\d.]+) (?s:.*?)hungarian \| ([\d.]+) \| ([\d.]+) (?s:.*?)switzerland \| ([\d.]+) \| ([\d.]+) ` +
+		`(?s:.*?)va \| ([\d.]+) \| ([\d.]+) `, "bash examples/hospital/hospitals.sh", `AUC, by.*\n.*\ncleveland +(\S+) +(\S+) .*\nhungarian +(\S+) +(\S+) .*\n` +
+		`switzerland +(\S+) +(\S+) .*\nva +(\S+) +(\S+) `, 0.0006, hearts, false},
+	{".ci/bench/results.md", `program, released \| ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, "", false},
+	{"sdk/DEFAULTS.md", `Brain Tumor ([\d.]+)\.\n`, "spade-edge simulate -data idx:../shared/data/brain-tumor-64 -pca 20" + private +
+		"-graph er:0.3 -colluders 1 -seeds 1..4", mean, 0.1, "brain-tumor-64", true},
+	{"sdk/DEFAULTS.md", `Brain Tumor, N = 31 +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) `, "go run ./.ci/steps -private-seeds 1..2 Tumor",
+		`Brain Tumor, N = 31 \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) `, 0.1, "brain-tumor-64", true},
+	adapters(), queries(),
+	{"examples/browser/README.md", `has ([\d.]+) MB`, "cd examples/browser && GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o " +
+		`$TMPDIR/member.wasm . && wc -c <$TMPDIR/member.wasm | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.5, "", false},
 }, rings()...)
+
+const mean = `mean accuracy.*\n\S+ +\d+ +([\d.]+) %`
+
+// adapters returns the entry of the first table of examples/adapter.
+func adapters() figure {
+	const biases, space = "SPADE-Edge, the biases", "SPADE-Edge, random subspace"
+	line, pick := `the frozen network \| \| \| ([\d.]+) %`, `(?s)the frozen network +([\d.]+) %`
+	for _, row := range [][2]string{{"pooled, gradients", "none"}, {"pooled, gradients, the biases", "none"}, {biases, "none"}, {biases, "each digit, epsilon 4"},
+		{biases, "each member's digits, epsilon 4, pairwise noise"}, {"pooled, gradients, random subspace", "none"}, {space, "none"},
+		{space, "each digit, epsilon 4"}, {space, "each member's digits, epsilon 4, pairwise noise"}} {
+		line += `(?s:.*?)\| ` + row[0] + ` \| [\d,]+ \| ` + row[1] + ` \| ([\d.]+) %`
+		pick += `.*?\n` + row[0] + ` +\d+ +` + row[1] + ` +([\d.]+) %`
+		if row[0] == biases || row[0] == space {
+			line += ` \| ([\d,]+)`
+			pick += ` +(\d+) bytes`
+		}
+	}
+	return figure{"examples/adapter/README.md", line, "cd examples/adapter && go run ./digits", pick, 0.05, "", true}
+}
 
 // accuracy returns an entry for a mean accuracy in sdk/DEFAULTS.md, with the flags of spade-edge simulate.
 func accuracy(line, flags string, tolerance float64, needs string) figure {
-	return figure{"sdk/DEFAULTS.md", line, "spade-edge simulate " + flags, `mean accuracy.*\n\S+ +\d+ +([\d.]+) %`, tolerance, needs}
+	return figure{"sdk/DEFAULTS.md", line, "spade-edge simulate " + flags, mean, tolerance, needs, false}
 }
 
 // rings returns the entries of the tables about a ring of 31 and about mixing.
@@ -48,8 +81,8 @@ func rings() (all []figure) {
 		line, flags := regexp.QuoteMeta(row[0]), " -nodes 31 -graph ring -seeds 1..3 "+row[1]
 		plan := "spade-edge plan -nodes 31 -graph ring -dim 100 " + row[1]
 		all = append(all,
-			figure{"sdk/DEFAULTS.md", line + value, plan + ` -json | awk -F'[:,]' '/"clip"/ {c = $2} /"sigma"/ {s = $2} END {printf "%.2f\n", s/c}'`, `([\d.]+)`, 0.01, ""},
-			figure{"sdk/DEFAULTS.md", line + ` [\d.]+ \|` + value, plan, `, ([\d.]+) with all`, 0.05, ""},
+			figure{"sdk/DEFAULTS.md", line + value, plan + ` -json | awk -F'[:,]' '/"clip"/ {c = $2} /"sigma"/ {s = $2} END {printf "%.2f\n", s/c}'`, `([\d.]+)`, 0.01, "", false},
+			figure{"sdk/DEFAULTS.md", line + ` [\d.]+ \|` + value, plan, `, ([\d.]+) with all`, 0.05, "", false},
 			accuracy(line+` [\d.]+ \| [\d.]+ \|`+value, fashion+flags, 0.1, "fashion-0-1"),
 			accuracy(line+` [\d.]+ \| [\d.]+ \| [\d.]+ \|`+value, alzheimers+flags, 0.1, "alzheimers"))
 	}
@@ -61,4 +94,17 @@ func rings() (all []figure) {
 			accuracy(line+` [\d.]+, [\d.]+ \| [\d.]+, ([\d.]+) \|`, fashion+flags, 0.1, "fashion-0-1"))
 	}
 	return all
+}
+
+// queries returns the entry of the second table of examples/adapter, which the command prints as it is.
+func queries() figure {
+	const value, rest = ` ([\d.]+) \|`, ` \|\n`
+	var rows string
+	for _, numbers := range []int{64, 128, 256, 512, 1024} {
+		for _, digits := range []int{20, 60} {
+			start := fmt.Sprintf(`\| %d \| %d \| `, numbers, digits)
+			rows += start + `paper \|` + strings.Repeat(value, 5) + rest + start + `tracking \|` + strings.Repeat(value, 6) + `\n`
+		}
+	}
+	return figure{"examples/adapter/README.md", rows, "cd examples/adapter && go run ./digits -queries", rows, 0.05, "", true}
 }

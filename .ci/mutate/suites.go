@@ -13,7 +13,7 @@ var (
 	oracle    = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Tracking|Walsh|StagesAskOnce|Constant"}
 	privacy   = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|AgainstReference"}
 	proofs    = suite{"./dpmech/certificate", "Certificate|SignedBytes"}
-	layman    = suite{"./dpmech", "Guess|Bars|FormatEpsilon"}
+	layman    = suite{"./dpmech/explain", "Guess|Bars"}
 	reports   = suite{transcripts, "Transcripts/^privacy$"}
 	audits    = suite{"./sdk/audit", "."}
 	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|NewRefuses"}

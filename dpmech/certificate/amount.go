@@ -22,15 +22,6 @@ type Colluders struct {
 	Absent    int `json:"absent,omitempty"`
 }
 
-// AmountOf returns the JSON form of t, where u is the unit that the cost protects.
-func AmountOf(t dpmech.Total, u dpmech.Unit) Amount {
-	a := Amount{Rho: t.Rho, All: t.All, Unit: u}
-	if w := t.Weakest; w.Shared {
-		a.Against = &Colluders{w.Colluders, w.Absent}
-	}
-	return a
-}
-
 // Total returns the costs as a [dpmech.Total], without the unit.
 func (a Amount) Total() dpmech.Total {
 	t := dpmech.Total{Rho: a.Rho, All: a.All}

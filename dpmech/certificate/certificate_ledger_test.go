@@ -105,8 +105,8 @@ func TestCertificateReservedUnmade(t *testing.T) {
 		if err := clone(t, c).Verify(); err != nil {
 			t.Error(err)
 		}
-		if more := strings.Contains(c.Text(), "more in the ledger"); more != (x.reserved > x.made) {
-			t.Errorf("%d made, %d reserved:\n%s", x.made, x.reserved, c.Text())
+		if more := strings.Contains(Text(c), "more in the ledger"); more != (x.reserved > x.made) {
+			t.Errorf("%d made, %d reserved:\n%s", x.made, x.reserved, Text(c))
 		}
 		if x.reserved == x.made {
 			continue

@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,56 +37,6 @@ type EarlierLedger struct {
 // MaxEarlierLedgers is the maximum number of ledgers in a [Declaration].
 const MaxEarlierLedgers = 8
 
-// DeclareSpent returns the declaration that the earlier runs on a data set are those in the given certificates, and
-// further runs whose cost is at most the estimate; nil means that there are none. A certificate states all runs of one
-// ledger, so of several certificates of one ledger the one with most lines counts. The caller checks the certificates
-// and their signatures.
-func DeclareSpent(certificates []*Certificate, estimate *dpmech.Limit) (Declaration, error) {
-	newest := map[string]EarlierLedger{}
-	put := func(e EarlierLedger) error {
-		known, there := newest[e.Ledger.ID]
-		if there && known.Ledger.Seq == e.Ledger.Seq && known.Ledger.Hash != e.Ledger.Hash {
-			return fmt.Errorf("dpmech: declaration: two certificates state different lines 1..%d of ledger %s: the ledger was set "+
-				"back and then continued, so add the cost of the lines that are missing as an estimate", e.Ledger.Seq, e.Ledger.ID)
-		}
-		if !there || known.Ledger.Seq < e.Ledger.Seq {
-			newest[e.Ledger.ID] = e
-		}
-		return nil
-	}
-	for _, c := range certificates {
-		if c.Lifetime == nil || c.Simulated {
-			return Declaration{}, fmt.Errorf("dpmech: declaration: the certificate of %s does not say what its data has spent: "+
-				"the run was simulated or had no ledger; give an estimate", c.text())
-		}
-		list, err := c.Lifetime.earlier()
-		for _, e := range list {
-			err = errors.Join(err, put(e))
-		}
-		if err != nil {
-			return Declaration{}, err
-		}
-	}
-	d := Declaration{Estimate: estimate.Clone()}
-	for _, e := range newest {
-		d.Ledgers = append(d.Ledgers, e)
-	}
-	slices.SortFunc(d.Ledgers, func(a, b EarlierLedger) int { return cmp.Compare(a.Ledger.ID, b.Ledger.ID) })
-	return d, d.Validate()
-}
-
-// earlier returns the ledger as part of a later ledger's declaration, followed by the ledgers that its own declaration
-// lists.
-func (life *Lifetime) earlier() ([]EarlierLedger, error) {
-	own := Lifetime{Runs: life.Runs, Declared: Declaration{Estimate: life.Declared.Estimate}}
-	e := EarlierLedger{Ledger: life.Ledger, Amount: AmountOf(own.Total(), life.Unit)}
-	return append([]EarlierLedger{e}, life.Declared.Ledgers...), e.validate()
-}
-
-func (e *EarlierLedger) validate() error {
-	return errors.Join(e.Ledger.Validate(), e.Amount.validate())
-}
-
 // Validate returns an error that names each field whose value is out of range.
 func (d *Declaration) Validate() error {
 	f := faults.List{}
@@ -96,7 +45,7 @@ func (d *Declaration) Validate() error {
 	f.Want(len(d.Ledgers) <= MaxEarlierLedgers, "found %d ledgers, want at most %d: give an estimate of the cost of the oldest",
 		len(d.Ledgers), MaxEarlierLedgers)
 	for i := range d.Ledgers {
-		f.At(fmt.Sprintf("ledgers[%d]", i), d.Ledgers[i].validate())
+		f.At(fmt.Sprintf("ledgers[%d]", i), errors.Join(d.Ledgers[i].Ledger.Validate(), d.Ledgers[i].Amount.validate()))
 		f.Want(i == 0 || d.Ledgers[i-1].Ledger.ID < d.Ledgers[i].Ledger.ID, "ledgers[%d]: want ascending ids", i)
 	}
 	if d.Estimate != nil {

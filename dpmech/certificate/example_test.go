@@ -7,7 +7,10 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 )
+
+func init() { certificate.Text = explain.Certificate }
 
 // Two runs on one data set: their costs add up.
 func ExampleComposition() {

@@ -62,13 +62,13 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			t.Errorf("%q for %q was accepted", to, from)
 		}
 	}
-	page := strings.Join(strings.Fields(good.Text()), " ")
+	page := strings.Join(strings.Fields(Text(good)), " ")
 	for _, want := range []string{
 		"epsilon 1.05 with any 1 other member, 2.26 with all, at delta 1e-05: they can raise the odds", "also know the noise that they share",
 		"equivalent to 16 against whoever", "HMAC-SHA-256 and ChaCha8",
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("no %q in\n%s", want, good.Text())
+			t.Errorf("no %q in\n%s", want, Text(good))
 		}
 	}
 	c, err := Parse(text)
@@ -139,7 +139,7 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := strings.Join(strings.Fields(c.Text()), " "); c.Adversary != order[2].Shared.Adversary().String() ||
+		if text := strings.Join(strings.Fields(Text(c)), " "); c.Adversary != order[2].Shared.Adversary().String() ||
 			!strings.Contains(text, "together (3): epsilon 2.42 against outsiders, 5.08 with all others, if at most 2 members vanish, at delta 1e-05") ||
 			!strings.Contains(text, "X25519") {
 			t.Errorf("%s", text)

@@ -86,22 +86,13 @@ func TestRecordsAndPersonsDoNotAddUp(t *testing.T) {
 		}
 		// The certificate of the first run does not count in a ledger of the second one's unit; an estimate does.
 		f := *dpmech.Resume(nil, dpmech.Spends{{First: 1, Rounds: 10, Gaussian: two[0]}})
-		cert, err := New(About{RunID: unitRun}, 1e-5, &f, c.Lifetime(ledgerHead("a", 10, "1"), 1e-5))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := DeclareSpent([]*Certificate{cert}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rho := f.Total().Rho
+		d := Declaration{Ledgers: []EarlierLedger{{ledgerHead("a", 10, "1"), Amount{Rho: rho, All: rho, Unit: two[0].Unit}}}}
 		_, err = NewComposition("visits", unitTime, two[1].Unit, nil, d)
 		if !errors.Is(err, dpmech.ErrUnit) || !strings.Contains(err.Error(), "declare an estimate of what the runs in it have cost "+two[1].Unit.Each()) {
 			t.Errorf("a ledger %v declares one %v: %v", two[1].Unit.Each(), two[0].Unit.Each(), err)
 		}
-		d, err = DeclareSpent(nil, &dpmech.Limit{Epsilon: 31, Delta: 1e-5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d = Declaration{Estimate: &dpmech.Limit{Epsilon: 31, Delta: 1e-5}}
 		if c, err = NewComposition("visits", unitTime, two[1].Unit, nil, d); err != nil || c.CheckRun(id, 10, two[1]) != nil {
 			t.Errorf("with an estimate: %v", err)
 		}
@@ -175,7 +166,7 @@ func TestCertificateNamesItsUnit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := strings.Join(strings.Fields(cert.Text()), " ")
+			text := strings.Join(strings.Fields(Text(cert)), " ")
 			want := []string{unit.Each() + ": they can raise", protected(unit), "any one " + unit.Kind() + " of this member",
 				"the number of " + unit.Kind() + "s stays the same", "share of each " + unit.Kind() + " clipped",
 				"a client's whole data set: the guarantee holds for one " + unit.Kind(), "whether a given " + unit.String()}

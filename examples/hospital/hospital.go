@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"embed"
@@ -15,11 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/edge"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
-	"github.com/spade-dfl/spade-edge/transport/ws"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -29,26 +28,25 @@ import (
 var before embed.FS
 
 // hospital is a member of the study. The files in its folder dir never leave the hospital. At first, the folder
-// contains patients.csv and score.py. The study adds
+// contains patients.csv and score.py. Package edge adds the files of its node: among others
 //
-//	ledger.json        the privacy budget of its patients' data over all studies; never deleted
-//	state/             the state of its node in this study
-//	certificate.json   a bound on the privacy cost, written at the end of the study
+//	node.key                    its secret key
+//	ledger.json                 the privacy budget of its patients' data over all studies; never deleted
+//	state-risk-2026/            the state of its node in this study
+//	certificate-risk-2026.json  a bound on the privacy cost, written at the end of the study
 type hospital struct {
 	name, dir string
 	python    string
-	key       ed25519.PrivateKey // a real device keeps its key in a file, see sdk/fleetfile
-	keys      func(member string) []ed25519.PublicKey
-	link      *ws.Transport
+	patients  *scorer.Oracle
+	node      *edge.Node
+	released  func(round int)
 	alone     []float32 // the rule that the hospital finds by itself
-	rule      []float32 // the result of the study; nil before its end
 }
 
 func (h *hospital) path(name string) string { return filepath.Join(h.dir, name) }
 
-// open fills a hospital's folder and creates its ledger. By creating the ledger, the hospital declares that its data
-// was never used before, and limits how much the data may reveal over all studies.
-func open(name, dir, python string) (*hospital, error) {
+// newHospital fills a hospital's folder.
+func newHospital(name, dir, python string) (*hospital, error) {
 	h := &hospital{name: name, dir: dir, python: python}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -64,92 +62,59 @@ func open(name, dir, python string) (*hospital, error) {
 			return nil, err
 		}
 	}
-	limit := &dpmech.Limit{Epsilon: 1.25, Delta: 1e-5, Accounting: dpmech.GDP}
-	ledger, err := state.CreateLedger(h.path("ledger.json"), "patients of "+name, dpmech.Record, limit, state.NeverUsed)
-	if err != nil {
-		return nil, err
-	}
-	_, h.key, err = ed25519.GenerateKey(nil)
-	return h, errors.Join(err, ledger.Close())
+	return h, nil
 }
 
-// connect connects all hospitals. They have already exchanged their public keys over a trusted channel. Each hospital
+// connect opens the nodes of all hospitals. They exchange their public keys over a trusted channel before. Each hospital
 // dials the hospitals after it in the list. No hospital dials city, the first in the list, so city needs no open port.
-func connect(fleet *sdk.Fleet, all []*hospital) error {
+func connect(ctx context.Context, fleet *sdk.Fleet, all []*hospital) (*fleetfile.File, error) {
 	file := &fleetfile.File{Fleet: fleet}
 	for _, h := range all {
-		keys := []ed25519.PublicKey{h.key.Public().(ed25519.PublicKey)}
-		file.Members = append(file.Members, fleetfile.Member{Name: h.name, Keys: keys})
+		key, _, err := edge.Identity(h.dir, h.name)
+		if err != nil {
+			return nil, err
+		}
+		file.Members = append(file.Members, fleetfile.Member{Name: h.name, Keys: []ed25519.PublicKey{key}})
 	}
-	for i, h := range slices.Backward(all) {
-		listen := "127.0.0.1:0"
-		if i == 0 {
-			listen = ""
+	for i, h := range slices.Backward(all[1:]) {
+		if err := h.open(ctx, file, "127.0.0.1:0"); err != nil {
+			return nil, err
 		}
-		var err error
-		h.keys = file.SigningKeys
-		link := ws.ConfigOf(file, h.name, h.key, listen)
-		link.Logger = slog.New(slog.DiscardHandler) // all hospitals are in this process
-		if h.link, err = ws.New(link); err != nil {
-			return err
-		}
-		if i > 0 {
-			file.Members[i].Addresses = []string{h.link.Addr()}
-		}
+		file.Members[i+1].Addresses = []string{h.node.Addr()}
 	}
-	return nil
+	return file, all[0].open(ctx, file, "")
 }
 
-var errPower = errors.New("the power has failed")
-
-// run runs the hospital's node until the study ends. If failing is positive, the power fails at the release with this
-// number; the next call of run continues from that release, because the node stores all it needs before it sends
-// anything.
-func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err error) {
-	patients, err := h.score(ctx, "patients.csv")
-	if err != nil {
+// open opens the hospital's node. The first time, this makes its ledger: the hospital declares that its data was never
+// used before, and limits how much the data may reveal over all studies.
+func (h *hospital) open(ctx context.Context, file *fleetfile.File, listen string) (err error) {
+	if h.patients, err = h.score(ctx, "patients.csv"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, patients.Close()) }()
-	ledger, err := state.OpenLedger(h.path("ledger.json"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ledger.Close()) }()
-	store, err := state.Open(h.path("state"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	node, err := sdk.New(sdk.Config{
-		Fleet: fleet, Name: h.name, Key: h.key, Keys: h.keys, Samples: patients.Samples(), Oracle: patients,
-		Transport: h.link, Store: store, Ledger: ledger,
-		ConditionalOn: []string{"what is usual in such patients, from the literature"},
-		Events: sdk.Events{Released: func(round int, _ []float32) {
-			if round == failing {
-				cancel(errPower)
+	h.node, err = edge.Open(h.dir, file, h.name, h.patients, edge.Options{
+		Samples: h.patients.Samples(), Listen: listen, Logger: slog.New(slog.DiscardHandler), // all hospitals are in this process
+		Dataset: "patients of " + h.name, Declared: state.NeverUsed, Limit: &dpmech.Limit{Epsilon: 1.25, Delta: 1e-5, Accounting: dpmech.GDP},
+		Configure: func(c *sdk.Config) {
+			c.ConditionalOn = []string{"what is usual in such patients, from the literature"}
+			c.Events.Released = func(round int, _ []float32) {
+				if h.released != nil {
+					h.released(round)
+				}
 			}
-		}},
+		},
 	})
-	if err != nil {
-		return err
+	return err
+}
+
+func (h *hospital) close() (err error) {
+	if h.node != nil {
+		err = h.node.Close()
 	}
-	if err := node.Run(ctx); err != nil {
-		return fmt.Errorf("%s: %w", h.name, cmp.Or(context.Cause(ctx), err))
+	if h.patients != nil {
+		err = errors.Join(err, h.patients.Close())
 	}
-	h.rule = node.Model()
-	certificate, err := node.Certificate()
-	if err != nil {
-		return err
-	}
-	text, err := certificate.JSON()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(h.path("certificate.json"), text, 0o600)
+	h.node, h.patients = nil, nil
+	return err
 }
 
 // score starts score.py on a file of patients and returns an oracle for a node.
@@ -183,7 +148,7 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 // verify recomputes every number in the certificate and compares the certificate with the ledger, which only the
 // hospital can read. It also checks that the ledger refuses a second study of the same size.
 func (h *hospital) verify(fleet *sdk.Fleet) (*certificate.Certificate, error) {
-	text, err := os.ReadFile(h.path("certificate.json"))
+	text, err := os.ReadFile(h.path("certificate-risk-2026.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +177,7 @@ func (h *hospital) trainAlone(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	fleet.Method.Rounds = 20 // with more, the rule is no better
 	link, err := mem.New(h.name).Node(h.name)
 	if err != nil {
 		return err

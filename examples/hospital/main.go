@@ -6,8 +6,8 @@
 //
 //   - a program that scores a rule on a patient: score.py, in any language (package sdk/scorer);
 //   - an agreement that is the same for all hospitals: func study;
-//   - a node in each hospital, which keeps its state in a folder: hospital.go;
-//   - connections: websockets that accept only the known keys of the other hospitals (package transport/ws).
+//   - a node in each hospital, which keeps its state in a folder, and accepts only the known keys of the other hospitals
+//     over websockets: hospital.go (package sdk/edge).
 //
 // At the end, each hospital holds the rule, and a certificate with an upper bound on what the hospital revealed about
 // its patients. Anyone can verify the certificate.
@@ -30,7 +30,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
@@ -60,7 +62,7 @@ var protected = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5, 
 // study returns the agreement: members, graph, duration and privacy. The agreement does not depend on any patient's
 // data, because all settings follow from the number of weights, the numbers of patients and epsilon.
 func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
-	fleet := &sdk.Fleet{Run: "risk of an event, 2026", Dim: weights, Members: names}
+	fleet := &sdk.Fleet{Run: "risk-2026", Dim: weights, Members: names}
 	var patients []int
 	for i, a := range names {
 		patients = append(patients, size[a])
@@ -85,8 +87,13 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 		return err
 	}
 	var all []*hospital
+	defer func() {
+		for _, h := range all {
+			err = errors.Join(err, h.close())
+		}
+	}()
 	for _, name := range fleet.Members {
-		h, err := open(name, filepath.Join(dir, name), python)
+		h, err := newHospital(name, filepath.Join(dir, name), python)
 		if err != nil {
 			return err
 		}
@@ -95,17 +102,11 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 		}
 		all = append(all, h)
 	}
-	defer func() {
-		for _, h := range all {
-			if h.link != nil {
-				err = errors.Join(err, h.link.Close())
-			}
-		}
-	}()
-	if err := connect(fleet, all); err != nil {
+	file, err := connect(ctx, fleet, all)
+	if err != nil {
 		return err
 	}
-	if err := trainTogether(ctx, out, fleet, all); err != nil {
+	if err := trainTogether(ctx, out, file, all); err != nil {
 		return err
 	}
 	return report(ctx, out, fleet, all)
@@ -113,7 +114,7 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 
 // trainTogether runs the three nodes until each has the final rule. Halfway through the study, it simulates a power
 // failure in the first hospital. That hospital's node then restarts from its folder while the other nodes wait.
-func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital) error {
+func trainTogether(ctx context.Context, out io.Writer, file *fleetfile.File, all []*hospital) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -121,14 +122,10 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 	for i, h := range all {
 		wg.Go(func() {
 			if i == 0 {
-				const middle = 3
-				if err := h.run(ctx, fleet, middle); !errors.Is(err, errPower) {
-					errs[i] = fmt.Errorf("%s: the run ended with %v, want the simulated power failure", h.name, err)
-				}
-				fmt.Fprintf(out, "the power fails in %s, after release %d of %d\n", h.name, middle, fleet.Method.Rounds)
+				errs[i] = failPower(ctx, out, file, h)
 			}
 			if errs[i] == nil {
-				errs[i] = h.run(ctx, fleet, 0)
+				errs[i] = h.node.Run(ctx)
 			}
 			if errs[i] != nil {
 				cancel() // otherwise the other nodes would wait for the failed node
@@ -139,6 +136,25 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 	return errors.Join(errs...)
 }
 
+var errPower = errors.New("the power has failed")
+
+// failPower runs a node up to a release in the middle of the study, and opens it again. It continues from that release,
+// because it stores all it needs before it sends anything.
+func failPower(ctx context.Context, out io.Writer, file *fleetfile.File, h *hospital) error {
+	const middle = 3
+	running, cancel := context.WithCancelCause(ctx)
+	h.released = func(round int) {
+		if round == middle {
+			cancel(errPower)
+		}
+	}
+	if err := h.node.Run(running); !errors.Is(err, errPower) {
+		return fmt.Errorf("%s: the run ended with %v, want the simulated power failure", h.name, err)
+	}
+	fmt.Fprintf(out, "the power fails in %s, after release %d of %d\n", h.name, middle, file.Method.Rounds)
+	return errors.Join(h.close(), h.open(ctx, file, ""))
+}
+
 // report prints the accuracy of the common rule, the accuracy of each hospital's own rule, and the privacy cost.
 func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital) error {
 	for _, h := range all {
@@ -146,7 +162,7 @@ func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospita
 		if err != nil {
 			return err
 		}
-		after, err := h.accuracy(ctx, h.rule)
+		after, err := h.accuracy(ctx, h.node.Model())
 		if err != nil {
 			return err
 		}
@@ -167,6 +183,6 @@ func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospita
 		fmt.Fprintf(out, "epsilon %s at delta %v, in all runs on its data %s\n", study, cert.Delta, lifetime)
 	}
 	fmt.Fprintf(out, "a second study of this size is refused by all: their ledgers do not cover it\n\n")
-	_, err := io.WriteString(out, strings.TrimRight(first.Text(), "\n")+"\n") // the first hospital's privacy, on one page
+	_, err := io.WriteString(out, strings.TrimRight(explain.Certificate(first), "\n")+"\n") // the first hospital's privacy, on one page
 	return err
 }

@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"city", "coast", "hills"} {
-		folder := filepath.Join(dir, name, "state")
+		folder := filepath.Join(dir, name, "state-risk-2026")
 		report, err := state.Inspect(folder)
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 // forge lowers epsilon in the certificate of one hospital and checks that the hospital's verification detects it.
 func forge(t *testing.T, h *hospital) {
 	t.Helper()
-	path := filepath.Join(h.dir, "certificate.json")
+	path := filepath.Join(h.dir, "certificate-risk-2026.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -230,7 +230,7 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 // runBuiltin simulates the three nodes on the rows of data.csv, with the built-in model of package task.
 func runBuiltin(t *testing.T) [][]float32 {
 	t.Helper()
-	cfgs, err := sdk.Machines(newFleet(), []int{12, 12, 12}, nil)
+	cfgs, err := sim.Machines(newFleet(), []int{12, 12, 12}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

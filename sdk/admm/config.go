@@ -50,7 +50,7 @@ type Config struct {
 
 	// Probe makes the client, before its first release, ask every neighbor for the number of the last release of this
 	// client that the neighbor holds. If a neighbor holds a later release than this client knows of, the machine ends
-	// with a [RollbackError]. Simulations do not need Probe.
+	// with an error; see [Machine.Ahead]. Simulations do not need Probe.
 	Probe       bool
 	Incarnation uint64    // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
 	Consensus   Consensus // the steps of mixing and cool-down; may be nil if there are none

@@ -204,7 +204,7 @@ func TestPlantedFaults(t *testing.T) {
 }
 
 // TestLyingDisk lets a disk lose confirmed writes. If a neighbor holds a release that the disk lost, the node must stop
-// with a RollbackError and never make that release again. If no neighbor holds a lost release, nobody can detect the
+// with an error and never make that release again. If no neighbor holds a lost release, nobody can detect the
 // loss. The result must be the same whether messages in flight die with the node or reach its next incarnation.
 func TestLyingDisk(t *testing.T) {
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {

@@ -1,7 +1,6 @@
 package admm
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -344,11 +343,11 @@ func (w *world) halt(n *node, err error) {
 	if n.granted {
 		w.fails(deadAfterDraw, "node %d: %v", n.id, err)
 	}
-	var back *RollbackError
+	_, held := n.m.Ahead()
 	switch {
 	case (w.lying() || w.losing() || w.besieged()) && strings.Contains(err.Error(), "and this client's stored state of that release is damaged"):
 		// This error is expected if the disk also lost the previous slot.
-	case !errors.As(err, &back):
+	case held == 0:
 		w.fails(refused, "node %d: %v", n.id, err)
 	case w.lying(), w.losing(), w.besieged():
 		w.tally.rollbacks++

@@ -2,20 +2,12 @@ package admm
 
 import "fmt"
 
-// RollbackError is the error with which the machine ends if a neighbor holds a later release of this client than the
-// machine knows of. Then the machine's state was rolled back: a disk lost confirmed writes, a backup was restored, or a
-// second device uses the same name. If the machine continued, it would make a release of the same round a second time,
-// and use the data of that round again. All releases up to Held count as spent.
-type RollbackError struct {
-	Client, Peer int // client numbers of this client and the neighbor
-	Held         int // the release that the neighbor holds
-	Round        int // the last release that this client knows
-}
-
-func (e *RollbackError) Error() string {
-	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, but the state of that client ends with "+
-		"release %d: the state was rolled back, and continuing would release a round twice", e.Peer, e.Held, e.Client, e.Round)
-}
+// Ahead returns a neighbor and the release of this client that it holds, if that is why the machine has ended: it is a
+// later release than the machine knows of. Otherwise held is 0. The machine's state was rolled back: a disk lost
+// confirmed writes, a backup was restored, or a second device uses the same name. If the machine continued, it would
+// make a release of the same round a second time, and use the data of that round again. All releases up to held count as
+// spent.
+func (m *Machine) Ahead() (peer, held int) { return m.ahead.peer, m.ahead.held }
 
 // probe asks a neighbor which release of this client the neighbor holds, and states the highest release of the neighbor
 // that this client ever held.
@@ -76,7 +68,11 @@ func (m *Machine) takeReply(e *edge, msg Message) error {
 
 // rolledBack ends the machine because a neighbor holds a release of this client that the client does not know of.
 func (m *Machine) rolledBack(e *edge, held int) error {
-	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
+	if !e.probed {
+		m.ahead.peer, m.ahead.held = e.peer, held
+	}
+	return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d holds release %d of client %d, but the state of that client ends with "+
+		"release %d: the state was rolled back, and continuing would release a round twice", e.peer, held, m.client(), m.round))
 }
 
 // endUnless ends the machine with err unless probed is true, which means that the neighbor has already answered a

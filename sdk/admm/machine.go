@@ -49,6 +49,7 @@ type Machine struct {
 	measured measured
 	counts   counts
 	err      error
+	ahead    struct{ peer, held int } // see Ahead
 }
 
 // Ready lists what the driver has to do, in the order of the fields.

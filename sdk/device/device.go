@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -159,18 +159,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	closing := func(end func() error) { err = errors.Join(err, end()) }
 	defer closing(d.source.Close)
 	debug.FreeOSMemory() // a node runs for days and does not need the memory that loading took
-	began := time.Now()
-	handler := d.Log
-	if d.Say == nil {
-		d.Say, handler = func(line string) { slog.Info(line) }, cmp.Or(handler, slog.Default().Handler())
-	}
-	if handler == nil {
-		handler = slog.NewTextHandler(lines{d}, nil)
-	}
-	logger := slog.New(handler)
-	if d.fleet.Privacy.NonPrivate {
-		logger = logger.With("privacy", "NOT PRIVATE")
-	}
+	began, logger := time.Now(), d.logger()
 	cfg := sdk.Config{
 		Fleet: d.plan, Name: d.File.Name, Samples: d.source.Samples, Oracle: d.source.Oracle, Window: d.source.Window,
 		MemoryLimit:   d.File.MemoryLimit,
@@ -181,24 +170,16 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	if d.Noise != nil && !d.fleet.Privacy.NonPrivate {
 		cfg.Noise = d.Noise(slices.Index(d.fleet.Members, d.File.Name), func() int { return d.node.Status().Round })
 	}
-	if d.store, err = state.Open(d.File.State); err != nil {
+	defer func() {
+		if d.ledger != nil {
+			closing(d.ledger.Close)
+		}
+		if d.store != nil {
+			closing(d.store.Close)
+		}
+	}()
+	if err = d.openState(&cfg); err != nil {
 		return nil, err
-	}
-	defer closing(d.store.Close)
-	for _, remark := range d.store.Remarks() {
-		d.say("state: %s", remark)
-	}
-	cfg.Store, cfg.PairKeys = d.store, state.PairKeys(d.File.PairKeys)
-	if d.File.Ledger != "" {
-		if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
-			kept, _ := d.store.Load()
-			return nil, state.LostLedger(err, d.File.Ledger, d.File.State, len(kept) > 0)
-		}
-		defer closing(d.ledger.Close)
-		if cfg.Heads, err = d.ledger.OpenHeads(); err != nil {
-			return nil, err
-		}
-		cfg.Ledger = d.ledger
 	}
 	// Checks whose results depend on the data, such as the check of the memory limit, must come before neighbors can
 	// see this node. Otherwise neighbors would learn whether they pass.
@@ -219,6 +200,43 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		return nil, err
 	}
 	return d.outcome(began), nil
+}
+
+// logger returns the logger of the run, and sets Say if it is nil.
+func (d *Device) logger() *slog.Logger {
+	handler := d.Log
+	if d.Say == nil {
+		d.Say, handler = func(line string) { slog.Info(line) }, cmp.Or(handler, slog.Default().Handler())
+	}
+	if handler == nil {
+		handler = slog.NewTextHandler(lines{d}, nil)
+	}
+	logger := slog.New(handler)
+	if d.fleet.Privacy.NonPrivate {
+		logger = logger.With("privacy", "NOT PRIVATE")
+	}
+	return logger
+}
+
+// openState opens the state folder and the ledger, if any, for cfg. The caller closes both, also after an error.
+func (d *Device) openState(cfg *sdk.Config) (err error) {
+	if d.store, err = state.Open(d.File.State); err != nil {
+		return err
+	}
+	for _, remark := range d.store.Remarks() {
+		d.say("state: %s", remark)
+	}
+	cfg.Store, cfg.PairKeys = d.store, state.PairKeys(d.File.PairKeys)
+	if d.File.Ledger == "" {
+		return nil
+	}
+	if d.ledger, err = state.OpenLedger(d.File.Ledger); err != nil {
+		kept, _ := d.store.Load()
+		return state.LostLedger(err, d.File.Ledger, d.File.State, len(kept) > 0)
+	}
+	cfg.Ledger = d.ledger
+	cfg.Heads, err = d.ledger.OpenHeads()
+	return err
 }
 
 // run creates the node and runs it. The caller has opened the files and the link.
@@ -244,7 +262,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 		size = fmt.Sprintf("%d samples, ", cfg.Samples)
 	}
 	d.say("node %q of run %q: %s%d parameters, neighbors %s",
-		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(certificate.Names(neighbors), "none"))
+		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(explain.Names(neighbors), "none"))
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	leave, err := d.serve(cancel)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -143,7 +143,7 @@ func Activity(s *monitor.Status) string {
 	}
 	switch {
 	case phase == monitor.Waiting:
-		return "waiting for " + certificate.Names(s.Waiting)
+		return "waiting for " + explain.Names(s.Waiting)
 	case phase == monitor.Failed:
 		return "failed: " + s.Fault
 	case phase != monitor.Querying:

@@ -119,7 +119,7 @@ func play(ctx context.Context, dir string, file *fleetfile.File, name string) er
 // TestKilledDevice runs a fleet twice, a as a process of its own. In the second run the process is killed at random
 // times. Both runs must end with the same bits and with a certificate.
 func TestKilledDevice(t *testing.T) {
-	kills := 10
+	kills := 6
 	if long {
 		kills = 100
 	}
@@ -362,7 +362,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("files %v, want the keys alone", made)
 	}
 	config := o
-	config.Configure = func(c *sdk.Config) { c.Patience = 1 }
+	config.Listen, config.Configure = "nowhere", func(c *sdk.Config) { c.Patience = 1 } // checked before the node listens
 	refused(path, "b", config, "Patience is 1ns")
 	config.Configure = func(c *sdk.Config) { panic("oops") }
 	func() {
@@ -430,7 +430,7 @@ func TestFolder(t *testing.T) {
 	if err := os.RemoveAll(path); err != nil {
 		t.Skip(err) // Windows keeps open files
 	}
-	if err := node.Run(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
+	if err := node.Run(t.Context()); err == nil || !strings.Contains(err.Error(), path+"/state-two%2Fof%20us was removed") {
 		t.Errorf("Run in a removed folder: %v", err)
 	}
 	if err := node.Close(); err != nil {

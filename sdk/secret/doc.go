@@ -42,6 +42,9 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
+	if text == "" {
+		return nil, fmt.Errorf("secret: key file %s is empty, because its making was interrupted: remove it, and make the key again", path)
+	}
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != pemType || len(rest) > 0 {
 		return nil, fmt.Errorf("secret: key file %s does not contain exactly one PEM block %q, want the output of "+

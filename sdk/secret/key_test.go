@@ -101,7 +101,7 @@ func TestKeys(t *testing.T) {
 	}{
 		{published, 0o640, "mode 0640, want 0600"},
 		{published, 0o604, "chmod 600"},
-		{"", 0o600, "exactly one PEM block"},
+		{"", 0o600, "is empty, because its making was interrupted: remove it"},
 		{published + published, 0o600, "exactly one PEM block"},
 		{strings.ReplaceAll(published, "PRIVATE", "PUBLIC"), 0o600, `exactly one PEM block "PRIVATE KEY"`},
 		{strings.Replace(published, "MC4C", "MC4D", 1), 0o600, "does not hold an Ed25519 key"},

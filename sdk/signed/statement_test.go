@@ -260,23 +260,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkSign(b *testing.B) {
-	key := testKey(1)
-	r, s := example()
-	for b.Loop() {
-		r.Sign(key, s)
-	}
-}
-
-func BenchmarkVerify(b *testing.B) {
-	key := testKey(1)
-	r, s := example()
-	r.Sign(key, s)
-	keys := public(key)
-	for b.Loop() {
-		if err := r.Verify(s, keys); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -178,7 +178,7 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 // 8. If SPADE_CRASHES is set, its value is the number of power cuts at all steps together, but each step gets at least
 // one power cut.
 func cuts(t *testing.T, steps int) int {
-	n := 8
+	n := 5
 	if os.Getenv("SPADE_LONG") != "" {
 		n = 20
 	}
@@ -269,7 +269,7 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 // The node must then refuse to continue, unless nobody has yet seen the release that it would make next.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
-	h := runNode(t, ledgerFiles(t, 10), 4)
+	h := runNode(t, ledgerFiles(t, 10), 3)
 	refused, went := 0, 0
 	type opened struct {
 		facts facts

@@ -28,7 +28,7 @@ const neverAfresh = "a new ledger is never started automatically, because it wou
 
 // CreateLedger creates the ledger of a data set and leaves it open. dataset is the name of the data set in reports. unit
 // is what the ledger's figures protect: that of the runs that it counts, besides those that protect each client. The
-// new ledger starts at the cost that the owner declares: [NeverUsed], or the result of [certificate.DeclareSpent]. limit
+// new ledger starts at the cost that the owner declares: [NeverUsed], or the result of audit.DeclareSpent. limit
 // bounds the cost of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts. CreateLedger fails if path
 // has a ledger, or the mark of a ledger of which a release may have been sent, or if the declared cost exceeds the limit.
 // It replaces what an interrupted CreateLedger left, which is less than a line.

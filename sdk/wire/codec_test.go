@@ -175,36 +175,6 @@ func TestDecodeUsesStorage(t *testing.T) {
 	}
 }
 
-func BenchmarkCodec(b *testing.B) {
-	const dim = 100_000
-	for _, bench := range []struct {
-		name string
-		f    admm.Message
-	}{
-		{"plain", admm.Message{Kind: admm.Release, Vector: anyFinite(dim, 1)}},
-		{"planes", admm.Message{Kind: admm.Release, Vector: normals(dim, 1)}},
-		{"grid", admm.Message{Kind: admm.Release, Grid: anyInts(dim, 1)}},
-		{"rice", admm.Message{Kind: admm.Release, Grid: gridNormals(dim, 40, 1)}},
-	} {
-		c, got := newCodec(b, dim), &admm.Message{}
-		frame := mustAppend(b, c, &bench.f)
-		b.Run("append/"+bench.name, func(b *testing.B) {
-			b.SetBytes(4 * dim)
-			for b.Loop() {
-				frame, _ = c.Append(frame[:0], &bench.f)
-			}
-		})
-		b.Run("decode/"+bench.name, func(b *testing.B) {
-			b.SetBytes(4 * dim)
-			for b.Loop() {
-				if err := c.Decode(frame, got); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // Signed fields survive a round trip in every kind of message that may have these fields, and Decode reuses the storage
 // of the previous message.
 func TestSignedFieldsRoundTrip(t *testing.T) {

@@ -376,32 +376,3 @@ func FuzzDecodeSnapshot(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkSnapshot(b *testing.B) {
-	// Five vectors of a million coordinates: x, mean, grid, delta and the z of one edge.
-	c := largeSnapshot(1_000_000, 1, 1000)
-	c.Peers[0].Name, c.State.Edges[0] = "p", admm.EdgeState{Z: c.State.Edges[0].Z}
-	buf := mustSnapshot(b, c)
-	b.Run("append", func(b *testing.B) {
-		b.SetBytes(int64(len(buf)))
-		for b.Loop() {
-			buf, _ = AppendSnapshot(buf[:0], c)
-		}
-	})
-	b.Run("decode", func(b *testing.B) {
-		var got Snapshot
-		b.SetBytes(int64(len(buf)))
-		for b.Loop() {
-			if err := DecodeSnapshot(buf, &got); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("copy", func(b *testing.B) { // bound by memory bandwidth
-		other := slices.Clone(buf)
-		b.SetBytes(int64(len(buf)))
-		for b.Loop() {
-			copy(other, buf)
-		}
-	})
-}

@@ -2,6 +2,8 @@ module github.com/spade-dfl/spade-edge/transport/broker
 
 go 1.25.0
 
+toolchain go1.26.8
+
 require (
 	github.com/nats-io/jwt/v2 v2.8.2
 	github.com/nats-io/nats-server/v2 v2.14.2

@@ -103,6 +103,27 @@ func (o *Oracle) heldOut(set *task.Set, recipe *task.Recipe) (*task.Data, error)
 	return held.Train, nil
 }
 
+// load reads the samples, prepared by recipe or, if that is nil, as the node file says. given has the assumptions of the
+// preparation, for the certificate.
+func (o *Oracle) load(recipe *task.Recipe, spec task.Spec) (set *task.Set, given []string, err error) {
+	if recipe != nil {
+		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
+		set, err = recipe.Apply(spec)
+	} else if set, err = task.Load(o.Spec); err != nil && !errors.As(err, new(*fs.PathError)) {
+		err = notOwn(err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, what := range set.Fitted {
+		given = append(given, "uncharged, from own data: "+what)
+	}
+	if o.HeldOut != "" {
+		set.Test, err = o.heldOut(set, recipe)
+	}
+	return set, given, err
+}
+
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if fleetfile.ProgramTask(fleet.Fleet) != nil {
 		return nil, fleetfile.Mismatchf("oracle.builtin: the fleet file's task is for a program, want oracle.stream")
@@ -116,27 +137,14 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err := o.suits(recipe, spec.Records); err != nil {
 		return nil, err
 	}
-	var set *task.Set
-	var given []string
 	if recipe != nil {
 		model = recipe.Model
-		given = append(given, "preprocessing given in the fleet file, fitted on "+recipe.FittedOn)
-		set, err = recipe.Apply(spec)
-	} else if set, err = task.Load(o.Spec); err != nil && !errors.As(err, new(*fs.PathError)) {
-		err = notOwn(err)
 	}
+	set, given, err := o.load(recipe, spec)
 	if err != nil {
 		return nil, err
 	}
-	for _, what := range set.Fitted {
-		given = append(given, "uncharged, from own data: "+what)
-	}
 	train := set.Train
-	if o.HeldOut != "" {
-		if set.Test, err = o.heldOut(set, recipe); err != nil {
-			return nil, err
-		}
-	}
 	if o.Share != nil {
 		if train, given, err = o.Share.of(train, spec, given); err != nil {
 			return nil, err

@@ -72,8 +72,8 @@ var alzheimers = []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzh
 
 // TestAccuracyOnRealData checks the accuracy on real data with the program's default settings, as the mean over seeds.
 // When the test was written, the accuracy was 98.9 to 99.0 % on MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's.
-// The runs on Fashion-MNIST with record-level privacy have only 176 test images, so their accuracies differ by two
-// points between seeds; the test therefore uses ten seeds.
+// With noise, accuracies differ by two to three points between seeds, so these runs use more seeds. The figures of
+// DEFAULTS.md with record-level privacy, also at epsilon 2, are checked by .ci/figures.
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -100,12 +100,10 @@ func TestAccuracyOnRealData(t *testing.T) {
 		{"MNIST private", false, 97.5, 10, few(1), with(mnist, "-nodes", "100", "-partition", "iid", "-cooldown", "30", "-epsilon", "8", "-delta", "1e-5")},
 		{"Alzheimer's", false, 82.5, 39, few(2), with(alzheimers, "-nodes", "31", "-graph", "er:0.3", "-tau", "8", "-partition", "iid",
 			"-rounds", "50", "-cooldown", "20", "-non-private")},
-		{"Alzheimer's records, epsilon 1", false, 75.5, 39, 24, with(alzheimers, with(each, "1")...)},
-		{"Alzheimer's records, epsilon 2", false, 79.5, 39, 5, with(alzheimers, with(each, "2")...)},
+		{"Alzheimer's records, epsilon 1", false, 75.5, 39, 12, with(alzheimers, with(each, "1")...)},
 		{"Alzheimer's records, epsilon 1, shared", false, 81.5, 39, 5, with(alzheimers, with(each, "1", "-colluders", "1")...)},
-		{"Alzheimer's records, epsilon 2, shared", false, 82.7, 39, 5, with(alzheimers, with(each, "2", "-colluders", "1")...)},
 		{"MNIST records, epsilon 1", true, 98.5, 11, 5, with(images("mnist-6-7"), with(each, "1")...)},
-		{"Fashion-MNIST records, epsilon 1, shared", false, 94, 11, 10, with(images("fashion-0-1"), with(each, "1", "-colluders", "1")...)},
+		{"Fashion-MNIST records, epsilon 1, shared", false, 94, 11, 5, with(images("fashion-0-1"), with(each, "1", "-colluders", "1")...)},
 	} {
 		if c.long && !long {
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
@@ -22,7 +23,7 @@ import (
 // noise that members share.
 func TestFiguresAgree(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"-unit", "client"}, {"-unit", "record"}, {"-unit", "client", "-colluders", "1"}, {"-unit", "record", "-colluders", "1"}} {
+	for _, args := range [][]string{{"-unit", "client"}, {"-unit", "record", "-colluders", "1"}} {
 		dir, names := filepath.Join(t.TempDir(), "fleet"), []string{"a", "b", "c"}
 		must := func(args ...string) string {
 			t.Helper()
@@ -59,21 +60,20 @@ func TestFiguresAgree(t *testing.T) {
 		// Numbers, of which every text is made.
 		metrics := regexp.MustCompile(`(?m)^spade_edge_(?:lifetime_)?epsilon\{.*\} (.*)$`).FindAllStringSubmatch(string(monitor.Metrics(st)), -1)
 		total, _ := c.Bound()
-		bars := total.Bars(c.Delta, dpmech.GDP)
+		bars := explain.Bars(total, c.Delta, dpmech.GDP)
 		costs := []certificate.Cost{c.Cost}
 		if c.AgainstAll != nil {
 			costs = append(costs, *c.AgainstAll)
 		}
-		if len(bars) != len(costs) || len(st.Privacy.Bars) != len(bars) || len(metrics) != 2*len(bars) || (len(bars) == 2) != slices.Contains(args, "-colluders") {
-			t.Fatalf("%q: %d bars, %d costs, %d on the page, %d metrics", args, len(bars), len(costs), len(st.Privacy.Bars), len(metrics))
+		if len(bars) != len(costs) || len(st.Privacy.Against) != len(bars) || len(metrics) != 2*len(bars) || (len(bars) == 2) != slices.Contains(args, "-colluders") {
+			t.Fatalf("%q: %d bars, %d costs, %d on the page, %d metrics", args, len(bars), len(costs), len(st.Privacy.Against), len(metrics))
 		}
 		for i, bar := range bars {
-			numbers := []float64{costs[i].EpsilonGDP, st.Privacy.Bars[i].Epsilon}
+			numbers := []float64{costs[i].EpsilonGDP, st.Privacy.Against[i].Epsilon, float64(st.Privacy.Lifetime.Against[i].Epsilon)}
 			if i == 0 {
-				numbers = append(numbers, float64(st.Privacy.Epsilon), float64(st.Privacy.Lifetime.Epsilon), life.EpsilonGDP, c.Lifetime.EpsilonGDP)
+				numbers = append(numbers, life.EpsilonGDP, c.Lifetime.EpsilonGDP)
 			} else {
-				numbers = append(numbers, float64(st.Privacy.AgainstAll.Epsilon), float64(st.Privacy.Lifetime.AgainstAll.Epsilon), life.AgainstAll.EpsilonGDP,
-					c.Lifetime.AgainstAll.EpsilonGDP)
+				numbers = append(numbers, life.AgainstAll.EpsilonGDP, c.Lifetime.AgainstAll.EpsilonGDP)
 			}
 			for run := range 2 { // the metrics of the run, then those of the ledger
 				v, err := strconv.ParseFloat(metrics[run*len(bars)+i][1], 64)
@@ -87,8 +87,8 @@ func TestFiguresAgree(t *testing.T) {
 					t.Errorf("%q: number %d against %s is %v, want %v", args, k, bar.Who, v, bar.Epsilon)
 				}
 			}
-			shown, epsilon := st.Privacy.Bars[i], dpmech.EpsilonText(bar.Epsilon)
-			if want := fmt.Sprintf("ε %s of %[1]s, %d in 100", epsilon, dpmech.Times(bar.Guess)); shown.Text != want || shown.OfText != epsilon {
+			shown, epsilon := st.Privacy.Against[i], explain.Epsilon(bar.Epsilon)
+			if want := fmt.Sprintf("ε %s of %[1]s, %d in 100", epsilon, explain.Times(bar.Guess)); shown.Text != want || shown.OfText != epsilon {
 				t.Errorf("%q: the page shows %q and %q, want %q", args, shown.Text, shown.OfText, want)
 			}
 		}
@@ -96,8 +96,8 @@ func TestFiguresAgree(t *testing.T) {
 		// Texts: the same words everywhere, and on the page and in the report the same figures.
 		page := filepath.Join(dir, "report.html")
 		verified := must("privacy", "-verify", at("state/certificate.json"), "-fleet", filepath.Join(dir, "fleet.json"), "-report", page)
-		want := total.Text(c.Delta, dpmech.GDP)
-		for what, text := range map[string]string{"run": printed[0], "status": must("status", at("node.json")), "page": st.Privacy.Text, "certificate": c.Text(),
+		want := explain.Total(total, c.Delta, dpmech.GDP)
+		for what, text := range map[string]string{"run": printed[0], "status": must("status", at("node.json")), "page": st.Privacy.Text, "certificate": explain.Certificate(c),
 			"verify": verified, "ledger": must("privacy", "-ledger", at("ledger.json"))} {
 			if flat := strings.Join(strings.Fields(text), " "); !strings.Contains(flat, want) {
 				t.Errorf("%q: %s does not say %q:\n%s", args, what, want, text)
@@ -105,7 +105,7 @@ func TestFiguresAgree(t *testing.T) {
 		}
 		report := readFile(t, page)
 		for _, bar := range bars {
-			for _, figure := range []string{dpmech.EpsilonText(bar.Epsilon), dpmech.FormatEpsilon(bar.Epsilon, 4), fmt.Sprint(dpmech.Times(bar.Guess))} {
+			for _, figure := range []string{explain.Epsilon(bar.Epsilon), dpmech.FormatEpsilon(bar.Epsilon, 4), fmt.Sprint(explain.Times(bar.Guess))} {
 				if !strings.Contains(report, `<data value="`+figure+`">`) {
 					t.Errorf("%q: no %s in the report", args, figure)
 				}

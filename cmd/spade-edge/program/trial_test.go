@@ -158,7 +158,7 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	for _, p := range parts {
 		samples = append(samples, len(p))
 	}
-	cfgs, err := sdk.Machines(tr.file.Fleet, samples, noise)
+	cfgs, err := sim.Machines(tr.file.Fleet, samples, noise)
 	if err != nil {
 		t.Fatal(err)
 	}

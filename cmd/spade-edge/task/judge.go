@@ -92,6 +92,39 @@ func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	return said, ones, nil
 }
 
+// Answers returns what the model says of each sample: the probability of each class, the predicted target in its unit, or the
+// curve of [Model.Curves]. It fails if Loss would fail or an answer is not finite.
+func (m *Model) Answers(x []float32) ([][]float64, error) {
+	if err := m.check(x); err != nil {
+		return nil, err
+	}
+	if m.lives != nil {
+		curves, _, err := m.Curves(x)
+		return curves, err
+	}
+	all := make([][]float64, m.data.Len())
+	for i := range all {
+		var u units
+		w, a := m.last(&u, x, i)
+		switch {
+		case m.goal != nil:
+			all[i] = []float64{m.data.Range.at(vec.Sigmoid(vec.Dot(w, a)))}
+		case m.head.classes == 2:
+			z := vec.Dot(w, a)
+			all[i] = []float64{vec.Sigmoid(-z), vec.Sigmoid(z)}
+		default:
+			for k := range m.head.classes {
+				all[i] = append(all[i], m.head.logit(w, a, k))
+			}
+			softmax(all[i])
+		}
+		if !finite(all[i]) {
+			return nil, fmt.Errorf(tooLarge, i+1)
+		}
+	}
+	return all, nil
+}
+
 const tooLarge = "task: sample %d has numbers too large for the model" // its output is NaN
 
 // Errors compares predictions with the targets of all samples, in the unit of the targets. It fails if Loss would fail,

@@ -107,7 +107,7 @@ func (w way) train(privacy string, t *trial) (o outcome, err error) {
 // model.
 func (t *trial) run(f *sdk.Fleet, spec *adapter.Spec) (o outcome, err error) {
 	each := len(t.own) / members
-	cfgs, err := sdk.Machines(f, slices.Repeat([]int{each}, members), func(i int) io.Reader { // only in a simulation: real nodes use random noise
+	cfgs, err := sim.Machines(f, slices.Repeat([]int{each}, members), func(i int) io.Reader { // only in a simulation: real nodes use random noise
 		s := rng.New(t.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})

@@ -219,7 +219,7 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 		eta, _ = strconv.ParseFloat(strconv.FormatFloat(eta, 'g', 3, 64), 64)
 		f.Method.Eta, f.Method.Cooldown = admm.Schedule{eta}, 0
 	}
-	cfgs, err := sdk.Machines(f, samples, func(client int) io.Reader {
+	cfgs, err := sim.Machines(f, samples, func(client int) io.Reader {
 		noise := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 		return &noise
 	})

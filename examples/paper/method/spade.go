@@ -110,7 +110,7 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting,
 // network returns a simulated fleet whose members are the world's clients. The noise is derived from the world's seed.
 // The function change may alter each client.
 func (w *World) network(f *sdk.Fleet, samples []int, change func(i int, c *sim.Client)) (*sim.Sim, error) {
-	cfgs, err := sdk.Machines(f, samples, func(client int) io.Reader {
+	cfgs, err := sim.Machines(f, samples, func(client int) io.Reader {
 		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 		return &noise
 	})

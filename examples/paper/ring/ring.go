@@ -120,7 +120,7 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	if err != nil {
 		return nil, err
 	}
-	cfgs, err := sdk.Machines(f, samples, func(client int) io.Reader {
+	cfgs, err := sim.Machines(f, samples, func(client int) io.Reader {
 		s := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 		return &s
 	})

@@ -72,7 +72,7 @@ func Measure(ctx context.Context, p Point) (Figure, error) {
 	if f.Method, f.Privacy, err = plan.Suggest(known); err != nil {
 		return Figure{}, err
 	}
-	cfgs, err := sdk.Machines(f, samples, func(client int) io.Reader {
+	cfgs, err := sim.Machines(f, samples, func(client int) io.Reader {
 		noise := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 		return &noise
 	})

@@ -88,7 +88,7 @@ func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost
 	for i := range samples {
 		samples[i] = Samples
 	}
-	cfgs, err := sdk.Machines(f, samples, nil)
+	cfgs, err := sim.Machines(f, samples, nil)
 	if err != nil {
 		return figure.Cost{}, err
 	}

@@ -34,7 +34,7 @@ func learn(ctx context.Context, folder string, tracking bool, seed uint64) (figu
 	if tracking { // one more step, because no query fills a table
 		f.Method.Estimator, f.Method.Directions, f.Method.Tau = sdk.EstimatorTracking, zoest.Walsh, m.Tau+1
 	}
-	cfgs, err := sdk.Machines(f, m.Samples, nil)
+	cfgs, err := sim.Machines(f, m.Samples, nil)
 	if err != nil {
 		return figure{}, err
 	}

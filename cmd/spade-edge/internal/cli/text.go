@@ -11,6 +11,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -71,7 +72,7 @@ func WriteCost(t Table, c certificate.Cost, total dpmech.Total, unit dpmech.Unit
 	if unit == dpmech.Client {
 		protects = "for each client's whole data set"
 	}
-	t.Row("privacy", "%s, at delta %v %s%s", total.Text(c.Delta, dpmech.GDP), c.Delta, protects, note)
+	t.Row("privacy", "%s, at delta %v %s%s", explain.Total(total, c.Delta, dpmech.GDP), c.Delta, protects, note)
 	named := ""
 	if c.AgainstAll != nil {
 		named = "against " + c.Adversary + ": "
@@ -82,7 +83,7 @@ func WriteCost(t Table, c certificate.Cost, total dpmech.Total, unit dpmech.Unit
 
 // CostText formats a cost. It appends what the guarantee protects, unless that is each client.
 func CostText(t dpmech.Total, delta float64, acc dpmech.Accounting, unit dpmech.Unit) string {
-	return t.Text(delta, acc) + EachText(unit)
+	return explain.Total(t, delta, acc) + EachText(unit)
 }
 
 // EachText returns what a guarantee protects, after a comma, or "" if that is each client.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -87,7 +87,7 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 
 func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	f, g := p.Fleet, p.Graph
-	cfgs, err := sdk.Machines(p.Plan, p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // no noise is drawn
+	cfgs, err := sim.Machines(p.Plan, p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // no noise is drawn
 	if err != nil {
 		return nil, cli.AsUsageError(err)
 	}

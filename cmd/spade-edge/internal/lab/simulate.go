@@ -138,7 +138,7 @@ func filesOf(model, curves string, saved *builtin.Model, runs []setup.Options, r
 // simulateNetwork trains the models of the problem's fleet on all processors. It returns the result and the final
 // models. After each round k, it calls each(k, models); models returns the models of this round, only during the call.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models func() [][]float32)) (*setup.Result, [][]float32, error) {
-	cfgs, err := sdk.Machines(p.Plan, p.Samples, func(i int) io.Reader {
+	cfgs, err := sim.Machines(p.Plan, p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})

@@ -190,28 +190,13 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if own != nil {
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
 		c.rows(own.Rows)
-		recipe, _ := builtin.Task(f)
-		if moved := slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }); moved && recipe != nil && recipe.Model.Hidden == 0 {
-			if text := verdict.Backwards(own, f.X0, "the model that the run starts from"); text != "" {
-				c.warn("labels", "%s", text)
-			}
-		}
+		c.backwards(own, f)
 	}
 	var errLedger error
 	if node.Ledger != "" && !f.Privacy.NonPrivate {
 		cfg.Ledger, errLedger = state.ReadLedger(node.Ledger)
 	}
-	used, errState := state.InUse(node.State)
-	var folder state.Report
-	if errState == nil {
-		folder, errState = state.Inspect(node.State)
-	}
-	switch {
-	case errors.Is(errState, fs.ErrNotExist): // the run has not begun
-		errState = nil
-	case errState == nil && !used: // a running node may be writing a slot
-		errState = folder.Refused
-	}
+	used, remarks, errState := folderOf(node)
 	r := plan.Preflight(within, cfg, func() (*state.Snapshot, error) {
 		if errState != nil {
 			return nil, fs.ErrNotExist // an unreadable folder's snapshot is not reliable
@@ -232,7 +217,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if r.Config != nil {
 		c.fail("settings", cli.ExitUsage, r.Config)
 	}
-	c.state(node, f, r, used, folder.Remarks, errState)
+	c.state(node, f, r, used, remarks, errState)
 	c.disk(node, r.Space)
 	c.pairKeys(node, f, r.Pair)
 	c.privacy(file, cfg.Ledger, state.LostLedger(cmp.Or(errLedger, r.Ledger), node.Ledger, node.State, r.Kept != nil), r)
@@ -247,18 +232,9 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	default:
 		c.ok("oracle", "a finite loss in %v, ready after %v; %d samples",
 			r.Answered.Round(time.Microsecond), loaded.Round(time.Millisecond), own.Samples)
-		if own.Asked != nil && r.Losses != nil {
-			for _, remark := range r.Losses.Remarks {
-				c.warn("oracle", "%s", remark)
-			}
-		}
-	}
-	if restarts > 0 && r.Losses != nil {
-		c.warn("oracle", "%d queries took %d starts of the program, and each takes time. It ended last because: %v", r.Losses.Queries,
-			1+restarts, restart)
 	}
 	if r.Losses != nil {
-		c.cost(f, own.Samples, r.Losses.Each)
+		c.losses(f, own, r, restarts, restart)
 	}
 	c.data(within, node, f)
 	if r.Saddle > 0 {
@@ -267,6 +243,32 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 			"own data: the privacy guarantee does not cover it)", r.Saddle)
 	}
 	return errOracle
+}
+
+// backwards warns if the model that the run starts from ranks the node's rows the wrong way round.
+func (c *Checkup) backwards(own *fleetfile.Source, f *sdk.Fleet) {
+	recipe, _ := builtin.Task(f)
+	if moved := slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }); moved && recipe != nil && recipe.Model.Hidden == 0 {
+		if text := verdict.Backwards(own, f.X0, "the model that the run starts from"); text != "" {
+			c.warn("labels", "%s", text)
+		}
+	}
+}
+
+// folderOf reports whether a node is running, and what is remarkable or wrong in its state folder.
+func folderOf(node *fleetfile.Node) (used bool, remarks []string, err error) {
+	used, err = state.InUse(node.State)
+	var folder state.Report
+	if err == nil {
+		folder, err = state.Inspect(node.State)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // the run has not begun
+		err = nil
+	case err == nil && !used: // a running node may be writing a slot
+		err = folder.Refused
+	}
+	return used, folder.Remarks, err
 }
 
 func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightReport, used bool, remarks []string, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
@@ -16,14 +15,23 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// cost warns of a number of samples for which a round lasts longer than a minute, or a node needs more than a gigabyte of
-// memory. each is the time of a query.
-func (c *Checkup) cost(f *sdk.Fleet, samples int, each time.Duration) {
-	queries, memory := plan.Cost(f, samples)
-	if round := float64(queries) * each.Seconds(); round > 60 || memory > 1e9 {
+// losses reports what is remarkable in the losses that were tried, and in the restarts of the program meanwhile. It warns of
+// a number of samples for which a round lasts longer than a minute, or a node needs more than a gigabyte of memory.
+func (c *Checkup) losses(f *sdk.Fleet, own *fleetfile.Source, r *plan.PreflightReport, restarts int, restart error) {
+	l := r.Losses
+	if own.Asked != nil && r.Oracle == nil {
+		for _, remark := range l.Remarks {
+			c.warn("oracle", "%s", remark)
+		}
+	}
+	if restarts > 0 {
+		c.warn("oracle", "%d queries took %d starts of the program, and each takes time. It ended last because: %v", l.Queries, 1+restarts, restart)
+	}
+	queries, memory := plan.Cost(f, own.Samples)
+	if round := float64(queries) * l.Each.Seconds(); round > 60 || memory > 1e9 {
 		c.warn("cost", "%d samples need about %s of memory, besides the data, and each round asks for %d losses, about %s at %v each: "+
-			"a smaller -batch or -tau, or groups of samples as one, make a round shorter", samples, cli.BytesText(memory), queries,
-			cli.Duration(round), each)
+			"a smaller -batch or -tau, or groups of samples as one, make a round shorter", own.Samples, cli.BytesText(memory), queries,
+			cli.Duration(round), l.Each)
 	}
 }
 

@@ -73,20 +73,13 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	f := file.Fleet
-	model := kept.Model
-	v := readVerdict(c.Log, node, file)
-	alone := false
+	f, last := file.Fleet, file.Fleet.Method.Last()
+	model, alone, v := kept.Model, false, readVerdict(c.Log, node, file)
 	if *accepted {
-		if model, alone, err = acceptedModel(v, node, file, kept); err != nil {
+		if model, alone, err = acceptedModel(v, node, file, kept, format); err != nil {
 			return err
 		}
-		if alone && format != "json" {
-			return cli.Usage("-accepted: the site's own model is accepted, and only an -out file that ends in .json can record that it " +
-				"must not leave this machine")
-		}
 	}
-	last := f.Method.Last()
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last,
 		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
@@ -97,8 +90,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	cert, why := r.certificate(node.Certificate(), f)
 	if alone {
 		cert, why = nil, "the guarantee does not cover the site's own model"
-	}
-	if cert != nil {
+	} else if cert != nil {
 		r.Certificate = copied
 	}
 	whole := &builtin.Model{
@@ -116,16 +108,14 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		}
 	}
 	r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(content))
-	line := []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")
 	from, err := filepath.Abs(path)
+	if err == nil {
+		err = cli.WriteAll([]cli.Written{
+			{Path: *to, Content: content, Secret: alone}, {Path: r.Sum, Content: []byte(r.SHA256 + "  " + filepath.Base(*to) + "\n")}, {Path: copied, Content: cert},
+			{Path: nodeOf(*to), Content: []byte(from + "\n")},
+		}, *force)
+	}
 	if err != nil {
-		return err
-	}
-	files := []cli.Written{
-		{Path: *to, Content: content, Secret: alone}, {Path: r.Sum, Content: line}, {Path: copied, Content: cert},
-		{Path: nodeOf(*to), Content: []byte(from + "\n")},
-	}
-	if err := cli.WriteAll(files, *force); err != nil {
 		return err
 	}
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
@@ -133,7 +123,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 
 // acceptedModel returns the model that the verdict v accepts, with kept.Round set to its release, and whether it is the
 // site's own.
-func acceptedModel(v *verdict.Verdict, node *fleetfile.Node, file *fleetfile.File, kept *state.Snapshot) (model []float32, alone bool, err error) {
+func acceptedModel(v *verdict.Verdict, node *fleetfile.Node, file *fleetfile.File, kept *state.Snapshot, format string) (model []float32, alone bool, err error) {
 	switch {
 	case v == nil:
 		return nil, false, fmt.Errorf("-accepted: %s has no verdict on this run: the device that runs the node makes one at the end of \"spade-edge run\"",
@@ -146,6 +136,9 @@ func acceptedModel(v *verdict.Verdict, node *fleetfile.Node, file *fleetfile.Fil
 	model, release, err := verdict.At(node, file).Model(v, kept.Round, kept.Model)
 	if alone = v.Accepted == verdict.Alone; !alone {
 		kept.Round = release
+	} else if format != "json" && err == nil {
+		err = cli.Usage("-accepted: the site's own model is accepted, and only an -out file that ends in .json can record that it " +
+			"must not leave this machine")
 	}
 	return model, alone, err
 }

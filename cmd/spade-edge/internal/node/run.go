@@ -2,7 +2,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,95 +13,113 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Run is the command that runs a node of a fleet.
-func Run(ctx context.Context, c *cli.Cmdline) error {
-	addr := c.String("http", "",
+// runFlags has the flags of the run command.
+type runFlags struct {
+	addr, without, form string
+	linger, patience    time.Duration
+	verbose, anyway     bool
+}
+
+// read parses the command line and loads the files of the device. It returns the path of the node file.
+func (o *runFlags) read(c *cli.Cmdline) (d *device.Device, path string, err error) {
+	c.StringVar(&o.addr, "http", "",
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none. The page "+
 			"stays after the end of the run until you interrupt")
-	linger := c.Duration("linger", 0, "with -http: how long the page stays after the end of the run (default until you interrupt)")
-	verbose := c.Bool("v", false, "at the end, print everything known about the run")
-	anyway := c.Bool("anyway", false, "start even if the forecast says that the run gains next to nothing")
-	without := c.String("without", "", "continue without neighbors that stay silent, or other members whose keys never arrive: their `names`, separated by commas")
-	patience := c.Duration("patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
+	c.DurationVar(&o.linger, "linger", 0, "with -http: how long the page stays after the end of the run (default until you interrupt)")
+	c.BoolVar(&o.verbose, "v", false, "at the end, print everything known about the run")
+	c.BoolVar(&o.anyway, "anyway", false, "start even if the forecast says that the run gains next to nothing")
+	c.StringVar(&o.without, "without", "", "continue without neighbors that stay silent, or other members whose keys never arrive: their `names`, separated by commas")
+	c.DurationVar(&o.patience, "patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
 		"least 2m (default as in the node file, or wait indefinitely)")
-	form := c.String("log", "text", "`format` of the log: text, or json with one object per line")
+	c.StringVar(&o.form, "log", "text", "`format` of the log: text, or json with one object per line")
 	c.JSONFlag("")
-	path, err := c.ParseFile()
-	if err == nil {
-		err = cli.CheckHTTP(*addr)
+	if path, err = c.ParseFile(); err == nil {
+		err = cli.CheckHTTP(o.addr)
 	}
 	switch {
 	case err != nil:
-		return err
-	case *form != "text" && *form != "json":
-		return cli.Usage("-log is %q, want text or json", *form)
-	case c.Given["linger"] && *addr == "":
-		return cli.Usage("-linger needs -http")
-	case *linger < 0:
-		return cli.Usage("-linger is %v, want 0s or more", *linger)
+		return nil, "", err
+	case o.form != "text" && o.form != "json":
+		return nil, "", cli.Usage("-log is %q, want text or json", o.form)
+	case c.Given["linger"] && o.addr == "":
+		return nil, "", cli.Usage("-linger needs -http")
+	case o.linger < 0:
+		return nil, "", cli.Usage("-linger is %v, want 0s or more", o.linger)
 	}
 	file, err := readOwn(c.Program, path)
-	var d *device.Device
 	if err == nil {
 		d, err = device.Load(file)
 	}
 	if err != nil {
-		return cli.AsUsageError(err)
+		return nil, "", cli.AsUsageError(err)
 	}
 	if c.Given["http"] {
-		d.HTTP = *addr
+		d.HTTP = o.addr
+	}
+	if c.Given["patience"] {
+		d.File.Patience = o.patience
+	}
+	d.Without = setup.List(o.without)
+	d.Anyway, d.Noise, d.Program, d.Service = o.anyway, c.Program.Noise, c.Program.Version(), true
+	return d, path, nil
+}
+
+// Run is the command that runs a node of a fleet.
+func Run(ctx context.Context, c *cli.Cmdline) error {
+	var o runFlags
+	d, path, err := o.read(c)
+	if err != nil {
+		return err
 	}
 	f := d.Fleet.Fleet
 	show := cli.NewProgress(c.Log, f.Method)
-	show.Name = file.Name + ": "
-	d.Without = setup.List(*without)
-	if c.Given["patience"] {
-		d.File.Patience = *patience
-	}
-	d.Anyway, d.Noise, d.Program, d.Service = *anyway, c.Program.Noise, c.Program.Version(), true
+	show.Name = d.File.Name + ": "
 	r := &RunResult{}
 	judgeRun(d, r)
-	tell(c, d, show, *form == "json")
+	tell(c, d, show, o.form == "json")
 	d.Opened = func(source *fleetfile.Source) { // not with d.Say, whose lines may leave the device
 		if r.Rows = source.Rows.Counts(); r.Rows != "" {
 			fmt.Fprintf(c.Log, "warning: %s: \"spade-edge check %s\" says why\n", r.Rows, path)
 		}
 	}
 	d.Open = func(log *slog.Logger) (device.Link, error) { return c.Program.Open(d, log) }
-	report := func(o *device.Outcome) error {
-		if r.Outcome = *o; !r.NonPrivate {
-			r.Privacy = setup.NewPrivacy(o.Spent, f, o.ConditionalOn)
+	report := func(end *device.Outcome) error {
+		if r.Outcome = *end; !r.NonPrivate {
+			r.Privacy = setup.NewPrivacy(end.Spent, f, end.ConditionalOn)
 		}
-		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method, *verbose) })
+		return c.Print(r, func(t cli.Table) { r.Write(t, f.Method, o.verbose) })
 	}
-	if *addr != "" && (!c.Given["linger"] || *linger > 0) {
-		d.Linger = func(o *device.Outcome) <-chan time.Time {
-			_ = report(o) // the last Flush of the program returns the same error
+	if o.addr != "" && (!c.Given["linger"] || o.linger > 0) {
+		d.Linger = func(end *device.Outcome) <-chan time.Time {
+			_ = report(end) // the last Flush of the program returns the same error
 			if c.Given["linger"] {
-				d.Say(fmt.Sprintf("the page stays for %v, or until you interrupt (Ctrl-C)", *linger))
-				return time.After(*linger)
+				d.Say(fmt.Sprintf("the page stays for %v, or until you interrupt (Ctrl-C)", o.linger))
+				return time.After(o.linger)
 			}
 			d.Say("the page stays until you interrupt (Ctrl-C); -linger limits that")
 			return nil
 		}
 	}
-	o, err := d.Run(ctx)
-	var unprinted error
-	if err == nil && d.Linger == nil {
-		unprinted = report(o)
+	end, err := d.Run(ctx)
+	if err != nil {
+		return err
 	}
-	if err != nil || len(r.Quarantined) == 0 {
-		return cmp.Or(err, unprinted)
+	if d.Linger == nil {
+		err = report(end)
 	}
-	err = fmt.Errorf("run complete, but some neighbors are in quarantine: %s; to remove one from the fleet, use \"spade-edge fleet remove\"",
+	if len(r.Quarantined) == 0 {
+		return err
+	}
+	without := fmt.Errorf("run complete, but some neighbors are in quarantine: %s; to remove one from the fleet, use \"spade-edge fleet remove\"",
 		strings.Join(r.Quarantined, "; "))
-	return cli.AsExit(errors.Join(err, unprinted), cli.ExitWithout)
+	return cli.AsExit(errors.Join(without, err), cli.ExitWithout)
 }
 
 // judgeRun configures the device to keep earlier models of the run, and to judge the shared one at its end.
@@ -159,7 +176,7 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	if p.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	bar, with := spent.Bars(p.Delta, p.Accounting)[0], ""
+	bar, with := explain.Bars(spent, p.Delta, p.Accounting)[0], ""
 	if p.PairSigma > 0 {
 		with = " against " + bar.Who
 	}

@@ -14,7 +14,9 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -224,7 +226,7 @@ func (o *privacyOptions) declaration() (certificate.Declaration, error) {
 		}
 		certificates = append(certificates, c)
 	}
-	return certificate.DeclareSpent(certificates, estimate)
+	return audit.DeclareSpent(certificates, estimate)
 }
 
 // CreateLedger creates a ledger at path for the named data set. It fails if the file exists.
@@ -282,7 +284,7 @@ func (life LifetimeLeft) write(t cli.Table, path string) {
 		if i == 0 {
 			fmt.Fprintln(w, "\nrun\tfleet\tmember\treleases\trho\tcost")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\n", r.Run, r.Fleet[:12], r.Member, r.Spends.Rounds(), r.Rho, r.Total().Text(life.Delta, dpmech.GDP))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\n", r.Run, r.Fleet[:12], r.Member, r.Spends.Rounds(), r.Rho, explain.Total(r.Total(), life.Delta, dpmech.GDP))
 	}
 	_ = w.Flush() // the last write reports the error
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)

@@ -14,6 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -32,7 +33,7 @@ func figure(text string) string { return "⟦" + text + "⟧" }
 
 var (
 	marked = regexp.MustCompile("⟦([^⟧]*)⟧")
-	// counted matches what [dpmech.Total.Words] says of how often an adversary is right.
+	// counted matches what [explain.Words] says of how often an adversary is right.
 	counted = regexp.MustCompile(`(at most |, )(\d+)( times in 100)? \(`)
 )
 
@@ -65,16 +66,16 @@ func items(all []string) string {
 
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
-// words returns the two sentences of [dpmech.Total.Words], with their figures marked.
+// words returns the two sentences of [explain.Words], with their figures marked.
 func words(t dpmech.Total, unit dpmech.Unit) (first, second string) {
-	first, second, _ = strings.Cut(counted.ReplaceAllString(t.Words(unit), "$1"+figure("$2")+"$3 ("), ". ")
+	first, second, _ = strings.Cut(counted.ReplaceAllString(explain.Words(t, unit), "$1"+figure("$2")+"$3 ("), ". ")
 	return first, second
 }
 
 // odds returns e^epsilon, or words if it is too large to mean anything.
 func odds(epsilon float64) string {
 	if x := math.Exp(epsilon); x <= 1e6 {
-		return dpmech.EpsilonText(x)
+		return explain.Epsilon(x)
 	}
 	return "over a million"
 }
@@ -88,9 +89,9 @@ func (o *privacyOptions) report(v *Verification, script string) []byte {
 	if v.weak != "" {
 		several.add("<li><b>%s</b></li>", sentence(v.weak))
 	}
-	costs, against := bound.Figures(), bound.Bars(c.Delta, dpmech.GDP)
+	costs, against := bound.Figures(), explain.Bars(bound, c.Delta, dpmech.GDP)
 	for i, bar := range against {
-		times, epsilon := dpmech.Times(bar.Guess), dpmech.EpsilonText(bar.Epsilon)
+		times, epsilon := explain.Times(bar.Guess), explain.Epsilon(bar.Epsilon)
 		bars.add(`<li><span>%s</span><div class="track"><div style="width: %v%%"></div></div><b>%v in 100, ε %v</b></li>`,
 			sentence(bar.Who)[:len(bar.Who)], 2*times-100, figure(fmt.Sprint(times)), figure(epsilon))
 		likely.add([]string{"%s times against %s", ", and %s times against %s"}[i], figure(odds(bar.Epsilon)), bar.Who)
@@ -99,7 +100,7 @@ func (o *privacyOptions) report(v *Verification, script string) []byte {
 			figure(dpmech.FormatEpsilon(100*bar.Guess, 3)))
 	}
 	if unit == dpmech.Record {
-		times := func(n float64) string { return figure(fmt.Sprint(dpmech.Times(dpmech.Guess(n * n * costs[0].Rho)))) }
+		times := func(n float64) string { return figure(fmt.Sprint(explain.Times(explain.Guess(n * n * costs[0].Rho)))) }
 		several.add("<li>Somebody with several records at this member is protected less. Against %v: with 2 records %v times in "+
 			"100, with 3 %v, with 5 %v, with 10 %v.</li>", against[0].Who, times(2), times(3), times(5), times(10))
 	}
@@ -125,7 +126,7 @@ func (o *privacyOptions) report(v *Verification, script string) []byte {
 // facts returns HTML that describes what a certificate protects and which runs it covers.
 func facts(c *certificate.Certificate) string {
 	var l list
-	run, member, members := c.Facts()
+	run, member, members := explain.Facts(c)
 	l.fact("Run", "%s", run)
 	l.fact("Member", "%s", member)
 	l.fact("Members", "%s", members)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -67,7 +68,7 @@ func (o *privacyOptions) verifyCertificate() error {
 		}
 	}
 	return o.Print(v, func(t cli.Table) {
-		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), cert.Text())
+		fmt.Fprintf(t, "%s states what follows. What was checked, and the verdict, come last.\n\n%s\n", cli.OneLine(o.verify), explain.Certificate(cert))
 		v.write(t)
 		if o.page != "" {
 			t.Wrap("report", "%s", o.page)
@@ -175,12 +176,12 @@ func (o *privacyOptions) conclude(v *Verification) {
 			check("the graph of %s leaves as much pairwise noise as the certificate states for its number of colluders", o.fleet)
 		}
 		if len(v.Countersigned) > 0 {
-			check("countersigned by %s: each holds the last release, and therefore all before it", certificate.Names(v.Countersigned))
+			check("countersigned by %s: each holds the last release, and therefore all before it", explain.Names(v.Countersigned))
 		} else {
 			not("that no release is left out: no neighbor countersigned the last one")
 		}
 		if len(v.NotCountersigned) > 0 {
-			not("not countersigned by %s", certificate.Names(v.NotCountersigned))
+			not("not countersigned by %s", explain.Names(v.NotCountersigned))
 		}
 		not("that the keys in %s are those of the members: compare them by phone (spade-edge fleet show %[1]s). %q has the key %s", o.fleet,
 			c.Member, c.Key)

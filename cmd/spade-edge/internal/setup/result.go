@@ -12,6 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
@@ -292,7 +293,7 @@ func (p *Privacy) Brief(t cli.Table) {
 		return
 	}
 	t.Wrap("privacy", "%s, at delta %v", cli.CostText(p.spent, p.Delta, dpmech.GDP, p.Unit), p.Delta)
-	words, _, _ := strings.Cut(p.spent.Words(p.Unit), ". ")
+	words, _, _ := strings.Cut(explain.Words(p.spent, p.Unit), ". ")
 	t.Wrap("", "%s", words)
 	p.warn(t)
 }

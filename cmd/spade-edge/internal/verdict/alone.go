@@ -38,7 +38,7 @@ func Learn(ctx context.Context, oracle *task.Model, of *sdk.Fleet, known plan.Kn
 	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
 		return nil, err
 	}
-	cfgs, err := sdk.Machines(&single, known.Samples, nil)
+	cfgs, err := sim.Machines(&single, known.Samples, nil)
 	if err != nil {
 		return nil, err
 	}

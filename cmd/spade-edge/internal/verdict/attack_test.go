@@ -137,7 +137,7 @@ type named struct {
 // run runs the fleet, whose malicious members attack.
 func (w *world) run(t *testing.T, a named) outcome {
 	t.Helper()
-	cfgs, err := sdk.Machines(w.fleet, w.samples(), func(i int) io.Reader {
+	cfgs, err := sim.Machines(w.fleet, w.samples(), func(i int) io.Reader {
 		s := rng.New(w.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})

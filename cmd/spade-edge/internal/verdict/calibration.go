@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,7 +51,7 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 	if r.Rows = rows.Len(); r.Rows == 0 {
 		return nil, errors.New("none of the node's own rows can be read")
 	}
-	said, err := answers(own.On(rows), model)
+	said, err := own.On(rows).Answers(model)
 	if err == nil {
 		err = r.fit(said, rows)
 	}
@@ -68,67 +67,6 @@ func (s *Site) Recalibrate(source *fleetfile.Source, model []float32) (*Recalibr
 	return out, s.keep(recalibrationName, r)
 }
 
-// answers returns for each sample the probability of each class, the number, or the probability of surviving each finite
-// interval. For classes and numbers they follow from losses. The losses of a sample as if it were of
-// class k are half the squared distance of the probabilities from class k, and of a sample with the lowest target the
-// squared share of the range; see [task.ModelSpec].
-func answers(m *task.Model, x []float32) ([][]float64, error) {
-	d := *m.Data()
-	if d.Horizon != nil {
-		curves, _, err := m.Curves(x)
-		return curves, err
-	}
-	out := make([][]float64, d.Len())
-	as := func(k int) error {
-		d.Y = slices.Repeat([]int{k}, d.Len())
-		other := m.On(&d)
-		for i := range out {
-			loss, err := other.Loss(context.Background(), x, i)
-			if err == nil && loss != loss {
-				err = fmt.Errorf("own row %d has numbers too large for the model", i+1)
-			}
-			if err != nil {
-				return err
-			}
-			out[i] = append(out[i], loss)
-		}
-		return nil
-	}
-	if d.Target != nil {
-		d.Target = slices.Repeat([]float64{d.Range.Low}, d.Len())
-		err := as(0)
-		for _, row := range out {
-			row[0] = d.Range.Low + float64((d.Range.High-d.Range.Low)*math.Sqrt(row[0]))
-		}
-		return out, err
-	}
-	for k := range d.Classes {
-		if err := as(k); err != nil {
-			return nil, err
-		}
-	}
-	for _, row := range out {
-		shares(row)
-	}
-	return out, nil
-}
-
-// shares replaces the losses of a row as if it were of each class by the probabilities.
-func shares(row []float64) {
-	if len(row) == 2 {
-		row[0], row[1] = math.Sqrt(row[1]), math.Sqrt(row[0])
-		return
-	}
-	n, squares := float64(len(row)), 0.0
-	for _, loss := range row {
-		squares += 2 * loss
-	}
-	squares = (squares - n + 2) / n // the sum of squared probabilities
-	for k, loss := range row {
-		row[k] = (squares + 1 - 2*loss) / 2
-	}
-}
-
 // measure compares the answers of a model for the rows of held, without and with the recalibration.
 func (r *Recalibrated) measure(held *task.Model, model []float32) (err error) {
 	if r.Held = held.Len(); held.Data().Horizon != nil {
@@ -137,7 +75,7 @@ func (r *Recalibrated) measure(held *task.Model, model []float32) (err error) {
 		}
 		return err
 	}
-	said, err := answers(held, model)
+	said, err := held.Answers(model)
 	if err != nil {
 		return err
 	}

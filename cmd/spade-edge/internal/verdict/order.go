@@ -2,9 +2,10 @@ package verdict
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -28,19 +29,18 @@ func Backwards(source *fleetfile.Source, model []float32, which string) string {
 	if min(ones, rows.Len()-ones) < fewRows {
 		return ""
 	}
-	var of *score.Estimate
-	measure := "AUC"
+	measure, worth := "AUC", math.NaN()
 	if rows.Horizon != nil {
 		measure = "C-index"
-		if m, err := own.On(rows).Survival(model, nil); err == nil {
-			of = m.CIndex
+		if risks, err := own.On(rows).Risks(model); err == nil {
+			worth = survival.Concord(rows.Time, rows.Y, risks).C
 		}
-	} else if m, err := own.On(rows).Judge(model); err == nil && m.Binary != nil {
-		of = m.Binary.AUC
+	} else if m, err := own.On(rows).Judge(model); err == nil {
+		worth = m.Binary.AUC.Value // there are rows of both classes
 	}
-	if of == nil || of.Value >= backwards {
+	if !(worth < backwards) {
 		return ""
 	}
 	return fmt.Sprintf("%s ranks this device's %d rows the wrong way round (%s %.2f, 0.5 is chance): check whether %q and %q are "+
-		"swapped in its file", which, rows.Len(), measure, of.Value, rows.ClassNames[0], rows.ClassNames[1])
+		"swapped in its file", which, rows.Len(), measure, worth, rows.ClassNames[0], rows.ClassNames[1])
 }

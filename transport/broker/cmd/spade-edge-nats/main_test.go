@@ -118,7 +118,7 @@ func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfgs, err := sdk.Machines(f.file.Fleet, []int{len(parts[0]), len(parts[1]), len(parts[2])}, noise)
+	cfgs, err := sim.Machines(f.file.Fleet, []int{len(parts[0]), len(parts[1]), len(parts[2])}, noise)
 	if err != nil {
 		t.Fatal(err)
 	}

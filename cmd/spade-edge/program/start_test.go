@@ -1,19 +1,18 @@
-package fleet
+package program
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
 // TestStart checks that a random initial model has the same bits on every processor and depends on the seed. It also
@@ -61,17 +60,20 @@ func TestStart(t *testing.T) {
 		"empty":           {1, path("empty.npy", nil), nil, "not a NumPy file of format version 1.0"},
 		"float64":         {1, path("f8.npy", bytes.Replace(npy(1, 2, 3, 4), []byte("<f4"), []byte("<f8"), 1)), nil, "want a one-dimensional float32 array"},
 	} {
-		f := &sdk.Fleet{Dim: 4, Method: sdk.Method{Seed: c.seed}}
-		err := begin(f, c.x0, func(string, ...any) {})
+		fleet := filepath.Join(t.TempDir(), "fleet")
+		code, text := said("init", fleet, "-n", "2", "-dim", "4", "-samples", "5", "-stream", "./x", "-non-private", "-seed", strconv.FormatUint(c.seed, 10), "-x0", c.x0)
 		if c.fail != "" {
-			if err == nil || !strings.Contains(err.Error(), c.fail) || cli.ExitCode(err, "init", &bytes.Buffer{}) != cli.ExitUsage {
-				t.Errorf("%s: %v, want %q", name, err, c.fail)
+			if code != cli.ExitUsage || !strings.Contains(text, c.fail) {
+				t.Errorf("%s: exit code %d, %s, want %q", name, code, text, c.fail)
 			}
-		} else if err != nil || !slices.Equal(f.X0, c.want) {
-			t.Errorf("%s: start %x, %v, want %x", name, f.X0, err, c.want)
+			continue
+		}
+		if f, err := fleetfile.Read(filepath.Join(fleet, "fleet.json")); code != cli.ExitDone || err != nil || !slices.Equal(f.Fleet.X0, c.want) {
+			t.Errorf("%s: exit code %d, %s, %v, want %x", name, code, text, err, c.want)
 		}
 	}
-	if err := begin(&sdk.Fleet{Dim: 4}, filepath.Join(dir, "none.npy"), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v, want no such file", err)
+	if code, text := said("init", filepath.Join(dir, "x"), "-n", "2", "-dim", "4", "-samples", "5", "-stream", "./x", "-x0", filepath.Join(dir, "none.npy")); code == cli.ExitDone ||
+		!strings.Contains(text, "no such file") {
+		t.Errorf("exit code %d, %s, want no such file", code, text)
 	}
 }

@@ -1,4 +1,4 @@
-package certificate
+package explain
 
 import (
 	"fmt"
@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 )
 
 const decimals = 3
 
-// Text returns the certificate as a text page for readers who are not experts. It does not verify the certificate.
-func (c *Certificate) Text() string {
+// Certificate returns a certificate as a text page for readers who are not experts. It does not verify the certificate.
+func Certificate(c *certificate.Certificate) string {
 	p := new(page)
 	p.WriteString("PRIVACY CERTIFICATE\n\n")
 	if c.Simulated {
 		p.WriteString("SIMULATED: the noise came from a seed that others can know. This run protects\n" +
 			"nobody's data; the figures are what a real run would have cost.\n\n")
 	}
-	run, member, members := c.Facts()
+	run, member, members := Facts(c)
 	p.item("run", "%s", run)
 	p.item("member", "%s", member)
 	p.item("members", "%s", members)
@@ -33,8 +34,8 @@ func (c *Certificate) Text() string {
 	}
 	p.item("guarantee", "%s, at delta %v%s: they can raise the odds of any guess about %s of this "+
 		"member by a factor of at most e^epsilon, except with a probability of about delta",
-		bound.Text(c.Delta, dpmech.GDP), c.Delta, unit.Phrase(), about)
-	p.item("in words", "%s", bound.Words(unit))
+		Total(bound, c.Delta, dpmech.GDP), c.Delta, unit.Phrase(), about)
+	p.item("in words", "%s", Words(bound, unit))
 	if c.AgainstAll != nil {
 		p.item("", "outsiders see all releases; colluding members, whichever they are, also know the noise that they share")
 	}
@@ -54,13 +55,13 @@ func (c *Certificate) Text() string {
 		p.item("reserved", "%d more in the ledger, for which no release is known; the cost of this run includes them",
 			c.ReservedUnmade)
 	}
-	p.item("without cost", "%s", c.freeText())
+	p.item("without cost", "%s", freeText(c))
 	p.WriteByte('\n')
 	if life := c.Lifetime; life == nil {
 		p.item("lifetime", "NOT KNOWN: no ledger was kept, so the cost of other runs on the same data is not counted")
 	} else {
 		p.item("lifetime", "data set %q, all runs since %s together (%d): %s, at delta %v%s", life.Dataset, life.Created,
-			len(life.Runs), life.Total().Text(life.Delta, dpmech.GDP), life.Delta, life.Unit.Phrase())
+			len(life.Runs), Total(life.Total(), life.Delta, dpmech.GDP), life.Delta, life.Unit.Phrase())
 		p.cost(life.Cost, life.Unit)
 		p.limit("limit of all", life.Limit.Lifelong())
 		for _, r := range life.Runs {
@@ -73,7 +74,7 @@ func (c *Certificate) Text() string {
 	p.list("taken as public", c.ConditionalOn)
 	p.list("not covered", c.NotCovered)
 	p.WriteByte('\n')
-	p.item("signed", "%s", c.signedText())
+	p.item("signed", "%s", signedText(c))
 	return p.String()
 }
 
@@ -95,7 +96,7 @@ func Names(names []string) string {
 
 // Facts returns the run, with its time, the member, with its number of units, and the members, as texts for people. It does
 // not verify them.
-func (c *Certificate) Facts() (run, member, members string) {
+func Facts(c *certificate.Certificate) (run, member, members string) {
 	run, member, members = c.Run, c.Member, "not listed"
 	began, errBegan := time.Parse(time.RFC3339, c.Began)
 	ended, errEnded := time.Parse(time.RFC3339, c.Ended)
@@ -104,8 +105,8 @@ func (c *Certificate) Facts() (run, member, members string) {
 		lasted := strings.TrimSuffix(max(ended.Sub(began), time.Minute).String(), "0s")
 		run += fmt.Sprintf(", %s to %s UTC by the device's clock (about %s)", began.Format(form), ended.Format(form), lasted)
 	}
-	if c.Units > 0 {
-		member += fmt.Sprintf(", with %d %ss, which is public", c.Units, c.unit().Kind())
+	if _, unit := c.Bound(); c.Units > 0 {
+		member += fmt.Sprintf(", with %d %ss, which is public", c.Units, unit.Kind())
 	}
 	if n := len(c.Members); n > 0 {
 		members = fmt.Sprintf("%d: %s", n, Names(c.Members))
@@ -114,7 +115,7 @@ func (c *Certificate) Facts() (run, member, members string) {
 }
 
 // signedText describes the signatures without verifying them.
-func (c *Certificate) signedText() string {
+func signedText(c *certificate.Certificate) string {
 	if c.Signature == "" {
 		return "by nobody: anyone could have written this"
 	}
@@ -129,7 +130,7 @@ func (c *Certificate) signedText() string {
 	return text + "; neighbors that signed that they hold the last release: " + Names(names)
 }
 
-func (c *Certificate) freeText() string {
+func freeText(c *certificate.Certificate) string {
 	var free []string
 	add := func(rounds int, of string) {
 		switch {
@@ -177,7 +178,7 @@ func visible(r rune) rune {
 	return '?'
 }
 
-func (p *page) cost(c Cost, unit dpmech.Unit) {
+func (p *page) cost(c certificate.Cost, unit dpmech.Unit) {
 	named := ""
 	if c.AgainstAll != nil {
 		named = "against " + c.Adversary + ": "
@@ -191,7 +192,7 @@ func (p *page) cost(c Cost, unit dpmech.Unit) {
 
 // persons writes epsilon for persons with several records. Replacing all r records of a person takes r steps, each of
 // which replaces one record, and the mu of GDP adds up over the steps.
-func (p *page) persons(c Cost) {
+func (p *page) persons(c certificate.Cost) {
 	var list []string
 	for r := 2; r <= 10; r++ {
 		list = append(list, fmt.Sprintf("%d: %s", r, dpmech.FormatEpsilon(dpmech.GDP.Epsilon(float64(r*r)*c.Rho, c.Delta), decimals)))

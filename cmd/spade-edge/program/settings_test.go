@@ -1,4 +1,4 @@
-package setup
+package program
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
@@ -30,7 +31,7 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 	delete(want, "privacy.person")
 	delete(want, "privacy.effective_sigma")
 	flags := map[string]bool{}
-	for _, s := range Settings(&f) {
+	for _, s := range setup.Settings(&f) {
 		if want[s.Name] != s.Value {
 			t.Errorf("%s is in the table twice, or of no field, or leads to another one", s.Name)
 		}

@@ -1,9 +1,11 @@
-package dpmech
+package explain
 
 import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // Bar is the cost of releases against one adversary, for display as a bar.
@@ -13,15 +15,15 @@ type Bar struct {
 	Guess   float64 `json:"guess"` // see [Guess]
 }
 
-// Bars returns the costs of [Total.Figures] for display, with epsilons at delta.
-func (t Total) Bars(delta float64, acc Accounting) (bars []Bar) {
+// Bars returns the costs of [dpmech.Total.Figures] for display, with epsilons at delta.
+func Bars(t dpmech.Total, delta float64, acc dpmech.Accounting) (bars []Bar) {
 	for i, f := range t.Figures() {
 		who := f.Adversary
 		switch {
 		case i > 0:
 			who = "all others"
 		case t.Rho < t.All:
-			who = t.Weakest.short() + vanishing(t.Weakest.Absent)
+			who = short(t.Weakest) + t.Weakest.Provided()
 		}
 		bars = append(bars, Bar{who, acc.Epsilon(f.Rho, delta), Guess(f.Rho)})
 	}
@@ -29,10 +31,10 @@ func (t Total) Bars(delta float64, acc Accounting) (bars []Bar) {
 }
 
 // short returns a name of the adversary of the lower of two costs.
-func (a Adversary) short() string {
+func short(a dpmech.Adversary) string {
 	switch {
 	case !a.Shared:
-		return WeakestNamed
+		return dpmech.WeakestNamed
 	case a.Colluders == 0:
 		return "outsiders"
 	case a.Colluders == 1:
@@ -41,45 +43,29 @@ func (a Adversary) short() string {
 	return fmt.Sprintf("any %d other members", a.Colluders)
 }
 
-// Text returns the costs as one line, such as "epsilon 7.86 with any 1 other member, 67.7 with all". Epsilons have
+// Total returns the costs as one line, such as "epsilon 7.86 with any 1 other member, 67.7 with all". Epsilons have
 // three significant digits, rounded up. Outsiders see all releases but do not have any member's knowledge of the noise.
-func (t Total) Text(delta float64, acc Accounting) string {
-	text := "epsilon " + EpsilonText(acc.Epsilon(t.Rho, delta))
+func Total(t dpmech.Total, delta float64, acc dpmech.Accounting) string {
+	text := "epsilon " + Epsilon(acc.Epsilon(t.Rho, delta))
 	if len(t.Figures()) == 1 {
-		return text + " against " + Everybody
+		return text + " against " + dpmech.Everybody
 	}
 	with, all := " against ", " with all others"
 	if t.Weakest.Colluders > 0 {
 		with, all = " with ", " with all"
 	}
-	return text + with + t.Weakest.short() + ", " + EpsilonText(acc.Epsilon(t.All, delta)) + all + vanishing(t.Weakest.Absent)
+	return text + with + short(t.Weakest) + ", " + Epsilon(acc.Epsilon(t.All, delta)) + all + t.Weakest.Provided()
 }
 
-// String returns [Total.Text] at delta 1e-5, with the accounting [GDP].
-func (t Total) String() string { return t.Text(1e-5, GDP) + ", at delta 1e-05" }
-
-// FormatEpsilon formats an epsilon with the given number of decimals (0 if negative). It rounds up, except that it
-// hides rounding errors: the formatted value may be too low by a relative error of up to 1e-9, so that a budget of 8 is
-// formatted as 8, not 8.0001. Infinity is formatted as "+Inf".
-func FormatEpsilon(epsilon float64, decimals int) string {
-	decimals = max(decimals, 0)
-	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)
-	back, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(epsilon > 0) || !(back < epsilon*(1-1e-9)) {
-		return s
-	}
-	return strconv.FormatFloat(back+math.Pow10(-decimals), 'f', decimals, 64)
-}
-
-// EpsilonText formats an epsilon with three significant digits, rounded up as in [FormatEpsilon].
-func EpsilonText(epsilon float64) string {
+// Epsilon formats an epsilon with three significant digits, rounded up as in [dpmech.FormatEpsilon].
+func Epsilon(epsilon float64) string {
 	if !(epsilon > 0) {
-		return FormatEpsilon(epsilon, 2)
+		return dpmech.FormatEpsilon(epsilon, 2)
 	}
 	at := func(x float64) int { return min(max(2-int(math.Floor(math.Log10(x))), 0), 9) }
-	text := FormatEpsilon(epsilon, at(epsilon))
+	text := dpmech.FormatEpsilon(epsilon, at(epsilon))
 	if up, err := strconv.ParseFloat(text, 64); err == nil && up > epsilon { // 0.9999 rounds up to 1.00
-		text = FormatEpsilon(epsilon, at(up))
+		text = dpmech.FormatEpsilon(epsilon, at(up))
 	}
 	return text
 }
@@ -97,18 +83,18 @@ func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
 func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
 
 // Words explains in plain sentences what the cost t means for one unit of a member's data.
-func (t Total) Words(unit Unit) string {
+func Words(t dpmech.Total, unit dpmech.Unit) string {
 	which, cases := "which of two data sets this member has", "the two"
-	if unit != Client {
+	if unit != dpmech.Client {
 		given := unit.String()
-		if unit == Record {
+		if unit == dpmech.Record {
 			given += ", such as a patient's,"
 		}
 		which = fmt.Sprintf("whether a given %s was in the data of this member", given)
 		cases = fmt.Sprintf("the two cases, with the %s or with another in its place,", unit.Kind())
 	}
 	text := fmt.Sprintf("anyone who tries to tell %s is right at most", which)
-	for i, bar := range t.Bars(0.5, GDP) { // the guesses do not depend on delta
+	for i, bar := range Bars(t, 0.5, dpmech.GDP) { // the guesses do not depend on delta
 		times := []string{" %d times in 100 (%s)", ", %d (%s)"}[i]
 		text += fmt.Sprintf(times, Times(bar.Guess), bar.Who)
 	}
