@@ -36,7 +36,7 @@ deviations over %d seeds. FLamby's figures are as published, over its five seeds
 
 Settings are those that "spade-edge simulate" chooses; they were not chosen on these test rows, and those for survival by cross-validation on
 the training rows (sdk/DEFAULTS.md). That age counts threefold for survival is public knowledge, confirmed on training rows alone. The rivals of
-this module have the agreed values too, protect each patient, and ask as few queries; a search of %d points on held-out training rows
+this module have the agreed values too, protect each patient, and ask at most 640 losses of each; a search of %d points on held-out training rows
 chose their settings. Epsilon is that of each patient against everybody else together; with *noise shared by pairs* (-colluders auto) against all who collude with as many
 clients as the program chooses. Preprocessing comes from a table of usual values that describes nobody. FLamby standardizes with each
 client's own data instead, which no epsilon covers: the rows *each client's own standardization* do the same. Two regions have one and two events
