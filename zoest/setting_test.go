@@ -36,7 +36,7 @@ func TestSettingRange(t *testing.T) {
 			}
 		}
 	}
-	if err := setting.Tau.Check("admm", "Tau", -2); err.Error() != "admm: setting.Tau is -2, want a whole number, 1..2147483647" {
+	if err := setting.Tau.Check("admm", "Tau", -2); err.Error() != "admm: Tau is -2, want a whole number, 1..2147483647" {
 		t.Error(err)
 	}
 }

@@ -125,7 +125,7 @@ func (s *Status) Progress() string {
 	text := fmt.Sprintf("release %d of %d", s.Round, s.Rounds+s.Cooldown)
 	if s.Round > 0 {
 		m := sdk.Method{Rounds: s.Rounds / (1 + s.Mixing), Mixing: s.Mixing, Cooldown: s.Cooldown}
-		text += ", " + m.Phase(s.Round)
+		text += ", " + PhaseOf(m, s.Round)
 	}
 	return text
 }

@@ -2,8 +2,11 @@ package monitor
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // reasons lists the endings of common connection errors, and their meaning in plain words: for a connection with a node,
@@ -48,4 +51,18 @@ func InWords(fault string, broker bool) string {
 		}
 	}
 	return fault
+}
+
+// PhaseOf describes a release, such as "learning" or "cooling down".
+func PhaseOf(m sdk.Method, release int) string {
+	switch data := m.Data(release); {
+	case release > m.Learning():
+		return "cooling down"
+	case m.Mixing == 0:
+		return "learning"
+	case data > m.Data(release-1):
+		return fmt.Sprintf("learning round %d of %d", data, m.Rounds)
+	default:
+		return fmt.Sprintf("learning round %d of %d (mixing %d of %d)", data, m.Rounds, (release-1)%(1+m.Mixing), m.Mixing)
+	}
 }
