@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
@@ -49,7 +50,8 @@ func TestEvents(t *testing.T) {
 				Released: func(release int, x []float32) { say("released %d with %d", release, len(x)) },
 				Dropped:  func(q state.Quarantine) { say("dropped %s: %s", q.Neighbor, q.Why) },
 				Done:     func(model []float32) { say("done with %d", len(model)) },
-			}.And(sdk.Events{}).And(sdk.LogEvents(logger))
+			}
+			cfg.Events = monitor.Both(monitor.Both(cfg.Events, sdk.Events{}), sdk.LogEvents(logger))
 			logged := cfg.Events.Failed
 			cfg.Events.Failed = func(why error) { logged(why); failed <- why; <-blocked } // must not hold up the run
 		} else {

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 
@@ -60,20 +59,6 @@ func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).
 func (m Method) Learning() int { return m.releases().Learning() }
-
-// Phase describes a release, such as "learning" or "cooling down".
-func (m Method) Phase(release int) string {
-	switch data := m.Data(release); {
-	case release > m.Learning():
-		return "cooling down"
-	case m.Mixing == 0:
-		return "learning"
-	case data > m.Data(release-1):
-		return fmt.Sprintf("learning round %d of %d", data, m.Rounds)
-	default:
-		return fmt.Sprintf("learning round %d of %d (mixing %d of %d)", data, m.Rounds, (release-1)%(1+m.Mixing), m.Mixing)
-	}
-}
 
 func (m Method) releases() *admm.Config {
 	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}

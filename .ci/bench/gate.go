@@ -105,6 +105,7 @@ func gateRows(dir string) (rows []gateRow, err error) {
 		}
 		rows = append(rows, r)
 	}
+	rows = append(rows, hazardRow())
 	query, messages := rows[0], gateRow{what: "a simulated message, d = 10, to a query", committed: 8.5}
 	const nodes, rounds, queries = 100, 60, 20_000_000 / 110 / 8 * 8
 	messages.ours, messages.oursPer = func() error { return denseRun(nodes, rounds) }, nodes*(nodes-1)*rounds

@@ -5,7 +5,9 @@ package main
 /*
 #cgo CFLAGS: -O3 -std=c11
 #cgo amd64 CFLAGS: -mavx2
+#cgo LDFLAGS: -lm
 #define _POSIX_C_SOURCE 199309L
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +144,29 @@ static double queries(long d, long m, long b, long steps, uint64_t seed, float e
 	free(table), free(abar), free(v), free(phi), free(y), free(u), free(items), free(reach);
 	return 1e9 * (end.tv_sec - start.tv_sec) + (end.tv_nsec - start.tv_nsec);
 }
+
+// hazards computes the losses of hazards of n queries, one for each of n rows: one logarithm of a product.
+static void hazards(long n, long columns, long intervals, const float *points, const float *rows, const int32_t *survived,
+		const int32_t *events, double *losses) {
+	for (long i = 0; i < n; i++) {
+		const float *x = points + i * (columns + intervals), *a = rows + i * columns, *b = x + columns;
+		float lanes[16] = {0};
+		long j = 0;
+		for (; j + 16 <= columns; j += 16)
+			for (int l = 0; l < 16; l++)
+				lanes[l] += x[j + l] * a[j + l];
+		double z = 0, product = 1;
+		for (int l = 0; l < 16; l++)
+			z += lanes[l];
+		for (; j < columns; j++)
+			z += (double)(x[j] * a[j]);
+		for (int k = 0; k < survived[i]; k++)
+			product *= 1 + exp(z + b[k]);
+		if (events[i])
+			product *= 1 + exp(-(z + b[survived[i]]));
+		losses[i] = log(product) / 4;
+	}
+}
 */
 import "C"
 import "unsafe"
@@ -153,4 +178,14 @@ func loopQueries(d, m, b, steps int) (model []float32, ns float64) {
 	ns = float64(C.queries(C.long(d), C.long(m), C.long(b), C.long(steps), querySeed, queryEta, queryMu,
 		(*C.float)(unsafe.SliceData(model))))
 	return model, ns / float64(b*steps)
+}
+
+// inC computes the same losses by a loop in C. It returns false if there is none.
+func (h *hazardLosses) inC(times int) bool {
+	for range times {
+		C.hazards(C.long(len(h.plain)), C.long(h.columns), C.long(h.intervals), (*C.float)(unsafe.SliceData(h.points)),
+			(*C.float)(unsafe.SliceData(h.rows)), (*C.int32_t)(unsafe.SliceData(h.survived)), (*C.int32_t)(unsafe.SliceData(h.events)),
+			(*C.double)(unsafe.SliceData(h.plain)))
+	}
+	return true
 }

@@ -35,6 +35,26 @@ func TestLoopsAgree(t *testing.T) {
 	}
 }
 
+// TestHazardLoopsAgree checks that the loops compute the same losses, up to rounding.
+func TestHazardLoopsAgree(t *testing.T) {
+	for _, columns := range []int{1, 39} {
+		h := newHazards(50, columns)
+		if err := h.ours(1); err != nil {
+			t.Fatal(err)
+		}
+		for name, loop := range map[string]func(int) bool{"C": h.inC, "Go": func(n int) bool { h.inGo(n); return true }} {
+			if !loop(1) {
+				continue
+			}
+			for i, loss := range h.losses {
+				if !near(loss, h.plain[i]) {
+					t.Errorf("%s, %d columns, query %d: %v, want %v", name, columns, i, h.plain[i], loss)
+				}
+			}
+		}
+	}
+}
+
 // BenchmarkQuery measures the time per query in a local step, and its ratio to the time of the C loop.
 func BenchmarkQuery(b *testing.B) {
 	for _, d := range []int{10, 100, 1000, 10_000} {

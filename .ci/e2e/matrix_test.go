@@ -107,7 +107,7 @@ func TestPageMatrix(t *testing.T) {
 		b.await(fmt.Sprintf(`document.getElementById("round").textContent.trim() && `+
 			`document.querySelectorAll("#rounds tbody tr").length === %d`, len(s.history.Points)))
 		b.everywhere(s.name, s.planned)
-		if ok := eval[bool](b, `fetch("/status").then(r => r.json()).then(s => (s.privacy ? s.privacy.bars : []).map(p => p.text).join() === `+
+		if ok := eval[bool](b, `fetch("/status").then(r => r.json()).then(s => (s.privacy ? s.privacy.against : []).map(p => p.text).join() === `+
 			`(s.nodes ? [] : [...document.querySelectorAll("#bars b")]).map(e => e.textContent).join())`); !ok {
 			t.Errorf("%s: the bars do not show what the status says", s.name)
 		}

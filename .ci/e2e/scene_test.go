@@ -82,8 +82,8 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 	spent := f.Total(min(round, learning))
 	if !f.Privacy.NonPrivate {
 		s.Privacy = monitor.NewPrivacy(f, spent, nil)
-		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Adversary: s.Privacy.Adversary, Text: "epsilon 12.4 against everybody else together",
-			LifetimeAgainst: monitor.LifetimeAgainst{Epsilon: 12.3456, Limit: monitor.Unknown()}}
+		s.Privacy.Lifetime = &monitor.Lifetime{Dataset: "patients", Runs: 2, Text: "epsilon 12.4 against everybody else together",
+			Against: []monitor.LifetimeAgainst{{Adversary: s.Privacy.Against[0].Adversary, Epsilon: 12.3456, Limit: monitor.Unknown()}}}
 	}
 	s.Local = &monitor.Local{Round: round, Loss: 0.0784, Accuracy: 0.895, Majority: 0.509, OfQueries: scorer}
 	if scorer {
@@ -191,13 +191,11 @@ func rare() []scene {
 	})
 	add("mixing and pairwise noise", true, true, monitor.Querying, 138, func(f *sdk.Fleet, s *monitor.Status) any {
 		s.Rounds, s.Mixing = 400, 4
-		s.Privacy.Adversary = "any coalition of fewer than 7 other members"
-		s.Privacy.AgainstAll = &monitor.Against{Rho: 3, Epsilon: 123.4567, Limit: 400, Planned: 321.0987}
-		s.Privacy.Lifetime.AgainstAll = &monitor.LifetimeAgainst{Epsilon: 234.5, Limit: monitor.Unknown()}
-		s.Privacy.Bars = nil
+		s.Privacy.Lifetime.Against = append(s.Privacy.Lifetime.Against, monitor.LifetimeAgainst{Epsilon: 234.5, Limit: monitor.Unknown()})
+		s.Privacy.Against = nil
 		for i, who := range []string{"any 5 other members, if at most 2 members vanish", "all others"} {
 			e := []float64{19.2, 123.4567}[i]
-			s.Privacy.Bars = append(s.Privacy.Bars, monitor.Bar{Bar: explain.Bar{Who: who, Epsilon: e, Guess: 1 - 0.3/float64(1+i)}, Planned: monitor.Value(2 * e),
+			s.Privacy.Against = append(s.Privacy.Against, monitor.Against{Adversary: "any coalition of fewer than 7 other members", Limit: 400, Bar: explain.Bar{Who: who, Epsilon: e, Guess: 1 - 0.3/float64(1+i)}, Planned: monitor.Value(2 * e),
 				Text: fmt.Sprintf("ε %.1f of %.1f, 85 in 100", e, 2*e), OfText: fmt.Sprintf("%.1f", 2*e)})
 		}
 		s.Privacy.Text = "epsilon 19.2 with any 5 other members, 124 with all, if at most 2 members vanish"

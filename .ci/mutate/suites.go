@@ -26,7 +26,7 @@ var (
 	oneTime   = suite{"./sdk", "PairKeys|WithoutAWord"}
 	pairFile  = suite{"./sdk/state", "PairKeys"}
 	flows     = suite{"./sdk/admm", "Flows|RestoreAfter"}
-	network   = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
+	network   = suite{"./sdk/graph", "StabilityLimit|Spectrum"}
 	pairs     = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|Left$"}
 	stated    = suite{"./dpmech/certificate", "SharedNoise|TwoAdversaries"}
 	sums      = suite{"./sdk/admm", "SharedNoise|SharesNothing|Absent"}

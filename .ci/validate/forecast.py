@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Simulates runs over data sets, sizes, budgets and graphs, and writes one line of CSV each: see forecast.csv.
 
-Usage: forecast.py PROGRAM DATA [RUNS [SEED [middle]]] >>forecast.csv, where PROGRAM is a built spade-edge and DATA the folder
+Usage: forecast.py PROGRAM DATA [RUNS [SEED [middle|large]]] >>forecast.csv, where PROGRAM is a built spade-edge and DATA the folder
 with alzheimers, brain-tumor-64, fashion-0-1, heart-four-hospitals and mnist-6-7. The runs protect records: 2 to 1,000 members
 with 5 to 50,000 records each, epsilon 1e-7 to 1e3. With middle, half of them have a signal between 0.02 and 20, and each
-other line is marked to fit the table to.
+other line is marked to fit the table to. With large, 2 to 4 members with 20,000 to 50,000 records each, half of them with such a
+signal, and no line to fit to.
        forecast.py fit forecast.csv prints the tables of sdk/plan/forecast.go, from the lines with fit in the column part.
 TestForecastIntervals checks them on the others, of which those with fresh were made after the table. The lines of clients, and
 of records without a number of records, are from an earlier version of this program.
@@ -62,7 +63,7 @@ if sys.argv[1] == "fit":
     sys.exit(fit(sys.argv[2]))
 program, data = sys.argv[1:3]
 runs, seed = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((3, 300), (4, 1)))
-middle = "middle" in sys.argv
+middle, large = "middle" in sys.argv, "large" in sys.argv
 
 
 def hearts():
@@ -160,7 +161,11 @@ def trials():
         members, records = (round(math.exp(draw.uniform(math.log(low), math.log(high)))) for low, high in
                             (draw.choice([(2, 80)] * 9 + [(80, 1000)]), (5, 50000)))
         total, cap = members * records, draw.choice([1000] * 9 + [3000] * 3 + [10000, 100000])  # most are quick
-        if draw.random() < .01:
+        if large:
+            name, cap = "generated", 200000
+            members, records = draw.randint(2, 4), round(math.exp(draw.uniform(math.log(20000), math.log(50000))))
+            total = members * records
+        elif draw.random() < .01:
             name, cap = "generated", 100000
             members, records = draw.choice([(2, 50000), (1000, 5), (600, 20), (3, 20000), (4, 10000), (300, 30)])
             total = members * records
@@ -169,7 +174,7 @@ def trials():
         graph = draw.choice(["complete", "complete", "er:0.4", "ring"] if members <= 40 else ["regular:8"])
         partition = draw.choice(["iid", "iid", "dirichlet:0.3"]) if records >= 30 else "iid"
         colluders, epsilon = draw.choice(["", "", "1", "auto"]) if members <= 40 else "", 10 ** draw.uniform(-7, 3)
-        if middle and draw.random() < .5:
+        if (middle or large) and draw.random() < .5:
             signal, dim = 10 ** draw.uniform(math.log10(.02), math.log10(20)), 12
             epsilon = min(max(1e-7, epsilon_of(min(20 * signal / records / math.sqrt(members / dim), 30))), 1e3)
         yield name, members, records, graph, partition, f"{epsilon:.3g}", colluders, draw.randint(1, 1 << 30)

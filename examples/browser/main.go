@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"syscall/js"
 
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -124,7 +125,7 @@ func spent(node *sdk.Node, f *sdk.Fleet) string {
 	if f.Privacy.NonPrivate {
 		return "NOT PRIVATE"
 	}
-	return node.Spend().Text(f.Privacy.Delta, f.Privacy.Accounting)
+	return explain.Total(node.Spend(), f.Privacy.Delta, f.Privacy.Accounting)
 }
 
 // result returns what the page shows and saves at the end.

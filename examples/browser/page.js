@@ -58,6 +58,7 @@ async function start(event) {
 }
 
 async function load() {
+	await navigator.storage.persist(); // asks the browser not to delete the key when the disk is full
 	const go = new Go();
 	const ready = new Promise(resolve => addEventListener("spade", resolve));
 	const member = await WebAssembly.instantiate(await (await fetch("member.wasm")).arrayBuffer(), go.importObject);

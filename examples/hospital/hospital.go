@@ -177,6 +177,7 @@ func (h *hospital) trainAlone(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	fleet.Method.Rounds = 20 // with more, the rule is no better
 	link, err := mem.New(h.name).Node(h.name)
 	if err != nil {
 		return err

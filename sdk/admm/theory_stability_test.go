@@ -111,10 +111,10 @@ func TestDecayRate(t *testing.T) {
 			t.Run(spec+" at "+strconv.FormatFloat(share, 'g', -1, 64), func(t *testing.T) {
 				a := g.Gain(share, kickedRho)
 				slow := 1 // index of the slowest mode: the first or the last one, except the mode of the mean
-				if graph.Contraction(a, kickedRho, values[n-1]) > graph.Contraction(a, kickedRho, values[1]) {
+				if topology.Contraction(a, kickedRho, values[n-1]) > topology.Contraction(a, kickedRho, values[1]) {
 					slow = n - 1
 				}
-				want := graph.Contraction(a, kickedRho, values[slow])
+				want := topology.Contraction(a, kickedRho, values[slow])
 				rounds := 24
 				if want < 1 { // so that the remaining amplitude is far above float32 rounding
 					rounds = min(rounds, int(math.Log(1e-3)/math.Log(want)))

@@ -126,6 +126,9 @@ func askTwice(ctx context.Context, state, method, path string, answer any) error
 	if err != nil && !errors.Is(err, ErrNotRunning) && ctx.Err() == nil {
 		err = once()
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no answer in time: its process is suspended, or this device has too much to do: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("asking the node: %w", err)
 	}

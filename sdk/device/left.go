@@ -98,7 +98,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 			st.Phase, st.Fault = monitor.Damaged, own.Error()
 		}
 	}
-	if free, known := state.Free(file.State); known && st.Fault == "" && st.Phase != monitor.Finished {
+	if free, known := Free(file.State); known && st.Fault == "" && st.Phase != monitor.Finished {
 		if err := DiskFull(file.State, 1<<20, free); err != nil {
 			st.Fault = err.Error()
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -55,8 +54,8 @@ func TestDiskFull(t *testing.T) {
 		"free some space and run again" {
 		t.Error(err)
 	}
-	free, known := state.Free(t.TempDir())
-	if later, same := state.Free(filepath.Join(t.TempDir(), "a", "b")); same != known || known && (free <= 0 || later <= 0) {
+	free, known := Free(t.TempDir())
+	if later, same := Free(filepath.Join(t.TempDir(), "a", "b")); same != known || known && (free <= 0 || later <= 0) {
 		t.Errorf("%d bytes free (%v), %d in a new folder (%v)", free, known, later, same)
 	}
 }

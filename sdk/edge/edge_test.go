@@ -362,7 +362,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("files %v, want the keys alone", made)
 	}
 	config := o
-	config.Configure = func(c *sdk.Config) { c.Patience = 1 }
+	config.Listen, config.Configure = "nowhere", func(c *sdk.Config) { c.Patience = 1 } // checked before the node listens
 	refused(path, "b", config, "Patience is 1ns")
 	config.Configure = func(c *sdk.Config) { panic("oops") }
 	func() {
@@ -430,7 +430,7 @@ func TestFolder(t *testing.T) {
 	if err := os.RemoveAll(path); err != nil {
 		t.Skip(err) // Windows keeps open files
 	}
-	if err := node.Run(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
+	if err := node.Run(t.Context()); err == nil || !strings.Contains(err.Error(), path+"/state-two%2Fof%20us was removed") {
 		t.Errorf("Run in a removed folder: %v", err)
 	}
 	if err := node.Close(); err != nil {

@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/topology"
@@ -27,19 +26,4 @@ func Example() {
 	// neighbors of 0: [1 3]
 	// largest eigenvalue: 4
 	// gain at 40% of the limit: 0.266667
-}
-
-// The example computes in how many rounds disagreement falls to a tenth. The slowest mode, at one end of the spectrum,
-// determines this number.
-func ExampleContraction() {
-	g, err := topology.Parse("ring", 8, 0)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	a := g.Gain(0.75, 1)
-	slowest := g.Contraction(a, 1)
-	fmt.Printf("by %.4f a round, to a tenth in %.0f rounds\n", slowest, math.Ceil(math.Log(10)/-math.Log(slowest)))
-	// Output:
-	// by 0.9239 a round, to a tenth in 30 rounds
 }

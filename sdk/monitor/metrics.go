@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -99,22 +98,18 @@ func (p *Privacy) samples(put sampler) {
 		}
 		return func(name, help string, v Value, _ ...string) { put(name, help, v, labels...) }
 	}
-	run := func(put sampler, a *Against) {
-		put("epsilon", "Epsilon spent in this run, at delta, against an adversary.", a.Epsilon)
+	for _, a := range p.Against {
+		put := of(p.Unit, "adversary", a.Adversary)
+		put("epsilon", "Epsilon spent in this run, at delta, against an adversary.", Value(a.Epsilon))
 		put("epsilon_limit", "Epsilon that this run may spend; absent if only its rounds limit it.", a.Limit)
 		put("epsilon_planned", "Epsilon of all rounds of this run together.", a.Planned)
 		put("zcdp_rho", "Rho of zero-concentrated differential privacy (zCDP) spent in this run.", Value(a.Rho))
 	}
-	run(of(p.Unit, "adversary", p.Adversary), &p.Against)
-	if p.AgainstAll != nil {
-		run(of(p.Unit, "adversary", dpmech.AllOthers), p.AgainstAll)
-	}
 	of(p.Unit)("delta", "Delta at which every epsilon here holds.", Value(p.Delta))
-	const life = "Epsilon spent by all runs on the data set, according to its ledger, against an adversary."
 	if l := p.Lifetime; l != nil {
-		of(l.Unit, "adversary", l.Adversary)("lifetime_epsilon", life, l.Epsilon)
-		if a := l.AgainstAll; a != nil {
-			of(l.Unit, "adversary", dpmech.AllOthers)("lifetime_epsilon", life, a.Epsilon)
+		for _, a := range l.Against {
+			of(l.Unit, "adversary", a.Adversary)("lifetime_epsilon", "Epsilon spent by all runs on the data set, according to its ledger, against "+
+				"an adversary.", a.Epsilon)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 )
 
 var update = flag.Bool("update", false, "write what the golden test finds into its file")
@@ -22,8 +24,8 @@ func TestMetricsGolden(t *testing.T) {
 				Refusal: "another fleet"}},
 			{Name: "c", Round: 13, Behind: -1, Refused: 2, Link: &Link{Broker: true, Silent: true, Heard: 240, Seconds: 240}},
 		},
-		Privacy: &Privacy{Adversary: "everybody", Delta: 1e-5, Against: Against{Rho: 0.125, Epsilon: 2.5, Limit: 8, Planned: 7.5},
-			Lifetime: &Lifetime{Adversary: "no member", LifetimeAgainst: LifetimeAgainst{3, Unknown()}}},
+		Privacy: &Privacy{Delta: 1e-5, Against: []Against{{Adversary: "everybody", Rho: 0.125, Bar: explain.Bar{Epsilon: 2.5}, Limit: 8, Planned: 7.5}},
+			Lifetime: &Lifetime{Against: []LifetimeAgainst{{"no member", 3, Unknown()}}}},
 		Local:    &Local{Round: 12, Loss: 0.5, Accuracy: 0.75, FailedQueries: 3},
 		Evidence: []Evidence{{"b", 3}, {"c", 4}},
 	}

@@ -102,7 +102,7 @@ func New(cfg Config) (*Monitor, error) {
 	return m, nil
 }
 
-// Events returns the events for the node's configuration; see [sdk.Events.And].
+// Events returns the events for the node's configuration; see [Both].
 func (m *Monitor) Events() sdk.Events {
 	return sdk.Events{
 		Released: func(round int, x []float32) { m.released(round, m.cfg.Fleet.Model(x, round)) },

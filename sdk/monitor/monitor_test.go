@@ -64,7 +64,7 @@ func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ct
 	fleet.Change = func(client int, c *sdk.Config) {
 		c.Key, c.Keys = nil, nil
 		if client == 0 {
-			c.Events = w.mon.Events().And(sdk.Events{Waiting: func(int, []string) { w.waiting <- struct{}{} }})
+			c.Events = Both(w.mon.Events(), sdk.Events{Waiting: func(int, []string) { w.waiting <- struct{}{} }})
 		}
 	}
 	t.Cleanup(func() { _ = fleet.Close() })
@@ -115,8 +115,10 @@ func TestRun(t *testing.T) {
 		t.Errorf("neighbors %+v", n)
 	}
 	p := st.Privacy
-	if p == nil || p.Epsilon != p.Planned || !(p.Epsilon > 1) || p.Limit != 8 || p.Accounting != "gdp" ||
-		p.Delta != 1e-5 || p.Rho != w.nodes[0].Spend().Rho || p.Lifetime != nil {
+	if p == nil || len(p.Against) != 1 || p.Accounting != "gdp" || p.Delta != 1e-5 || p.Lifetime != nil {
+		t.Fatalf("privacy %+v", p)
+	}
+	if a := p.Against[0]; a.Epsilon != float64(a.Planned) || !(a.Epsilon > 1) || a.Limit != 8 || a.Rho != w.nodes[0].Spend().Rho {
 		t.Errorf("privacy %+v", p)
 	}
 	if l := st.Local; l == nil || l.Covered || l.Round != 8 || l.Loss != 0.5 || l.Accuracy != 0.75 {
@@ -351,20 +353,16 @@ func TestBarsOfStatus(t *testing.T) {
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 4, PairSigma: 16, EffectiveSigma: 6.5, Colluders: 1, Delta: 1e-5}}
 	for _, rounds := range []int{0, 4, 9} {
 		p := NewPrivacy(f, f.Total(rounds), nil)
-		if len(p.Bars) != 2 {
-			t.Fatalf("%d bars, want 2", len(p.Bars))
+		if len(p.Against) != 2 {
+			t.Fatalf("%d bars, want 2", len(p.Against))
 		}
-		for i, b := range p.Bars {
+		for i, b := range p.Against {
 			if float64(b.Planned) < b.Epsilon || (b.Epsilon == 0) != (rounds == 0) || rounds == 9 && float64(b.Planned) != b.Epsilon || b.Guess < 0.5 || b.Guess > 1 {
 				t.Errorf("after %d rounds: %+v", rounds, b)
 			}
-			if i > 0 && rounds > 0 && !(b.Epsilon > p.Bars[i-1].Epsilon) {
-				t.Errorf("%+v is no stronger than %+v", b, p.Bars[i-1])
+			if i > 0 && rounds > 0 && !(b.Epsilon > p.Against[i-1].Epsilon) {
+				t.Errorf("%+v is no stronger than %+v", b, p.Against[i-1])
 			}
-		}
-		last := p.Bars[len(p.Bars)-1]
-		if Value(last.Epsilon) != p.AgainstAll.Epsilon || last.Planned != p.AgainstAll.Planned {
-			t.Errorf("%+v, against all %+v", last, p.AgainstAll)
 		}
 	}
 }

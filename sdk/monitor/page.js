@@ -291,7 +291,7 @@
 
   // One bar for each adversary.
   const privacy = p => {
-    const ul = byId("bars"), bars = p ? p.bars : [], what = p && p.unit || "data set";
+    const ul = byId("bars"), bars = p ? p.against : [], what = p && p.unit || "data set";
     while (ul.children.length > bars.length) ul.lastChild.remove();
     bars.forEach((b, i) => {
       if (!ul.children[i]) ul.append(el("li", {}, el("span"), el("div", { class: "meter", "aria-hidden": "true" }, el("div")), el("b")));
@@ -299,7 +299,7 @@
       say(who, b.who[0].toUpperCase() + b.who.slice(1));
       say(value, b.text);
       meter.firstChild.style.width = 100 * Math.min(1, b.epsilon / b.epsilon_planned) + "%";
-      meter.classList.toggle("full", known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
+      meter.classList.toggle("full", known(b.epsilon_limit) && b.epsilon_planned > b.epsilon_limit * (1 + 1e-9));
     });
     say(byId("unit"), !p ? "NOT PRIVATE: nothing limits what leaks." : "Epsilon so far, of the epsilon of all rounds, for each " + (p.unit || "client’s data set") + ", at δ " + figures(p.delta, 2) +
       "; and an upper bound on how often in 100 an adversary's best guess about a " + what + " is right (50 by chance).");
@@ -321,7 +321,7 @@
     document.title = (group ? s.run : s.name + " · " + s.run) + " · SPADE-Edge";
     const badge = byId("badge");
     badge.className = "badge " + (s.non_private ? "open" : "private");
-    say(badge, s.non_private ? "NOT PRIVATE" : "private: ε " + head.privacy.bars[0].of_text);
+    say(badge, s.non_private ? "NOT PRIVATE" : "private: ε " + head.privacy.against[0].of_text);
 
     const least = Math.min(...nodes.map(n => n.round)), total = head.rounds + head.cooldown;
     byId("phase").className = "phase " + phaseOf(head);
@@ -366,7 +366,7 @@
       const look = { failed: "down", waiting: "held", querying: "busy", cooling: "cool" };
       rows(["Node", "State", "Round", "Connected", ...(s.non_private ? [] : ["Epsilon"]), "Losses", "Sent"], nodes, n => [n.name,
         { class: "state " + (look[phaseOf(n)] || "up"), text: phaseName[phaseOf(n)], more: phaseOf(n) === "waiting" ? "for " + list(n.waiting_for) + ", " + span(n.phase_seconds) : n.fault || "" },
-        String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [epsilon(n.privacy.epsilon)] : []), count(n.queries), bytes(n.neighbors.every(v => v.link) ? n.neighbors.reduce((a, v) => a + v.link.bytes_sent, 0) : n.frame_bytes_sent)]);
+        String(n.round), n.neighbors.filter(v => v.link && v.link.connected).length + " of " + n.neighbors.length, ...(n.privacy ? [epsilon(n.privacy.against[0].epsilon)] : []), count(n.queries), bytes(n.neighbors.every(v => v.link) ? n.neighbors.reduce((a, v) => a + v.link.bytes_sent, 0) : n.frame_bytes_sent)]);
     } else {
       byId("peers").hidden = !s.neighbors.length;
       byId("alone").hidden = s.neighbors.length > 0;
@@ -385,9 +385,9 @@
     const mixed = head.mixing ? ", after mixing" : "";
     say(cConsensus.note, "Mean squared distance from the " + (group ? "average model" : "neighbors' models") + mixed + ", logarithmic");
     cConsensus.none = !group && s.round > 1 && !s.consensus_error_round; // messages do not show a neighbor's model
-    const p = head.privacy;
-    cEpsilon.limit = p && known(p.epsilon_limit) ? p.epsilon_limit : 0;
-    say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + p.epsilon_limit : "All rounds will cost " + epsilon(p.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + "), against " + p.adversary);
+    const p = head.privacy, named = p && p.against[0];
+    cEpsilon.limit = p && known(named.epsilon_limit) ? named.epsilon_limit : 0;
+    say(cEpsilon.note, !p ? "NOT PRIVATE: nothing bounds what leaks" : (cEpsilon.limit ? "Dashed: the budget of " + cEpsilon.limit : "All rounds will cost " + epsilon(named.epsilon_planned)) + ", at δ " + figures(p.delta, 2) + " (" + p.accounting + "), against " + named.adversary);
     cEpsilon.none = !p;
     const each = q => q.text.replace(/^epsilon /, "") + (q.unit ? ", for each " + q.unit : "");
     say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It is " + each(p) +

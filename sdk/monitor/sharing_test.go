@@ -27,10 +27,13 @@ func TestPrivacyAgainstAll(t *testing.T) {
 			{Spends: []dpmech.Spend{{First: 1, Rounds: 2, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 16, Effective: 16}}}}},
 		},
 	})
-	p, a := st.Privacy, st.Privacy.AgainstAll
-	if a == nil || !(a.Epsilon > p.Epsilon) || !(a.Planned > p.Planned) || a.Rho != 4*2/64.0 || a.Limit != 9 ||
-		!(p.Lifetime.Epsilon > p.Epsilon) || !(p.Lifetime.AgainstAll.Epsilon > a.Epsilon) || p.Lifetime.Limit != 12 ||
-		p.Lifetime.AgainstAll.Limit != 14 || p.Lifetime.Adversary != outsiders || p.Adversary != f.Privacy.Gaussian().Shared.Adversary().String() {
+	if len(st.Privacy.Against) != 2 || len(st.Privacy.Lifetime.Against) != 2 {
+		t.Fatalf("%+v", st.Privacy)
+	}
+	p, a, life, lifeAll := st.Privacy.Against[0], st.Privacy.Against[1], st.Privacy.Lifetime.Against[0], st.Privacy.Lifetime.Against[1]
+	if !(a.Epsilon > p.Epsilon) || !(a.Planned > p.Planned) || a.Rho != 4*2/64.0 || a.Limit != 9 ||
+		!(float64(life.Epsilon) > p.Epsilon) || !(float64(lifeAll.Epsilon) > a.Epsilon) || life.Limit != 12 || lifeAll.Limit != 14 ||
+		life.Adversary != outsiders || p.Adversary != f.Privacy.Gaussian().Shared.Adversary().String() {
 		t.Fatalf("%+v, %+v", p, a)
 	}
 	text := string(Metrics(st))
@@ -52,7 +55,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(object, &back)
 	}
-	if err != nil || back.Mixing != 3 || back.Privacy.AgainstAll.Planned != a.Planned {
+	if err != nil || back.Mixing != 3 || back.Privacy.Against[1].Planned != a.Planned {
 		t.Errorf("%s: %v", object, err)
 	}
 	f.Privacy = sdk.Privacy{Clip: 1, Sigma: 8, Delta: 1e-5}
@@ -60,8 +63,8 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	st = NewStatus(f, "a")
 	st.Privacy = NewPrivacy(f, f.Total(4), nil)
 	object, err = json.Marshal(st)
-	if text := string(Metrics(st)) + string(object); err != nil || strings.Contains(text, "against_all") ||
-		strings.Contains(text, "mixing") || st.Privacy.Adversary != "everybody else together" {
+	if text := string(Metrics(st)) + string(object); err != nil || len(st.Privacy.Against) != 1 ||
+		strings.Contains(text, "mixing") || st.Privacy.Against[0].Adversary != "everybody else together" {
 		t.Errorf("without pairwise noise: %s", text)
 	}
 }

@@ -125,7 +125,7 @@ func (s *Status) Progress() string {
 	text := fmt.Sprintf("release %d of %d", s.Round, s.Rounds+s.Cooldown)
 	if s.Round > 0 {
 		m := sdk.Method{Rounds: s.Rounds / (1 + s.Mixing), Mixing: s.Mixing, Cooldown: s.Cooldown}
-		text += ", " + m.Phase(s.Round)
+		text += ", " + PhaseOf(m, s.Round)
 	}
 	return text
 }
@@ -208,93 +208,76 @@ type Link struct {
 	LostBy   string  `json:"lost_by,omitempty"` // why the last of these connections ended
 }
 
-// Privacy is the privacy budget that a run has spent and the budget that it may spend. The figures of the embedded
-// Against are for the adversary that the fleet names. With pairwise noise, AgainstAll has the figures for an adversary
-// that consists of all other members together.
+// Privacy is the privacy budget that a run has spent and the budget that it may spend.
 type Privacy struct {
-	Adversary string   `json:"adversary"`     // adversary of the figures in Against
-	Unit      sdk.Unit `json:"unit,omitzero"` // what is protected; omitted for client
-	Against
+	Unit sdk.Unit `json:"unit,omitzero"` // what is protected; omitted for client
+	// Against has the figures for the adversary that the fleet names and, with pairwise noise, for all other members together.
+	Against    []Against `json:"against"`
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
-	Lifetime   *Lifetime `json:"lifetime"`              // null without a ledger
-	AgainstAll *Against  `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
+	Lifetime   *Lifetime `json:"lifetime"` // null without a ledger
 
-	Bars        []Bar  `json:"bars"`         // cost against each adversary, weakest first; one bar without pairwise noise
 	Text        string `json:"text"`         // what the run has spent, as text for people
 	TextPlanned string `json:"text_planned"` // what all planned rounds of the run cost, as text for people
 }
 
-// Bar is the cost of a run against one adversary, for display.
-type Bar struct {
-	explain.Bar
-	Planned Value `json:"epsilon_planned"` // epsilon of all planned rounds of the run
+// Against is what a run has spent, and may spend, against one adversary; see [Privacy].
+type Against struct {
+	Adversary   string  `json:"adversary"` // in full
+	Rho         float64 `json:"rho"`       // privacy loss of the releases made, in zCDP
+	explain.Bar         // of the releases made, with an epsilon at Delta, as Accounting defines
+	Limit       Value   `json:"epsilon_limit"`   // budget of this run; unknown if only its number of rounds is limited
+	Planned     Value   `json:"epsilon_planned"` // epsilon of all planned rounds of the run
 
-	Text   string `json:"text"`    // both, and the guess, as text for people: "ε 0.31 of 1.00, 53 in 100"
+	Text   string `json:"text"`    // both epsilons, and the guess, as text for people: "ε 0.31 of 1.00, 53 in 100"
 	OfText string `json:"of_text"` // the planned epsilon as text for people
 }
 
-// Against is what a run has spent, and may spend, against one adversary; see [Privacy].
-type Against struct {
-	Rho     float64 `json:"rho"`             // privacy loss of the releases made, in zCDP
-	Epsilon Value   `json:"epsilon"`         // epsilon of the releases made, at Delta, as Accounting defines
-	Limit   Value   `json:"epsilon_limit"`   // budget of this run; unknown if only its number of rounds is limited
-	Planned Value   `json:"epsilon_planned"` // epsilon of all planned rounds of the run
-}
-
-// Lifetime is the total cost of all runs on the data set, against the weakest adversary that any of these runs names.
-// This adversary may differ from the adversary of the current run.
+// Lifetime is the total cost of all runs on the data set. Against begins with the weakest adversary that any of these runs
+// names, which may differ from the adversary of the current run.
 type Lifetime struct {
-	Dataset   string   `json:"dataset"`
-	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects; omitted for client
-	Runs      int      `json:"runs"`
-	Adversary string   `json:"adversary"` // adversary of Epsilon
-	LifetimeAgainst
-	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
-	Text       string           `json:"text"`                  // figures against both adversaries, for people
+	Dataset string            `json:"dataset"`
+	Unit    sdk.Unit          `json:"unit,omitzero"` // what is protected; omitted for client
+	Runs    int               `json:"runs"`
+	Against []LifetimeAgainst `json:"against"`
+	Text    string            `json:"text"` // figures against all of them, for people
 }
 
 // LifetimeAgainst is what all runs have spent against one adversary; see [Lifetime].
 type LifetimeAgainst struct {
-	Epsilon Value `json:"epsilon"`       // epsilon at Privacy.Delta, as Privacy.Accounting defines
-	Limit   Value `json:"epsilon_limit"` // limit, which has its own delta and accounting; unknown without a limit
+	Adversary string `json:"adversary"`
+	Epsilon   Value  `json:"epsilon"`       // epsilon at Privacy.Delta, as Privacy.Accounting defines
+	Limit     Value  `json:"epsilon_limit"` // limit, which has its own delta and accounting; unknown without a limit
 }
 
 // NewPrivacy returns what a run of a private fleet has spent. life is the content of the ledger, or nil
 // without a ledger.
 func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *certificate.Lifetime) *Privacy {
 	p := f.Privacy
-	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }
+	epsilon := func(rho float64) float64 { return p.Accounting.Epsilon(rho, p.Delta) }
 	limit := func(epsilon float64) Value {
 		if epsilon > 0 {
 			return Value(epsilon)
 		}
 		return Unknown()
 	}
-	against := func(rho, most, planned float64) Against {
-		return Against{Rho: rho, Epsilon: epsilon(rho), Limit: limit(most), Planned: epsilon(planned)}
-	}
 	total := f.Total(f.Method.Rounds)
 	planned, now := total.Figures(), spent.Figures()
-	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Protects(), Delta: p.Delta,
-		Accounting: p.Accounting.String(), Text: explain.Total(spent, p.Delta, p.Accounting), TextPlanned: explain.Total(total, p.Delta, p.Accounting), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
+	out := &Privacy{Unit: p.Protects(), Delta: p.Delta, Accounting: p.Accounting.String(), Text: explain.Total(spent, p.Delta, p.Accounting),
+		TextPlanned: explain.Total(total, p.Delta, p.Accounting)}
 	for i, bar := range explain.Bars(total, p.Delta, p.Accounting) { // until the first release, spent has a single figure
-		planned, of, rho := Value(bar.Epsilon), explain.Epsilon(bar.Epsilon), now[min(i, len(now)-1)].Rho
-		bar.Epsilon, bar.Guess = p.Accounting.Epsilon(rho, p.Delta), explain.Guess(rho)
-		text := fmt.Sprintf("ε %s of %s, %d in 100", explain.Epsilon(bar.Epsilon), of, explain.Times(bar.Guess))
-		out.Bars = append(out.Bars, Bar{bar, planned, text, of})
-	}
-	if len(planned) > 1 {
-		all := against(spent.All, p.LimitAll, planned[1].Rho)
-		out.AgainstAll = &all
+		a := Against{Adversary: planned[i].Adversary, Rho: now[min(i, len(now)-1)].Rho, Bar: bar, Planned: Value(bar.Epsilon),
+			Limit: limit([]float64{p.EpsilonLimit, p.LimitAll}[i]), OfText: explain.Epsilon(bar.Epsilon)}
+		a.Epsilon, a.Guess = epsilon(a.Rho), explain.Guess(a.Rho)
+		a.Text = fmt.Sprintf("ε %s of %s, %d in 100", explain.Epsilon(a.Epsilon), a.OfText, explain.Times(a.Guess))
+		out.Against = append(out.Against, a)
 	}
 	if life != nil {
-		most, figures := cmp.Or(life.Limit, new(dpmech.Limit)), life.Total().Figures()
-		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit, Runs: len(life.Runs), Adversary: figures[0].Adversary,
-			LifetimeAgainst: LifetimeAgainst{epsilon(figures[0].Rho), limit(most.Epsilon)},
-			Text:            explain.Total(life.Total(), p.Delta, p.Accounting)}
-		if len(figures) > 1 {
-			out.Lifetime.AgainstAll = &LifetimeAgainst{epsilon(figures[1].Rho), limit(most.EpsilonAll)}
+		most := cmp.Or(life.Limit, new(dpmech.Limit))
+		out.Lifetime = &Lifetime{Dataset: life.Dataset, Unit: life.Unit, Runs: len(life.Runs), Text: explain.Total(life.Total(), p.Delta, p.Accounting)}
+		for i, figure := range life.Total().Figures() {
+			out.Lifetime.Against = append(out.Lifetime.Against, LifetimeAgainst{figure.Adversary, Value(epsilon(figure.Rho)),
+				limit([]float64{most.Epsilon, most.EpsilonAll}[i])})
 		}
 	}
 	return out

@@ -2,8 +2,11 @@ package monitor
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // reasons lists the endings of common connection errors, and their meaning in plain words: for a connection with a node,
@@ -32,8 +35,12 @@ const (
 var addressIn = regexp.MustCompile(`(?:dial tcp |lookup |://)([^\s/]+?)(?:: |/| on )`)
 
 // InWords turns the text of a common connection error into a clause in plain words that contains the address. The other
-// end of the connection is a node or, if broker is true, a broker. InWords returns the text of any other error unchanged.
+// end of the connection is a node or, if broker is true, a broker. InWords returns the text of any other error, and that of a proxy that cannot
+// be reached, unchanged.
 func InWords(fault string, broker bool) string {
+	if at := strings.Index(fault, "proxy "); at >= 0 && strings.Contains(fault[at:], " cannot be reached: ") {
+		return fault[at:]
+	}
 	for _, r := range reasons {
 		if strings.HasSuffix(fault, r.ending) {
 			address, words := append(addressIn.FindStringSubmatch(fault), "", "its address"), r.node
@@ -44,4 +51,18 @@ func InWords(fault string, broker bool) string {
 		}
 	}
 	return fault
+}
+
+// PhaseOf describes a release, such as "learning" or "cooling down".
+func PhaseOf(m sdk.Method, release int) string {
+	switch data := m.Data(release); {
+	case release > m.Learning():
+		return "cooling down"
+	case m.Mixing == 0:
+		return "learning"
+	case data > m.Data(release-1):
+		return fmt.Sprintf("learning round %d of %d", data, m.Rounds)
+	default:
+		return fmt.Sprintf("learning round %d of %d (mixing %d of %d)", data, m.Rounds, (release-1)%(1+m.Mixing), m.Mixing)
+	}
 }

@@ -67,6 +67,9 @@ func TestForecastIntervals(t *testing.T) {
 		}
 		if text["part"] == "fresh" { // made after the table
 			of = append(of, "fresh")
+			if value["records"] > 20000 {
+				of = append(of, "fresh, many records")
+			}
 		}
 		for _, of := range of {
 			if all[of]++; low <= gain && gain <= high {
@@ -77,15 +80,15 @@ func TestForecastIntervals(t *testing.T) {
 	t.Logf("%v of %v runs lie within", inside, all)
 	for of, n := range all {
 		least, most := 85, 95
-		if strings.Contains(of, "signal") {
-			least, most = 80, 100 // of few runs
+		if n < 120 {
+			least, most = 80, 100
 		}
 		if 100*inside[of] < least*n || 100*inside[of] > most*n {
 			t.Errorf("%s: %d of %d runs lie within, want %d to %d %%", of, inside[of], n, least, most)
 		}
 	}
-	if all["client"] < 150 || all["fresh"] < 300 {
-		t.Errorf("%v runs, want 150 of clients and 300 fresh ones", all)
+	if all["client"] < 150 || all["fresh"] < 300 || all["fresh, many records"] < 15 {
+		t.Errorf("%v runs, want 150 of clients and 300 fresh ones, 15 of them of more than 20,000 records a member", all)
 	}
 }
 

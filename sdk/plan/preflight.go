@@ -94,6 +94,11 @@ func tryOracle(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, sample int)
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+	}
+	select {
+	case err := <-done: // says more
+		return err
+	case <-time.After(time.Second):
+		return fmt.Errorf("the oracle has not answered, and ignores its context: %w", ctx.Err())
 	}
 }

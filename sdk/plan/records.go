@@ -45,8 +45,12 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 			}
 		}
 		signal := recordSignal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
-		if free && open && recordFar(signal) > 16 { // the steps of 10 rounds would be too long
+		switch far := recordFar(signal); {
+		case !free || !open:
+		case far > 16: // the steps of 10 rounds would be too long
 			m.Rounds = 20
+		case k.Rare && far == leastFar:
+			m.Rounds = 6
 		}
 		m.Eta = admm.Schedule{round3(recordFar(signal) / (radius * float64(m.Rounds)))}
 	}
@@ -62,7 +66,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 }
 
 // RecordRounds is the number of rounds that [Suggest] chooses for record-level privacy, unless the signal is strong:
-// then Suggest chooses 20.
+// then Suggest chooses 20. With a weak signal of rare events it chooses 6.
 const RecordRounds = 10
 
 // RecordTau returns the number of queries per record and round: twice the number of Walsh directions for dim
@@ -92,9 +96,12 @@ func recordSignal(mean float64, members, dim, rounds int, ratio float64) float64
 	return mean * math.Sqrt(float64(rounds)*float64(members)/float64(dim)) * ratio
 }
 
-// recordFar returns the distance, from 2 to 50, by which all clipped updates should move the model if they have the
+// leastFar is the distance for a weak signal.
+const leastFar = 2
+
+// recordFar returns the distance, from leastFar to 50, by which all clipped updates should move the model if they have the
 // same direction. signal is the result of recordSignal.
-func recordFar(signal float64) float64 { return min(max(2, signal*signal/40), 50) }
+func recordFar(signal float64) float64 { return min(max(leastFar, signal*signal/40), 50) }
 
 // agree is the length of the sum of the records' slopes at the start of a run, divided by the length that the sum would
 // have if all slopes had the same direction. The value was measured on real data sets.

@@ -3,6 +3,8 @@ package plan
 import (
 	"math"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 func TestChoicesForRecords(t *testing.T) {
@@ -23,5 +25,21 @@ func TestChoicesForRecords(t *testing.T) {
 	// number of rounds.
 	if a, b := recordSignal(170, 4, 33, 10, 0.042), recordSignal(170, 4, 33, 40, 0.021); math.Abs(a-b) > 1e-9*a || a < 7 || a > 9 {
 		t.Errorf("signals %v and %v, want the same", a, b)
+	}
+}
+
+// TestRoundsOfRareEvents checks that with rare events a weak signal, and no other, leads to fewer rounds, unless they are
+// given.
+func TestRoundsOfRareEvents(t *testing.T) {
+	for _, c := range []struct {
+		epsilon     float64
+		given, want int
+		rare        bool
+	}{{1, 0, 10, false}, {1, 0, 6, true}, {1, 12, 12, true}, {2.5, 0, 10, true}, {8, 0, 20, true}} {
+		k := Known{Dim: 44, Samples: []int{248, 156, 164, 129, 129, 40}, Open: true, Columns: true, Rare: c.rare,
+			Method: sdk.Method{Rounds: c.given}, Privacy: sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: c.epsilon, Delta: 1e-4}}
+		if m, _, err := Suggest(k); err != nil || m.Rounds != c.want {
+			t.Errorf("%+v: found %d rounds, %v", c, m.Rounds, err)
+		}
 	}
 }

@@ -20,6 +20,7 @@ type Known struct {
 	Hidden  bool  // the model has a hidden layer and a random start: it needs a larger Mu and larger steps
 	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
 	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
+	Rare    bool  // few records have an event from which to learn, as for survival
 
 	// If Steps or Queries is set, it determines Rounds. If in addition Tau is zero, the run uses the paper's
 	// non-private schedule (eq. (nonprivate-schedule)).

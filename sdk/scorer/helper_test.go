@@ -200,6 +200,8 @@ func scoring(args []string) {
 		if err := os.WriteFile(path, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
 			panic(err)
 		}
+	case "UTF-16":
+		p.raw("\xff\xfe\x00{\x00\n\x00")
 	case "banner":
 		p.raw("Loading the model, please wait\n")
 	case "hello of version 2":

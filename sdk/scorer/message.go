@@ -65,6 +65,8 @@ type loss struct {
 func (c *codec) first(r *bufio.Reader) ([]byte, int, error) {
 	_, _ = r.Peek(1)
 	switch head, _ := r.Peek(min(4, r.Buffered())); {
+	case c == &jsonLines && bytes.HasPrefix(head, []byte("\xff\xfe")):
+		return nil, 0, errors.New("writes UTF-16, want UTF-8")
 	case c == &jsonLines && bytes.IndexByte(head, 0) >= 0:
 		return nil, 0, fmt.Errorf("has sent the bytes %s, which begin a CBOR frame, want a line of JSON: set \"format\": \"cbor\" "+
 			"in the section \"oracle\"", shown(head))

@@ -83,7 +83,7 @@ func TestMisbehavior(t *testing.T) {
 	}{
 		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (while computing sample 2)`, false},
 		{"kills itself", both[:1], "has ended: ", false},
-		{"hangs", both, "has not answered query 1 within 2s", false},
+		{"hangs", both, `has not answered query 1 within 2s; a program ends each line with "\n", flushes its output`, false},
 		{"answers a stranger", both, "answered query 999, which is not open", false},
 		{"answers query 0", both, "answered query 0, which is not open", false},
 		{"talks nonsense", both[:1], `has sent "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: column 1: invalid character`, false},
@@ -92,7 +92,8 @@ func TestMisbehavior(t *testing.T) {
 		{"floods stdout", both[:1], `has written a line of more than 65536 bytes, beginning with "xxx`, false},
 		{"floods stdout", both[1:], `has sent 2021161080 as the length of a frame (the bytes "xxxx"), want 1..`, false},
 		{"floods stderr", both, `the end"`, false},
-		{"stops half way and hangs", both, "query 1 within 2s; it wrote 7 bytes of an unfinished message", false},
+		{"stops half way and hangs", both, "query 1 within 2s; a program ends each line with \"\\n\", flushes its output (in Python: flush=True) and answers before its input ends; " +
+			"it wrote 7 bytes of an unfinished message", false},
 		{"stops half way", both, "has ended: exit status 0; it wrote 7 bytes of an unfinished message", false},
 		{"wrong length", both[1:], `has sent 4294967295 as the length of a frame (the bytes "\xff\xff\xff\xff")`, false},
 		{"length 0", both[1:], `has sent 0 as the length of a frame`, false},
@@ -149,7 +150,8 @@ func TestBadStart(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
 		"exit at once":          `has ended: exit status 1; standard error: "cannot read the data"`,
-		"no hello":              "has not sent its hello within 300ms",
+		"no hello":              `has not sent its hello within 300ms; a program ends each line with "\n", flushes its output`,
+		"UTF-16":                "writes UTF-16, want UTF-8",
 		"banner":                `has sent "Loading the model, please wait" as the first message, want a hello such as {"hello":1,"dim":3,"samples":20}`,
 		"hello of version 2":    "has sent a hello with version 2, want 1",
 		"hello without samples": "a hello with samples 0, want 1..",
@@ -163,6 +165,8 @@ func TestBadStart(t *testing.T) {
 				switch how {
 				case "banner":
 					want = `has sent 1684107084 as the length of a frame (the bytes "Load"), want 1..65532; standard output may contain only frames`
+				case "UTF-16":
+					want = "has sent 2063662847 as the length of a frame"
 				case "answer for a hello":
 					want = "key 2: found primitives"
 				}

@@ -20,6 +20,9 @@ const (
 	maxGroup = 256 << 10 // maximum number of parameters in all queries of a process, unless a single query has more
 )
 
+// promptly ends the text of each error about a program that has said nothing.
+const promptly = `a program ends each line with "\n", flushes its output (in Python: flush=True) and answers before its input ends`
+
 var errClosed = errors.New("scorer: the oracle is closed")
 
 // Oracle is an oracle whose losses come from a program. It is safe for concurrent use.
@@ -125,6 +128,8 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 		}
 	}
 	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("scorer: %s has not answered: %w; %s", o.name, ctx.Err(), promptly)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case o.ctx.Err() != nil:

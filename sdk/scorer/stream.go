@@ -31,7 +31,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 		select {
 		case err = <-o.opened:
 		case <-ctx.Done():
-			err = fmt.Errorf("scorer: not every worker has sent its hello: %w", context.Cause(ctx))
+			err = fmt.Errorf("scorer: not every worker has sent its hello: %w; %s", context.Cause(ctx), promptly)
 		}
 		if err != nil {
 			return nil, errors.Join(err, o.Close())
@@ -199,7 +199,7 @@ func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup
 			return err
 		}
 	case <-late.C:
-		return fmt.Errorf("has not sent its hello within %v", w.cfg.Start)
+		return fmt.Errorf("has not sent its hello within %v; %s", w.cfg.Start, promptly)
 	case <-w.ctx.Done():
 		return errClosed
 	}
@@ -284,7 +284,7 @@ func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing
 			if w.asked == 0 {
 				return errors.New("has answered all queries without reading all of them")
 			}
-			return fmt.Errorf("has not answered query %d within %v", t.left[0].id, w.cfg.Timeout)
+			return fmt.Errorf("has not answered query %d within %v; %s", t.left[0].id, w.cfg.Timeout, promptly)
 		case <-w.ctx.Done():
 			return errClosed
 		}

@@ -402,27 +402,3 @@ func mutate(b []byte, s *rng.Stream) []byte {
 	}
 	return b
 }
-
-// Fuzz the packed grid alone, so that the fuzzer does not have to find its way through a frame.
-func FuzzGrid(f *testing.F) {
-	for _, g := range grids() {
-		var p packer
-		if b := p.grid(g); len(g) <= 5000 {
-			f.Add(bytes.Clone(b), len(g))
-		}
-	}
-	f.Fuzz(func(t *testing.T, b []byte, dim int) {
-		if dim < 1 || dim > 2*blockSize {
-			return
-		}
-		g := make([]int32, dim)
-		if readGrid(g, b) != nil {
-			return
-		}
-		var p packer
-		back := make([]int32, dim)
-		if readGrid(back, p.grid(g)) != nil || !slices.Equal(g, back) {
-			t.Fatal("the grid that was read does not come back")
-		}
-	})
-}

@@ -55,26 +55,3 @@ func TestDecodeRefusesPlanesOfOtherDimension(t *testing.T) {
 		checkError(t, "planes of 1000", newCodec(t, dim).Decode(frame, &f), "vector: ")
 	}
 }
-
-// Fuzz the planes alone, so that the fuzzer does not have to find its way through a frame.
-func FuzzPlanes(f *testing.F) {
-	for _, v := range [][]float32{normals(100, 1), make([]float32, 10), normals(700, 2)} {
-		var w packer
-		f.Add(bytes.Clone(w.planes(v)), len(v))
-	}
-	f.Fuzz(func(t *testing.T, b []byte, dim int) {
-		if dim < 1 || dim > 2*blockSize {
-			return
-		}
-		var r unpacker
-		v := make([]float32, dim)
-		if r.planes(v, b) != nil {
-			return
-		}
-		var w packer
-		back := make([]float32, dim)
-		if r.planes(back, w.planes(v)) != nil || !sameBits(v, back) {
-			t.Fatal("the planes that were read do not come back")
-		}
-	})
-}

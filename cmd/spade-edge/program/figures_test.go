@@ -65,16 +65,15 @@ func TestFiguresAgree(t *testing.T) {
 		if c.AgainstAll != nil {
 			costs = append(costs, *c.AgainstAll)
 		}
-		if len(bars) != len(costs) || len(st.Privacy.Bars) != len(bars) || len(metrics) != 2*len(bars) || (len(bars) == 2) != slices.Contains(args, "-colluders") {
-			t.Fatalf("%q: %d bars, %d costs, %d on the page, %d metrics", args, len(bars), len(costs), len(st.Privacy.Bars), len(metrics))
+		if len(bars) != len(costs) || len(st.Privacy.Against) != len(bars) || len(metrics) != 2*len(bars) || (len(bars) == 2) != slices.Contains(args, "-colluders") {
+			t.Fatalf("%q: %d bars, %d costs, %d on the page, %d metrics", args, len(bars), len(costs), len(st.Privacy.Against), len(metrics))
 		}
 		for i, bar := range bars {
-			numbers := []float64{costs[i].EpsilonGDP, st.Privacy.Bars[i].Epsilon}
+			numbers := []float64{costs[i].EpsilonGDP, st.Privacy.Against[i].Epsilon, float64(st.Privacy.Lifetime.Against[i].Epsilon)}
 			if i == 0 {
-				numbers = append(numbers, float64(st.Privacy.Epsilon), float64(st.Privacy.Lifetime.Epsilon), life.EpsilonGDP, c.Lifetime.EpsilonGDP)
+				numbers = append(numbers, life.EpsilonGDP, c.Lifetime.EpsilonGDP)
 			} else {
-				numbers = append(numbers, float64(st.Privacy.AgainstAll.Epsilon), float64(st.Privacy.Lifetime.AgainstAll.Epsilon), life.AgainstAll.EpsilonGDP,
-					c.Lifetime.AgainstAll.EpsilonGDP)
+				numbers = append(numbers, life.AgainstAll.EpsilonGDP, c.Lifetime.AgainstAll.EpsilonGDP)
 			}
 			for run := range 2 { // the metrics of the run, then those of the ledger
 				v, err := strconv.ParseFloat(metrics[run*len(bars)+i][1], 64)
@@ -88,7 +87,7 @@ func TestFiguresAgree(t *testing.T) {
 					t.Errorf("%q: number %d against %s is %v, want %v", args, k, bar.Who, v, bar.Epsilon)
 				}
 			}
-			shown, epsilon := st.Privacy.Bars[i], explain.Epsilon(bar.Epsilon)
+			shown, epsilon := st.Privacy.Against[i], explain.Epsilon(bar.Epsilon)
 			if want := fmt.Sprintf("ε %s of %[1]s, %d in 100", epsilon, explain.Times(bar.Guess)); shown.Text != want || shown.OfText != epsilon {
 				t.Errorf("%q: the page shows %q and %q, want %q", args, shown.Text, shown.OfText, want)
 			}

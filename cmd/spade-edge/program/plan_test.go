@@ -26,7 +26,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	arithmetic(t)
 	// The simulated clinics have 3200 training samples in total, with 5 columns and a bias.
 	const hidden = "-model perceptron -hidden 150 "
-	const few, many = "-nodes 16 -graph er:0.3 -rounds 20 -seed 4 ", hidden + "-nodes 8 -rounds 12 -cooldown 12 -tau 1 -eta 1e-9 -mu 0.07 -clip 0.2 -graph "
+	const few, many = "-nodes 16 -graph er:0.3 -rounds 20 -seed 4 ", hidden + "-nodes 8 -rounds 8 -cooldown 8 -tau 1 -eta 1e-9 -mu 0.07 -clip 0.2 -graph "
 	cases := []string{
 		few + "-non-private", few + "-non-private -cooldown 2", few, few + "-clip 0.2",
 		few + "-batch 7 -tau 3 -grid-bits 8 -cooldown 0", few + "-sigma 3 -gain 0.4 -rho 2 -eta 0.25",

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
-
+	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
@@ -48,7 +48,7 @@ func TestStatusOfNeighbors(t *testing.T) {
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
 		Name: "a", Run: "trial", Running: true, Queries: 9, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FirstRound: 75, FailedQueries: 3, LastFailure: "no\x1b[2J label"},
-		Privacy: &monitor.Privacy{Against: monitor.Against{Epsilon: 0.00001, Limit: monitor.Unknown(), Planned: 1.00001}, Delta: 1e-5,
+		Privacy: &monitor.Privacy{Against: []monitor.Against{{Bar: explain.Bar{Epsilon: 0.00001}, Limit: monitor.Unknown(), Planned: 1.00001}}, Delta: 1e-5,
 			Accounting: "gdp", Text: "epsilon 0.00001", TextPlanned: "epsilon 1.01", Lifetime: &monitor.Lifetime{Text: "epsilon 2.01"}},
 	}
 	var b strings.Builder

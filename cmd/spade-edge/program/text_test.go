@@ -78,7 +78,7 @@ func TestTopicIsComplete(t *testing.T) {
 	link := &monitor.Link{Fault: "f", Refusal: "r", Broker: true, Silent: true, Heard: 1}
 	st := monitor.Status{
 		NonPrivate: true, Fault: "f", Program: "p", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
-		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{AgainstAll: &monitor.LifetimeAgainst{}}, AgainstAll: &monitor.Against{}}, Mixing: 1,
+		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{Against: []monitor.LifetimeAgainst{{}}}, Against: []monitor.Against{{}}}, Mixing: 1,
 	}
 	names := 0
 	for line := range strings.Lines(string(monitor.Metrics(st))) {

@@ -194,7 +194,7 @@ func (r *csvFile) records() {
 		if err == io.EOF {
 			return
 		} else if err != nil {
-			r.stop = fmt.Errorf("task: %s: %w", r.name, err)
+			r.stop = fmt.Errorf("task: %s: %w", r.name, unquoted(err))
 			return
 		}
 		r.row(record)

@@ -95,7 +95,7 @@ func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	if err == io.EOF {
 		return nil, fmt.Errorf("task: %s is empty, want a header line", name)
 	} else if err != nil {
-		return nil, fmt.Errorf("task: %s: %w", name, err)
+		return nil, fmt.Errorf("task: %s: %w", name, unquoted(err))
 	}
 	r := &csvFile{Reader: cr, name: name}
 	r.header(record)

@@ -92,8 +92,18 @@ func (r *csvFile) broken(line string, at int, err error) {
 		r.fault(at, lineBreak, fmt.Sprintf("column %s: %s %s", short(r.names[at]), short(strings.Trim(cells[at], " \"\r\n")), noLineBreak))
 		r.within = true
 	default:
-		r.fault(at, "quote", fmt.Sprintf("cell %d: %v: put the cell in quotes and double each quote in it", at+1, wrong.Err))
+		r.fault(at, "quote", fmt.Sprintf("cell %d: %s", at+1, badQuote))
 	}
+}
+
+const badQuote = "a quote within a cell, or no quote at its end: put the cell in quotes and double each quote in it"
+
+// unquoted replaces the words of the CSV parser.
+func unquoted(err error) error {
+	if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("line %d: %s", wrong.StartLine, badQuote)
+	}
+	return err
 }
 
 // place adds exactly one row for a line, whatever the line contains. broken tells that the line is not a CSV record.

@@ -114,9 +114,3 @@ func (d *Data) outputs() int {
 	}
 	return d.Classes
 }
-
-// survive sets the survival that a score predicts, with the constant b of each interval.
-func (said *Prediction) survive(cuts survival.Intervals, score float64, b []float64) {
-	said.Survival = survival.Curve(score, b)
-	said.Median = cuts.Median(said.Survival)
-}

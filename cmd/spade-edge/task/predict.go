@@ -31,9 +31,10 @@ type Predictor struct {
 
 	recipe *Recipe
 	model  []float32
-	x      []float64 // the model
-	origin []float64 // the value at which a column contributes 0, for each column before PCA
-	of     []int     // for each column before PCA, the index in Recipe.Columns of the column that it comes from
+	x      []float64          // the model
+	origin []float64          // the value at which a column contributes 0, for each column before PCA
+	cuts   survival.Intervals // of a survival task
+	of     []int              // for each column before PCA, the index in Recipe.Columns of the column that it comes from
 }
 
 // Prediction is the output of a model for one sample.
@@ -79,6 +80,9 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	}
 	if r.PCA != nil && r.Standardize == nil {
 		p.origin = r.PCA.Mean
+	}
+	if r.Survival != nil {
+		p.cuts = r.Survival.Cuts()
 	}
 	for k, c := range r.Columns {
 		p.of = append(p.of, slices.Repeat([]int{k}, max(1, len(c.Categories)))...)
@@ -262,8 +266,9 @@ func (p *Predictor) sample(columns []float32) (said Prediction) {
 			said.Class = k
 		}
 	}
-	if h := p.recipe.Survival; h != nil {
-		said.survive(h.Cuts(), z[0], p.x[p.recipe.width():])
+	if p.recipe.Survival != nil {
+		said.Survival = survival.Curve(z[0], p.x[p.recipe.width():])
+		said.Median = p.cuts.Median(said.Survival)
 	} else if p.recipe.Target != nil {
 		said.Number = p.score(z, 0)
 	} else if len(z) > 1 {

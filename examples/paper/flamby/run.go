@@ -125,6 +125,12 @@ func Run(ctx context.Context, data, root, usual, out string, seeds int, log io.W
 			}
 			fmt.Fprintf(log, "%s, %s, delta %v: done\n", j.name, c.row, c.delta)
 		}
+		for _, r := range rivals() {
+			if err := j.rival(ctx, r, dir, seeds, runs); err != nil {
+				return err
+			}
+			fmt.Fprintf(log, "%s, %s: done\n", j.name, r.name)
+		}
 	}
 	if err := runs.Sort(); err != nil {
 		return err

@@ -5,6 +5,7 @@ import hmac
 import os
 import secrets
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -25,7 +26,8 @@ def trial(site: Callable[[str], Wrapped], names: list[str], timeout: float | Non
     so trial works in a module, a test, a notebook, and several times in one program. settings are those of Fleet.create. By
     default the graph is complete, and the numbers of records and the start values come from the sites.
 
-    If all losses of a member fail, trial raises SpadeEdgeError, with the first traceback as its cause.
+    If all losses of a member fail, trial raises SpadeEdgeError, with the first traceback as its cause. After timeout seconds it
+    raises subprocess.TimeoutExpired, with the first failure as its cause, if there was one.
     """
     sites = {name: site(name) for name in names}
     for name, s in sites.items():
@@ -48,7 +50,10 @@ def trial(site: Callable[[str], Wrapped], names: list[str], timeout: float | Non
         with _Losses(sites, os.path.join(folder, "losses")) as losses, Fleet.create(
                 os.path.join(folder, "trial"), names, scorer=losses.command, dim=first.dim, **settings) as fleet:
             fleet.start()
-            fleet.wait(timeout)
+            try:
+                fleet.wait(timeout)
+            except subprocess.TimeoutExpired as error:
+                raise error from next(iter(losses.failures.values()), None)
             for name, node in fleet.nodes.items():
                 raise_if_all_failed(name, node.status(), losses.failures.get(name))
             return {name: node.model() for name, node in fleet.nodes.items()}

@@ -2,11 +2,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+from unittest import mock
 
 import numpy as np
 
-from spade_edge import ScorerError, SpadeEdgeError, trial, wrap
+from spade_edge import Fleet, ScorerError, SpadeEdgeError, trial, wrap
 
 from . import HERE, need_program
 
@@ -81,6 +83,23 @@ class Trials(unittest.TestCase):
             if private:
                 self.assertIn("ValueError: call 0 has no label", str(cause))
                 self.assertRegex(str(caught.exception), "all [0-9]+ losses of b failed")
+
+    def test_timeout(self):
+        """A trial that lasts too long names the first failure of a loss."""
+        calls = []
+
+        def loss(m, row):
+            calls.append(len(calls))
+            raise ValueError("no label")
+
+        def wait(fleet, timeout):
+            while len(calls) < 2:
+                time.sleep(0.02)
+            raise subprocess.TimeoutExpired("spade-edge run", timeout)
+
+        with mock.patch.object(Fleet, "wait", wait), self.assertRaises(subprocess.TimeoutExpired) as caught:
+            trial(lambda name: wrap({"w": np.zeros(2)}, (X[:20],), loss), ["a", "b"], **{**FAST, "non_private": False, "epsilon": 100})
+        self.assertIn("ValueError: no label", str(caught.exception.__cause__))
 
     def test_wrong(self):
         """What is no site is named."""

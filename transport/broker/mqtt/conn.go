@@ -116,7 +116,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	}
 	err = cmp.Or(err, a.err(), wrong)
 	if err == nil && a.get(propMaxQoS, 2) < 1 {
-		err = errors.New("the broker supports only QoS 0, want QoS 1")
+		err = fmt.Errorf("%w: it supports only QoS 0, want QoS 1", errLimit)
 	}
 	if !stop() {
 		err = ctx.Err()

@@ -101,7 +101,11 @@ func TestProbe(t *testing.T) {
 		}
 	})
 	narrow := newToy(t, grant(propMaxPacket, 4, 300)...)
-	if a := ask(narrow); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "packets of at most 300 bytes: a frame of 1048576 bytes") {
+	if a := ask(narrow); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "packets of at most 300 bytes: a message of the broker's limit has no room") {
+		t.Errorf("%+v", a)
+	}
+	unsure := newToy(t, grant(propMaxQoS, 1, 0)...)
+	if a := ask(unsure); a.Err == nil || !a.Refused || !strings.HasSuffix(a.Err.Error(), "limits are too low: it supports only QoS 0, want QoS 1") {
 		t.Errorf("%+v", a)
 	}
 	small := newToy(t, grant(propMaxPacket, 4, 1000)...).honest()

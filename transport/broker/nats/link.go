@@ -148,7 +148,7 @@ func (l *link) fit(payload int64, info *jetstream.StreamInfo) (piece int, err er
 	want := int64(max(1, (l.cfg.MaxFrame+piece-1)/piece))
 	if have := info.Config.MaxMsgsPerSubject; have > 0 && have < want {
 		return 0, fmt.Errorf("nats: stream %s keeps %d messages per subject, want at least %d, because a message has at most %d bytes "+
-			"of a frame", l.want.Name, have, want, piece)
+			"of a frame (the server's max_payload is %d)", l.want.Name, have, want, piece, payload)
 	}
 	return piece, nil
 }

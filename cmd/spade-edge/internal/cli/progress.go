@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
 // progressLines is the approximate number of progress lines per run.
@@ -35,9 +36,9 @@ func NewProgress(w io.Writer, m sdk.Method) *Progress {
 func (p *Progress) Round(k int, note func() string) {
 	last := p.Method.Last()
 	p.line(float64(k)/float64(last), func() string {
-		width := max(12, len(p.Method.Phase(p.Method.Learning())))
+		width := max(12, len(monitor.PhaseOf(p.Method, p.Method.Learning())))
 		return fmt.Sprintf("%s %*d of %d  %-*s  %s  %.1f s", ReleaseWord(p.Method), len(fmt.Sprint(last)), k, last, width,
-			p.Method.Phase(k), note(), time.Since(p.started).Seconds())
+			monitor.PhaseOf(p.Method, k), note(), time.Since(p.started).Seconds())
 	})
 }
 

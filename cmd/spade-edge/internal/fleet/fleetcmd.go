@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
@@ -65,12 +66,8 @@ type FleetResult struct {
 	SameRun bool         `json:"same_run"`     // the hash is unchanged: a started run adopts the change
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
-	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
-	// Adversary is the adversary to which Epsilon applies. With pairwise noise, EpsilonAll is the epsilon against all
-	// other members together.
-	Adversary  string   `json:"adversary,omitempty"`
-	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
-	cost       string
+	// Privacy is the cost of the whole run; null if it is not private.
+	Privacy *setup.Privacy `json:"privacy"`
 
 	Notes []string `json:"notes"` // what the user must still do
 }
@@ -175,15 +172,9 @@ func (e *fleetEdit) finish() error {
 		}
 		e.note("copy %s%s to every device, old or new, and run there: spade-edge fleet take node.json -new %s", name, start, name)
 	}
-	if p := f.Privacy; !p.NonPrivate {
-		figures := f.Total(f.Method.Rounds).Figures()
-		epsilon := p.Accounting.Epsilon(figures[0].Rho, p.Delta)
-		if e.r.Adversary = figures[0].Adversary; len(figures) > 1 {
-			all := p.Accounting.Epsilon(figures[1].Rho, p.Delta)
-			e.r.EpsilonAll = &all
-		}
-		e.r.cost = cli.CostText(f.Total(f.Method.Rounds), p.Delta, p.Accounting, p.Protects())
-		if e.r.Epsilon = &epsilon; p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
+	if p, total := f.Privacy, f.Total(f.Method.Rounds); !p.NonPrivate {
+		e.r.Privacy = setup.NewPrivacy(total, f, nil)
+		if epsilon := p.Accounting.Epsilon(total.Rho, p.Delta); p.EpsilonLimit > 0 && epsilon > p.EpsilonLimit {
 			e.note("the run costs epsilon %s now, and its limit is %v: fleet next -run %s -epsilon %v chooses noise that fits",
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
 		}
@@ -299,8 +290,9 @@ func (e *fleetEdit) print(t cli.Table) {
 	}
 	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash)
 	t.Row("fleet file", "SHA-256 %s", r.SHA256)
-	if r.Epsilon != nil {
-		t.Row("privacy", "%s, at delta %v, for the whole run", r.cost, e.file.Fleet.Privacy.Delta)
+	if f := e.file.Fleet; r.Privacy != nil {
+		p := f.Privacy
+		t.Row("privacy", "%s, at delta %v, for the whole run", cli.CostText(f.Total(f.Method.Rounds), p.Delta, p.Accounting, p.Protects()), p.Delta)
 	}
 	for _, n := range r.Notes {
 		t.Row("next", "%s", n)

@@ -63,11 +63,11 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	if device && errors.Is(err, fs.ErrNotExist) {
 		return nil // a new device has no fleet file yet
 	}
-	if err == nil {
-		e.old, err = fleetfile.Read(e.path)
-	}
-	if err == nil {
-		e.file, err = fleetfile.Read(e.path)
+	for _, file := range []**fleetfile.File{&e.old, &e.file} {
+		if err == nil {
+			*file, err = fleetfile.Parse(e.text, filepath.Dir(e.path))
+			err = fleetfile.In(e.path, err)
+		}
 	}
 	if err != nil {
 		return cli.AsUsageError(err)
@@ -109,8 +109,8 @@ func readNodeText(path string) (*nodeText, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := fleetfile.ReadNode(path)
-	return &nodeText{path: path, text: text, node: node}, err
+	node, err := fleetfile.ParseNode(text, filepath.Dir(path))
+	return &nodeText{path: path, text: text, node: node}, fleetfile.In(path, err)
 }
 
 // node returns a member's node file, or nil if the file is not on this machine.

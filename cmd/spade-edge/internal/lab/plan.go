@@ -111,7 +111,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		r.Gain = 0
 	} else {
 		r.RoundGain = g.Gain(m.Gain, m.Rho)
-		r.SpectralRadius = g.Contraction(r.RoundGain, m.Rho)
+		r.SpectralRadius = topology.ContractionOf(g, r.RoundGain, m.Rho)
 		r.Tenfold = topology.MixingTime(r.SpectralRadius)
 		calm = topology.DecayOf(g, r.RoundGain, m.Rho, p.Schedule(), leftover, o.Asked.Method.Seed)
 		if calm.Needed >= 0 {

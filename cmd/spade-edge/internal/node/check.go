@@ -301,7 +301,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 
 // disk compares the free space with what the rest of the run needs. A disk that is full stops a node.
 func (c *Checkup) disk(node *fleetfile.Node, needs int64) {
-	free, known := state.Free(node.State)
+	free, known := device.Free(node.State)
 	if err := device.DiskFull(node.State, needs, free); known && needs > 0 && err != nil {
 		c.fail("disk", cli.ExitFailed, err)
 	} else if known && needs > 0 {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -97,14 +96,17 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 // privacyRows prints the privacy cost of this run, and of all runs together.
 func privacyRows(b cli.Table, p *monitor.Privacy) {
 	b.Row("privacy", "%s, at delta %v (%s)%s", p.Text, p.Delta, p.Accounting, cli.EachText(p.Unit))
-	allowed := ""
-	if p.Limit.Known() {
-		allowed = fmt.Sprintf("; allowed: %v against %s", p.Limit, p.Adversary)
+	var allowed []string
+	for _, a := range p.Against {
+		if a.Limit.Known() {
+			allowed = append(allowed, fmt.Sprintf("%v against %s", a.Limit, a.Adversary))
+		}
 	}
-	if a := p.AgainstAll; a != nil && a.Limit.Known() {
-		allowed += fmt.Sprintf(", %v against %s", a.Limit, dpmech.AllOthers)
+	limit := ""
+	if allowed != nil {
+		limit = "; allowed: " + strings.Join(allowed, ", ")
 	}
-	b.Row("whole run", "%s%s", p.TextPlanned, allowed)
+	b.Row("whole run", "%s%s", p.TextPlanned, limit)
 	if l := p.Lifetime; l != nil {
 		runs := fmt.Sprintf("over %d runs", l.Runs)
 		switch l.Runs {

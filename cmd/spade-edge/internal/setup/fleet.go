@@ -35,12 +35,13 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
+	known.Rare = o.Spec.Kind() == task.OfSurvival
 	if pr := &known.Privacy; pr.Places > 1 && pr.Person == "" { // plan has no data
 		if pr.Person = cmp.Or(o.Spec.Person, "COLUMN"); o.Recipe != nil {
 			pr.Person = o.Recipe.Person
 		}
 	}
-	if open := known.Method.Rounds == 0 && o.Steps == 0 && o.Queries == 0; open && known.Privacy.NonPrivate && o.Spec.Kind() == task.OfSurvival {
+	if open := known.Method.Rounds == 0 && o.Steps == 0 && o.Queries == 0; open && known.Privacy.NonPrivate && known.Rare {
 		known.Method.Rounds = verdict.SurvivalRounds
 	}
 	err := p.shareNoise(&known, f.Members)
@@ -48,8 +49,9 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 		return err
 	}
 	f.Method, f.Privacy, err = plan.Suggest(known)
-	if err == nil && o.ModelSpec().Name == task.LinearModel && !o.Given["mu"] {
-		// With a larger query radius, predictions of a numeric target would reach the ends of the target's range.
+	if near := o.ModelSpec().Name == task.LinearModel || known.Rare && !known.Privacy.NonPrivate; err == nil && near && !o.Given["mu"] {
+		// With a larger query radius, predictions of a numeric target would reach the ends of the target's range, and the
+		// slopes of survival would be less exact (see sdk/DEFAULTS.md).
 		known.Method.Mu = []float64{f.Method.Mu[0] / 2}
 		f.Method, f.Privacy, err = plan.Suggest(known)
 	}

@@ -54,6 +54,9 @@ func descend(said [][]float64, is []int) (slope float64, intercepts []float64) {
 	const h = 1e-5
 	rate, now := 1.0, loss(x)
 	for range 1500 {
+		if rate < 1e-9 {
+			break
+		}
 		g := make([]float64, len(x))
 		for k := range x {
 			up, down := slices.Clone(x), slices.Clone(x)

@@ -3,6 +3,7 @@ package cell
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -16,8 +17,11 @@ func Foreign(start []byte) string {
 		return "is a spreadsheet or an archive, want a text file: save it as CSV (UTF-8)"
 	case has("\x1f\x8b"):
 		return "is compressed, want a text file: unpack it with gunzip"
-	case has("\xff\xfe") || has("\xfe\xff") || bytes.IndexByte(start, 0) >= 0:
+	case has("\xff\xfe") || has("\xfe\xff") || 3*bytes.Count(start[:min(len(start), 64)], []byte{0}) > min(len(start), 64):
 		return "is UTF-16 or not text, want UTF-8: save it as CSV (UTF-8)"
+	case bytes.IndexByte(start, 0) >= 0:
+		line := 1 + bytes.Count(start[:bytes.IndexByte(start, 0)], []byte("\n"))
+		return fmt.Sprintf("has a zero byte in line %d, so it is damaged or not text: export it again as CSV (UTF-8)", line)
 	case bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0:
 		return "ends its lines with CR alone, want LF or CR LF: save it again as CSV (UTF-8)"
 	}

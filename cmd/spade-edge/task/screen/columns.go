@@ -193,12 +193,21 @@ func marker(x float64) bool {
 }
 
 // Near adds suspicions about classes and categories of a recipe, fitted on several tables, that differ only in case,
-// spaces or dots at the end. names has the name of each table.
+// spaces or dots at the end, and about a table that shares none of its names with another. names has the name of each table.
 func Near(r *task.Recipe, all []*Report, names []string) {
 	check := func(column string, values []string, has func(p *Report, value string) int) {
 		groups := map[string][]string{}
 		for _, v := range values {
 			groups[cell.Near(v)] = append(groups[cell.Near(v)], v)
+		}
+		for _, p := range all {
+			own := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return has(p, v) == 0 })
+			shared := func(o *Report) bool {
+				return o != p && slices.ContainsFunc(own, func(v string) bool { return has(o, v) > 0 })
+			}
+			if len(all) > 1 && len(own) > 1 && !slices.ContainsFunc(all, shared) {
+				p.add(NearNames, column, len(own), own[0], "none of its %d names, such as %.40q, occurs in another file", len(own), own[0])
+			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(groups)) {
 			if len(groups[key]) < 2 {

@@ -103,6 +103,21 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// TestOtherNames checks that a file whose names occur in no other is reported, and one with a single name is not.
+func TestOtherNames(t *testing.T) {
+	paths := []string{
+		write(t, table(60, 1, nothing)),
+		write(t, table(60, 2, func(_ int, row []string) { row[2], row[3] = "only", "class "+row[3] })),
+	}
+	r, reports := sites(t, task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean"}, paths)
+	screen.Near(r, reports, paths)
+	for i, p := range reports {
+		if found := text(p); strings.Count(found, "near y: none of its 2 names, such as ") != 1 || strings.Contains(found, `"only", occurs`) {
+			t.Errorf("site %d: %s", i, found)
+		}
+	}
+}
+
 // TestNear checks that names that nearly agree are reported once, with both files.
 func TestNear(t *testing.T) {
 	paths := []string{
@@ -114,6 +129,9 @@ func TestNear(t *testing.T) {
 	r, reports := sites(t, task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean"}, paths)
 	screen.Near(r, reports, []string{"north.csv", "south.csv"})
 	found := text(reports[0]) + text(reports[1])
+	if strings.Contains(found, "another file") { // they share "west"
+		t.Error(found)
+	}
 	for _, want := range []string{"near ward: ", "near y: ", `"East" (30 rows of north.csv), "east." (30 rows of south.csv)`} {
 		if strings.Count(found, want) < 1 {
 			t.Errorf("%s, want %s", found, want)

@@ -47,6 +47,9 @@ func (p *Report) times(r *task.Recipe, d *task.Data, own bool) {
 	case float64(short) > nearlyAll*float64(n):
 		p.add(Beyond, h.Time, short, exact(c.Low), "%d of %d times are within the first interval, which ends after %s", short, n,
 			cuts.Text(cuts.Ends[0]))
+	case own && len(cuts.Ends) > 1 && float64(c.High*h.Day()) <= cuts.Ends[len(cuts.Ends)-2]:
+		p.add(Beyond, h.Time, n, exact(c.High), "no row was observed beyond %s, so these rows say nothing about survival beyond %s",
+			cuts.Text(cuts.Ends[len(cuts.Ends)-2]), cuts.Text(last))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 const (
 	// DefaultIntervals and DefaultRate are public guesses for a task that names none.
-	DefaultIntervals = "1y,2y,3y,5y"
+	DefaultIntervals = "1y,2y,3y,5y,10y"
 	DefaultRate      = 0.05
 
 	MaxEnds = 31 // the maximum number of ends; one more interval is open

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -245,9 +246,12 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 // Pieces returns the number of pieces, each of at most size bytes, that a frame of the given length needs. It fails if
 // this number is too large for the two-byte field in an envelope.
 func Pieces(length, size int) (int, error) {
-	if size < 1 || max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
+	if size < 1 {
+		return 0, errors.New("a message of the broker's limit has no room for any byte of a frame")
+	}
+	if max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
 		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages: the broker's message limit leaves "+
-			"room for only %d bytes of the frame in each", length, maxPieces, max(0, size))
+			"room for only %d bytes of the frame in each", length, maxPieces, size)
 	}
 	return max(1, (length+size-1)/size), nil
 }

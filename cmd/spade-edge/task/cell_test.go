@@ -1,8 +1,10 @@
-package cell
+package task
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // TestClean checks which texts are the same name.
@@ -27,13 +29,13 @@ func TestClean(t *testing.T) {
 		"\u0627\u200f\u0628":   "\u0627\u0628",
 		"A\u030a\u0301 \u212b": "\u01fa \u212b",
 	} {
-		if got := Clean(text); got != want {
+		if got := cell.Clean(text); got != want {
 			t.Errorf("%+q is %+q, want %+q", text, got, want)
-		} else if again := Clean(got); again != got {
+		} else if again := cell.Clean(got); again != got {
 			t.Errorf("%+q is not stable: %+q", got, again)
 		}
 	}
-	if got := Apart("x\u030c"); got != "U+030C" || Apart("\u00e9") != "" {
+	if got := cell.Apart("x\u030c"); got != "U+030C" || cell.Apart("\u00e9") != "" {
 		t.Errorf("the mark is %s", got)
 	}
 }
@@ -45,22 +47,22 @@ func TestDecimal(t *testing.T) {
 		{"100", "1e2", "100.0"}, {"0.001", ".001", "1e-3"}, {"20240103", "20240103.0"}, {"12345678901234567890", "12345678901234567890.0"},
 	} {
 		for _, text := range same {
-			a, ok := Decimal(same[0])
-			if b, ok2 := Decimal(text); !ok || !ok2 || a != b {
+			a, ok := cell.Decimal(same[0])
+			if b, ok2 := cell.Decimal(text); !ok || !ok2 || a != b {
 				t.Errorf("%s is %q %v, %s is %q %v", same[0], a, ok, text, b, ok2)
 			}
 		}
 	}
 	seen := map[string]string{}
 	for _, text := range []string{"1", "10", "11", "0.1", "-1", "1.01", "12345678901234567890", "12345678901234567891", "16777216", "16777217"} {
-		d, _ := Decimal(text)
+		d, _ := cell.Decimal(text)
 		if other, twice := seen[d]; twice {
 			t.Errorf("%s and %s are both %s", text, other, d)
 		}
 		seen[d] = text
 	}
 	for _, text := range []string{"", "x", "1_0", "0x10", "inf", "nan", "1,234", "1.234.567", "1e400", "0x1p-2", "1 000", "--1", "1e", "1e-99999999999999999999"} {
-		if d, ok := Decimal(text); ok {
+		if d, ok := cell.Decimal(text); ok {
 			t.Errorf("%s is the number %s", text, d)
 		}
 	}
@@ -69,14 +71,14 @@ func TestDecimal(t *testing.T) {
 // TestNumber checks what is wrong with cells that are not numbers, and that the others keep their digits.
 func TestNumber(t *testing.T) {
 	for text, want := range map[string]string{
-		"1e39": TooLarge, "-3.5e38": TooLarge, "1e999": TooLarge, "1_000": "has thousands", "1_0": NoNumber, "0x1p-2": NoNumber, "Inf": NoNumber, "NaN": Missing,
-		"2024-01-03": NoTime, "1,234,567": "has thousands", "abc": NoNumber, "": Missing, "e": NoNumber, "3.4e38": "",
+		"1e39": cell.TooLarge, "-3.5e38": cell.TooLarge, "1e999": cell.TooLarge, "1_000": "has thousands", "1_0": cell.NoNumber, "0x1p-2": cell.NoNumber, "Inf": cell.NoNumber, "NaN": cell.Missing,
+		"2024-01-03": cell.NoTime, "1,234,567": "has thousands", "abc": cell.NoNumber, "": cell.Missing, "e": cell.NoNumber, "3.4e38": "",
 	} {
-		if _, fault := Number(text); !strings.HasPrefix(fault, want) || want == "" && fault != "" {
+		if _, fault := cell.Number(text); !strings.HasPrefix(fault, want) || want == "" && fault != "" {
 			t.Errorf("%q: %s, want %s", text, fault, want)
 		}
 	}
-	if f, _ := Number("1700000000001"); f != 1700000000001 {
+	if f, _ := cell.Number("1700000000001"); f != 1700000000001 {
 		t.Errorf("read %v", f)
 	}
 }
@@ -94,11 +96,11 @@ func TestOneName(t *testing.T) {
 		{"12345678901234567890 12345678901234567891", "12345678901234567891.0", 1}, {"16777216 16777217", "16777217.0", 1},
 		{"1,234 1234", "1234.0", 1}, {"J\u00e4 no", "ja\u0308", 0}, {"Ja\u0308 no", "j\u00e4", 0},
 	} {
-		if n, _ := NewNames(strings.Fields(c.known), true).Find(Clean(c.cell)); n != c.want {
+		if n, _ := cell.NewNames(strings.Fields(c.known), true).Find(cell.Clean(c.cell)); n != c.want {
 			t.Errorf("%q of %q is %d, want %d", c.cell, c.known, n, c.want)
 		}
 	}
-	names := NewNames([]string{"no", "yes"}, true)
+	names := cell.NewNames([]string{"no", "yes"}, true)
 	for text, want := range map[string]string{"yes.": `it nearly equals "yes"`, "x\u030c": "it has the combining mark U+030C", "k\xf6": "not in UTF-8"} {
 		if hint := names.Hint(text); !strings.Contains(hint, want) {
 			t.Errorf("%q: %s, want %s", text, hint, want)
@@ -115,7 +117,7 @@ func TestSort(t *testing.T) {
 		{"NaN 2 10", "10 2 NaN"},
 	} {
 		got := strings.Fields(c[0])
-		Sort(got)
+		cell.Sort(got)
 		if strings.Join(got, " ") != c[1] {
 			t.Errorf("sorted %q, want %q", got, c[1])
 		}

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd
 
-package state
+package device
 
 import (
 	"errors"
