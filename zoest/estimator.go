@@ -12,8 +12,8 @@ import (
 // queries from [Estimator.Next] and passes their losses to [Estimator.Answer] until Next returns none.
 //
 // An Estimator holds m*d + 4d numbers. The kind Tracking adds 3m numbers,
-// Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator]. An
-// Estimator is not safe for concurrent use.
+// Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator] and,
+// without [Estimator.Lend], by the first stage. An Estimator is not safe for concurrent use.
 //
 // The mean of the table is updated whenever a row is replaced. To limit the rounding error, the mean is recomputed at
 // each Fill, and at the start of a step if at least max(8m, 16384) rows have been replaced since.
@@ -31,10 +31,32 @@ type Estimator struct {
 	at      []float32 // x_i while filling, phi during a step; owned by the caller
 	todo    []int     // the components of this stage, in order
 	count   int       // components answered in this stage
-	open    []Query   // queries without an answer; their points are permanent parts of room
-	room    []float32 // the points of the open queries, adjacent
+	room    *Room
+	window  int // the most open queries
+	collect int // the most answers that are not yet in the memory of the method
+}
+
+// Room is the memory that an estimator needs only during a stage. Estimators that take turns can share it; see
+// [Estimator.Lend]. The zero value is empty.
+type Room struct {
+	open    []Query   // queries without an answer; their points are permanent parts of points
+	points  []float32 // adjacent
 	answers answers   // answers that are not yet in the memory of the method
 	drawn   int       // directions drawn, those of answers first
+}
+
+var noRoom Room
+
+// fit makes the room large enough for so many queries and answers of d numbers.
+func (r *Room) fit(d, window, collect int) {
+	if cap(r.open) >= window && len(r.answers.dirs) >= collect && len(r.points) == cap(r.open)*d {
+		return
+	}
+	window, collect = max(window, cap(r.open)), max(collect, len(r.answers.dirs))
+	*r = Room{open: make([]Query, 0, window), points: make([]float32, window*d), answers: newAnswers(d, collect)}
+	for i := range window {
+		r.open[:window][i].Point = r.points[i*d:][:d:d]
+	}
 }
 
 // method is a kind of estimator: what it remembers of each component, what it learns from a loss, and how it combines all
@@ -107,11 +129,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	collect := min(max(window, 8), cfg.Samples)
 	e := &Estimator{
 		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), batches: rng.NewFamily(cfg.Seed, rng.Batch, cfg.Client),
-		source: newSource(cfg, collect), answers: newAnswers(cfg.Dim, collect), open: make([]Query, 0, window),
-		room: make([]float32, window*cfg.Dim),
-	}
-	for i := range window {
-		e.open[:window][i].Point = e.room[i*cfg.Dim:][:cfg.Dim:cfg.Dim]
+		source: newSource(cfg, collect), room: &noRoom, window: window, collect: collect,
 	}
 	own := cfg.Memory()
 	if own > 0 {
@@ -146,6 +164,13 @@ func newMethod(cfg Config, memory []float32, o offsets) method {
 	return newTracking(cfg, newAverage(cfg, t), memory, o)
 }
 
+// Lend makes the estimator use a room instead of its own. The stage must be complete. Until the next call of Lend, no
+// other estimator may use the room during a stage of this one.
+func (e *Estimator) Lend(room *Room) {
+	room.fit(e.cfg.Dim, e.window, e.collect)
+	e.room = room
+}
+
 // Fill begins a round at the released model x with the smoothing radius mu. Every row of the table gets a new query (m
 // queries in total), as in eq. (4) (memory-initialization). If a stage is unfinished, Fill abandons it. The slice x
 // must have length d and must not change until the stage is complete. With tracking and with records, Fill makes no
@@ -160,14 +185,20 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // the stage is complete. After that, [Estimator.Estimate] returns v.
 func (e *Estimator) Step(phi []float32) {
 	e.filling = false
+	if e.batch.whole() {
+		e.begin(phi, e.batch.items)
+		return
+	}
 	s := e.batches.At(e.round, e.step, 0)
 	e.begin(phi, e.batch.draw(&s))
 }
 
 func (e *Estimator) begin(at []float32, todo []int) {
-	e.at, e.todo = at[:e.cfg.Dim:len(at)], todo
-	e.count, e.drawn, e.open = 0, 0, e.open[:0]
-	e.answers.n = 0
+	if e.room == &noRoom {
+		e.Lend(new(Room))
+	}
+	e.at, e.todo, e.count = at[:e.cfg.Dim:len(at)], todo, 0
+	e.room.drawn, e.room.open, e.room.answers.n = 0, e.room.open[:0], 0
 	e.source.begin(e.stage)
 	if !e.method.begin(e.stage) {
 		e.todo = nil
@@ -177,38 +208,38 @@ func (e *Estimator) begin(at []float32, todo []int) {
 // Next returns the next queries, at most Window of them. It returns the same queries until they are answered, and none
 // when the stage is complete. The estimator owns the slice.
 func (e *Estimator) Next() []Query {
-	if len(e.open) > 0 || e.count == len(e.todo) {
-		return e.open
+	r := e.room
+	if len(r.open) > 0 || e.count == len(e.todo) {
+		return r.open
 	}
-	a := &e.answers
-	if a.n == e.drawn {
+	a := &r.answers
+	if a.n == r.drawn {
 		e.fold()
-		e.drawn = min(len(a.dirs), len(e.todo)-e.count)
-		e.source.draw(a, e.count, e.todo[e.count:][:e.drawn])
+		r.drawn = min(e.collect, len(e.todo)-e.count)
+		e.source.draw(a, e.count, e.todo[e.count:][:r.drawn])
 	}
-	e.open = e.open[:min(cap(e.open), e.drawn-a.n)]
-	vec.SignPerturbRows(e.room[:len(e.open)*len(e.at)], e.at, e.mu, a.signsOf(a.n, len(e.open)))
-	for i, h := range e.todo[e.count:][:len(e.open)] {
-		e.open[i].Sample = h
+	r.open = r.open[:min(e.window, r.drawn-a.n)]
+	vec.SignPerturbRows(r.points[:len(r.open)*len(e.at)], e.at, e.mu, a.signsOf(a.n, len(r.open)))
+	for i, h := range e.todo[e.count:][:len(r.open)] {
+		r.open[i].Sample = h
 	}
-	return e.open
+	return r.open
 }
 
 // Answer accepts the losses of all queries that [Estimator.Next] returned, in the same order. If a loss is not [Usable]
 // or the number of losses is wrong, Answer returns an error and accepts none of them, and the queries remain open.
 func (e *Estimator) Answer(losses ...float64) error {
-	if len(losses) != len(e.open) || len(losses) == 0 {
-		return fmt.Errorf("zoest: found %d answers, want %d (one for each open query)", len(losses), len(e.open))
+	r := e.room
+	if len(losses) != len(r.open) || len(losses) == 0 {
+		return fmt.Errorf("zoest: found %d answers, want %d (one for each open query)", len(losses), len(r.open))
 	}
-	for i, loss := range losses {
-		if !Usable(loss) {
-			return fmt.Errorf("zoest: loss of sample %d is %v, want a finite number", e.open[i].Sample, loss)
-		}
+	if i := firstUnusable(losses); i >= 0 {
+		return fmt.Errorf("zoest: loss of sample %d is %v, want a finite number", r.open[i].Sample, losses[i])
 	}
-	copy(e.answers.losses[e.answers.n:], losses)
-	e.method.answer(e.open, &e.answers)
-	e.answers.n += len(losses)
-	e.open = e.open[:0]
+	copy(r.answers.losses[r.answers.n:], losses)
+	e.method.answer(r.open, &r.answers)
+	r.answers.n += len(losses)
+	r.open = r.open[:0]
 	if e.count += len(losses); e.count < len(e.todo) {
 		return nil
 	}
@@ -222,8 +253,9 @@ func (e *Estimator) Answer(losses ...float64) error {
 
 // fold passes the collected answers to the method.
 func (e *Estimator) fold() {
-	e.method.fold(e.todo[e.count-e.answers.n:e.count], &e.answers)
-	e.answers.n = 0
+	a := &e.room.answers
+	e.method.fold(e.todo[e.count-a.n:e.count], a)
+	a.n = 0
 }
 
 // Estimate returns v of eq. (5) (memory-estimator), an estimate of mu times the gradient at the point of the last

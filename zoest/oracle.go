@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
-	"slices"
 )
 
 // Oracle is a black box that returns the loss of one sample at one point.
@@ -64,6 +63,16 @@ func (q Query) fault(err error) error {
 // hundred million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
+// firstUnusable returns the index of the first loss that is not [Usable], or -1.
+func firstUnusable(losses []float64) int {
+	for i, loss := range losses {
+		if !Usable(loss) {
+			return i
+		}
+	}
+	return -1
+}
+
 // Ask sends queries to an oracle and stores the results in losses, which must have the same length. If o is a
 // [BatchOracle], Ask sends all queries at once; if the batch fails as a whole, it sends each query individually. If a
 // query fails, or its loss is not [Usable], Ask retries that query individually; retries is the maximum number of
@@ -78,7 +87,7 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 	var failed, first error // error of the whole batch, and first error of a single query
 	if many {
 		failed = askAll(ctx, batch, queries, losses)
-		if failed == nil && !slices.ContainsFunc(losses, func(f float64) bool { return !Usable(f) }) {
+		if failed == nil && firstUnusable(losses) < 0 {
 			return ctx.Err()
 		}
 	}

@@ -21,8 +21,9 @@ func (p *paper) begin(s stage) bool {
 
 // answer is eq. (3) (q-generic): q = u * f_h(x + mu*u) / c_u, with c_u = 1.
 func (p *paper) answer(queries []Query, a *answers) {
-	for i := range queries {
-		a.fresh[a.n+i] = float32(a.losses[a.n+i])
+	fresh := a.fresh[a.n:][:len(queries)]
+	for i, loss := range a.losses[a.n:][:len(queries)] {
+		fresh[i] = float32(loss)
 	}
 }
 

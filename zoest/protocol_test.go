@@ -32,9 +32,9 @@ func loss(q Query) float64 { return float64(q.Point[q.Sample]) + float64(q.Sampl
 // state returns everything that affects the future behavior of an estimator, as text for comparison. It includes the
 // point and direction of a query only while that query is open.
 func state(e *Estimator) string {
-	s := fmt.Sprint(e.round, e.step, e.mu, e.filling, e.count, len(e.open), e.todo, tableOf(e).rows, averageOf(e).abar, e.Estimate())
-	if len(e.open) > 0 {
-		s += fmt.Sprint(e.open[0].Point, e.answers.dirs[e.answers.n])
+	s := fmt.Sprint(e.round, e.step, e.mu, e.filling, e.count, len(e.room.open), e.todo, tableOf(e).rows, averageOf(e).abar, e.Estimate())
+	if len(e.room.open) > 0 {
+		s += fmt.Sprint(e.room.open[0].Point, e.room.answers.dirs[e.room.answers.n])
 	}
 	return s
 }

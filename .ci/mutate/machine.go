@@ -45,11 +45,11 @@ var onMachine = []mutation{
 	{"flows: the two ends round differently", "sdk/admm/flow.go", "math.RoundToEven(float64(carry", "math.Floor(float64(carry", flows},
 	{"flows: they are not in the state", "sdk/admm/state.go", "copy(m.flows.of(i), from.Flow)", "", flows},
 	{"factor 2 missing in the z-update", "sdk/admm/round.go",
-		"vec.Scale(z, 0.5)", "vec.Scale(z, 1)", method},
+		"float32(twice*xj[c]))) * 0.5", "float32(twice*xj[c])))", method},
 	{"factor 2 missing in the message", "sdk/admm/round.go",
-		"-float32(2*m.cfg.Rho)", "-float32(m.cfg.Rho)", method},
+		"float32(2 * m.cfg.Rho)", "float32(m.cfg.Rho)", method},
 	{"rho missing in the message", "sdk/admm/round.go",
-		"-float32(2*m.cfg.Rho)", "-float32(2)", method},
+		"float32(2 * m.cfg.Rho)", "float32(2)", method},
 	{"rho missing in the first z", "sdk/admm/machine.go",
 		"vec.Scale(m.z, float32(cfg.Rho))", "vec.Scale(m.z, 1)", method},
 	{"sign of the step", "sdk/admm/round.go",
@@ -72,10 +72,10 @@ var onMachine = []mutation{
 		"			m.est.Carry(m.s)\n", "", method},
 	{"momentum: what is carried over does not outlast a restart", "zoest/estimator.go",
 		"e.carry = e.whole[own:]", "e.carry = make([]float32, cfg.Dim)", crashes},
-	{"division by mu", "zoest/estimator.go", "	e.method.answer(e.open, &e.answers)\n", `	for i := range losses {
+	{"division by mu", "zoest/estimator.go", "	e.method.answer(r.open, &r.answers)\n", `	for i := range losses {
 		e.answers.losses[e.answers.n+i] /= float64(e.mu)
 	}
-	e.method.answer(e.open, &e.answers)
+	e.method.answer(r.open, &r.answers)
 `, oracle},
 	{"losses are rounded before their offset is subtracted", "zoest/tracking.go",
 		"t.subtract(h, loss)", "t.subtract(h, float64(float32(loss)))", oracle},

@@ -69,7 +69,12 @@ func (c *Config) mixes() bool { return c.Mixing > 0 || c.Cooldown > 0 }
 
 // Data returns how many of the releases numbered 1 to n use data, where n is the argument. In a private run only the
 // releases with data have noise and a cost.
-func (c *Config) Data(releases int) int { return min(c.Rounds, (releases+c.Mixing)/(1+c.Mixing)) }
+func (c *Config) Data(releases int) int {
+	if c.Mixing > 0 {
+		releases = (releases + c.Mixing) / (1 + c.Mixing)
+	}
+	return min(c.Rounds, releases)
+}
 
 // Schedule holds the values of a parameter: one value for all rounds, or one value per round.
 type Schedule []float64
@@ -144,7 +149,17 @@ const limit = 1e30
 
 // small is a fast check of v. If it returns true, no number in v is NaN or as large as 2e18, which is far below all
 // limits. If it returns false, v may still be within the limits.
-func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
+func small(v []float32) bool {
+	if len(v) > 32 {
+		return vec.SumSquares(v) <= 1e36
+	}
+	for _, x := range v { // faster than a kernel
+		if !(x >= -1e18 && x <= 1e18) {
+			return false
+		}
+	}
+	return true
+}
 
 // beyond returns the index of the first number in v that is NaN or whose absolute value exceeds the bound (most), or -1
 // if there is no such number. The bound must be at least 2e18.

@@ -231,15 +231,21 @@ func (m *Machine) Posted(i, round int) Message {
 	return Message{Kind: Release, From: m.client(), To: m.cfg.Neighbors[i], Round: round, Vector: out.Vector, Grid: out.Grid}
 }
 
-// Lend gives the machine a new message buffer (room), to use until the next call of Lend, and returns the previous
-// buffer. With Lend, a goroutine needs only one buffer for all its machines. Lend moves unsent messages to the new
-// buffer.
+// Room is memory that a machine needs only while it works. The zero value is empty.
+type Room struct {
+	send      []Message
+	estimator zoest.Room
+}
+
+// Lend gives the machine a room to use until the next call of Lend, and takes back the message buffer of the last one. With
+// Lend, a goroutine needs only one room for all its machines: it calls Lend with this room before it drives a machine, and
+// again when the machine has no open queries. Lend keeps unsent messages.
 //
 //go:noinline
-func (m *Machine) Lend(room []Message) []Message {
+func (m *Machine) Lend(room *Room) {
 	before := m.send
-	m.send = append(room[:0], before...)
-	return before[:0]
+	m.send, room.send = append(room.send[:0], before...), before[:0]
+	m.est.Lend(&room.estimator)
 }
 
 // Status returns the machine's progress.

@@ -72,14 +72,6 @@ func (p Payload) Equal(q Payload) bool {
 	})
 }
 
-// coordinate returns coordinate c of a model: of p.Vector, or of the grid point base + p.Grid.
-func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
-	if len(p.Grid) == 0 {
-		return p.Vector[c]
-	}
-	return m.dequantize(base[c] + p.Grid[c])
-}
-
 func (p *Payload) set(q Payload) {
 	p.Vector = append(p.Vector[:0], q.Vector...)
 	p.Grid = append(p.Grid[:0], q.Grid...)

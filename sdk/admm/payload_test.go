@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
+	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
 // onAGrid makes a configuration private, with releases on a grid of step sigma/16.
@@ -44,12 +45,13 @@ func TestBothEndsHoldTheMessages(t *testing.T) {
 					if other := net.machines[to[1]]; !slices.Equal(part(other.peerZ, other.edge(i).index, d), sent[to]) {
 						t.Fatalf("%s: client %d holds another z of client %d before release %d", name, to[1], i, round)
 					}
-					messages[to] = make([]float32, d)
-					m.message(messages[to], sent[to], m.x) // eq. (9)
+					messages[to] = slices.Clone(sent[to])
+					vec.Axpy(messages[to], -float32(2*m.cfg.Rho), m.x) // eq. (9)
 				}
 			}
 			for to, z := range sent {
-				halve(z, messages[[2]int{to[1], to[0]}]) // eq. (10)
+				vec.Axpy(z, -1, messages[[2]int{to[1], to[0]}]) // eq. (10)
+				vec.Scale(z, 0.5)
 			}
 		}
 		for _, msg := range net.sent {

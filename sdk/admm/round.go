@@ -247,18 +247,12 @@ func (m *Machine) writeMessages() {
 	}
 }
 
-// message sets dst = z - 2*rho*x (eq. (9)).
-func (m *Machine) message(dst, z, x []float32) {
-	copy(dst, z)
-	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
-}
-
 // updateZ uses the neighbors' releases of the round. Before a round without data it updates the flows. Before a round
 // with data it applies eq. (10), z_ij = (z_ij - m_ji)/2: from the two releases, each end of an edge computes the messages
 // of both ends, with the same arithmetic, and updates z_ij and z_ji.
 func (m *Machine) updateZ() {
 	data, bound := m.touchesData(), m.cfg.boundOf(m.round)
-	mij, mji, kept := m.p, m.phi, m.s // scratch space, unused between two rounds
+	kept := m.s // scratch space, unused between two rounds
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
@@ -276,12 +270,20 @@ func (m *Machine) updateZ() {
 			m.setFlow(i, xj, base)
 			continue
 		}
-		m.message(mji, peerZ, xj)
-		m.message(mij, z, m.x)
-		halve(z, mji)
-		halve(peerZ, mij)
+		m.exchange(z, peerZ, xj)
 		clamp(z)
 		clamp(peerZ)
+	}
+}
+
+// exchange computes the messages of both ends of an edge, m = z - 2*rho*x (eq. (9)), and updates z_ij and z_ji.
+func (m *Machine) exchange(z, peerZ, xj []float32) {
+	twice := float32(2 * m.cfg.Rho)
+	peerZ, xj, x := peerZ[:len(z)], xj[:len(z)], m.x[:len(z)]
+	for c, own := range z {
+		peer := peerZ[c]
+		z[c] = (own - (peer - float32(twice*xj[c]))) * 0.5
+		peerZ[c] = (peer - (own - float32(twice*x[c]))) * 0.5
 	}
 }
 
@@ -318,16 +320,16 @@ func (m *Machine) compare() {
 		}
 		p, base := m.held(e, e.at(m.round)), part(m.base, i, len(m.x))
 		for c, x := range m.x {
-			off := float64(m.coordinate(p, base, c)) - float64(x)
+			var off float64
+			if len(p.Grid) == 0 {
+				off = float64(p.Vector[c]) - float64(x)
+			} else {
+				off = float64(m.dequantize(base[c]+p.Grid[c])) - float64(x)
+			}
 			sum += float64(off * off)
 		}
 	}
 	m.measured = measured{m.round, sum / float64(m.live())}
-}
-
-func halve(z, msg []float32) {
-	vec.Axpy(z, -1, msg)
-	vec.Scale(z, 0.5)
 }
 
 // sayDone sends every neighbor one Done, which says that the neighbor's last message has arrived and that this client

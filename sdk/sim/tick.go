@@ -29,8 +29,8 @@ type member struct {
 
 // worker is the scratch memory of one goroutine of a tick.
 type worker struct {
-	losses []float64      // storage for the answers to one window of queries
-	room   []admm.Message // storage for messages, lent to the active machine
+	losses []float64 // storage for the answers to one window of queries
+	room   admm.Room // lent to the active machine
 	weigh  func(*admm.Message) (int, error)
 	weight int64
 }
@@ -111,9 +111,9 @@ func (s *Sim) work(ctx context.Context) {
 // live runs a client through one tick.
 func (s *Sim) live(ctx context.Context, number int, c *member, w *worker) {
 	c.released = 0
-	w.room = c.machine.Lend(w.room)
+	c.machine.Lend(&w.room)
 	c.err = s.receive(ctx, c, w)
-	if w.room = c.machine.Lend(nil); c.released > 0 && s.OnRelease != nil {
+	if c.machine.Lend(&w.room); c.released > 0 && s.OnRelease != nil {
 		s.OnRelease(number, c.machine)
 	}
 }

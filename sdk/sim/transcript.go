@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
+	"math"
 	"sync"
 )
 
@@ -66,7 +67,9 @@ func (t *Transcript) write(models [][]float32) {
 	for i, x := range models {
 		t.buf = binary.LittleEndian.AppendUint64(t.buf[:0], uint64(t.over))
 		t.buf = binary.LittleEndian.AppendUint64(t.buf, uint64(i))
-		t.buf, _ = binary.Append(t.buf, binary.LittleEndian, x) // cannot fail for numbers
+		for _, x := range x {
+			t.buf = binary.LittleEndian.AppendUint32(t.buf, math.Float32bits(x))
+		}
 		t.hash.Write(t.buf)
 	}
 }

@@ -29,12 +29,17 @@ func rows(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 		rowsAVX512(&dst[0], &components[0], len(components), c0, c2, c3, k0, k1)
 		return
 	}
+	rest := components
 	if n := len(components) / group; n > 0 && vector {
 		rowsAsm(&dst[0], &components[0], n, c0, c2, c3, k0, k1)
-		dst, components = dst[2*group*n:], components[group*n:]
+		rest = components[group*n:]
 	}
-	if len(components) <= few || !vector {
-		rowsGo(dst, components, c0, c2, c3, k0, k1)
+	if len(rest) <= few || !vector {
+		rowsGo(dst[len(dst)-2*len(rest):], rest, c0, c2, c3, k0, k1)
+		return
+	}
+	if from := len(components) - group; from >= 0 { // store some blocks of the group before a second time
+		rowsAsm(&dst[2*from], &components[from], 1, c0, c2, c3, k0, k1)
 		return
 	}
 	var last [2 * group]uint64

@@ -26,6 +26,10 @@ func signReplaceAVX2(a, v, abar []float32, c float32, signs []uint64, byB, byM f
 func signReplaceAVX512(a, v, abar []float32, c float32, signs []uint64, byB, byM float32)
 func signFoldAVX2(x []float32, signs []uint64) float32
 func signFoldAVX512(x []float32, signs []uint64) float32
+func signPerturbRowsAVX512(y, x []float32, mu float32, signs []uint64, stride int)
+func signReplaceRowsAVX512(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32, stride int)
+func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []uint64, stride int)
+func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
 
 // Variants returns the variants that this processor can run.
 func Variants() []Kernels {

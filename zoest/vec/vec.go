@@ -1,9 +1,6 @@
 package vec
 
-import (
-	"slices"
-	"unsafe"
-)
+import "unsafe"
 
 // Each function below slices its other arguments to the length of the first, which panics if an argument is shorter. A
 // function that writes also checks for overlaps. The Go code or assembly that it calls checks nothing.
@@ -106,8 +103,8 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 		panic(overlaps)
 	}
 	stride := stride(signs, len(y)/d, words)
-	if rowsAVX512(d) && len(y)%d == 0 {
-		signPerturbRowsAVX512(y, x, mu, signs, stride)
+	if shortRows(d) && len(y)%d == 0 {
+		signPerturbRows(y, x, mu, signs, stride)
 		return
 	}
 	for ; len(y) > 0; y, signs = y[d:], signs[stride:] {
@@ -127,11 +124,11 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 		panic(overlaps)
 	}
 	table, stride := table[:len(table):len(table)], stride(signs, len(rows), words)
-	if rowsAVX512(d) {
+	if shortRows(d) {
 		if !there(rows, table, d) {
 			panic(notThere)
 		}
-		signReplaceRowsAVX512(table, rows, v, abar, c, signs, byB, byM, stride)
+		signReplaceRows(table, rows, v, abar, c, signs, byB, byM, stride)
 		return
 	}
 	for i, row := range rows {
@@ -152,11 +149,11 @@ func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64)
 		panic(overlaps)
 	}
 	table, stride := table[:len(table):len(table)], stride(signs, len(rows), words)
-	if rowsAVX512(d) {
+	if shortRows(d) {
 		if !there(rows, table, d) {
 			panic(notThere)
 		}
-		signFillRowsAVX512(table, rows, sum, c, signs, stride)
+		signFillRows(table, rows, sum, c, signs, stride)
 		return
 	}
 	for i, row := range rows {
@@ -175,11 +172,14 @@ func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 		return true
 	}
 	d := len(x[0])
-	if slices.ContainsFunc(x, func(x []float32) bool { return len(x) != d }) || !there(rows, table, d) {
-		return false
+	n := uint(len(table) / max(1, d))
+	for i, row := range rows {
+		if uint(row) >= n || len(x[i]) != d {
+			return false
+		}
 	}
-	if rowsAVX512(d) {
-		dotRowsAVX512(z, x, table, rows)
+	if shortDots(d) {
+		dotRows(z, x, table, rows)
 		return true
 	}
 	for i, row := range rows {

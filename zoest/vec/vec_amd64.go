@@ -11,23 +11,27 @@ import (
 // isa is the instruction set that the kernels use. Its values are the constants of package cpu.
 var isa = cpu.Best()
 
-// rowsAVX512 reports whether to use the AVX-512 kernels for rows of d numbers. They support at most 512 numbers,
-// because longer rows would not be faster.
-func rowsAVX512(d int) bool { return isa >= cpu.AVX512 && d <= 512 }
+// shortRows reports whether to use the kernels for rows of d numbers. Longer rows would not be faster.
+func shortRows(d int) bool {
+	return isa == cpu.AVX2 && d >= 8 && d <= 64 || isa == cpu.AVX512 && d <= 512
+}
+
+// shortDots is the same for dotRows.
+func shortDots(d int) bool { return shortRows(d) && (isa == cpu.AVX512 || d <= 16) }
 
 // The following kernels require at least one row.
 
 //go:noescape
-func signPerturbRowsAVX512(y, x []float32, mu float32, signs []uint64, stride int)
+func signPerturbRows(y, x []float32, mu float32, signs []uint64, stride int)
 
 //go:noescape
-func signReplaceRowsAVX512(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32, stride int)
+func signReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32, stride int)
 
 //go:noescape
-func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []uint64, stride int)
+func signFillRows(table []float32, rows []int, sum, c []float32, signs []uint64, stride int)
 
 //go:noescape
-func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
+func dotRows(z []float64, x [][]float32, table []float32, rows []int)
 
 // sigmoidConst contains the constants of [Exp] that the assembly needs, except expCoeff.
 var sigmoidConst = [...]float64{log2e, 0.5, ln2Hi, ln2Lo, 1, expLeast}

@@ -262,35 +262,47 @@ func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []floa
 // linearLosses is a faster form of Losses for up to [survival.Batch] queries to a linear model for two classes or a target. If
 // Loss would fail for any of the queries, it stores no loss and returns false.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
-	var points, constants [survival.Batch][]float32
-	var lives [survival.Batch]survival.Life
+	var points [survival.Batch][]float32
 	var samples [survival.Batch]int
-	for i, q := range queries {
-		if uint(q.Sample) >= uint(m.Len()) {
+	x, at, n := points[:len(losses)], samples[:len(losses)], uint(m.Len())
+	for i := range x {
+		q := &queries[i]
+		if uint(q.Sample) >= n || len(q.Point) != m.dim {
 			return false
 		}
-		points[i], samples[i] = q.Point, max(0, m.at(q.Sample))
+		x[i], at[i] = q.Point[:m.data.Dim], q.Sample
 	}
-	if m.lives != nil && !m.cut(points[:len(losses)], constants[:len(losses)]) {
-		return false
+	if m.place != nil {
+		for i, h := range at {
+			at[i] = max(0, m.place[h])
+		}
 	}
-	if len(points[0]) != m.data.Dim || !vec.DotRows(losses, points[:len(losses)], m.data.X, samples[:len(losses)]) {
+	if !vec.DotRows(losses, x, m.data.X, at) {
 		return false
 	}
 	if m.lives != nil {
-		for i, h := range samples[:len(losses)] {
-			lives[i] = m.lives[h]
-		}
-		survival.Losses(losses, constants[:len(losses)], lives[:len(losses)])
+		m.hazards(queries, at, losses)
 	} else {
-		m.squares(samples[:len(losses)], losses)
+		m.squares(at, losses)
 	}
-	for i, q := range queries {
-		if m.at(q.Sample) < 0 {
-			losses[i] = 0
+	if m.place != nil {
+		for i, q := range queries {
+			if m.place[q.Sample] < 0 {
+				losses[i] = 0
+			}
 		}
 	}
 	return true
+}
+
+// hazards replaces each score of a survival model by the sample's loss.
+func (m *Model) hazards(queries []zoest.Query, samples []int, losses []float64) {
+	var constants [survival.Batch][]float32
+	var lives [survival.Batch]survival.Life
+	for i, h := range samples {
+		constants[i], lives[i] = queries[i].Point[m.data.Dim:], m.lives[h]
+	}
+	survival.Losses(losses, constants[:len(losses)], lives[:len(losses)])
 }
 
 // squares replaces each score of a linear model for two classes or a target by the sample's loss.
@@ -307,18 +319,6 @@ func (m *Model) squares(samples []int, losses []float64) {
 		}
 		losses[i] = float64(off * off)
 	}
-}
-
-// cut moves the constants of the intervals from the points of queries to constants. It returns false if a point has
-// another length than Dim.
-func (m *Model) cut(points, constants [][]float32) bool {
-	for i, x := range points {
-		if len(x) != m.Dim() {
-			return false
-		}
-		points[i], constants[i] = x[:m.data.Dim:m.data.Dim], x[m.data.Dim:]
-	}
-	return true
 }
 
 func (m *Model) check(x []float32) error {
