@@ -81,7 +81,7 @@ func run(dir string, part, parts int, slow, list bool) error {
 				if rooted.MatchString(script) {
 					in = root
 				}
-				if err := execute(in, script, "PATH="+dir+"/bin:"+os.Getenv("PATH"), "DATA="+filepath.Join(here, "../shared/data"), "PIP_TARGET="+dir+"/pip"); err != nil {
+				if err := execute(in, script, "PATH="+dir+"/bin:"+os.Getenv("PATH"), "DATA="+filepath.Join(here, "../shared/data")); err != nil {
 					errs = append(errs, fmt.Errorf("%s:%d: %w", file, b.line, err))
 				}
 			}

@@ -73,7 +73,7 @@ func (r *csvFile) header(record []string) {
 // the columns.
 func (r *csvFile) headless() string {
 	if len(r.names) == 1 {
-		return "the first line has a single cell: if a title or a comment stands above the header line, remove it"
+		return "the first line has a single cell: remove a title or a comment above the header line, and separate cells by comma, semicolon, tab or |"
 	}
 	numbers, counted := 0, 0
 	for i, name := range r.names {

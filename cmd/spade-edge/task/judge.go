@@ -28,13 +28,10 @@ func (m *Model) Survival(x []float32, corrected func(curve []float64) []float64)
 	if err != nil {
 		return nil, err
 	}
-	if corrected != nil {
-		for i, curve := range curves {
-			curves[i] = corrected(curve)
-		}
+	for i := 0; i < len(curves) && corrected != nil; i++ {
+		curves[i] = corrected(curves[i])
 	}
-	d := m.data
-	return survival.Judge(d.Horizon.Cuts(), d.Time, d.Y, risks, curves), nil
+	return survival.Judge(m.data.Horizon.Cuts(), m.data.Time, m.data.Y, risks, curves), nil
 }
 
 // Curves returns each sample's probabilities of surviving each finite interval, and its risk as [Model.Risks], with which

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,6 +207,9 @@ func (o *initOptions) check() error {
 	return f.Usage()
 }
 
+// unfit matches what some system does not allow as the name of a folder: members use several.
+var unfit = regexp.MustCompile(`(?i)^\.|[. ]$|[<>:"|?*/\\]|^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$`)
+
 // checkName returns an error unless a member may have this name, which is also the name of its folder next to the fleet
 // file and the file with the start.
 func checkName(name string) error {
@@ -216,7 +220,7 @@ func checkName(name string) error {
 		return strings.HasPrefix(strings.ToLower(name), begin) && strings.HasSuffix(strings.ToLower(name), end)
 	}
 	taken := is("fleet", ".json") || is("x0", ".bin")
-	if taken || !filepath.IsLocal(name) || name[0] == '.' || strings.ContainsAny(name, `/\`) || strings.ContainsFunc(name, unicode.IsControl) {
+	if taken || !filepath.IsLocal(name) || unfit.MatchString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return fmt.Errorf("name %q is not a valid folder name next to fleet.json", name)
 	}
 	return nil

@@ -90,6 +90,9 @@ func (s *Site) Judge(ctx context.Context, source *fleetfile.Source, last []float
 	} else {
 		v.Losses, err = lossesOf(ctx, source, f.X0, last)
 	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("interrupted before there was one, so run the node again: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -206,7 +206,7 @@ func TestNoVerdict(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Judge(ctx, sourceOf(own, held), good); !errors.Is(err, context.Canceled) {
+	if _, err := s.Judge(ctx, sourceOf(own, held), good); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the node again") {
 		t.Errorf("interrupted: %v", err)
 	}
 	v, err := s.Judge(t.Context(), sourceOf(own, held), []float32{-1})

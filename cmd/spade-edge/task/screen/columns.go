@@ -195,7 +195,15 @@ func marker(x float64) bool {
 // Near adds suspicions about classes and categories of a recipe, fitted on several tables, that differ only in case,
 // spaces or dots at the end, and about a table that shares none of its names with another. names has the name of each table.
 func Near(r *task.Recipe, all []*Report, names []string) {
-	check := func(column string, values []string, has func(p *Report, value string) int) {
+	check := func(column string, values []string, list func(*Report) []Count) {
+		has := func(p *Report, value string) (rows int) {
+			for _, c := range list(p) {
+				if c.Value == value {
+					rows = c.Rows
+				}
+			}
+			return rows
+		}
 		groups := map[string][]string{}
 		for _, v := range values {
 			groups[cell.Near(v)] = append(groups[cell.Near(v)], v)
@@ -228,16 +236,8 @@ func Near(r *task.Recipe, all []*Report, names []string) {
 			}
 		}
 	}
-	count := func(list []Count, value string) int {
-		for _, c := range list {
-			if c.Value == value {
-				return c.Rows
-			}
-		}
-		return 0
-	}
-	check(r.Label, r.Classes, func(p *Report, v string) int { return count(p.Classes, v) })
+	check(r.Label, r.Classes, func(p *Report) []Count { return p.Classes })
 	for k, c := range r.Columns {
-		check(c.Name, c.Categories, func(p *Report, v string) int { return count(p.Columns[k].Categories, v) })
+		check(c.Name, c.Categories, func(p *Report) []Count { return p.Columns[k].Categories })
 	}
 }
