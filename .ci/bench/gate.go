@@ -197,7 +197,7 @@ func simulate(f *sdk.Fleet, samples []int, oracle func(i int) zoest.Oracle) ([][
 	codec, err := wire.NewCodec(f.Dim)
 	s.Meter = func() func(*admm.Message) (int, error) {
 		var frame []byte
-		return func(m *admm.Message) (n int, err error) {
+		return func(m *admm.Message) (_ int, err error) {
 			frame, err = codec.Append(frame[:0], m)
 			return len(frame), err
 		}
