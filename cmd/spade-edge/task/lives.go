@@ -11,10 +11,7 @@ import (
 // horizon returns the survival task that s describes, and its column of the event. It returns nil if s describes another
 // task, or if Survival is not valid.
 func (s Spec) horizon() (h *survival.Horizon, event string) {
-	if s.Survival == "" {
-		return nil, ""
-	}
-	h, event, err := survival.Parse(s.Survival)
+	h, event, err := survival.Parse(s.Survival) // fails for ""
 	if err != nil {
 		return nil, ""
 	}
