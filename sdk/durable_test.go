@@ -104,6 +104,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 			t.Parallel()
 			f := privateRing()
 			change(f)
+			f.Method.Rounds, f.Method.Cooldown = 5, 2
 			dir := newLedgers(t, f)
 			trs := inMemory(t, f)
 			rho := make([]float64, len(f.Members))

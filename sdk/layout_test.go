@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 
 	"cmd/spade-edge/task/eigen":    {"zoest/rng"},
 	"cmd/spade-edge/task/score":    {"zoest/vec"},
-	"cmd/spade-edge/task/survival": {"cmd/spade-edge/task/score", "zoest/vec"},
+	"cmd/spade-edge/task/survival": {"cmd/spade-edge/task/cell", "cmd/spade-edge/task/score", "zoest/vec"},
 
 	"tinytest": {"sdk", "sdk/wire", "sdk/signed", "sdk/pair", "sdk/state", "sdk/admm", "sdk/sim", "zoest", "zoest/vec", "zoest/rng",
 		"transport", "transport/mem"},

@@ -265,7 +265,7 @@ func TestCertificateText(t *testing.T) {
 		"run tuning, member a: 4 releases", "10 rounds of cool-down", "partition by clinic", "timing",
 		c.Fleet, c.Lifetime.Ledger.Hash,
 		"guarantee epsilon 3.73 against everybody else together, at delta 1e-05", "together (2): epsilon 4.40 against",
-		"zero-out adjacency", "signed by nobody: anyone could have written this", "run final, 2026-01-02 10:00 to 2026-01-02 10:05 UTC by the device's clock (about 5m)", "members 2: a, b", "epsilon 12 at delta 1e-05",
+		"zero-out adjacency", "signed by nobody: anyone could have written this", "run final, 2026-01-02 10:00 to 2026-01-02 10:05 UTC by the device's clock (about 5m)", `members 2: "a", "b"`, "epsilon 12 at delta 1e-05",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in\n%s", want, text)

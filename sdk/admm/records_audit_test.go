@@ -66,7 +66,7 @@ func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
 	cfgs := configs(g.members, edges, perRecord(p, func(i int, c *Config) {
 		units := 2 + i%3 // member 0 has fewer records than the mean
 		c.Estimator.Dim, c.Estimator.Samples, c.Estimator.Seed = g.dim, units*places, 1
-		c.Rounds, c.Cooldown, c.Tau, c.Mu = auditRounds, 0, 8, Schedule{0.25}
+		c.Rounds, c.Cooldown, c.Tau, c.Mu = auditRounds, 0, min(8, 4*g.dim), Schedule{0.25} // covers all axes with either sign
 		c.Records = Records{Mean: 3, Most: 4, Places: places}
 		c.Beta, c.Eta = 0.1, Schedule{0.5}
 		random := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -298,7 +298,7 @@ func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	}
 	shared := base
 	shared.shared, shared.overlay, shared.single = true, true, true
-	plant("an overlay of neighbors alone", 2000, shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
+	plant("an overlay of neighbors alone", 2600, shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
 	plant("clipped after the mean", auditGames(), base, func(m *Machine, rows []float32) {
 		m.cfg.Privacy.Clip = auditRadius * float64(m.cfg.units())
 		for h := m.cfg.units() - 1; h > 0; h-- { // d is 1

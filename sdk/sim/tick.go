@@ -90,21 +90,27 @@ func (s *Sim) work(ctx context.Context) {
 		}
 		s.workers = append(s.workers, w)
 	}
-	var taken atomic.Int64 // number of clients that a goroutine has taken
-	work := func(w *worker) {
-		for ctx.Err() == nil {
-			i := int(taken.Add(1)) - 1
-			if i >= len(s.members) {
-				return
+	// A goroutine begins with its own share of the clients, the same in every tick, and then helps with the other shares. So
+	// neighbors in memory rarely belong to two processors at a time, and a small network stays in the caches.
+	taken := make([]atomic.Int64, workers) // number of clients of each share that a goroutine has taken
+	work := func(own int) {
+		for k := range workers {
+			share := (own + k) % workers
+			end := (share + 1) * len(s.members) / workers
+			for ctx.Err() == nil {
+				i := share*len(s.members)/workers + int(taken[share].Add(1)) - 1
+				if i >= end {
+					break
+				}
+				s.live(ctx, i, s.members[i], s.workers[own])
 			}
-			s.live(ctx, i, s.members[i], w)
 		}
 	}
 	var others sync.WaitGroup
-	for _, w := range s.workers[1:workers] {
-		others.Go(func() { work(w) })
+	for own := 1; own < workers; own++ {
+		others.Go(func() { work(own) })
 	}
-	work(s.workers[0])
+	work(0)
 	others.Wait()
 }
 

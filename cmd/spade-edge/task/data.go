@@ -127,8 +127,6 @@ func (d *Data) blank(dim int) *Data {
 	return &out
 }
 
-func isNaN(x float32) bool { return x != x }
-
 // check validates the shape of a data set, which may come from outside the package.
 func (d *Data) check() error {
 	if d == nil || d.Len() == 0 {

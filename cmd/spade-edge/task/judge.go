@@ -12,10 +12,35 @@ import (
 
 // Judge measures the quality of parameters on all samples. The samples must have classes. Judge fails if Loss would
 // fail or a probability is NaN.
-func (m *Model) Judge(x []float32) (*score.ClassMetrics, error) {
-	said, ones, err := m.said(x)
+func (m *Model) Judge(x []float32) (*score.ClassMetrics, error) { return m.judge(x, nil) }
+
+// judge is like Judge. For two classes, threshold, if not nil, chooses the class; see [Predictor].
+func (m *Model) judge(x []float32, threshold func(is []int, probability []float64) (float64, error)) (*score.ClassMetrics, error) {
+	answers, err := m.Answers(x)
+	if err == nil && m.lives != nil {
+		err = errors.New("task: the model predicts survival, want a model of classes")
+	}
 	if err != nil {
 		return nil, err
+	}
+	var said []int
+	var ones []float64
+	for i, p := range answers {
+		if said = append(said, m.predict(x, i)); len(p) == 2 {
+			ones = append(ones, p[1])
+		}
+	}
+	if ones != nil && threshold != nil {
+		least, err := threshold(m.data.Y, ones)
+		if err != nil {
+			return nil, err
+		}
+		for i, probability := range ones {
+			said[i] = 0
+			if probability >= least {
+				said[i] = 1
+			}
+		}
 	}
 	return score.Classes(m.head.classes, m.data.Y, said, ones), nil
 }
@@ -28,13 +53,10 @@ func (m *Model) Survival(x []float32, corrected func(curve []float64) []float64)
 	if err != nil {
 		return nil, err
 	}
-	if corrected != nil {
-		for i, curve := range curves {
-			curves[i] = corrected(curve)
-		}
+	for i := 0; i < len(curves) && corrected != nil; i++ {
+		curves[i] = corrected(curves[i])
 	}
-	d := m.data
-	return survival.Judge(d.Horizon.Cuts(), d.Time, d.Y, risks, curves), nil
+	return survival.Judge(m.data.Horizon.Cuts(), m.data.Time, m.data.Y, risks, curves), nil
 }
 
 // Curves returns each sample's probabilities of surviving each finite interval, and its risk as [Model.Risks], with which
@@ -69,27 +91,6 @@ func (m *Model) Risks(x []float32) ([]float64, error) {
 		}
 	}
 	return risks, nil
-}
-
-// said returns the predicted class of each sample, and for two classes also the probability of class 1 for each
-// sample.
-func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
-	if err := m.check(x); err != nil {
-		return nil, nil, err
-	}
-	if m.lives != nil {
-		return nil, nil, errors.New("task: the model predicts survival, want a model of classes")
-	}
-	said = make([]int, m.data.Len())
-	for i := range said {
-		if said[i] = m.predict(x, i); said[i] < 0 {
-			return nil, nil, fmt.Errorf(tooLarge, i+1)
-		}
-		if m.head.classes == 2 {
-			ones = append(ones, vec.Sigmoid(m.score(x, i)))
-		}
-	}
-	return said, ones, nil
 }
 
 // Answers returns what the model says of each sample: the probability of each class, the predicted target in its unit, or the

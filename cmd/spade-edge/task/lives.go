@@ -5,17 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 )
 
 // horizon returns the survival task that s describes, and its column of the event. It returns nil if s describes another
 // task, or if Survival is not valid.
 func (s Spec) horizon() (h *survival.Horizon, event string) {
-	if s.Survival == "" {
-		return nil, ""
-	}
-	h, event, err := survival.Parse(s.Survival)
+	h, event, err := survival.Parse(s.Survival) // fails for ""
 	if err != nil {
 		return nil, ""
 	}
@@ -48,51 +44,30 @@ func (s Spec) checkSurvival(want func(ok bool, field, format string, args ...any
 	want(s.Bias == nil || !*s.Bias, "bias", "true, want false with survival: each interval has a constant of its own")
 }
 
-// knownEvents has labels of which the second says that the event happened.
-var knownEvents = [][2]string{{"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"alive", "dead"}, {"censored", "event"}}
-
 // events returns the labels of the column of the event: that of samples without it, and that of samples with it.
 func (s Spec) events(t *table) ([]string, error) {
 	_, event := s.horizon()
 	found := slices.Clone(t.labels)
 	slices.Sort(found)
 	found = slices.Compact(found)
-	if s.Labels != nil {
-		for _, l := range found {
-			if !slices.Contains(s.Labels, l) {
-				return nil, fieldError("labels", "%s: column %q has %q, want only these two", strings.Join(s.Labels, ","), event, l)
-			}
-		}
-		if !slices.Contains(found, s.Labels[1]) {
-			return nil, fieldError("survival", allCensored, s.Survival, t.name, s.Labels[1])
-		}
-		return s.Labels, nil
+	names := s.Labels
+	if known, ok := survival.EventLabels(found); names == nil && ok {
+		names = known[:]
+	} else if names == nil {
+		return nil, fieldError("survival", "%q: column %q has %s, want 0 and 1, no and yes, or their names in labels: without the event, with the "+
+			"event", s.Survival, event, quoted(found))
 	}
-	for _, pair := range knownEvents {
-		names, others := pair, 0
-		for _, l := range found {
-			switch {
-			case cell.OneOf(l, pair[:1]): // 0.0 is 0
-				names[0] = l
-			case cell.OneOf(l, pair[1:]):
-				names[1] = l
-			default:
-				others++
-			}
-		}
-		if others == 0 && len(found) > 0 {
-			if !slices.Contains(found, names[1]) {
-				return nil, fieldError("survival", allCensored, s.Survival, t.name, names[1])
-			}
-			return names[:], nil
+	for _, l := range found {
+		if !slices.Contains(names, l) {
+			return nil, fieldError("labels", "%s: column %q has %q, want only these two", strings.Join(names, ","), event, l)
 		}
 	}
-	return nil, fieldError("survival", "%q: column %q has %s, want 0 and 1, no and yes, or their names in labels: without the event, with the "+
-		"event", s.Survival, event, quoted(found))
+	if !slices.Contains(found, names[1]) {
+		return nil, fieldError("survival", "%q: no row of %s has the event (%q), so nothing can be learned about when it happens: check the "+
+			"column, or swap the two names in labels", s.Survival, t.name, names[1])
+	}
+	return names, nil
 }
-
-const allCensored = "%q: no row of %s has the event (%q), so nothing can be learned about when it happens: check the column, or " +
-	"swap the two names in labels"
 
 // lives returns what the intervals show of each sample.
 func (d *Data) lives() []survival.Life {

@@ -42,7 +42,7 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%s: filled with %v, want %v", rule, r.Missing.Fill, want.fill)
 		}
 		for _, d := range []*Data{set.Train, set.Test} {
-			if slices.ContainsFunc(d.X, isNaN) {
+			if slices.ContainsFunc(d.X, func(x float32) bool { return x != x }) {
 				t.Errorf("%s: a number is still missing", rule)
 			}
 		}

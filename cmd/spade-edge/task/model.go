@@ -189,8 +189,6 @@ func NewSoftmax(d *Data) *Model { return ModelSpec{Name: SoftmaxModel}.New(d) }
 // Dim returns the number of parameters.
 func (m *Model) Dim() int { return m.dim }
 
-func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim } // parameters of the hidden units
-
 // Data returns the samples, which must not change.
 func (m *Model) Data() *Data { return m.data }
 
@@ -378,5 +376,5 @@ func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 		u[h] = float32(z)
 	}
 	u[m.spec.Hidden] = 1
-	return x[m.inner():], u[:m.spec.Hidden+1]
+	return x[m.spec.Hidden*len(a):], u[:m.spec.Hidden+1]
 }

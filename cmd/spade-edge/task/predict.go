@@ -137,35 +137,12 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (Score
 	case r.Survival != nil:
 		scores.Survival, err = m.Survival(p.model, nil)
 	default:
-		scores.Classes, err = p.classes(m)
-	}
-	return scores, within(t.name, err)
-}
-
-// classes measures a model of classes on its samples, with p.Threshold.
-func (p *Predictor) classes(m *Model) (*score.ClassMetrics, error) {
-	said, ones, err := m.said(p.model)
-	if err == nil && ones != nil && p.Threshold != nil {
-		least := 0.0
-		least, err = p.Threshold(m.data.Y, ones)
-		for i, probability := range ones {
-			said[i] = 0
-			if probability >= least {
-				said[i] = 1
-			}
-		}
+		scores.Classes, err = m.judge(p.model, p.Threshold)
 	}
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("task: %s: %s", t.name, strings.TrimPrefix(err.Error(), "task: "))
 	}
-	return score.Classes(m.head.classes, m.data.Y, said, ones), nil
-}
-
-func within(file string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("task: %s: %s", file, strings.TrimPrefix(err.Error(), "task: "))
+	return scores, err
 }
 
 // read reads a source. If labels is false, all rows of a CSV file get the first class, and the label is not read.

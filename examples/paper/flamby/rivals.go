@@ -43,8 +43,8 @@ func rivals() []rival {
 	space := []method.Param{{Name: "reach", Low: 0.5, High: 30, Log: true}, {Name: "clip", Low: 0.05, High: 3, Log: true},
 		{Name: "rounds", Low: 10, High: 64, Log: true, Whole: true}}
 	return []rival{
-		{"DP-FedAvg of one step (DP-FedSGD), own noise", method.DPSGD{Local: true}, false, false, space},
-		{"LT-ADMM-DP, own noise", method.LTADMMDP{PerSample: true}, false, true, append(slices.Clone(space),
+		{"DP-FedAvg of one step (DP-FedSGD), local noise", method.DPSGD{Local: true}, false, false, space},
+		{"LT-ADMM-DP, local noise", method.LTADMMDP{PerSample: true}, false, true, append(slices.Clone(space),
 			method.Param{Name: "tau", Low: 1, High: 8, Log: true, Whole: true}, method.Param{Name: "gain", Low: 0.1, High: 0.95})},
 		{"DP-SGD, a curator who has all rows", method.DPSGD{}, true, false, space},
 	}
