@@ -195,13 +195,7 @@ func simulate(f *sdk.Fleet, samples []int, oracle func(i int) zoest.Oracle) ([][
 		return nil, err
 	}
 	codec, err := wire.NewCodec(f.Dim)
-	s.Meter = func() func(*admm.Message) (int, error) {
-		var frame []byte
-		return func(m *admm.Message) (_ int, err error) {
-			frame, err = codec.Append(frame[:0], m)
-			return len(frame), err
-		}
-	}
+	s.Meter = func() func(*admm.Message) (int, error) { return codec.Length }
 	if err == nil {
 		err = s.Run(context.Background(), nil)
 	}

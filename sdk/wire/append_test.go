@@ -127,6 +127,8 @@ func TestAppendRefuses(t *testing.T) {
 			t.Errorf("%s: dst became %q", c.name, got)
 		}
 		checkError(t, c.name, err, c.want)
+		_, err = newCodec(t, 2).Length(&c.f)
+		checkError(t, c.name, err, c.want)
 	}
 }
 

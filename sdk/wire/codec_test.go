@@ -27,6 +27,9 @@ func mustAppend(t testing.TB, c *Codec, f *admm.Message) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n, err := c.Length(f); err != nil || n != len(b) {
+		t.Fatalf("%s: Length = %d, %v, want %d", f.Kind, n, err, len(b))
+	}
 	return b
 }
 

@@ -48,14 +48,11 @@ func learn(ctx context.Context, folder string, tracking bool, seed uint64) (figu
 	}
 	s.Meter = func() func(*admm.Message) (int, error) {
 		codec, err := wire.NewCodec(m.Dim)
-		var frame []byte
 		return func(msg *admm.Message) (int, error) {
 			if err != nil {
 				return 0, err
 			}
-			var err error
-			frame, err = codec.Append(frame[:0], msg)
-			return len(frame), err
+			return codec.Length(msg)
 		}
 	}
 	var out figure

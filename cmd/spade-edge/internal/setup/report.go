@@ -217,7 +217,6 @@ var blank [signed.Size]byte
 // use.
 func Meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
-	var frame []byte
 	return func(msg *admm.Message) (int, error) {
 		if err != nil {
 			return 0, err
@@ -228,9 +227,7 @@ func Meter(dim int) func(*admm.Message) (int, error) {
 		} else {
 			sent.Signed.Own = blank[:]
 		}
-		var err error
-		frame, err = codec.Append(frame[:0], &sent)
-		return len(frame), err
+		return codec.Length(&sent)
 	}
 }
 
