@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -300,7 +299,7 @@ func (tr *trial) slowReceiver() error {
 		if _, err := tr.pass(0, 2, tr.frame(0, 100)); err != nil {
 			return fmt.Errorf("while %q does not receive: %w", tr.names[1], err)
 		}
-		runtime.Gosched()
+		time.Sleep(time.Millisecond) // under synctest, until the sender waits
 		if n := count.Load(); n != last {
 			still, last = 0, n
 		}
