@@ -31,6 +31,9 @@ func signReplaceRowsAVX512(table []float32, rows []int, v, abar, c []float32, si
 func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []uint64, stride int)
 func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
 
+// Choose reaches the variants for rows; go vet compares their code with the declarations above.
+var _ = [...]any{signPerturbRowsAVX512, signReplaceRowsAVX512, signFillRowsAVX512, dotRowsAVX512}
+
 // Variants returns the variants that this processor can run.
 func Variants() []Kernels {
 	return []Kernels{
