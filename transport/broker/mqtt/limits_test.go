@@ -319,8 +319,7 @@ func TestNoWebsocket(t *testing.T) {
 func TestNotPermitted(t *testing.T) {
 	b := newToy(t).honest()
 	a, c := brokertest.Opener(b.End).Pair(t, "run", "a", "c")
-	frame := []byte("one") // always the same: what Send could not confirm may arrive later
-	brokertest.Pass(t, a, "a", c, "c", frame)
+	brokertest.Pass(t, a, "a", c, "c", []byte("one"))
 	refuse := func(code byte) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -329,7 +328,7 @@ func TestNotPermitted(t *testing.T) {
 	for code, want := range map[byte]string{0x87: "cannot publish on spade/", 0x95: "too long"} {
 		refuse(code)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if err := a.Send(ctx, "c", frame); err == nil || !strings.Contains(err.Error(), want) {
+		if err := a.Send(ctx, "c", []byte{'x', code}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Send: %v, want %q", err, want)
 		}
 		cancel()
@@ -337,7 +336,21 @@ func TestNotPermitted(t *testing.T) {
 			t.Errorf("%+v, want %q", p, want)
 		}
 		refuse(0)
-		brokertest.Pass(t, a, "a", c, "c", frame)
+		ctx, cancel = context.WithCancel(brokertest.Within(t))
+		go func() {
+			for ctx.Err() == nil {
+				_ = a.Send(ctx, "c", []byte{'y', code})
+				time.Sleep(20 * time.Millisecond)
+			}
+		}()
+		for arrived := ""; arrived != string([]byte{'y', code}); { // what Send could not confirm may arrive before it
+			_, frame, err := c.Recv(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arrived = string(frame)
+		}
 		brokertest.Eventually(t, "the broker stores messages again", func() bool { return a.Peers()[0].Connected })
+		cancel()
 	}
 }
