@@ -246,11 +246,11 @@
     return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + heard + losses(l) + own };
   };
 
-  // More than two neighbors that differ only in their addresses share a row.
+  // More than two neighbors that cannot be reached, and differ only in their addresses, share a row.
   const shared = cells => {
     const brief = text => text.replace(/ at \S+ \(/, " at its address ("), key = c => brief(JSON.stringify(c.slice(1)));
     return cells.flatMap(c => {
-      const same = cells.filter(d => key(d) === key(c)), [, state, ...rest] = c;
+      const [, state, ...rest] = c, same = state.text === "not connected" ? cells.filter(d => key(d) === key(c)) : [];
       return same.length < 3 ? [c] : same[0] === c ? [[list(same.map(d => d[0])), { ...state, text: "each " + state.text, more: brief(state.more) }, ...rest]] : [];
     });
   };
