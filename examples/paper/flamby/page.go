@@ -34,8 +34,8 @@ Two tasks of FLamby on its own split: Fed-Heart (four hospitals, ten columns; ac
 survival), in percent: the mean of the clients' figures on their own test rows, and the figure on all test rows together. Means and standard
 deviations over %d seeds. FLamby's figures are as published, over its five seeds.
 
-Settings are those that "spade-edge simulate" chooses; they were not chosen on these test rows, and those for survival by cross-validation on
-the training rows (sdk/DEFAULTS.md). That age counts threefold for survival is public knowledge, confirmed on training rows alone. The rivals of
+Settings are those that "spade-edge simulate" chooses. Those for survival were chosen by cross-validation on the training rows
+(sdk/DEFAULTS.md), by people who had already seen figures on these test rows. That age counts threefold for survival is public knowledge, confirmed on training rows alone. The rivals of
 this module have the agreed values too, protect each patient, and ask at most 640 losses of each; a search of %d points on held-out training rows
 chose their settings. Epsilon is that of each patient against everybody else together; with *noise shared by pairs* (-colluders auto) against all who collude with as many
 clients as the program chooses. Preprocessing comes from a table of usual values that describes nobody. FLamby standardizes with each
