@@ -150,7 +150,6 @@ type contents struct {
 // log exists before the first slot is written, and a slot is durable before its line is in the log.
 func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
-	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }
 	refuse := func(format string, args ...any) (contents, error) { return c, fmt.Errorf("state: "+format, args...) }
 	const anew = "start this member in an empty directory, under a new run"
 
@@ -202,15 +201,21 @@ func (s *scan) validate() (contents, error) {
 		return refuse("%s holds round %d and %s holds round %d, which no crash can cause: an old file was restored, or the "+
 			"disk lost a save that it had confirmed; restore the newest file, or %s", s.path(0), a.Round, s.path(1), b.Round, anew)
 	}
+	c.remarks = s.remarks(c.newest)
+	return c, nil
+}
 
+// remarks returns what the owner of a valid store should know. newest is the round of its newest state, or negative.
+func (s *scan) remarks(newest int) (all []string) {
+	remark := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for i, sl := range s.slots {
 		switch {
-		case sl.torn() && c.newest < 0:
+		case sl.torn() && newest < 0:
 			remark("%s %v: the first save was interrupted, and nothing was released", s.path(i), sl.fault)
 		case sl.torn():
-			remark("%s %v: a save was interrupted; round %d is intact", s.path(i), sl.fault, c.newest)
-		case sl.fault == errMissing && c.newest >= 0:
-			remark("%s is missing; round %d is intact", s.path(i), c.newest)
+			remark("%s %v: a save was interrupted; round %d is intact", s.path(i), sl.fault, newest)
+		case sl.fault == errMissing && newest >= 0:
+			remark("%s is missing; round %d is intact", s.path(i), newest)
 		}
 	}
 	if s.log.unreadable > 0 {
@@ -219,7 +224,7 @@ func (s *scan) validate() (contents, error) {
 	if w := s.whole(); len(w) > 0 && s.log.newest >= 0 && w[0].Round > s.log.newest+1 {
 		remark("%s lacks the lines of rounds %d to %d, which a power cut destroyed", s.logPath(), s.log.newest+1, w[0].Round-1)
 	}
-	return c, nil
+	return all
 }
 
 // Snapshot is the last state that a node saved in a [Dir].
