@@ -176,7 +176,7 @@ var onNode = []mutation{
 		"m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1 && k.Steps == 0)", "false)", choices},
 	{"report: a signature that nobody checked", "cmd/spade-edge/internal/privacy/report.go", "case v.Verified:", "case true:", reports},
 	{"report: texts of a certificate are HTML", "cmd/spade-edge/internal/privacy/report.go", "html.EscapeString(transport.Printable(text))",
-		"transport.Printable(text)", reports},
+		"html.UnescapeString(transport.Printable(text))", reports},
 	{"report: a file is overwritten", "cmd/spade-edge/internal/privacy/verify.go", "cli.WriteAll(page, o.force)", "cli.WriteAll(page, true)", reports},
 	{"a certificate names another key than that of its signature", "sdk/signed/certificate.go", "slices.Index(known, c.Key)",
 		"len(known) - 1", suite{"./sdk/audit", "RefusesOtherSignatures"}},
