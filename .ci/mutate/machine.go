@@ -73,7 +73,7 @@ var onMachine = []mutation{
 	{"momentum: what is carried over does not outlast a restart", "zoest/estimator.go",
 		"e.carry = e.whole[own:]", "e.carry = make([]float32, cfg.Dim)", crashes},
 	{"division by mu", "zoest/estimator.go", "	e.method.answer(r.open, &r.answers)\n", `	for i := range losses {
-		e.answers.losses[e.answers.n+i] /= float64(e.mu)
+		r.answers.losses[r.answers.n+i] /= float64(e.mu)
 	}
 	e.method.answer(r.open, &r.answers)
 `, oracle},

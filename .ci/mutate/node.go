@@ -116,7 +116,7 @@ var onNode = []mutation{
 		"half.Dim = (f.Dim + 1) / 2", "half.Dim = f.Dim", suite{"./sdk/plan", "ForecastHalved"}},
 	{"wrong data: a repeated number far from all others passes", "cmd/spade-edge/task/screen/screen.go", "count < repeated && !marker(at) ||", "count < 1000 ||", looks},
 	{"wrong data: a sentinel among close numbers", "cmd/spade-edge/task/screen/screen.go", "gap > s && gap > widest &&", "gap >= 0 &&", looks},
-	{"names: a code equals a number", "cmd/spade-edge/task/cell/names.go", "!(n.codes && Code(text))", "true", suite{"./cmd/spade-edge/task/cell", "OneName"}},
+	{"names: a code equals a number", "cmd/spade-edge/task/cell/names.go", "!(n.codes && Code(text))", "true", suite{"./cmd/spade-edge/task", "OneName"}},
 	{"numbers are rounded before they are centered", "cmd/spade-edge/task/data.go", "return d.exact[i*d.Dim+j]", "return float64(float32(d.exact[i*d.Dim+j]))",
 		suite{"./cmd/spade-edge/task", "Digits"}},
 	{"wrong data: a column that numbers the rows passes", "cmd/spade-edge/task/screen/columns.go", "10*same >= 9*len(steps)", "10*same > 99*len(steps)",
