@@ -180,10 +180,6 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // the stage is complete. After that, [Estimator.Estimate] returns v.
 func (e *Estimator) Step(phi []float32) {
 	e.filling = false
-	if e.batch.whole() {
-		e.begin(phi, e.batch.items)
-		return
-	}
 	s := e.batches.At(e.round, e.step, 0)
 	e.begin(phi, e.batch.draw(&s))
 }
