@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
@@ -207,8 +206,9 @@ func (o *initOptions) check() error {
 	return f.Usage()
 }
 
-// unfit matches what some system does not allow as the name of a folder: members use several.
-var unfit = regexp.MustCompile(`(?i)^\.|[. ]$|[<>:"|?*/\\]|^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$`)
+// unfit matches what some system does not allow as the name of a folder, since members use several, and the names of the files
+// beside it.
+var unfit = regexp.MustCompile(`(?i)^\.|[. ]$|[<>:"|?*/\\\p{Cc}]|^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$|^fleet.*\.json$|^x0.*\.bin$`)
 
 // checkName returns an error unless a member may have this name, which is also the name of its folder next to the fleet
 // file and the file with the start.
@@ -216,11 +216,7 @@ func checkName(name string) error {
 	if len(name) < 1 || len(name) > wire.MaxName || !utf8.ValidString(name) {
 		return fmt.Errorf("name %q has %d bytes, want 1..%d bytes of UTF-8", name, len(name), wire.MaxName)
 	}
-	is := func(begin, end string) bool {
-		return strings.HasPrefix(strings.ToLower(name), begin) && strings.HasSuffix(strings.ToLower(name), end)
-	}
-	taken := is("fleet", ".json") || is("x0", ".bin")
-	if taken || !filepath.IsLocal(name) || unfit.MatchString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+	if !filepath.IsLocal(name) || unfit.MatchString(name) {
 		return fmt.Errorf("name %q is not a valid folder name next to fleet.json", name)
 	}
 	return nil

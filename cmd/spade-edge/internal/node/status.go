@@ -168,18 +168,20 @@ var place = regexp.MustCompile(` at \S+ \(`)
 
 // neighborRows prints the neighbors. More than two that differ only in their addresses share a row.
 func neighborRows(b cli.Table, s *monitor.Status) {
-	head, alike, texts := "neighbors", make(map[string][]string), make([]string, len(s.Neighbors))
-	brief := func(text string) string { return place.ReplaceAllString(text, " at its address (") }
-	for i, n := range s.Neighbors {
-		texts[i] = neighborText(s, &n)
-		alike[brief(texts[i])] = append(alike[brief(texts[i])], n.Name)
+	var texts, briefs []string
+	alike := map[string][]string{} // the names of the neighbors with a brief text
+	for _, n := range s.Neighbors {
+		text := neighborText(s, &n)
+		brief := place.ReplaceAllString(text, " at its address (")
+		texts, briefs, alike[brief] = append(texts, text), append(briefs, brief), append(alike[brief], n.Name)
 	}
+	head := "neighbors"
 	for i, n := range s.Neighbors {
-		switch same := alike[brief(texts[i])]; {
+		switch same := alike[briefs[i]]; {
 		case len(same) < 3:
 			b.Row(head, "%q: %s", n.Name, texts[i])
 		case same[0] == n.Name:
-			b.Row(head, "%s: each %s", explain.Names(same), brief(texts[i]))
+			b.Row(head, "%s: each %s", explain.Names(same), briefs[i])
 		default:
 			continue
 		}

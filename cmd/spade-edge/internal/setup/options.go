@@ -275,11 +275,10 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 		given := func(s Setting) bool { return s.Name == field.Field && o.Given[s.Flag] }
 		f.When(errors.As(e, &field) && slices.ContainsFunc(Settings(&asked), given), "%w", WithFlags(e))
 	}
-	for _, s := range Settings(&o.Asked) {
-		x, _ := s.Value.(*float64)
-		open := slices.Contains([]string{"epsilon", "pair-sigma", "limit-all"}, s.Flag) && *x == 0 // 0 would count as unset
-		f.When(open && o.Given[s.Flag], "-%s is 0, want more than 0", s.Flag)
-	}
+	positive := func(flag string, x float64) { f.When(o.Given[flag] && x == 0, "-%s is 0, want more than 0", flag) } // 0 would count as unset
+	positive("epsilon", o.Asked.Privacy.EpsilonLimit)
+	positive("pair-sigma", o.Asked.Privacy.PairSigma)
+	positive("limit-all", o.Asked.Privacy.LimitAll)
 }
 
 // ModelSpec returns the specification of the requested model. A perceptron has eight hidden units by default.

@@ -12,15 +12,16 @@ import (
 // Foreign says what the first bytes of a file show if it is not a text file in UTF-8, and what to do; else it returns "".
 func Foreign(start []byte) string {
 	has := func(prefix string) bool { return bytes.HasPrefix(start, []byte(prefix)) }
+	begin, zero := start[:min(len(start), 64)], bytes.IndexByte(start, 0)
 	switch {
 	case has("PK\x03\x04") || has("\xd0\xcf\x11\xe0"):
 		return "is a spreadsheet or an archive, want a text file: save it as CSV (UTF-8)"
 	case has("\x1f\x8b"):
 		return "is compressed, want a text file: unpack it with gunzip"
-	case has("\xff\xfe") || has("\xfe\xff") || 3*bytes.Count(start[:min(len(start), 64)], []byte{0}) > min(len(start), 64):
+	case has("\xff\xfe") || has("\xfe\xff") || 3*bytes.Count(begin, []byte{0}) > len(begin):
 		return "is UTF-16 or not text, want UTF-8: save it as CSV (UTF-8)"
-	case bytes.IndexByte(start, 0) >= 0:
-		line := 1 + bytes.Count(start[:bytes.IndexByte(start, 0)], []byte("\n"))
+	case zero >= 0:
+		line := 1 + bytes.Count(start[:zero], []byte("\n"))
 		return fmt.Sprintf("has a zero byte in line %d, so it is damaged or not text: export it again as CSV (UTF-8)", line)
 	case bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0:
 		return "ends its lines with CR alone, want LF or CR LF: save it again as CSV (UTF-8)"
