@@ -93,6 +93,7 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 func TestNodesGoOnFromTheirStores(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
+		"grid":     func(f *sdk.Fleet) {},
 		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
 		"partners": func(f *sdk.Fleet) { *f = *partnered(t, 6, 5, 2) },
 		"tracking": func(f *sdk.Fleet) {
@@ -104,7 +105,9 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 			t.Parallel()
 			f := privateRing()
 			change(f)
-			f.Method.Rounds, f.Method.Cooldown = 5, 2
+			if !long {
+				f.Method.Rounds, f.Method.Cooldown = 5, 2
+			}
 			dir := newLedgers(t, f)
 			trs := inMemory(t, f)
 			rho := make([]float64, len(f.Members))

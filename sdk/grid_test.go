@@ -30,7 +30,7 @@ func TestReleaseBits(t *testing.T) {
 		f.Edges = append(f.Edges, [2]string{strconv.Itoa(i), strconv.Itoa((i + 1) % nodes)})
 	}
 	widths := []int{2, 4, 8}
-	if testing.Verbose() {
+	if long || testing.Verbose() {
 		widths = []int{2, 3, 4, 5, 6, 7, 8}
 	}
 	for _, bits := range widths {

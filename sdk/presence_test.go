@@ -270,7 +270,7 @@ func TestTwoOfTenVanish(t *testing.T) {
 		}
 		return sum
 	}
-	for name, base := range map[string]func() *sdk.Fleet{"private": privateRing, "shared": absentRing(2),
+	for name, base := range map[string]func() *sdk.Fleet{"not private": ring, "private": privateRing, "shared": absentRing(2),
 		"not planned for": absentRing(0)} {
 		t.Run(name, func(t *testing.T) {
 			var eight []int

@@ -1,2 +1,2 @@
-// Package explain writes costs and certificates as texts for people who are not experts. A node does not link it.
+// Package explain writes costs and certificates as texts for people who are not experts. Package sdk does not depend on it.
 package explain

@@ -53,7 +53,9 @@ var known = []string{"began", "ended", "conditional_on", "simulated", "not_cover
 // a certificate. If the member signs the changed certificate, the auditor must still notice the change to every field
 // that is not in the list known.
 func TestEveryFieldIsChecked(t *testing.T) {
-	for name, unit := range map[string]func(f *sdk.Fleet){"client": nil, "person": func(f *sdk.Fleet) {
+	for name, unit := range map[string]func(f *sdk.Fleet){"client": nil, "record": func(f *sdk.Fleet) {
+		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}
+	}, "person": func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Privacy.Places, f.Privacy.Person, f.Records = sdk.UnitRecord, 4, "pid", []int{10, 20, 30, 40}
 	}} {
 		w := newAudited(t, unit)

@@ -248,9 +248,9 @@
 
   // More than two neighbors that cannot be reached, and differ only in their addresses, share a row.
   const shared = cells => {
-    const brief = text => text.replace(/ at \S+ \(/, " at its address ("), key = c => brief(JSON.stringify(c.slice(1)));
-    return cells.flatMap(c => {
-      const [, state, ...rest] = c, same = state.text === "not connected" ? cells.filter(d => key(d) === key(c)) : [];
+    const brief = text => text.replace(/ at \S+ \(/, " at its address ("), keys = cells.map(c => brief(JSON.stringify(c.slice(1))));
+    return cells.flatMap((c, i) => {
+      const [, state, ...rest] = c, same = state.text === "not connected" ? cells.filter((_, j) => keys[j] === keys[i]) : [];
       return same.length < 3 ? [c] : same[0] === c ? [[list(same.map(d => d[0])), { ...state, text: "each " + state.text, more: brief(state.more) }, ...rest]] : [];
     });
   };

@@ -35,8 +35,8 @@ const (
 var addressIn = regexp.MustCompile(`(?:dial tcp |lookup |://)([^\s/]+?)(?:: |/| on )`)
 
 // InWords turns the text of a common connection error into a clause in plain words that contains the address. The other
-// end of the connection is a node or, if broker is true, a broker. InWords returns the text of any other error, and that of a proxy that cannot
-// be reached, unchanged.
+// end of the connection is a node or, if broker is true, a broker. If a proxy cannot be reached, InWords returns the part
+// of the text that names the proxy and the reason. It returns the text of any other error unchanged.
 func InWords(fault string, broker bool) string {
 	if at := strings.Index(fault, "proxy "); at >= 0 && strings.Contains(fault[at:], " cannot be reached: ") {
 		return fault[at:]

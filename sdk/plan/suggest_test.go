@@ -77,7 +77,7 @@ func TestSuggest(t *testing.T) {
 // more noise than with one colluder. On a complete graph, one more colluder must exceed this limit.
 func TestMostColluders(t *testing.T) {
 	var graphs []*graph.Graph
-	for kind, want := range map[string]int{"complete": 6, "ring": 6} {
+	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := topology.Parse(kind, 31, 1)
 		if err != nil {
 			t.Fatal(err)

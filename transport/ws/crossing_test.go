@@ -118,7 +118,7 @@ func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 func TestCrossing(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	crossed := 0
-	for i := range many(t, "SPADE_CROSSINGS", 100) {
+	for i := range many(t, "SPADE_CROSSINGS", 150) {
 		at := places(t)
 		var ends [2]*Transport
 		var errs [2]error

@@ -263,7 +263,7 @@ func quiet(c *Config) {
 //
 //	SPADE_HOSTILE=1000000 go test -run MalformedMessages -v -timeout 10m ./transport/ws
 func TestMalformedMessages(t *testing.T) {
-	messages := 5_000 // every malformed kind then ends tens of connections
+	messages := 10_000 // every malformed kind then ends tens of connections
 	if long {
 		messages = 30_000
 	}
@@ -316,7 +316,7 @@ func TestMalformedMessages(t *testing.T) {
 //	SPADE_STRANGERS=100000 go test -run FloodOfStrangers -v -timeout 10m ./transport/ws
 func TestFloodOfStrangers(t *testing.T) {
 	const open = 200 // strangers whose connections are open at the end
-	strangers := 400
+	strangers := 600
 	if long {
 		strangers = 2000
 	}

@@ -91,39 +91,40 @@ func TestUselessTraffic(t *testing.T) {
 	for name, flood := range map[string]struct {
 		first, again []byte
 		alone        bool // whether each piece of data is in a TLS record of its own
-		dials        bool // whether the member dials; the node counts its bytes in the same way at either end
 	}{
-		"pings":           {again: ping, dials: true},
+		"pings":           {again: ping},
 		"pongs":           {again: wsFrame(nil, fin|pong, 125, make([]byte, 125))},
-		"empty fragments": {first: wsFrame(nil, binaryFrame, 1, header[:1]), again: piece(0), dials: true},
+		"empty fragments": {first: wsFrame(nil, binaryFrame, 1, header[:1]), again: piece(0)},
 		"keepalives":      {again: whole(nil, kindCredit, 0, nil)},
 		"tiny records": {
-			first: wsFrame(nil, fin|binaryFrame, headerLen+1_000_000, header[:]), again: []byte{1}, alone: true, dials: true,
+			first: wsFrame(nil, fin|binaryFrame, headerLen+1_000_000, header[:]), again: []byte{1}, alone: true,
 		},
 		"pings in a frame": {
 			first: wsFrame(nil, binaryFrame, headerLen, header[:]),
 			again: append(piece(1), bytes.Repeat(ping, 20)...),
 		},
 	} {
-		if t.Failed() {
-			return // stop, because each further connection would wait as long
-		}
-		t.Run(name, func(t *testing.T) {
-			good := start(t, "b", func(c *Config) { c.MaxFrame = 1_000_000 }, peerOf("a"))
-			line := evilPeer(t, good, "a", flood.dials)
-			line.Write(flood.first)
-			times := 1
-			if !flood.alone {
-				times = 4 << 10 / len(flood.again)
+		for _, dials := range []bool{true, false} {
+			if t.Failed() {
+				return // stop, because each further connection would wait as long
 			}
-			sent := 0
-			for many := bytes.Repeat(flood.again, times); sent < 2*uselessLimit; sent += len(many) {
-				if _, err := line.Write(many); err != nil {
-					break
+			t.Run(fmt.Sprintf("%s/dials=%t", name, dials), func(t *testing.T) {
+				good := start(t, "b", func(c *Config) { c.MaxFrame = 1_000_000 }, peerOf("a"))
+				line := evilPeer(t, good, "a", dials)
+				line.Write(flood.first)
+				times := 1
+				if !flood.alone {
+					times = 4 << 10 / len(flood.again)
 				}
-			}
-			t.Logf("after %d bytes: %s", sent, good.log.await(t, "msg=disconnected", errUseless.Error()))
-		})
+				sent := 0
+				for many := bytes.Repeat(flood.again, times); sent < 2*uselessLimit; sent += len(many) {
+					if _, err := line.Write(many); err != nil {
+						break
+					}
+				}
+				t.Logf("after %d bytes: %s", sent, good.log.await(t, "msg=disconnected", errUseless.Error()))
+			})
+		}
 	}
 }
 
@@ -181,7 +182,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 			}
 		}
 	}
-	for range 5_000 {
+	for range 8_000 {
 		a.send(t, "b", nil)
 		b.expect(t, "a", nil)
 		look("short frames")
@@ -220,7 +221,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.reach(t, "b", b.Addr())
-	for i := range 60 {
+	for i := range 100 {
 		for _, x := range []node{a, b} {
 			if s := x.peers[map[string]string{"a": "b", "b": "a"}[x.cfg.Name]].current(); s != nil && i%2 == 0 {
 				s.c.tcp.Close()
