@@ -45,14 +45,15 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 			}
 		}
 		signal := recordSignal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
-		switch far := recordFar(signal); {
+		far := recordFar(signal)
+		switch {
 		case !free || !open:
 		case far > 16: // the steps of 10 rounds would be too long
 			m.Rounds = 20
 		case k.Rare && far == leastFar:
 			m.Rounds = 6
 		}
-		m.Eta = admm.Schedule{round3(recordFar(signal) / (radius * float64(m.Rounds)))}
+		m.Eta = admm.Schedule{round3(far / (radius * float64(m.Rounds)))}
 	}
 	def(&p.Clip, round3(radius*m.Eta[0]/mean))
 	var err error
