@@ -23,6 +23,11 @@ type Check struct {
 	Changed string          // says that the data changed since Kept; otherwise empty
 }
 
+// Validate returns the errors in the fields of c. Missing fields do not count; only Fleet and Name are required. Validate
+// reads no file and does not query the oracle. Data may decide whether it fails, and neighbors must not see the result: call
+// it before the transport listens.
+func (c Config) Validate() error { return c.validate(false) }
+
 // Check applies the checks of [New] without creating a node. Only Fleet and Name are required. It changes nothing and
 // does not query the oracle. read must return the state in the Store, or fs.ErrNotExist; nil means to load it from
 // c.Store, if there is one. Do not load it from the Store of a running node: read it with [state.ReadSnapshot].

@@ -1,8 +1,8 @@
 package transport
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -55,19 +55,23 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 // contains only the names.
 func Ways(t Transport, names []string) string {
 	peers := peersOf(t)
+	alike, states := map[string][]string{}, make([]string, len(names))
+	for i, name := range names {
+		states[i] = way(peers, name)
+		why := cause(states[i])
+		alike[why] = append(alike[why], strconv.Quote(name))
+	}
 	var all []string
-	for len(names) > 0 {
-		state := way(peers, names[0])
-		alike := func(name string) bool { return cause(way(peers, name)) == cause(state) }
-		same := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !alike(name) })
-		if len(same) > 2 && state != "" {
-			names, state = slices.DeleteFunc(slices.Clone(names), alike), "each "+cause(state)
-		} else {
-			same, names = names[:1], names[1:]
-		}
-		text := strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", same), "[]"), `" "`, `", "`)
-		if state != "" {
-			text += " (" + state + ")"
+	for i, name := range names {
+		text, why := strconv.Quote(name), cause(states[i])
+		switch same := alike[why]; {
+		case states[i] == "":
+		case len(same) < 3:
+			text += " (" + states[i] + ")"
+		case same[0] == text:
+			text = strings.Join(same, ", ") + " (each " + why + ")"
+		default:
+			continue
 		}
 		all = append(all, text)
 	}

@@ -12,8 +12,8 @@ import (
 // queries from [Estimator.Next] and passes their losses to [Estimator.Answer] until Next returns none.
 //
 // An Estimator holds m*d + 4d numbers. The kind Tracking adds 3m numbers,
-// Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator] and,
-// without [Estimator.Lend], by the first stage. An Estimator is not safe for concurrent use.
+// Momentum adds d, and each further query of the window adds up to 2d. Memory is allocated only by [NewEstimator] and
+// by the first stage that uses a [Room]. An Estimator is not safe for concurrent use.
 //
 // The mean of the table is updated whenever a row is replaced. To limit the rounding error, the mean is recomputed at
 // each Fill, and at the start of a step if at least max(8m, 16384) rows have been replaced since.
@@ -44,8 +44,6 @@ type Room struct {
 	answers answers   // answers that are not yet in the memory of the method
 	drawn   int       // directions drawn, those of answers first
 }
-
-var noRoom Room
 
 // fit makes the room large enough for so many queries and answers of d numbers.
 func (r *Room) fit(d, window, collect int) {
@@ -129,7 +127,7 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	collect := min(max(window, 8), cfg.Samples)
 	e := &Estimator{
 		cfg: cfg, batch: newBatch(cfg.Samples, cfg.Batch), batches: rng.NewFamily(cfg.Seed, rng.Batch, cfg.Client),
-		source: newSource(cfg, collect), room: &noRoom, window: window, collect: collect,
+		source: newSource(cfg, collect), room: new(Room), window: window, collect: collect,
 	}
 	own := cfg.Memory()
 	if own > 0 {
@@ -166,10 +164,7 @@ func newMethod(cfg Config, memory []float32, o offsets) method {
 
 // Lend makes the estimator use a room instead of its own. The stage must be complete. Until the next call of Lend, no
 // other estimator may use the room during a stage of this one.
-func (e *Estimator) Lend(room *Room) {
-	room.fit(e.cfg.Dim, e.window, e.collect)
-	e.room = room
-}
+func (e *Estimator) Lend(room *Room) { e.room = room }
 
 // Fill begins a round at the released model x with the smoothing radius mu. Every row of the table gets a new query (m
 // queries in total), as in eq. (4) (memory-initialization). If a stage is unfinished, Fill abandons it. The slice x
@@ -185,18 +180,12 @@ func (e *Estimator) Fill(round int, x []float32, mu float64) {
 // the stage is complete. After that, [Estimator.Estimate] returns v.
 func (e *Estimator) Step(phi []float32) {
 	e.filling = false
-	if e.batch.whole() {
-		e.begin(phi, e.batch.items)
-		return
-	}
 	s := e.batches.At(e.round, e.step, 0)
 	e.begin(phi, e.batch.draw(&s))
 }
 
 func (e *Estimator) begin(at []float32, todo []int) {
-	if e.room == &noRoom {
-		e.Lend(new(Room))
-	}
+	e.room.fit(e.cfg.Dim, e.window, e.collect)
 	e.at, e.todo, e.count = at[:e.cfg.Dim:len(at)], todo, 0
 	e.room.drawn, e.room.open, e.room.answers.n = 0, e.room.open[:0], 0
 	e.source.begin(e.stage)

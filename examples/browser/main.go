@@ -8,13 +8,11 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"io/fs"
 	"syscall/js"
 
 	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/broker/mqtt"
 )
@@ -100,9 +98,7 @@ func train(asked js.Value) (any, error) {
 			Released: func(int, []float32) { report("") },
 			Waiting:  func(_ int, neighbors []string) { report("Waiting for " + transport.Ways(link, neighbors)) },
 		}}
-	// Data may decide whether this check passes, so it comes before neighbors can see the member.
-	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
-	if err := cfg.Check(unread).Config; err != nil {
+	if err := cfg.Validate(); err != nil { // before neighbors can see the member
 		return nil, err
 	}
 	link, err = mqtt.New(mqtt.Config{Name: name, Key: key, Peers: file.Peers(name), Run: file.Run, Fleet: file.Hash(), URL: text("broker"),

@@ -209,7 +209,7 @@ func (g recordGame) measure(t *testing.T, games int) (mu, se float64) {
 
 func auditGames() int {
 	if os.Getenv("SPADE_LONG") == "" || testing.Short() {
-		return 600
+		return 900
 	}
 	return 12000
 }
@@ -255,6 +255,7 @@ func TestRecordAudit(t *testing.T) {
 	}{
 		"tracking d=1":             {recordGame{members: 3, dim: 1, form: tracking, loss: steep, crash: true}, true},
 		"tracking d=3 N=5":         {recordGame{members: 5, dim: 3, form: tracking, loss: steep, crash: true}, true},
+		"tracking d=2 hostile":     {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
 		"paper d=1 off grid":       {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
 		"persons":                  {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
 		"pairwise noise d=1":       {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
@@ -298,7 +299,7 @@ func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	}
 	shared := base
 	shared.shared, shared.overlay, shared.single = true, true, true
-	plant("an overlay of neighbors alone", 2600, shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
+	plant("an overlay of neighbors alone", 3600, shared, func(m *Machine, _ []float32) { m.cfg.Partners = m.cfg.Neighbors })
 	plant("clipped after the mean", auditGames(), base, func(m *Machine, rows []float32) {
 		m.cfg.Privacy.Clip = auditRadius * float64(m.cfg.units())
 		for h := m.cfg.units() - 1; h > 0; h-- { // d is 1

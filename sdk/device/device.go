@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -181,12 +180,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	if err = d.openState(&cfg); err != nil {
 		return nil, err
 	}
-	// Checks whose results depend on the data, such as the check of the memory limit, must come before neighbors can
-	// see this node. Otherwise neighbors would learn whether they pass.
-	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
-	before := cfg
-	before.Oracle = nil // Check would query the oracle
-	if err := before.Check(unread).Config; err != nil {
+	if err = cfg.Validate(); err != nil { // before neighbors can see this node
 		return nil, err
 	}
 	if d.link, err = d.Open(logger.With("run", d.fleet.Run, "node", d.File.Name)); err != nil {

@@ -160,11 +160,12 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 	return n, err
 }
 
-// listen checks the settings, and opens websockets unless there is a transport. Data may decide whether a check passes, and
-// neighbors must not see the result, so it comes before the node listens.
+// listen opens websockets unless there is a transport. It checks the settings before the node listens.
 func (n *Node) listen(cfg *sdk.Config, fleet Fleet, address string) error {
-	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
-	if err := cfg.Check(unread).Config; err != nil || cfg.Transport != nil {
+	if cfg.Transport != nil {
+		return nil
+	}
+	if err := cfg.Validate(); err != nil {
 		return err
 	}
 	config := ws.ConfigOf(fleet, cfg.Name, cfg.Key, address)

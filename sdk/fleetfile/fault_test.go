@@ -100,6 +100,9 @@ func TestManyFaults(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "950 more errors") {
 		t.Errorf("1000 faults gave\n%v", err)
 	}
+	if again := In("f", err); strings.Count(again.Error(), "\n") != maxFaults || !strings.HasSuffix(again.Error(), "950 more errors") {
+		t.Errorf("with the name of the file, 1000 faults gave\n%v", again)
+	}
 }
 
 // TestRangesAgree checks that the ranges stated in errors are exactly the ranges that sdk.Fleet accepts, including

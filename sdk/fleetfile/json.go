@@ -43,7 +43,7 @@ func In(name string, err error) error {
 	for i, e := range all {
 		all[i] = fmt.Errorf("fleetfile: %s%w", name, e)
 	}
-	if more := len(all) - maxFaults; more > 0 {
+	if more := len(all) - maxFaults; more > 1 { // in place of one error, the count of an earlier In would be lost
 		all = append(all[:maxFaults], fmt.Errorf("fleetfile: %s%d more errors", name, more))
 	}
 	return errors.Join(all...)

@@ -49,7 +49,7 @@ func (m *Model) judge(x []float32, threshold func(is []int, probability []float6
 // probabilities of surviving each finite interval. It fails if Loss would fail, the model has no survival task, or a
 // prediction is not finite.
 func (m *Model) Survival(x []float32, corrected func(curve []float64) []float64) (*survival.Metrics, error) {
-	curves, risks, err := m.Curves(x)
+	curves, risks, err := m.curves(x)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +59,9 @@ func (m *Model) Survival(x []float32, corrected func(curve []float64) []float64)
 	return survival.Judge(m.data.Horizon.Cuts(), m.data.Time, m.data.Y, risks, curves), nil
 }
 
-// Curves returns each sample's probabilities of surviving each finite interval, and its risk as [Model.Risks], with which
-// it fails.
-func (m *Model) Curves(x []float32) (curves [][]float64, risks []float64, err error) {
-	if risks, err = m.Risks(x); err != nil {
+// curves returns each sample's probabilities of surviving each finite interval, and its risk. It fails like risks.
+func (m *Model) curves(x []float32) (curves [][]float64, risks []float64, err error) {
+	if risks, err = m.risks(x); err != nil {
 		return nil, nil, err
 	}
 	var b []float64
@@ -75,9 +74,19 @@ func (m *Model) Curves(x []float32) (curves [][]float64, risks []float64, err er
 	return curves, risks, nil
 }
 
-// Risks returns the score <w, x> of each sample of a survival task, which is higher for a higher risk. It fails like
+// CIndex returns the C-index of the predicted survival of all samples, which is NaN if no two of them can be compared. It
+// fails like [Model.Survival], and takes less time.
+func (m *Model) CIndex(x []float32) (float64, error) {
+	risks, err := m.risks(x)
+	if err != nil {
+		return math.NaN(), err
+	}
+	return survival.Concord(m.data.Time, m.data.Y, risks).C, nil
+}
+
+// risks returns the score <w, x> of each sample of a survival task, which is higher for a higher risk. It fails like
 // [Model.Survival].
-func (m *Model) Risks(x []float32) ([]float64, error) {
+func (m *Model) risks(x []float32) ([]float64, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
@@ -94,13 +103,13 @@ func (m *Model) Risks(x []float32) ([]float64, error) {
 }
 
 // Answers returns what the model says of each sample: the probability of each class, the predicted target in its unit, or the
-// curve of [Model.Curves]. It fails if Loss would fail or an answer is not finite.
+// probabilities of surviving each finite interval. It fails if Loss would fail or an answer is not finite.
 func (m *Model) Answers(x []float32) ([][]float64, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
 	if m.lives != nil {
-		curves, _, err := m.Curves(x)
+		curves, _, err := m.curves(x)
 		return curves, err
 	}
 	all := make([][]float64, m.data.Len())
@@ -148,7 +157,7 @@ func (m *Model) Errors(x []float32) (*score.NumberMetrics, error) {
 }
 
 // Marks returns the share of each sample in the task's measure: for classes 1 if the predicted class is the true class,
-// else 0; for a target the squared error, in the unit of the target; for survival the score of [Model.Risks], of which only
+// else 0; for a target the squared error, in the unit of the target; for survival the score <w, x>, of which only
 // the order counts. A model whose output is NaN for a sample predicts it as badly as it can.
 func (m *Model) Marks(x []float32) ([]float64, error) {
 	if err := m.check(x); err != nil {

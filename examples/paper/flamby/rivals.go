@@ -10,7 +10,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
@@ -94,15 +93,14 @@ func joined(recipe *task.Recipe, models []*task.Model) *task.Model {
 
 // score returns the accuracy or the C-index in percent, or NaN if no rows can be compared.
 func score(m *task.Model, x []float32) float64 {
-	d := m.Data()
-	if d.Horizon == nil {
+	if m.Data().Horizon == nil {
 		return 100 * m.Accuracy(x)
 	}
-	risks, err := m.Risks(x)
+	c, err := m.CIndex(x)
 	if err != nil {
 		return 50 // a model that has diverged ranks nothing
 	}
-	return 100 * survival.Concord(d.Time, d.Y, risks).C
+	return 100 * c
 }
 
 // run makes a run of a rival with the point of a search, and returns the row of its figures as in runs.csv.

@@ -101,7 +101,7 @@ func Evaluate(ctx context.Context, c *cli.Cmdline) error {
 	}
 	r.advise()
 	if *draw != "" {
-		drawing := cli.Written{Path: *draw, Content: r.Survival.SVG(r.file.Task.Survival.Cuts())}
+		drawing := cli.Written{Path: *draw, Content: r.Survival.SVG(r.cuts)}
 		if err := cli.WriteAll([]cli.Written{drawing}, *force); err != nil {
 			return err
 		}

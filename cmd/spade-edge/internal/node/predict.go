@@ -20,6 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -46,6 +47,7 @@ type Applied struct {
 
 	site      *verdict.Site // the node on this device that exported the file from its present run, or nil
 	file      *builtin.Model
+	cuts      survival.Intervals // of a model of survival
 	predictor *task.Predictor
 	seed      uint64
 }
@@ -109,9 +111,9 @@ func apply(c *cli.Cmdline, noData *bool, f func(a *Applied) error) (*Applied, er
 	if m.Task.Target != nil {
 		a.Target = m.Task.Label
 	} else if h := m.Task.Survival; h != nil {
-		a.Classes = nil
-		for _, end := range h.Cuts().Ends {
-			a.Horizons = append(a.Horizons, h.Cuts().Text(end))
+		a.Classes, a.cuts = nil, h.Cuts()
+		for _, end := range a.cuts.Ends {
+			a.Horizons = append(a.Horizons, a.cuts.Text(end))
 		}
 	}
 	a.Threshold, a.Alone = m.Threshold, m.Alone
@@ -175,11 +177,10 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 		if r.Horizons != nil {
 			if here != nil {
 				s.Survival = here.Survival(s.Survival)
-				s.Median = r.file.Task.Survival.Cuts().Median(s.Survival)
+				s.Median = r.cuts.Median(s.Survival)
 			}
 			row.Survival, row.Median = s.Survival, s.Median
-			shares, half := r.lasting(s.Survival, s.Median)
-			row.said, row.beyond = half, shares
+			row.beyond, row.said = r.lasting(s.Survival, s.Median)
 		} else if r.Target != "" {
 			if here != nil {
 				said[i].Number = here.Apply([]float64{s.Number})[0]

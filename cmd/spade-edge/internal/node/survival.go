@@ -24,7 +24,7 @@ func (a *Applied) checkSurvival(draw, rule string, recalibrate, force bool) erro
 
 // survival prints the scores of predicted survival.
 func (r *Evaluation) survival(t cli.Table) {
-	m, cuts := r.Survival, r.file.Task.Survival.Cuts()
+	m := r.Survival
 	t.Row("samples", "%d, of whom %d had the event (%q)", m.Samples, m.Events, r.file.Task.Classes[1])
 	t.Row("C-index", "%s, of %d pairs; always saying the same risk: 0.5", number(m.CIndex), m.Pairs)
 	t.Row("intervals", "95 %%, in brackets")
@@ -38,8 +38,8 @@ func (r *Evaluation) survival(t cli.Table) {
 		fmt.Fprintf(t, "%-10s %16.2f %% %24s %28s %16s\n", h.Time, 100*h.Said, percent(h.Observed), number(h.Brier), constant)
 	}
 	fmt.Fprintf(t, "\n%-10s %8s %8s", "risk group", "samples", "events")
-	for _, end := range cuts.Ends {
-		fmt.Fprintf(t, "  %-30s", "beyond "+cuts.Text(end)+": predicted, observed")
+	for _, end := range r.Horizons {
+		fmt.Fprintf(t, "  %-30s", "beyond "+end+": predicted, observed")
 	}
 	fmt.Fprintln(t)
 	for k, g := range m.Groups {
@@ -54,12 +54,11 @@ func (r *Evaluation) survival(t cli.Table) {
 
 // lasting formats a predicted survival and the predicted median time.
 func (a *Applied) lasting(survival []float64, median *float64) (shares []string, half string) {
-	cuts := a.file.Task.Survival.Cuts()
 	for _, s := range survival {
 		shares = append(shares, fmt.Sprintf("%.1f %%", 100*s))
 	}
-	if half = "after " + cuts.Text(cuts.Ends[len(cuts.Ends)-1]); median != nil {
-		half = cuts.Text(*median)
+	if half = "after " + a.Horizons[len(a.Horizons)-1]; median != nil {
+		half = a.cuts.Text(*median)
 	}
 	return shares, half
 }

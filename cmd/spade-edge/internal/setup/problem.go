@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -268,11 +266,7 @@ func (p *Problem) Scores(models ...[]float32) []float64 {
 // survival; the C-index is NaN if no two samples can be compared.
 func score(test *task.Model, x []float32) (float64, error) {
 	if d := test.Data(); d.Horizon != nil {
-		risks, err := test.Risks(x)
-		if err != nil {
-			return math.NaN(), err
-		}
-		return survival.Concord(d.Time, d.Y, risks).C, nil
+		return test.CIndex(x)
 	} else if d.Target == nil {
 		return 100 * test.Accuracy(x), nil
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
@@ -32,9 +31,7 @@ func Backwards(source *fleetfile.Source, model []float32, which string) string {
 	measure, worth := "AUC", math.NaN()
 	if rows.Horizon != nil {
 		measure = "C-index"
-		if risks, err := own.On(rows).Risks(model); err == nil {
-			worth = survival.Concord(rows.Time, rows.Y, risks).C
-		}
+		worth, _ = own.On(rows).CIndex(model) // NaN if it fails
 	} else if m, err := own.On(rows).Judge(model); err == nil {
 		worth = m.Binary.AUC.Value // there are rows of both classes
 	}
