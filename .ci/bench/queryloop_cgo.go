@@ -145,7 +145,8 @@ static double queries(long d, long m, long b, long steps, uint64_t seed, float e
 	return 1e9 * (end.tv_sec - start.tv_sec) + (end.tv_nsec - start.tv_nsec);
 }
 
-// hazards computes the losses of hazards of n queries, one for each of n rows: one logarithm of a product.
+// hazards computes the losses of n queries to a survival task; query i is for row i. Each loss takes one logarithm, of a
+// product over the intervals.
 static void hazards(long n, long columns, long intervals, const float *points, const float *rows, const int32_t *survived,
 		const int32_t *events, double *losses) {
 	for (long i = 0; i < n; i++) {
@@ -180,7 +181,7 @@ func loopQueries(d, m, b, steps int) (model []float32, ns float64) {
 	return model, ns / float64(b*steps)
 }
 
-// inC computes the same losses by a loop in C. It returns false if there is none.
+// inC computes the same losses by a loop in C, and returns true, because this build has a C compiler.
 func (h *hazardLosses) inC(times int) bool {
 	for range times {
 		C.hazards(C.long(len(h.plain)), C.long(h.columns), C.long(h.intervals), (*C.float)(unsafe.SliceData(h.points)),

@@ -202,7 +202,7 @@ next:
 			}
 			break
 		}
-		out.WriteString(c + "\n[ $? = 0 ] || exit 1\n")
+		out.WriteString(c + "\n" + check)
 	}
 	return out.String()
 }

@@ -23,7 +23,7 @@ func main() {
 	select {}
 }
 
-// promised makes a function of the page, which returns a promise, from one that may wait.
+// promised wraps f in a JavaScript function. This returns a promise, because f may wait.
 func promised(f func(js.Value) (any, error)) js.Func {
 	return js.FuncOf(func(_ js.Value, args []js.Value) any {
 		return js.Global().Get("Promise").New(js.FuncOf(func(_ js.Value, settle []js.Value) any {
@@ -39,7 +39,7 @@ func promised(f func(js.Value) (any, error)) js.Func {
 	})
 }
 
-// identity returns the line of a member for spade-edge-mqtt init -members. It makes the page's key if there is none.
+// identity returns the line of a member for spade-edge-mqtt init -members. If the page has no key, identity creates one.
 func identity(asked js.Value) (any, error) {
 	key, err := readKey()
 	if err != nil {
@@ -49,6 +49,7 @@ func identity(asked js.Value) (any, error) {
 	return string(line), err
 }
 
+// readKey returns the key that the page has stored. If the page has no key, readKey creates and stores one.
 func readKey() (ed25519.PrivateKey, error) {
 	seed, err := get("key")
 	if err == nil && seed == nil {
@@ -117,6 +118,7 @@ func train(asked js.Value) (any, error) {
 	return result(node, data, file.Fleet)
 }
 
+// spent returns the privacy cost of the releases so far in words.
 func spent(node *sdk.Node, f *sdk.Fleet) string {
 	if f.Privacy.NonPrivate {
 		return "NOT PRIVATE"

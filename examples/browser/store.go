@@ -15,7 +15,7 @@ import (
 // is ever torn.
 type store struct {
 	run string
-	err error // for further calls: after a failed Save or after Close
+	err error // what further calls return; a failed Save and Close set it
 }
 
 func (s *store) slot(round int) string { return fmt.Sprintf("%s/slot-%d", s.run, round&1) }

@@ -18,11 +18,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/topology"
 )
 
-// The rivals protect each patient at rivalDelta, with the preprocessing of the agreed values. As SPADE-DFL they ask at most
-// most queries of a patient in a round, and all in all at most as many as in 10 such rounds.
+// The rivals protect each patient at rivalDelta, with the preprocessing of the agreed values. They ask no more queries of a
+// patient than SPADE-DFL: at most inRound in a round, and at most total, as many as in 10 such rounds.
 const (
-	rivalDelta  = 1e-4
-	most, total = 64, 640
+	rivalDelta     = 1e-4
+	inRound, total = 64, 640
 
 	trials, tries = 12, 2 // points of the search, and seeds for each
 )
@@ -107,7 +107,7 @@ func score(m *task.Model, x []float32) float64 {
 func (r rival) run(ctx context.Context, recipe *task.Recipe, sites []site, epsilon float64, seed uint64, point method.Setting) ([]float64, error) {
 	begin := time.Now()
 	rounds := point["rounds"]
-	w := &method.World{Dim: recipe.Dim(), X0: recipe.Start(seed), Columns: true, Rounds: int(rounds), Queries: min(most, math.Floor(total/rounds)),
+	w := &method.World{Dim: recipe.Dim(), X0: recipe.Start(seed), Columns: true, Rounds: int(rounds), Queries: min(inRound, math.Floor(total/rounds)),
 		Seed: seed, Privacy: &method.Privacy{Epsilon: epsilon, Delta: rivalDelta, Unit: dpmech.Record}}
 	var trains, tests []*task.Model
 	for _, s := range sites {
@@ -140,7 +140,7 @@ func (r rival) run(ctx context.Context, recipe *task.Recipe, sites []site, epsil
 	var clients, pooled []float64
 	all := joined(recipe, tests)
 	for i, test := range tests {
-		if c := score(test, models[i%len(models)]); c == c {
+		if c := score(test, models[i%len(models)]); !math.IsNaN(c) {
 			clients = append(clients, c)
 		}
 	}
@@ -190,7 +190,7 @@ func (j job) rival(ctx context.Context, r rival, dir string, seeds int, runs *sw
 
 // search returns the point with the best figure of all rows that are held out from the training rows.
 func (j job) search(ctx context.Context, r rival, recipe *task.Recipe, epsilon float64) (best method.Setting, err error) {
-	most := math.Inf(-1)
+	top := math.Inf(-1)
 	for _, point := range experiment.Hypercube(r.space, trials, fmt.Sprint(j.name, r.name, epsilon)) {
 		sum := 0.0
 		for seed := range uint64(tries) {
@@ -207,8 +207,8 @@ func (j job) search(ctx context.Context, r rival, recipe *task.Recipe, epsilon f
 			}
 			sum += values[1]
 		}
-		if sum > most {
-			best, most = point, sum
+		if sum > top {
+			best, top = point, sum
 		}
 	}
 	return best, nil
