@@ -15,12 +15,12 @@ import (
 )
 
 // TestBombs checks that a frame of a few bytes may decode to a vector of zeros, but only up to the run's dimension. Two
-// hundred such frames, 40 MB when decoded, must not need more memory than a single frame.
+// hundred such frames, 80 MB when decoded, must not need more memory than a single frame.
 func TestBombs(t *testing.T) {
 	f := path(true)
-	f.Dim, f.Method.Rounds, f.Method.Cooldown = 50_000, 2, 1
-	zeros := bytes.Repeat([]byte{1, 0}, 4) // blocks of one repeated byte: 8 bytes for up to 65,536 numbers
-	bomb := append([]byte{0xa4, 1, 1, 2, byte(admm.Release), 3, 1, 5, 0x48}, zeros...)
+	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
+	zeros := bytes.Repeat([]byte{1, 0}, 8) // blocks of one repeated byte: 16 bytes for up to 131,072 numbers
+	bomb := append([]byte{0xa4, 1, 1, 2, byte(admm.Release), 3, 1, 5, 0x50}, zeros...)
 	var heap, sys uint64
 	trs := inMemory(t, f)
 	evil := newVillain(t, f, func(v *villain, _ *admm.Message) [][]byte {
