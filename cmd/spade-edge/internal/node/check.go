@@ -17,7 +17,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -243,16 +242,6 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 			"own data: the privacy guarantee does not cover it)", r.Saddle)
 	}
 	return errOracle
-}
-
-// backwards warns if the model that the run starts from ranks the node's rows the wrong way round.
-func (c *Checkup) backwards(own *fleetfile.Source, f *sdk.Fleet) {
-	recipe, _ := builtin.Task(f)
-	if moved := slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }); moved && recipe != nil && recipe.Model.Hidden == 0 {
-		if text := verdict.Backwards(own, f.X0, "the model that the run starts from"); text != "" {
-			c.warn("labels", "%s", text)
-		}
-	}
 }
 
 // folderOf reports whether a node is running, and what is remarkable or wrong in its state folder.

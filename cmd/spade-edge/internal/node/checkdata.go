@@ -3,11 +3,13 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -47,6 +49,16 @@ func (c *Checkup) rows(r fleetfile.Rows) {
 	}
 	if r.Beyond > 0 {
 		c.warn(item, "%s: a fleet with more places uses them", beyond)
+	}
+}
+
+// backwards warns if the model that the run starts from ranks the node's rows the wrong way round.
+func (c *Checkup) backwards(own *fleetfile.Source, f *sdk.Fleet) {
+	recipe, _ := builtin.Task(f)
+	if moved := slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }); moved && recipe != nil && recipe.Model.Hidden == 0 {
+		if text := verdict.Backwards(own, f.X0, "the model that the run starts from"); text != "" {
+			c.warn("labels", "%s", text)
+		}
 	}
 }
 
