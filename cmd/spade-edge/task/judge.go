@@ -184,6 +184,22 @@ func (m *Model) Marks(x []float32) ([]float64, error) {
 	return marks, nil
 }
 
+// Worth returns the measure of answers that have the given marks, see [Model.Marks] and [Kind.Measure]. A C-index is NaN if
+// no two samples can be compared.
+func (m *Model) Worth(marks []float64) float64 {
+	if m.lives != nil {
+		return survival.Concord(m.data.Time, m.data.Y, marks).C
+	}
+	sum := 0.0
+	for _, mark := range marks {
+		sum += mark
+	}
+	if m.goal != nil {
+		return math.Sqrt(sum / float64(len(marks)))
+	}
+	return 100 * sum / float64(len(marks))
+}
+
 // On returns the same kind of model for other samples.
 func (m *Model) On(d *Data) *Model { return m.spec.New(d) }
 
