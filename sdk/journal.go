@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spade-dfl/spade-edge/sdk/internal/trust"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // ErrClone reports that this node's key signed two releases of one round.
