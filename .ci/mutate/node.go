@@ -134,7 +134,7 @@ var onNode = []mutation{
 	{"verdict: everybody may read the site's own model", "cmd/spade-edge/internal/cli/write.go", "if f.Secret {", "if false {", verdicts},
 	{"verdict: nobody is told of the accepted model", "cmd/spade-edge/internal/node/verdict.go",
 		"if v == nil || !v.Other(hash) {", "if true {", verdicts},
-	{"verdict: a tie goes to the shared model", "cmd/spade-edge/internal/verdict/judge.go", "!j.numeric() && a > b", "!j.numeric() && a >= b", ofVerdict},
+	{"verdict: a tie goes to the shared model", "cmd/spade-edge/task/score/measure.go", "m != RMSE && a > b", "m != RMSE && a >= b", ofVerdict},
 	{"verdict: an earlier model without a doubt", "cmd/spade-edge/internal/verdict/verdict.go", "g.Value > doubt*g.deviation", "g.Value > -doubt*g.deviation", ofVerdict},
 	{"verdict: no more doubt further back", "cmd/spade-edge/internal/verdict/verdict.go", "		doubt = older\n", "", ofVerdict},
 	{"verdict: no look back", "cmd/spade-edge/internal/verdict/verdict.go", "if g.Value > 0 &&", "if false &&", ofVerdict},
