@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
@@ -44,7 +45,7 @@ func TestEvents(t *testing.T) {
 				return float64(x[0]), nil
 			})
 			logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			logs := sdk.LogEvents(logger)
+			logs := monitor.Log(logger)
 			cfg.Events = logs
 			cfg.Events.Began = func(release int) { say("begins %d", release); logs.Began(release) }
 			cfg.Events.Released = func(release int, x []float32) { say("released %d with %d", release, len(x)); logs.Released(release, x) }
