@@ -9,8 +9,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
-	"github.com/spade-dfl/spade-edge/sdk/internal/trust"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // account charges the run's releases that use data to the run's privacy filter and to the ledger. It is nil if the run

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/sdk/internal/trust"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 

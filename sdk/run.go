@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
-	"github.com/spade-dfl/spade-edge/sdk/internal/trust"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // Run executes the rounds until the model is final and no neighbor needs more messages. If ctx ends first, Run can be

@@ -19,7 +19,7 @@ var (
 	edge      = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|NewRefuses"}
 	ledger    = suite{"./sdk/state", "Ledger|Dialogues"}
 	resume    = suite{"./dpmech", "CheckResume"}
-	claims    = suite{"./sdk/internal/trust", "Dialogues"}
+	claims    = suite{"./sdk/trust", "Dialogues"}
 	order     = suite{"./sdk", "CrashBetween|ReservationWithout|LostReleases|NoSecondLook"}
 	edits     = suite{"./sdk", "MemoryBelongsToData|MovesNoOtherRow"}
 	agree     = suite{"./sdk/pair", "BothEnds|LowOrder|OneText|Public"}
