@@ -35,6 +35,7 @@ func Learn(ctx context.Context, oracle *task.Model, of *sdk.Fleet, known plan.Kn
 	single.Dim, single.Members, single.Edges, single.Records = oracle.Dim(), single.Members[:1], nil, nil
 	single.PairKeys = nil
 	known.Dim, known.Samples, known.Privacy = oracle.Dim(), []int{oracle.Len()}, sdk.Privacy{NonPrivate: true}
+	known.Rare = oracle.Data().Horizon != nil
 	if single.Method, single.Privacy, err = plan.Suggest(known); err != nil {
 		return nil, err
 	}
