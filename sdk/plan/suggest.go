@@ -105,7 +105,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	mu := m.Mu[0]
 	if len(m.Eta) == 0 {
 		noise := share * (mu * fall)
-		if reach == reachOfRare { // as far as with the reach of other events
+		if reach == reachOfRare { // Eta*Mu, the length of the steps, does not depend on Mu
 			wider := 1.5 / (root * mu * fall)
 			noise *= wider * wider
 		}
