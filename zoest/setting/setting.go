@@ -75,6 +75,9 @@ var (
 	Gain = Range{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
 )
 
+// MemoryLimit is the default of the bytes that estimator tracking may add to a stored state.
+const MemoryLimit = 64 << 20
+
 // FieldError is the error for one invalid value.
 type FieldError struct {
 	Package string // the package that checked the value: "admm", or "sdk: fleet"
