@@ -70,12 +70,7 @@ const request = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: 
 	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " +
 	subprotocol + "\r\n\r\n"
 
-const (
-	text       = 1
-	closeFrame = 8
-	ping       = 9
-	pong       = 10
-)
+const text = 1
 
 // wsFrame appends a websocket frame (RFC 6455, section 5.2) that is masked with zeros. The frame's header states the
 // given length, even if the payload has a different length.
