@@ -40,9 +40,6 @@ const (
 
 const (
 	headerLen = 5
-	// chunk is the maximum length of one write, in bytes. It limits how long a control frame waits for a write to
-	// finish.
-	chunk     = 64 << 10
 	maxReason = maxControl - 2
 )
 
@@ -79,6 +76,8 @@ type conn struct {
 	link
 	dialed   string // the address that this end dialed; empty if the other end dialed
 	maxFrame int
+	linger   time.Duration // for control frames and an orderly end
+	sending  sync.Mutex    // held by send
 
 	// These fields are for reading. Longer reads bypass the small buffer of br.
 	http   io.LimitedReader // below br; limits the HTTP request or response
@@ -96,37 +95,40 @@ type link struct {
 	via    string            // the proxy through which this end dialed; empty if none
 }
 
-func newConn(l link, dialed string, maxFrame int) *conn {
-	c := &conn{link: l, dialed: dialed, maxFrame: maxFrame, http: io.LimitedReader{R: l.secure, N: maxHTTP}}
+func newConn(l link, dialed string, cfg *Config) *conn {
+	c := &conn{link: l, dialed: dialed, maxFrame: cfg.MaxFrame, linger: cfg.timing.linger}
+	c.http = io.LimitedReader{R: l.secure, N: maxHTTP}
 	c.br = bufio.NewReaderSize(&c.http, 1<<10)
 	return c
 }
 
-// begin begins to exchange websocket frames. The library has made the opening handshake; it also could carry the
-// messages, but wakes a goroutine four times for each.
-func (c *conn) begin(ws *websocket.Conn) error {
-	defer ws.CloseNow()
-	c.http.N = math.MaxInt64
-	if got := ws.Subprotocol(); got != subprotocol {
-		err := refusal{fmt.Errorf("websocket subprotocol is %q, want %q", got, subprotocol)}
-		c.stop(err, time.Second, nil)
-		return err
-	}
-	return nil
-}
-
-// noConn is the connection that the library gets.
-type noConn struct{ net.Conn }
-
-func (noConn) Close() error { return nil }
-
-func clientConn(l link, address string, maxFrame int) (*conn, error) {
-	c := newConn(l, address, maxFrame)
+func clientConn(l link, address string, cfg *Config) (*conn, error) {
+	c := newConn(l, address, cfg)
 	ws, _, err := websocket.Dial(context.Background(), transport.AddressURL(address), dialOptions(c))
 	if err != nil {
 		return nil, err
 	}
 	return c, c.begin(ws)
+}
+
+// begin takes over from the library, which makes the opening handshake and no more: to read a message, it would wake a
+// goroutine four times.
+func (c *conn) begin(ws *websocket.Conn) error {
+	defer ws.CloseNow()
+	c.http.N = math.MaxInt64
+	if got := ws.Subprotocol(); got != subprotocol {
+		err := refusal{fmt.Errorf("websocket subprotocol is %q, want %q", got, subprotocol)}
+		c.stop(err, nil)
+		return err
+	}
+	return nil
+}
+
+// closedConn returns the connection that the library gets.
+func closedConn() net.Conn {
+	c, _ := net.Pipe()
+	c.Close()
+	return c
 }
 
 type message struct {
@@ -135,17 +137,12 @@ type message struct {
 	body   []byte
 }
 
-// blocks is a pool of buffers for messages that are being written, so that an idle connection keeps none.
-var blocks = sync.Pool{New: func() any { return new([chunk]byte) }}
-
-// write sends the messages, each as one websocket frame if it is short, and otherwise in fragments. Each write to TLS has
-// at most chunk bytes and only whole websocket frames, so the library can write control frames from other goroutines.
-// It does not write messages through the library, which wakes a goroutine twice for each frame and copies 4 KiB at a
-// time. Only the last message may be long. After an error, the connection is unusable.
-func (c *conn) write(messages ...message) (err error) {
-	block := blocks.Get().(*[chunk]byte)
-	defer blocks.Put(block)
-	b := block[:0]
+// write sends the messages, each as one websocket frame if it is short, and otherwise in fragments. Only the last message
+// may be long. Each call of send may take as long as limit; 0 means no limit. After an error, the connection is unusable.
+func (c *conn) write(limit time.Duration, messages ...message) (err error) {
+	buffer := buffers.Get().(*[bufferLen]byte)
+	defer buffers.Put(buffer)
+	b := buffer[:0]
 	for _, m := range messages {
 		h := putHeader(m.kind, m.number)
 		op, head, body, last := byte(binaryFrame), h[:], m.body, false
@@ -155,15 +152,14 @@ func (c *conn) write(messages ...message) (err error) {
 			b = c.appendFrame(b, op, last, head, body[:n])
 			op, head, body = continuation, nil, body[n:]
 			if !last {
-				if _, err = c.secure.Write(b); err != nil {
+				if err = c.send(limit, b); err != nil {
 					return err
 				}
 				b = b[:0]
 			}
 		}
 	}
-	_, err = c.secure.Write(b)
-	return err
+	return c.send(limit, b)
 }
 
 // next waits for a message and reads its header. The caller must then read the whole body with readBody.
@@ -224,9 +220,9 @@ type refusal struct{ error }
 func (r refusal) Unwrap() error { return r.error }
 
 // stop ends the connection because of err. If err is a refusal or [transport.ErrClosed], stop sends a reason to the
-// other end and waits for its answer, but no longer than linger. An answer means that the other end has received
-// everything that was written. If another goroutine reads, it closes readOver when it has received the answer.
-func (c *conn) stop(err error, linger time.Duration, readOver <-chan struct{}) {
+// other end and waits for an answer, but no longer than linger. An answer means that the other end has received
+// everything that was written. If another goroutine reads, it receives the answer, and then closes readOver.
+func (c *conn) stop(err error, readOver <-chan struct{}) {
 	defer c.tcp.Close()
 	status, reason := websocket.StatusGoingAway, "going away"
 	if r := (refusal{}); errors.As(err, &r) {
@@ -234,14 +230,13 @@ func (c *conn) stop(err error, linger time.Duration, readOver <-chan struct{}) {
 	} else if !errors.Is(err, transport.ErrClosed) {
 		return
 	}
-	defer time.AfterFunc(linger, func() { c.tcp.Close() }).Stop()
-	payload := binary.BigEndian.AppendUint16(nil, uint16(status))
-	c.secure.Write(c.appendFrame(nil, closeFrame, true, payload, []byte(shorten(reason, maxReason))))
-	if readOver != nil {
+	defer time.AfterFunc(c.linger, func() { c.tcp.Close() }).Stop()
+	c.sendControl(closeFrame, append(binary.BigEndian.AppendUint16(nil, uint16(status)), shorten(reason, maxReason)...))
+	if readOver == nil {
+		c.skip()
+	} else {
 		<-readOver
-		return
 	}
-	c.skip()
 }
 
 func shorten(text string, most int) string {

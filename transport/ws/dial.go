@@ -91,7 +91,7 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	l.tcp.SetDeadline(deadline)
 	stop := context.AfterFunc(t.ctx, func() { l.tcp.Close() })
 	defer stop()
-	c, err := clientConn(l, address, t.cfg.MaxFrame)
+	c, err := clientConn(l, address, &t.cfg)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
 			err = u.Err // only the cause: the library's error also describes the steps that led to it
@@ -160,7 +160,7 @@ func (c *conn) ask(r *http.Request, status int) (*http.Response, error) {
 func (c *conn) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.ask(r, http.StatusSwitchingProtocols)
 	if err == nil {
-		resp.Body = noConn{}
+		resp.Body = closedConn()
 	}
 	return resp, err
 }

@@ -254,7 +254,7 @@ func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := clientConn(l, to.Addr(), to.cfg.MaxFrame)
+	c, err := clientConn(l, to.Addr(), &to.cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func settledRaw(t *testing.T, to node, keyName string) *raw {
 
 func (r *raw) put(t *testing.T, k kind, number int, body []byte) {
 	t.Helper()
-	if err := r.write(message{k, number, body}); err != nil {
+	if err := r.write(0, message{k, number, body}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -42,7 +42,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 		cb, err = b.answer(b.peers["a"], link(pb, "a"))
 		done <- err
 	}()
-	ca, err := clientConn(link(pa, "b"), "wss://b/", a.cfg.MaxFrame)
+	ca, err := clientConn(link(pa, "b"), "wss://b/", &a.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestEarlyBytesAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newConn(link{secure: pa}, "wss://b/", 0)
+		c := newConn(link{secure: pa}, "wss://b/", new(Config))
 		if _, err := c.RoundTrip(req); err != nil {
 			t.Fatal(err)
 		}

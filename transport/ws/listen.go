@@ -127,7 +127,7 @@ func drain(raw net.Conn) {
 // answer reads the only HTTP request on a connection. It answers a probe, or upgrades the connection to a websocket. It
 // does not use an [http.Server], because that would set its own deadlines.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
-	c := newConn(l, "", t.cfg.MaxFrame)
+	c := newConn(l, "", &t.cfg)
 	r, err := http.ReadRequest(c.br)
 	if err != nil {
 		return nil, t.explainRefusal(err)
@@ -169,5 +169,5 @@ func (w *reply) WriteHeader(status int) {
 }
 
 func (w *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return noConn{}, bufio.NewReadWriter(bufio.NewReader(nil), w.Writer), nil
+	return closedConn(), bufio.NewReadWriter(bufio.NewReader(nil), w.Writer), nil
 }

@@ -74,7 +74,7 @@ func (t *Transport) probe(ctx context.Context, p *peer, address string) (via str
 	}
 	defer l.tcp.Close()
 	defer context.AfterFunc(ctx, func() { l.tcp.Close() })()
-	err = t.exchange(newConn(l, address, 0), p)
+	err = t.exchange(newConn(l, address, &t.cfg), p)
 	if ctx.Err() != nil && !errors.Is(err, errHello) && !errors.As(err, new(pinError)) {
 		err = fmt.Errorf("no answer: %w", ctx.Err())
 	}

@@ -56,7 +56,7 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 	defer s.yield()
 	if err := s.open(); err != nil {
 		s.noteCause(err)
-		c.stop(err, t.cfg.timing.linger, nil)
+		c.stop(err, nil)
 		return 0, s.reason()
 	}
 	s.yield()
@@ -74,7 +74,7 @@ func (s *session) sendHello() error {
 	if err != nil {
 		return err
 	}
-	return s.c.write(message{kindHello, len(hello), hello})
+	return s.c.write(0, message{kindHello, len(hello), hello})
 }
 
 func (s *session) receiveHello() error {
@@ -115,7 +115,7 @@ func (s *session) open() error {
 		{lower, s.turn},
 		{dialed, s.confirm},
 		{!dialed, s.sendHello},
-		{dialed && !lower, func() error { return s.c.write(message{kindCredit, 0, nil}) }}, // the hello was accepted
+		{dialed && !lower, func() error { return s.c.write(0, message{kindCredit, 0, nil}) }}, // the hello was accepted
 		{!dialed || !lower, s.firstCredit},
 		{true, s.begin},
 		{true, s.sendCredit},
@@ -217,7 +217,7 @@ func (s *session) expect(which string, want kind) (number int, err error) {
 func (s *session) sendCredit() error {
 	s.p.writing.Lock()
 	defer s.p.writing.Unlock()
-	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
+	return s.c.write(0, message{kindCredit, int(s.grant.Swap(0)), nil})
 }
 
 func (s *session) run() {
@@ -227,7 +227,7 @@ func (s *session) run() {
 		err := s.read()
 		s.noteCause(err)
 		close(readOver)
-		s.c.stop(err, s.t.cfg.timing.linger, nil) // also ends a write that is waiting
+		s.c.stop(err, nil) // also ends a write that is waiting
 	}()
 	err := s.write(readOver)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *session) run() {
 	select {
 	case <-readOver:
 	default:
-		s.c.stop(err, s.t.cfg.timing.linger, readOver)
+		s.c.stop(err, readOver)
 	}
 	<-stopped
 }
@@ -302,7 +302,7 @@ func (s *session) write(readOver <-chan struct{}) (err error) {
 		select {
 		case frame := <-out:
 			s.p.writing.Lock()
-			err = s.writeFrame(frame)
+			err = s.writeFrame(frame, 0)
 			s.p.writing.Unlock()
 			s.p.passed.Add(-1)
 		case <-s.wake:
@@ -329,7 +329,7 @@ func (s *session) resend() (again bool, err error) {
 	}
 	frame := s.p.frame
 	s.t.cfg.Logger.Debug("sending a frame again", "peer", s.p.name, "bytes", len(frame))
-	if err = s.writeFrame(frame); err != nil {
+	if err = s.writeFrame(frame, 0); err != nil {
 		s.t.cfg.Logger.Warn("frame lost", "peer", s.p.name, "bytes", len(frame))
 	}
 	s.p.frame, s.p.resend = nil, false
@@ -337,8 +337,8 @@ func (s *session) resend() (again bool, err error) {
 }
 
 // writeFrame sends a frame, and keeps it for the next connection if that fails. If there is room for at least grantWith
-// more frames from the peer, it also grants this room. The caller must hold peer.writing.
-func (s *session) writeFrame(frame []byte) error {
+// more frames from the peer, it also grants this room. limit is as for conn.write. The caller must hold peer.writing.
+func (s *session) writeFrame(frame []byte, limit time.Duration) error {
 	s.credit.Add(-1)
 	s.sent++
 	if len(frame) > short {
@@ -350,7 +350,7 @@ func (s *session) writeFrame(frame []byte) error {
 	} else {
 		messages[0].number = int(s.grant.Swap(0))
 	}
-	err := s.c.write(messages...)
+	err := s.c.write(limit, messages...)
 	s.c.tcp.meter.count(-perFrame) // allows for the peer's credit message
 	if s.p.resend = err != nil; err != nil {
 		s.p.frame = frame

@@ -1,5 +1,7 @@
 package ws
 
+//lint:file-ignore SA1019 as in conn.go
+
 import (
 	"bytes"
 	"context"
@@ -7,9 +9,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"nhooyr.io/websocket"
 )
 
 // sink is a connection that records the bytes written to it. If limit is not 0, it fails after limit bytes.
@@ -46,8 +52,9 @@ func TestWritesAreWholeFrames(t *testing.T) {
 					messages = append([]message{{kindCredit, 2, nil}}, messages...)
 				}
 				var below sink
-				c := &conn{link: link{secure: &below}, dialed: dialed}
-				if err := c.write(messages...); err != nil {
+				tcp := newTCP(&below)
+				c := &conn{link: link{secure: tcp, tcp: tcp}, dialed: dialed}
+				if err := c.write(0, messages...); err != nil {
 					t.Fatal(err)
 				}
 				var got, want []byte
@@ -65,7 +72,7 @@ func TestWritesAreWholeFrames(t *testing.T) {
 					t.Errorf("%d bytes, dialed %q, granted %v: the payloads are not the messages", n, dialed, granted)
 				}
 				below.limit = below.total
-				if err := c.write(messages...); !errors.Is(err, errFull) {
+				if err := c.write(0, messages...); !errors.Is(err, errFull) {
 					t.Errorf("%d bytes: error %v, want %v", n, err, errFull)
 				}
 			}
@@ -95,13 +102,45 @@ func unframed(t *testing.T, b []byte, wantMask bool) (all []byte) {
 	return all
 }
 
-// TestPingsBetweenFrames checks that frames stay intact when one goroutine sends a frame in several writes while the
-// websocket library, in the reading goroutine, answers pings.
-func TestPingsBetweenFrames(t *testing.T) {
+// TestLibraryAsPeer checks that this package and the websocket library understand each other: a peer that uses the library
+// sends frames whole and in fragments, receives frames, and meanwhile sends pings. It also receives the last word.
+func TestLibraryAsPeer(t *testing.T) {
 	const frames = 30
 	b := start(t, "b", nil, peerOf("a"))
-	r := settledRaw(t, b, "a")
-	frame := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
+	secure, _, err := dialTLS(t, b, "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := &http.Transport{DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return secure, nil }}
+	ws, _, err := websocket.Dial(t.Context(), b.Addr(), &websocket.DialOptions{HTTPClient: &http.Client{Transport: same},
+		Subprotocols: []string{subprotocol}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.CloseNow()
+	ws.SetReadLimit(1 << 20)
+	frame := make([]byte, 320_001)
+	draw := rand.NewPCG(1, 2)
+	for i := range frame {
+		frame[i] = byte(draw.Uint64())
+	}
+	put := func(k kind, number int, body []byte, pieces int) {
+		h := putHeader(k, number)
+		w, err := ws.Writer(t.Context(), websocket.MessageBinary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for piece := range slices.Chunk(append(h[:], body...), (headerLen+len(body)+pieces-1)/pieces) {
+			if _, err := w.Write(piece); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(kindHello, 0, nil, 1)
+	put(kindCredit, frames, nil, 5)
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	wg.Go(func() {
@@ -113,39 +152,57 @@ func TestPingsBetweenFrames(t *testing.T) {
 	})
 	pings := 0
 	wg.Go(func() {
-		for ctx.Err() == nil {
-			if _, err := r.secure.Write(r.appendFrame(nil, ping, true, nil, []byte("?"))); err != nil {
-				t.Error(err)
-				return
-			}
+		for ws.Ping(ctx) == nil {
 			pings++
 		}
 	})
-	for got := 0; got < frames; {
-		k, n, err := r.next()
-		if err != nil {
-			t.Fatal(err)
+	got := 0
+	for err == nil && got < frames {
+		var text []byte
+		if _, text, err = ws.Read(t.Context()); err == nil && text[0] == byte(kindFrame) {
+			if !bytes.Equal(text[headerLen:], frame) {
+				t.Fatalf("frame %d is not what was sent", got)
+			}
+			got++
 		}
-		p := make([]byte, n)
-		if k == kindCredit {
-			p = nil
-		}
-		if err := r.readBody(p); err != nil {
-			t.Fatal(err)
-		}
-		if k != kindFrame {
-			continue
-		}
-		if !bytes.Equal(p, frame) {
-			t.Fatalf("frame %d is not what was sent", got)
-		}
-		got++
-		r.put(t, kindCredit, 1, nil)
+	}
+	if err != nil || pings == 0 {
+		t.Errorf("%d frames and %d answers to pings, error %v", got, pings, err)
+	}
+	for pieces := 1; pieces < 12; pieces += 3 {
+		put(kindFrame, len(frame), frame, pieces)
+		b.expect(t, "a", frame)
+	}
+	wg.Go(func() { b.Close() })
+	for err == nil {
+		_, _, err = ws.Read(t.Context())
+	}
+	if websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("error %v, want a close frame", err)
 	}
 	cancel()
 	wg.Wait()
-	if pings == 0 {
-		t.Error("no ping was answered")
+}
+
+// TestHeldWrites checks that TCP gets what TLS writes between hold and flush in one write, and nothing after an error.
+func TestHeldWrites(t *testing.T) {
+	below := sink{limit: 8}
+	c := newTCP(&below)
+	for i, step := range []struct {
+		text string
+		want error
+	}{{"both", nil}, {"longer", errFull}, {"", errFull}} {
+		c.hold(make([]byte, 0, 1))
+		for j := range step.text {
+			c.Write([]byte(step.text[j : j+1]))
+		}
+		if err := c.flush(0); err != step.want || len(below.writes) != 1 || string(below.writes[0]) != "both" {
+			t.Errorf("step %d: error %v, want %v, writes %q", i, err, step.want, below.writes)
+		}
+	}
+	below.limit = 0
+	if err := c.flush(0); err != errFull || len(below.writes) != 1 {
+		t.Errorf("error %v, writes %q after an error", err, below.writes)
 	}
 }
 
@@ -251,6 +308,6 @@ func TestSendDoesNotWaitForPeerThatDoesNotReceive(t *testing.T) {
 		if time.Since(began) > patience/2 {
 			t.Fatal("the connection did not end")
 		}
-		r.write(message{kindCredit, 1, nil})
+		r.write(0, message{kindCredit, 1, nil})
 	}
 }
