@@ -51,7 +51,7 @@ func TestEvents(t *testing.T) {
 				Dropped:  func(q state.Quarantine) { say("dropped %s: %s", q.Neighbor, q.Why) },
 				Done:     func(model []float32) { say("done with %d", len(model)) },
 			}
-			cfg.Events = monitor.Both(monitor.Both(cfg.Events, sdk.Events{}), sdk.LogEvents(logger))
+			cfg.Events = monitor.Both(monitor.Both(cfg.Events, sdk.Events{}), monitor.Log(logger))
 			logged := cfg.Events.Failed
 			cfg.Events.Failed = func(why error) { logged(why); failed <- why; <-blocked } // must not hold up the run
 		} else {

@@ -33,7 +33,7 @@ func main() {
 	for seed := 1; seed <= seeds; seed++ {
 		bare, noisy := demo(program, seed, "-non-private"), demo(program, seed, "-epsilon", "1")
 		alone += noisy.Alone / seeds
-		majority += noisy.Majority / seeds
+		majority += noisy.Constant / seeds
 		together += bare.Mean / seeds
 		private += noisy.Mean / seeds
 	}
@@ -48,20 +48,20 @@ func main() {
 	}
 }
 
-// result is the part of the demo's JSON output that the picture shows.
+// result is the part of the demo's score that the picture shows.
 type result struct {
-	Mean     float64 `json:"accuracy_mean"`
-	Alone    float64 `json:"accuracy_alone"`
-	Majority float64 `json:"accuracy_majority"`
+	Mean     float64 `json:"mean"`
+	Alone    float64 `json:"alone"`
+	Constant float64 `json:"constant"`
 }
 
 func demo(program string, seed int, flags ...string) (r result) {
 	cmd := exec.Command(program, append([]string{"demo", "-json", "-seed", strconv.Itoa(seed)}, flags...)...)
 	out, err := cmd.Output()
 	if err == nil {
-		err = json.Unmarshal(out, &r)
+		err = json.Unmarshal(out, &struct{ Score *result }{&r})
 	}
-	if err != nil || r.Mean == 0 || r.Alone == 0 || r.Majority == 0 {
+	if err != nil || r.Mean == 0 || r.Alone == 0 || r.Constant == 0 {
 		log.Fatalf("%v: %v, %+v", cmd.Args, err, r)
 	}
 	return r

@@ -158,12 +158,14 @@ func (l *lab) protect(private []gate, seeds string) error {
 // sweep has the required fields of the JSON that simulate prints for several seeds.
 type sweep struct {
 	Runs []struct {
-		Accuracy float64 `json:"accuracy_mean"`
-		Chosen   struct {
+		Score struct {
+			Mean float64 `json:"mean"`
+		} `json:"score"`
+		Chosen struct {
 			Eta float64 `json:"eta"`
 		} `json:"chosen"`
 		Files []struct {
-			Accuracy float64 `json:"accuracy"`
+			Score float64 `json:"score"`
 		} `json:"files"`
 	} `json:"runs"`
 }
@@ -172,11 +174,11 @@ type sweep struct {
 // this data.
 func (s *sweep) score() (mean float64) {
 	for _, r := range s.Runs {
-		accuracy := r.Accuracy
+		accuracy := r.Score.Mean
 		if len(r.Files) > 0 {
 			accuracy = 0
 			for _, f := range r.Files {
-				accuracy += f.Accuracy / float64(len(r.Files))
+				accuracy += f.Score / float64(len(r.Files))
 			}
 		}
 		mean += accuracy / float64(len(s.Runs))

@@ -194,11 +194,11 @@ def run(trial):
         one = ["-nodes", str(members), "-graph", graph, "-epsilon", epsilon, "-unit", "record"]
         r = simulate(*base, *one, *(["-colluders", colluders] if colluders else []))
         free = r and simulate(*base, *f"-graph complete -non-private -nodes {min(members, 8)}".split())
-    if free is None or free["accuracy_mean"] < r["accuracy_majority"] + 5:
+    if free is None or free["score"]["mean"] < r["score"]["constant"] + 5:
         return None
     return [name, members, graph, partition, "record", epsilon, colluders, "", number % 1000 + 1, r["dim"],
-            f"{r['forecast']['signal']:.4g}", round(r["accuracy_majority"], 1), round(r["accuracy_mean"], 1),
-            round(free["accuracy_mean"], 1), records]
+            f"{r['forecast']['signal']:.4g}", round(r["score"]["constant"], 1), round(r["score"]["mean"], 1),
+            round(free["score"]["mean"], 1), records]
 
 
 out, draws, done, left = csv.writer(sys.stdout, lineterminator="\n"), trials(), 0, 0

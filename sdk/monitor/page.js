@@ -343,8 +343,6 @@
     say(byId("round"), progress(head, least));
     say(byId("advice"), advice(head));
     timeLeft(head, total - least);
-    byId("stop").hidden = !head.stop;
-    say(byId("stop"), head.stop ? "Early end " + head.stop.text : "");
     say(byId("split"), head.rounds + (head.mixing ? " learning and mixing, " : " learning, ") + head.cooldown + " cooling down");
 
     const links = nodes.flatMap(n => n.neighbors).map(n => n.link).filter(l => l);

@@ -30,6 +30,10 @@ func TestSuggest(t *testing.T) {
 			50, 30, 3, 8.48, 0.612, 0, 0, 0, 0},
 		"tracking, uneven": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true, Privacy: sdk.Privacy{NonPrivate: true}},
 			50, 30, 3, 25.4, 0.612, 0, 0, 0, 0},
+		"tracking, rare": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Rare: true, Privacy: sdk.Privacy{NonPrivate: true}},
+			50, 30, 3, 28.2, 0.184, 0, 0, 0, 0},
+		"tracking, rare, a given radius": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Rare: true, Method: sdk.Method{Mu: []float64{0.612}},
+			Privacy: sdk.Privacy{NonPrivate: true}}, 50, 30, 3, 8.49, 0.612, 0, 0, 0, 0},
 		"tracking, alone": {plan.Known{Dim: 6, Samples: equal(1, 3200), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
 			50, 0, 3, 8.48, 0.612, 0, 0, 0, 0},
 		"tracking, private": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true},
@@ -265,12 +269,12 @@ func TestSuggestOpen(t *testing.T) {
 		directions zoest.Distribution
 		tau        int
 	}{
-		"open":    {plan.Known{Dim: 6, Samples: []int{64, 3}, Open: true, Privacy: np}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"private": {plan.Known{Dim: 6, Samples: []int{64}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"tau":     {plan.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, sdk.EstimatorTracking, zoest.Walsh, 7},
-		"largest": {plan.Known{Dim: 1<<14 - 3, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"beyond":  {plan.Known{Dim: 1<<14 - 2, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorPaper, zoest.Rademacher, 2},
-		"closed": {plan.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Walsh}}, sdk.EstimatorPaper,
+		"open":    {plan.Known{Dim: 6, Samples: []int{64, 3}, Open: true, Privacy: np}, zoest.Tracking, zoest.Walsh, 3},
+		"private": {plan.Known{Dim: 6, Samples: []int{64}, Open: true}, zoest.Tracking, zoest.Walsh, 3},
+		"tau":     {plan.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, zoest.Tracking, zoest.Walsh, 7},
+		"largest": {plan.Known{Dim: 1<<14 - 3, Samples: []int{3, 1 << 10}, Open: true}, zoest.Tracking, zoest.Walsh, 3},
+		"beyond":  {plan.Known{Dim: 1<<14 - 2, Samples: []int{3, 1 << 10}, Open: true}, zoest.Paper, zoest.Rademacher, 2},
+		"closed": {plan.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Walsh}}, zoest.Paper,
 			zoest.Walsh, 2},
 	} {
 		m, _, err := plan.Suggest(c.known)

@@ -52,7 +52,7 @@ def main():
     models = network.run(data, rounds, tau, eta, mu, 1, share * 8 / 3 / highest)
     seconds = time.perf_counter() - began
     accuracy = 100 * np.mean((test @ models.T > 0) == (classes[:, None] > 0))
-    print(json.dumps({"seconds": seconds, "accuracy_mean": float(accuracy)}))
+    print(json.dumps({"seconds": seconds, "score": {"mean": float(accuracy)}}))
 
 
 main()

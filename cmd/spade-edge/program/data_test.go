@@ -12,8 +12,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/lab"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
-	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // data is the path of the folder with real data, which is outside the repository.
@@ -53,7 +53,7 @@ func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) 
 	}
 	for _, r := range sweep.Runs {
 		check(*r)
-		mean += r.Mean / float64(n)
+		mean += r.Score.Mean / float64(n)
 	}
 	return mean
 }
@@ -112,13 +112,13 @@ func TestAccuracyOnRealData(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			mean := simulated(t, c.seeds, func(r setup.Result) {
-				if r.Dim != c.dim || slices.Contains(c.args, "record") && (r.Tau > 64 || r.Privacy == nil || r.Privacy.Unit != sdk.UnitRecord) {
+				if r.Dim != c.dim || slices.Contains(c.args, "record") && (r.Tau > 64 || r.Privacy == nil || r.Privacy.Unit != dpmech.Record) {
 					t.Fatalf("dimension %d, want %d; %d queries a record and round, privacy %+v", r.Dim, c.dim, r.Tau, r.Privacy)
 				}
 			}, c.args...)
-			t.Logf("accuracy_mean %.2f", mean)
+			t.Logf("accuracy %.2f", mean)
 			if mean < c.want {
-				t.Errorf("accuracy_mean is %.2f over %d seeds, want at least %.1f", mean, c.seeds, c.want)
+				t.Errorf("the accuracy is %.2f over %d seeds, want at least %.1f", mean, c.seeds, c.want)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func TestAccuracyForPatients(t *testing.T) {
 	mean := func(args ...string) (sum float64) {
 		simulated(t, 5, func(r setup.Result) {
 			for _, f := range r.Files {
-				sum += *f.Accuracy / float64(5*len(files))
+				sum += *f.Score / float64(5*len(files))
 			}
 		}, with([]string{"simulate", "-task", recipe, "-data", "csv:" + strings.Join(files, ","), "-test-fraction", "0.25", "-graph", "complete"}, args...)...)
 		return sum

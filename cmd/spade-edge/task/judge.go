@@ -74,16 +74,6 @@ func (m *Model) curves(x []float32) (curves [][]float64, risks []float64, err er
 	return curves, risks, nil
 }
 
-// CIndex returns the C-index of the predicted survival of all samples, which is NaN if no two of them can be compared. It
-// fails like [Model.Survival], and takes less time.
-func (m *Model) CIndex(x []float32) (float64, error) {
-	risks, err := m.risks(x)
-	if err != nil {
-		return math.NaN(), err
-	}
-	return survival.Concord(m.data.Time, m.data.Y, risks).C, nil
-}
-
 // risks returns the score <w, x> of each sample of a survival task, which is higher for a higher risk. It fails like
 // [Model.Survival].
 func (m *Model) risks(x []float32) ([]float64, error) {
@@ -182,6 +172,22 @@ func (m *Model) Marks(x []float32) ([]float64, error) {
 		}
 	}
 	return marks, nil
+}
+
+// Worth returns the measure of answers that have the given marks, see [Model.Marks] and [Kind.Measure]. A C-index is NaN if
+// no two samples can be compared.
+func (m *Model) Worth(marks []float64) float64 {
+	if m.lives != nil {
+		return survival.Concord(m.data.Time, m.data.Y, marks).C
+	}
+	sum := 0.0
+	for _, mark := range marks {
+		sum += mark
+	}
+	if m.goal != nil {
+		return math.Sqrt(sum / float64(len(marks)))
+	}
+	return 100 * sum / float64(len(marks))
 }
 
 // On returns the same kind of model for other samples.

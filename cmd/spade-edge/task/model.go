@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -37,6 +38,14 @@ const (
 
 // Kind returns the kind of task that s describes.
 func (s Spec) Kind() Kind { return kindOf(s.Target != "", s.Survival != "") }
+
+// Kind returns the kind of task of the samples.
+func (d *Data) Kind() Kind { return kindOf(d.Target != nil, d.Horizon != nil) }
+
+// Measure returns the measure of models of this kind.
+func (k Kind) Measure() score.Measure {
+	return [...]score.Measure{score.Accuracy, score.RMSE, score.CIndex}[k]
+}
 
 func kindOf(target, survival bool) Kind {
 	switch {
@@ -176,7 +185,7 @@ type Model struct {
 func (m ModelSpec) New(d *Data) *Model {
 	if err := cmp.Or(d.check(), m.Validate()); err != nil {
 		return &Model{data: &Data{}, err: err}
-	} else if err := m.Fits(kindOf(d.Target != nil, d.Horizon != nil)); err != nil {
+	} else if err := m.Fits(d.Kind()); err != nil {
 		return &Model{data: &Data{}, err: err}
 	}
 	return &Model{spec: m, data: d, head: m.head(d.Dim, d.Classes), goal: d.Range.scaled(d.Target), lives: d.lives(),

@@ -96,11 +96,11 @@ func score(m *task.Model, x []float32) float64 {
 	if m.Data().Horizon == nil {
 		return 100 * m.Accuracy(x)
 	}
-	c, err := m.CIndex(x)
-	if err != nil {
+	if _, err := m.Answers(x); err != nil {
 		return 50 // a model that has diverged ranks nothing
 	}
-	return 100 * c
+	marks, _ := m.Marks(x) // fails only if Answers does
+	return 100 * m.Worth(marks)
 }
 
 // run makes a run of a rival with the point of a search, and returns the row of its figures as in runs.csv.

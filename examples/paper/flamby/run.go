@@ -73,20 +73,14 @@ type job struct {
 
 // result has what simulate -json says of a run.
 type result struct {
-	Rounds   int
-	Tau      int
-	Seed     uint64
-	Queries  int64
-	Seconds  float64
-	Bytes    int64    `json:"bytes_sent"`
-	Accuracy *float64 `json:"accuracy_mean"`
-	Survival *struct {
-		C float64 `json:"c_index_mean"`
-	}
-	Files []struct {
-		Accuracy *float64
-		C        *float64 `json:"c_index"`
-	}
+	Rounds  int
+	Tau     int
+	Seed    uint64
+	Queries int64
+	Seconds float64
+	Bytes   int64 `json:"bytes_sent"`
+	Score   struct{ Mean float64 }
+	Files   []struct{ Score *float64 }
 }
 
 // Run makes the runs that the folder out does not have yet, with seeds from 1 to the value of seeds, and writes runs.csv
@@ -155,16 +149,16 @@ func jobsOf(data, usual, dir string) ([]job, error) {
 		{heartTask, hf, ho, []string{"-label", "ill", "-onehot", "cp,restecg"}, []string{"-missing", "indicator"},
 			func(r *result) (clients []float64, pooled float64) {
 				for _, f := range r.Files {
-					clients = append(clients, *f.Accuracy)
+					clients = append(clients, *f.Score)
 				}
-				return clients, *r.Accuracy
+				return clients, r.Score.Mean
 			}},
 		{cancerTask, cf, co, []string{"-survival", "T,E"}, []string{"-scale", "age_at_index:3"},
 			func(r *result) (clients []float64, pooled float64) {
 				for _, f := range r.Files {
-					clients = append(clients, 100**f.C)
+					clients = append(clients, 100**f.Score)
 				}
-				return clients, 100 * r.Survival.C
+				return clients, 100 * r.Score.Mean
 			}},
 	}, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -77,7 +77,7 @@ func Init(ctx context.Context, c *cli.Cmdline) error {
 
 func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
-	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
+	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas (elsewhere -nodes is a number, here -n)")
 	c.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen printed on each device")
 	c.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
 	c.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
@@ -163,6 +163,8 @@ func (o *initOptions) check() error {
 	f.When(o.Given["format"] && !o.Given["stream"], "-format needs -stream: it is the format of the program's messages")
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
+	_, err := strconv.Atoi(o.nodeNames)
+	f.When(err == nil, "-nodes is %q, want names such as a,b,c; -n %[1]s makes a trial of node-0, node-1 and so on", o.nodeNames)
 	names := setup.List(o.nodeNames)
 	for i := range min(o.n, 1000) {
 		names = append(names, "node-"+strconv.Itoa(i))
@@ -307,7 +309,7 @@ func (o *initOptions) note(format string, args ...any) {
 
 // checkRecords checks -records and related flags: with -unit record, each node's number of records must be exact.
 func (o *initOptions) checkRecords(f *cli.Faults) {
-	each := o.Asked.Privacy.Unit == sdk.UnitRecord
+	each := o.Asked.Privacy.Unit == dpmech.Record
 	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and public")
 	f.When(setup.Count(o.Given["records"], o.Given["samples"], o.deal) > 1,
 		"-records, -samples and -deal (the default without -members) cannot be combined: each sets the numbers of samples")

@@ -18,9 +18,8 @@ func point(p *setup.Problem, k int, models [][]float32, sent int64) setup.Point 
 // curvesOf returns a CSV file with one line for each point of each run. Runs without noise have no epsilon.
 func curvesOf(runs []setup.Options, results []*setup.Result) []byte {
 	var text bytes.Buffer
-	what, _, _ := results[0].Words()
 	out := csv.NewWriter(&text)
-	out.Write([]string{"epsilon", "seed", "round", what, "consensus_error", "bytes_sent"})
+	out.Write([]string{"epsilon", "seed", "round", results[0].Score.Measure.Name(), "consensus_error", "bytes_sent"})
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for i, r := range results {
 		epsilon := ""

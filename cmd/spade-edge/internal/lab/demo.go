@@ -13,6 +13,9 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -28,7 +31,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
 	private := &o.Asked.Privacy // protect each patient unless -unit is given
 	ofClients := private.EpsilonLimit
-	private.Unit, private.EpsilonLimit = sdk.UnitRecord, 1
+	private.Unit, private.EpsilonLimit = dpmech.Record, 1
 	addr := c.String("http", "",
 		"serve a page that shows all nodes at this loopback `address`, and keep serving it at the end until an interrupt")
 	err := o.Read(c)
@@ -42,7 +45,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 		return cli.Usage("-nodes is %d, want at most %d, because all nodes open sockets in one process; \"spade-edge "+
 			"simulate\" accepts more", o.Nodes, maxDemoNodes)
 	}
-	if private.Unit == sdk.UnitClient && !o.Given["epsilon"] {
+	if private.Unit == dpmech.Client && !o.Given["epsilon"] {
 		private.EpsilonLimit = ofClients
 	}
 	p, err := cli.Prompt(ctx, func() (*setup.Problem, error) { return o.Build("demo") })
@@ -61,7 +64,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	each, err := r.Score(p, models)
+	each, err := r.SetScore(p, models)
 	if err != nil {
 		return err
 	}
@@ -70,9 +73,9 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	if r.Accuracies != nil {
-		d.group.Compare("alone", *r.Alone/100)
-		d.group.Compare("pooled", *r.Pooled/100)
+	if s := r.Score; s.Measure == score.Accuracy {
+		d.group.Compare("alone", *s.Alone/100)
+		d.group.Compare("pooled", *s.Pooled/100)
 	}
 	err = c.Print(r, func(t cli.Table) { writeTable(p, t, r, solo, each) })
 	if err != nil || *addr == "" {
@@ -172,7 +175,7 @@ func (d *demo) monitor(ctx context.Context, addr string) error {
 		d.monitors = append(d.monitors, m)
 	}
 	d.group = monitor.NewGroup(d.Fleet, "test data that no node has, with the average model", d.monitors...)
-	if d.Train.Target == nil && d.Train.Horizon == nil {
+	if d.Train.Kind() == task.OfClasses {
 		d.group.Compare("majority", d.Test.Majority())
 	}
 	if addr == "" {
@@ -251,8 +254,8 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	}
 	n := len(p.Oracles)
 	each := p.Scores(models...)
-	solo, _ := setup.Average(each[:n])
-	r.Scores().Alone, r.Scores().Pooled = &solo, &each[n]
+	solo := setup.Average(each[:n])
+	r.Score.Alone, r.Score.Pooled = &solo, &each[n]
 	return each[:n], nil
 }
 
@@ -262,10 +265,10 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 	row := func(name string, samples, share any, alone, together string) {
 		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)
 	}
-	say := func(x float64) string { return r.ScoreText(x, 1) }
-	s, always := r.Scores(), "majority"
-	what, _, constant := r.Words()
-	if r.Regression != nil {
+	s, always := r.Score, "majority"
+	say := func(x float64) string { return s.Measure.Text(x, 1) }
+	_, constant := s.Words()
+	if s.Measure == score.RMSE {
 		always = "mean"
 	}
 	k := p.Train.Classes - 1
@@ -289,7 +292,7 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 	row("pooled", p.Train.Len(), "", "", say(*s.Pooled))
 	row(always, "", "", "", say(s.Constant))
 	fmt.Fprintf(t, "\n%s is on test data that no node has; \"alone\" and \"pooled\" (one node with everybody's data) are "+
-		"trained without noise; %q always says %s\n\n", what, always, constant)
+		"trained without noise; %q always says %s\n\n", s.Measure.Name(), always, constant)
 	t.Row("consensus error", "%.3g, mean squared distance between a node's model and the average one", r.ConsensusError)
 	t.Row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
 		cli.BytesText(r.BytesSent), p.Fleet.Method.Last(), cli.ReleaseWord(p.Fleet.Method), len(p.Fleet.Edges))

@@ -18,6 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
@@ -173,7 +174,7 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	r.Queries, _ = network.Queries()
 	r.Transcript = network.Transcript()
 	models := modelsOf(p.Fleet, network)
-	if _, err = r.Score(p, models); err == nil {
+	if _, err = r.SetScore(p, models); err == nil {
 		r.Files, err = p.JudgeFiles(models)
 	}
 	return r, models, err
@@ -286,7 +287,7 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 
 // Sweep is the result of a simulate command with several seeds or epsilons, printed as text or JSON.
 type Sweep struct {
-	Score   string          `json:"score"` // the score in Table: its key in each run's result
+	Measure score.Measure   `json:"measure"` // of the scores in Table
 	Table   []sweepGroup    `json:"table"`
 	Runs    []*setup.Result `json:"runs"` // by epsilon, then by seed, in the given order
 	Seconds float64         `json:"seconds"`
@@ -298,21 +299,14 @@ type sweepGroup struct {
 	Runs    int      `json:"runs"`
 	Mean    float64  `json:"mean"`
 	SD      float64  `json:"sd"` // sample standard deviation; 0 for one run
-	// Worst is the lowest mean accuracy, or highest mean RMSE, of any run. WorstClient is the lowest accuracy, or
-	// highest RMSE, of any client in any run.
-	Worst       float64 `json:"worst"`
+	Worst   float64  `json:"worst"`
+	// WorstClient is the worst score of any client in any run.
 	WorstClient float64 `json:"worst_client"`
 }
 
 // newSweep summarizes the results. There must be the same number of results for each element of epsilons.
 func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Sweep {
-	s := &Sweep{Score: "accuracy_mean", Runs: results, Seconds: time.Since(began).Seconds()}
-	worst := slices.Min[[]float64]
-	if results[0].Regression != nil {
-		s.Score, worst = "rmse_mean", slices.Max[[]float64]
-	} else if results[0].Survival != nil {
-		s.Score = "c_index_mean"
-	}
+	s := &Sweep{Measure: results[0].Score.Measure, Runs: results, Seconds: time.Since(began).Seconds()}
 	for group := range slices.Chunk(results, len(results)/len(epsilons)) {
 		g := sweepGroup{Runs: len(group)}
 		if r := group[0]; !r.NonPrivate && r.Chosen["sigma"] != nil {
@@ -320,10 +314,9 @@ func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Swe
 		}
 		var means, clients []float64
 		for _, r := range group {
-			means, clients = append(means, r.Scores().Mean), append(clients, r.Scores().Worst)
+			means, clients = append(means, r.Score.Mean), append(clients, r.Score.Worst)
 		}
-		g.Worst, g.WorstClient = worst(means), worst(clients)
-		g.Mean, _ = setup.Average(means)
+		g.Mean, g.Worst, g.WorstClient = setup.Average(means), s.Measure.Worst(means), s.Measure.Worst(clients)
 		for _, x := range means {
 			g.SD += (x - g.Mean) * (x - g.Mean)
 		}
@@ -335,17 +328,17 @@ func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Swe
 
 func (s *Sweep) write(t cli.Table) {
 	first := s.Runs[0]
-	what, worst, constant := first.Words()
-	fmt.Fprintf(t, "%-10s %6s %14s %10s %12s %14s\n", "epsilon", "runs", "mean "+what, "sd", worst, worst+" client")
+	worst, constant := first.Score.Words()
+	say := func(value float64) string { return s.Measure.Text(value, 2) }
+	fmt.Fprintf(t, "%-10s %6s %14s %10s %12s %14s\n", "epsilon", "runs", "mean "+s.Measure.Name(), "sd", worst, worst+" client")
 	for _, g := range s.Table {
 		epsilon := "-"
 		if g.Epsilon != nil {
 			epsilon = fmt.Sprint(*g.Epsilon)
 		}
-		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, first.ScoreText(g.Mean, 2), first.ScoreText(g.SD, 2),
-			first.ScoreText(g.Worst, 2), first.ScoreText(g.WorstClient, 2))
+		fmt.Fprintf(t, "%-10s %6d %14s %10s %12s %14s\n", epsilon, g.Runs, say(g.Mean), say(g.SD), say(g.Worst), say(g.WorstClient))
 	}
-	fmt.Fprintf(t, "\nalways saying %s: %s (seed %d)\n", constant, first.ScoreText(first.Scores().Constant, 2), first.Seed)
+	fmt.Fprintf(t, "\nalways saying %s: %s (seed %d)\n", constant, say(first.Score.Constant), first.Seed)
 	note := "simulated: the noise came from the seeds, and protects nobody's data"
 	if first.NonPrivate {
 		note = "NOT PRIVATE: nothing was clipped and no noise was added"

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -26,6 +27,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/topology"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Problem is a fleet to train, together with the data of its clients. The plan and init commands may have no data; then
@@ -126,7 +128,7 @@ func (o *Options) recipe(set *task.Set, fittedOn string) (*task.Recipe, error) {
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
-	if s.Train.Person == nil || private.NonPrivate || private.Unit != sdk.UnitRecord {
+	if s.Train.Person == nil || private.NonPrivate || private.Unit != dpmech.Record {
 		return 0
 	}
 	if private.Places == 0 {
@@ -158,7 +160,7 @@ func (p *Problem) chooseSettings() {
 	for _, s := range Settings(p.Fleet) {
 		value := reflect.ValueOf(s.Value).Elem().Interface()
 		switch x := s.Value.(type) {
-		case *bool, *dpmech.Accounting, *sdk.Unit:
+		case *bool, *dpmech.Accounting, *dpmech.Unit:
 			continue
 		case *admm.Schedule:
 			value = (*x)[0]
@@ -180,11 +182,11 @@ func AsUsage(err error) error {
 	return cli.AsUsageError(WithFlags(err))
 }
 
-// WithFlags replaces the field name in each [sdk.FieldError] and [task.FieldError] with the name of its flag.
+// WithFlags replaces the field name in each [setting.FieldError] and [task.FieldError] with the name of its flag.
 func WithFlags(err error) error {
 	all := fleetfile.Each(err)
 	for i, e := range all {
-		var f *sdk.FieldError
+		var f *setting.FieldError
 		var data *task.FieldError
 		switch {
 		case errors.As(e, &data):
@@ -254,39 +256,25 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores returns the score of each model on the test data: the accuracy in percent, for a numeric target the RMSE, or for
-// survival the C-index.
+// Scores returns the score of each model on the test data; NaN without one.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
-	Each(len(models), func(i int) { out[i], _ = score(p.Test, models[i]) })
+	Each(len(models), func(i int) { out[i], _ = worthOf(p.Test, models[i]) })
 	return out
 }
 
-// score returns the accuracy of the model x on the test data, in percent, its RMSE for a numeric target, or its C-index for
-// survival; the C-index is NaN if no two samples can be compared.
-func score(test *task.Model, x []float32) (float64, error) {
-	if d := test.Data(); d.Horizon != nil {
-		return test.CIndex(x)
-	} else if d.Target == nil {
-		return 100 * test.Accuracy(x), nil
-	}
-	m, err := test.Errors(x)
+// worthOf returns the measure of the model x on the test data. A C-index is NaN if no two samples can be compared.
+func worthOf(test *task.Model, x []float32) (float64, error) {
+	marks, err := test.Marks(x)
 	if err != nil {
-		return 0, err
+		return math.NaN(), err
 	}
-	return m.RMSE.Value, nil
+	return test.Worth(marks), nil
 }
 
 // Worth formats a model's score on the test data.
 func (p *Problem) Worth(x []float32, digits int) string {
-	switch worth := p.Scores(x)[0]; {
-	case p.Train.Horizon != nil:
-		return fmt.Sprintf("C-index %.3f", worth)
-	case p.Train.Target != nil:
-		return fmt.Sprintf("RMSE %.4g", worth)
-	default:
-		return fmt.Sprintf("%.*f %%", digits, worth)
-	}
+	return p.Train.Kind().Measure().Named(p.Scores(x)[0], digits)
 }
 
 // Each calls do(0), ..., do(n-1) in parallel and waits for all calls.
@@ -303,12 +291,12 @@ func Each(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// Average returns the mean and the minimum of xs.
-func Average(xs []float64) (mean, lowest float64) {
+// Average returns the mean of xs.
+func Average(xs []float64) (mean float64) {
 	for _, x := range xs {
 		mean += x / float64(len(xs))
 	}
-	return mean, slices.Min(xs)
+	return mean
 }
 
 // ReadTask reads the file given with -task, which has the preprocessing and the model.

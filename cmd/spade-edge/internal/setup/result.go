@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/dpmech/explain"
@@ -17,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Result is the result of a run, printed as text or, with -json, as JSON. Accuracies are in percent, on the test data.
+// Result is the result of a run, printed as text or, with -json, as JSON.
 type Result struct {
 	Nodes      int    `json:"nodes"`
 	Rounds     int    `json:"rounds"`
@@ -29,9 +30,7 @@ type Result struct {
 	Simulated  bool   `json:"simulated"`
 	NonPrivate bool   `json:"non_private"`
 
-	*Accuracies
-	Regression *regression `json:"regression,omitempty"` // instead of accuracies if the target is numeric
-	Survival   *survived   `json:"survival,omitempty"`   // instead of accuracies for a survival task
+	Score *Score `json:"score"`
 
 	Files []clientFile `json:"files,omitempty"` // if -data has several files
 
@@ -49,7 +48,7 @@ type Result struct {
 	Forecast *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// Point describes a run after a release. Score is the accuracy in percent, or the RMSE, of the average model.
+// Point describes a run after a release. Score is that of the average model.
 type Point struct {
 	Round          int     `json:"round"`
 	Score          float64 `json:"score"`
@@ -57,35 +56,16 @@ type Point struct {
 	BytesSent      int64   `json:"bytes_sent"` // so far, by all clients
 }
 
-// Accuracies has the scores on the test data, in percent. Unless noted otherwise, a score covers all clients, and each
+// Score has values of the task's measure on the test data. Unless noted otherwise, a value covers all clients, and each
 // client is scored with its own final model.
-type Accuracies struct {
-	Mean     float64  `json:"accuracy_mean"`
-	Worst    float64  `json:"accuracy_min"`
-	Network  float64  `json:"accuracy_network_mean"`     // of the average model, which no client has
-	Alone    *float64 `json:"accuracy_alone,omitempty"`  // of models that each client trained alone
-	Pooled   *float64 `json:"accuracy_pooled,omitempty"` // of one client with all data
-	Constant float64  `json:"accuracy_majority"`         // of always predicting the most frequent class
-}
-
-// regression has the same scores as [Accuracies] for a numeric target, as RMSE in the unit of the target.
-type regression struct {
-	Mean     float64  `json:"rmse_mean"`
-	Worst    float64  `json:"rmse_max"`
-	Network  float64  `json:"rmse_network_mean"`
-	Alone    *float64 `json:"rmse_alone,omitempty"`
-	Pooled   *float64 `json:"rmse_pooled,omitempty"`
-	Constant float64  `json:"rmse_of_mean"` // of predicting the mean of the test data
-}
-
-// survived has the same scores as [Accuracies] for a survival task, as C-index.
-type survived struct {
-	Mean     float64  `json:"c_index_mean"`
-	Worst    float64  `json:"c_index_min"`
-	Network  float64  `json:"c_index_network_mean"`
-	Alone    *float64 `json:"c_index_alone,omitempty"`
-	Pooled   *float64 `json:"c_index_pooled,omitempty"`
-	Constant float64  `json:"c_index_of_constant"` // 0.5, of the same risk for all
+type Score struct {
+	Measure  score.Measure `json:"measure"`
+	Mean     float64       `json:"mean"`
+	Worst    float64       `json:"worst"`            // of any client
+	Network  float64       `json:"network"`          // of the average model, which no client has
+	Alone    *float64      `json:"alone,omitempty"`  // mean over models that each client trained alone
+	Pooled   *float64      `json:"pooled,omitempty"` // of one client with all data
+	Constant float64       `json:"constant"`         // of always saying the most frequent class, the mean of the test data, or the same risk
 }
 
 // clientFile has the score of a client's model on the client's own test samples.
@@ -93,10 +73,8 @@ type clientFile struct {
 	File     string   `json:"file"` // the file that has the test samples
 	Train    int      `json:"train"`
 	Test     int      `json:"test"`
-	Accuracy *float64 `json:"accuracy,omitempty"` // in percent
-	Majority *float64 `json:"accuracy_majority,omitempty"`
-	RMSE     *float64 `json:"rmse,omitempty"`
-	CIndex   *float64 `json:"c_index,omitempty"` // missing if no two test samples can be compared
+	Score    *float64 `json:"score"`              // null if no two test samples can be compared
+	Majority *float64 `json:"majority,omitempty"` // for classes: the accuracy of always saying the most frequent one
 }
 
 // Privacy is the privacy cost of a run for each client.
@@ -151,35 +129,32 @@ func NewPrivacy(spent dpmech.Total, f *sdk.Fleet, conditional []string) *Privacy
 		spent:         spent}
 }
 
-// Score scores the final models and returns the score of each.
-func (r *Result) Score(p *Problem, models [][]float32) ([]float64, error) {
+// SetScore scores the final models and returns the score of each.
+func (r *Result) SetScore(p *Problem, models [][]float32) ([]float64, error) {
 	xbar := Mean(models)
 	r.ConsensusError = ConsensusError(xbar, models)
 	each := p.Scores(models...)
-	s := &Accuracies{Network: p.Scores(xbar)[0]}
-	s.Mean, s.Worst = Average(each)
-	switch {
-	case p.Train.Horizon != nil:
+	s := &Score{Measure: p.Train.Kind().Measure(), Network: p.Scores(xbar)[0], Constant: 0.5}
+	s.Mean, s.Worst = Average(each), s.Measure.Worst(each)
+	r.Score = s
+	switch s.Measure {
+	case score.Accuracy:
+		s.Constant = 100 * p.Test.Majority()
+		if math.IsNaN(s.Network) {
+			return nil, errors.New("accuracy is not a number: the model does not match the test data")
+		}
+	case score.RMSE:
+		of, err := p.Test.Errors(xbar)
+		if err != nil {
+			return nil, err
+		}
+		s.Constant = of.MeanRMSE
+	case score.CIndex:
 		if math.IsNaN(s.Network) {
 			return nil, errors.New("no two test samples can be compared, so there is no C-index: one of them needs an event that is earlier " +
 				"than the other's time")
 		}
-		s.Constant = 0.5
-		r.Survival = (*survived)(s)
-		return each, nil
-	case p.Train.Target == nil:
-		s.Constant, r.Accuracies = 100*p.Test.Majority(), s
-		if math.IsNaN(s.Network) {
-			return nil, errors.New("accuracy is not a number: the model does not match the test data")
-		}
-		return each, nil
 	}
-	of, err := p.Test.Errors(xbar)
-	if err != nil {
-		return nil, err
-	}
-	s.Worst, s.Constant = slices.Max(each), of.MeanRMSE
-	r.Regression = (*regression)(s)
 	return each, nil
 }
 
@@ -192,66 +167,44 @@ func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 		}
 		c := clientFile{File: file, Train: len(p.Labels[i]), Test: held.Len()}
 		test := p.Opt.ModelSpec().New(held)
-		worth, err := score(test, models[i])
+		worth, err := worthOf(test, models[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.File, err)
 		}
-		switch {
-		case held.Horizon != nil:
-			if !math.IsNaN(worth) {
-				c.CIndex = &worth
-			}
-		case held.Target != nil:
-			c.RMSE = &worth
-		default:
+		if !math.IsNaN(worth) {
+			c.Score = &worth
+		}
+		if held.Kind() == task.OfClasses {
 			most := 100 * test.Majority()
-			c.Accuracy, c.Majority = &worth, &most
+			c.Majority = &most
 		}
 		all = append(all, c)
 	}
 	return all, nil
 }
 
-// Scores returns the accuracies of a result, the RMSE for a numeric target, or the C-index for survival.
-func (r *Result) Scores() *Accuracies {
-	if r.Regression != nil {
-		return (*Accuracies)(r.Regression)
-	} else if r.Survival != nil {
-		return (*Accuracies)(r.Survival)
+// Words returns the words for the worst of several clients, and for the answer that is always the same.
+func (s *Score) Words() (worst, constant string) {
+	switch s.Measure {
+	case score.RMSE:
+		return "highest", "the mean of the test data"
+	case score.CIndex:
+		return "lowest", "the same risk"
 	}
-	return r.Accuracies
-}
-
-// Words returns the names for the score, the worst score, and the model that always predicts the same value.
-func (r *Result) Words() (score, worst, constant string) {
-	if r.Regression != nil {
-		return "RMSE", "highest", "the mean of the test data"
-	} else if r.Survival != nil {
-		return "C-index", "lowest", "the same risk"
-	}
-	return "accuracy", "lowest", "the most frequent class"
-}
-
-// ScoreText formats an accuracy, in percent with the given number of decimals, an RMSE or a C-index.
-func (r *Result) ScoreText(score float64, digits int) string {
-	if r.Survival != nil {
-		return fmt.Sprintf("%.3f", score)
-	} else if r.Regression != nil {
-		return fmt.Sprintf("%.4g", score)
-	}
-	return fmt.Sprintf("%.*f %%", digits, score)
+	return "lowest", "the most frequent class"
 }
 
 // WriteWorth prints the final scores.
 func (r *Result) WriteWorth(t cli.Table) {
-	s, say := r.Scores(), func(score float64) string { return r.ScoreText(score, 2) }
-	score, worst, constant := r.Words()
-	t.Row(score, "%s on average over %d clients, %s at the %s, %s for the network's average model, %s by always saying %s",
+	s := r.Score
+	say := func(value float64) string { return s.Measure.Text(value, 2) }
+	worst, constant := s.Words()
+	t.Row(s.Measure.Name(), "%s on average over %d clients, %s at the %s, %s for the network's average model, %s by always saying %s",
 		say(s.Mean), r.Nodes, say(s.Worst), worst, say(s.Network), say(s.Constant), constant)
 	for _, c := range r.Files {
 		worth := "no two of whom can be compared"
-		if own := cmp.Or(c.RMSE, c.Accuracy, c.CIndex); own != nil {
-			worth = say(*own)
+		if c.Score != nil {
+			worth = say(*c.Score)
 		}
 		if c.Majority != nil {
 			worth += fmt.Sprintf(" (%s by saying the most frequent class)", say(*c.Majority))

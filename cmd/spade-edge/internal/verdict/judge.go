@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 )
 
@@ -24,11 +25,8 @@ type Gain struct {
 // judge measures answers on the rows of held.
 type judge struct{ held *task.Model }
 
-// numeric reports whether the answers are numbers and not classes.
-func (j judge) numeric() bool { return j.held.Data().Target != nil }
-
-// survives reports whether the answers are risks.
-func (j judge) survives() bool { return j.held.Data().Horizon != nil }
+// measure is the measure of the rows' task.
+func (j judge) measure() score.Measure { return j.held.Data().Kind().Measure() }
 
 // concord compares risks with the lives of the rows.
 func (j judge) concord(risks []float64) *survival.Concordance {
@@ -43,52 +41,35 @@ func (j judge) marks(model []float32, err *error) []float64 {
 	return marks
 }
 
-// worth returns the measure of an answer from its marks.
-func (j judge) worth(marks []float64) float64 {
-	if j.survives() {
-		return j.concord(marks).C
-	}
-	sum := 0.0
-	for _, m := range marks {
-		sum += m
-	}
-	if mean := sum / float64(len(marks)); j.numeric() {
-		return math.Sqrt(mean)
-	}
-	return 100 * sum / float64(len(marks))
-}
-
-// better reports whether the measure a is strictly better than b.
-func (j judge) better(a, b float64) bool { return j.numeric() && a < b || !j.numeric() && a > b }
-
 // gain returns how much better the answer with the marks a is than the one with the marks b. For accuracies the interval
 // is that of Agresti and Min (2005), which adds half a row for each of the four ways in which two answers can be right or
 // wrong: a few rows on which both agree are no certainty. For RMSEs it follows from the mean difference of the squares, for
 // C-indices from the influence of each row on their difference.
 func (j judge) gain(a, b []float64) Gain {
-	if j.survives() {
+	if j.measure() == score.CIndex {
 		return gainOf(j.concord(a), j.concord(b))
 	}
 	n, unit, sum, square := float64(len(a)), 100.0, 0.0, 0.0
+	numeric := j.measure() == score.RMSE
 	for i := range a {
 		d := a[i] - b[i]
 		sum += d
 		square += float64(d * d)
 	}
-	if j.numeric() {
-		unit = -1 / max(j.worth(a)+j.worth(b), math.SmallestNonzeroFloat32)
+	if numeric {
+		unit = -1 / max(j.held.Worth(a)+j.held.Worth(b), math.SmallestNonzeroFloat32)
 	}
 	g := Gain{Value: unit * sum / n, deviation: math.Inf(1)}
 	if len(a) < 2 {
 		return g
 	}
-	if !j.numeric() {
+	if !numeric {
 		n, square = n+2, square+1
 	}
 	mean := sum / n
 	g.deviation = math.Abs(unit) * math.Sqrt(max(0, square/n-float64(mean*mean))/(n-1))
 	low, high := unit*mean-1.96*g.deviation, unit*mean+1.96*g.deviation
-	if !j.numeric() {
+	if !numeric {
 		low, high = max(-100, low), min(100, high)
 	}
 	g.Low, g.High = &low, &high
@@ -113,10 +94,10 @@ func gainOf(a, b *survival.Concordance) Gain {
 // mean target, and that answer in words.
 func (j judge) constant(own *task.Data) (marks []float64, answer string) {
 	rows := j.held.Data()
-	if j.survives() {
+	switch j.measure() {
+	case score.CIndex:
 		return make([]float64, rows.Len()), "the same risk"
-	}
-	if j.numeric() {
+	case score.RMSE:
 		mean := 0.0
 		for _, y := range own.Target {
 			mean += y / float64(own.Len())

@@ -30,8 +30,10 @@ func Backwards(source *fleetfile.Source, model []float32, which string) string {
 	}
 	measure, worth := "AUC", math.NaN()
 	if rows.Horizon != nil {
-		measure = "C-index"
-		worth, _ = own.On(rows).CIndex(model) // NaN if it fails
+		measure, own = "C-index", own.On(rows)
+		if marks, err := own.Marks(model); err == nil {
+			worth = own.Worth(marks)
+		}
 	} else if m, err := own.On(rows).Judge(model); err == nil {
 		worth = m.Binary.AUC.Value // there are rows of both classes
 	}

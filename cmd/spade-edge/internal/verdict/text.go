@@ -1,6 +1,10 @@
 package verdict
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
+)
 
 // Text returns the verdict in one line.
 func (v *Verdict) Text() string {
@@ -29,12 +33,9 @@ func (v *Verdict) Text() string {
 // compared says how the shared model compares with the site's own.
 func (v *Verdict) compared() string {
 	a := v.Answers
-	g, unit := a.Gain, " points"
-	switch a.Measure {
-	case "rmse":
-		unit = " of RMSE"
-	case "c_index":
-		unit = " of C-index"
+	g, unit := a.Gain, " of "+a.Measure.Name()
+	if a.Measure == score.Accuracy {
+		unit = " points"
 	}
 	rows := fmt.Sprintf("%d rows", a.Rows)
 	if a.Rows == 1 {
@@ -49,28 +50,20 @@ func (v *Verdict) compared() string {
 	return "as good as alone, as far as " + rows + " can tell"
 }
 
-func (a *Answers) worth(x float64) string {
-	switch a.Measure {
-	case "rmse":
-		return "RMSE " + number(x)
-	case "c_index":
-		return fmt.Sprintf("C-index %.3f", x)
-	}
-	return fmt.Sprintf("%.1f %%", x)
-}
+func (a *Answers) worth(x float64) string { return a.Measure.Named(x, 1) }
 
 func (a *Answers) size(x float64) string {
 	switch a.Measure {
-	case "rmse":
+	case score.RMSE:
 		return number(x)
-	case "c_index":
+	case score.CIndex:
 		return fmt.Sprintf("%.2f", x)
 	}
 	return fmt.Sprintf("%.0f", x)
 }
 
 func (a *Answers) constant() string {
-	if a.Measure != "accuracy" {
+	if a.Measure != score.Accuracy {
 		return a.Always
 	}
 	return fmt.Sprintf("%q", a.Always)

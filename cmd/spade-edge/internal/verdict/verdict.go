@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -41,14 +42,14 @@ type Verdict struct {
 // Answers has the measure of each answer on the held-out rows: accuracy in percent, RMSE in the unit of the target, or
 // C-index.
 type Answers struct {
-	Rows     int     `json:"held_out_rows"`
-	Measure  string  `json:"measure"` // "accuracy", "rmse" or "c_index"
-	Shared   float64 `json:"shared"`  // of the last shared model, or of the earlier one in its place
-	Last     float64 `json:"last"`    // of the last shared model
-	Alone    float64 `json:"alone"`
-	Constant float64 `json:"constant"`
-	Always   string  `json:"always"`      // the constant: a class, or a number
-	Gain     Gain    `json:"shared_gain"` // of the shared model over the site's own; decides nothing
+	Rows     int           `json:"held_out_rows"`
+	Measure  score.Measure `json:"measure"`
+	Shared   float64       `json:"shared"` // of the last shared model, or of the earlier one in its place
+	Last     float64       `json:"last"`   // of the last shared model
+	Alone    float64       `json:"alone"`
+	Constant float64       `json:"constant"`
+	Always   string        `json:"always"`      // the constant: a class, or a number
+	Gain     Gain          `json:"shared_gain"` // of the shared model over the site's own; decides nothing
 }
 
 // Losses has the means of own losses at the start of the run and at the shared model.
@@ -78,23 +79,18 @@ func (v *Verdict) decide(held, own *task.Model, last []float32, before []earlier
 		return nil, err
 	}
 	always, answer := j.constant(own.Data())
-	a := &Answers{Rows: len(marks), Measure: "accuracy", Shared: j.worth(marks), Last: j.worth(latest), Alone: j.worth(mine),
-		Constant: j.worth(always), Always: answer, Gain: j.gain(marks, mine)}
-	switch {
-	case j.survives():
-		if a.Measure = "c_index"; math.IsNaN(a.Last) {
-			return nil, fmt.Errorf("%w: no two of the held-out rows can be compared: one of them needs an event that is earlier than the "+
-				"other's time", ErrNone)
-		}
-	case j.numeric():
-		a.Measure = "rmse"
+	a := &Answers{Rows: len(marks), Measure: j.measure(), Shared: held.Worth(marks), Last: held.Worth(latest), Alone: held.Worth(mine),
+		Constant: held.Worth(always), Always: answer, Gain: j.gain(marks, mine)}
+	if a.Measure == score.CIndex && math.IsNaN(a.Last) {
+		return nil, fmt.Errorf("%w: no two of the held-out rows can be compared: one of them needs an event that is earlier than the "+
+			"other's time", ErrNone)
 	}
 	v.Model, v.Answers, v.AsOf = sdk.ModelHash(last), a, shared.release
 	model = shared.model
 	switch {
-	case !j.better(a.Constant, a.Alone) && !j.better(a.Shared, a.Alone):
+	case !a.Measure.Better(a.Constant, a.Alone) && !a.Measure.Better(a.Shared, a.Alone):
 		v.Accepted, model = Alone, alone
-	case !j.better(a.Shared, a.Constant):
+	case !a.Measure.Better(a.Shared, a.Constant):
 		v.Accepted = Constant
 		return nil, nil
 	default:
