@@ -282,8 +282,8 @@ func TestRecordAudit(t *testing.T) {
 	}
 }
 
-// TestRecordAuditFindsPlantedErrors checks that the audit finds planted errors. Of each it plays as many games as leave the
-// mu that it finds about 6.5 standard errors above the charged mu, so that it finds the error in 99 of 100 sets of games.
+// TestRecordAuditFindsPlantedErrors checks that the audit finds mutations. Of each it plays as many games as leave the
+// mu that it finds about 6.5 standard errors above the charged mu, so that it finds the mutation in 99 of 100 sets of games.
 func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	tracking := func(c *Config) { c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh }
 	base := recordGame{members: 3, dim: 1, form: tracking, loss: steep}
