@@ -180,9 +180,6 @@ func (c *Config) fill() {
 	if _, many := c.Oracle.(zoest.BatchOracle); many && c.Window == 0 {
 		c.Window = 16
 	}
-	if c.Store != nil {
-		c.Store = state.Serial(c.Store) // Stop may write while Run saves
-	}
 	c.ResendAfter, c.Linger = cmp.Or(c.ResendAfter, 2*time.Second), cmp.Or(c.Linger, 30*time.Second)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 }

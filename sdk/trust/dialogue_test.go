@@ -307,11 +307,12 @@ func (d *world) obey(from string, v trust.Verdict) {
 	if v.Exposed {
 		more += ", for good"
 	}
+	action := [...]string{"take", "ignore", "discard", "refuse", "drop", "end"}[v.Action]
 	switch {
 	case v.Why == nil && from != "":
-		d.Say("%v", v.Action)
+		d.Say("%s", action)
 	case v.Why != nil:
-		d.Say("%v%s: %v", v.Action, more, strings.ReplaceAll(v.Why.Error(), d.dir, "DIR"))
+		d.Say("%s%s: %v", action, more, strings.ReplaceAll(v.Why.Error(), d.dir, "DIR"))
 	}
 	if v.Action == trust.Drop {
 		d.drop(from, v.Why.Error())
