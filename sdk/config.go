@@ -37,8 +37,7 @@ type Config struct {
 	// earlier releases of this node.
 
 	Store  state.Store   // a restarted node continues from it, bit for bit if its data is the same; see [Digester]
-	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only this run's releases count
-	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
+	Ledger *state.Ledger // counts the releases of all runs on the same data, and remembers neighbors' ledgers; nil: only this run's count
 
 	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor can
 	// claim without proof that it holds later releases of this node: the claim ends the run, but charges nothing.

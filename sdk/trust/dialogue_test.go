@@ -120,7 +120,7 @@ func (d *world) do(words []string) {
 		d.shows(msg)
 	case "remember":
 		e := d.ledger(words[1], words[2])
-		if err := d.cfg.Heads.Learn(d.cfg.Keys(words[1]), e); err != nil {
+		if err := d.cfg.Ledger.Heads().Learn(d.cfg.Keys(words[1]), e); err != nil {
 			d.Say("error: %v", err)
 		}
 	case "disk":
@@ -160,9 +160,6 @@ func (d *world) start(args map[string]string) {
 			d.t.Fatal(err)
 		}
 		d.t.Cleanup(func() { _ = d.cfg.Ledger.Close() })
-	}
-	if d.cfg.Heads, err = state.OpenHeads(filepath.Join(d.dir, "heads")); err != nil {
-		d.t.Fatal(err)
 	}
 	d.m, d.made = trust.New(d.cfg), 0
 }
