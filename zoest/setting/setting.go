@@ -26,7 +26,8 @@ func (r Range) Has(x float64) bool {
 	return x >= r.Min && x <= r.Max && !(r.OpenMin && x == r.Min) && !(r.OpenMax && x == r.Max)
 }
 
-// String describes the range in words, such as "1..65536", "0 (no limit), or 1..1e6", or "more than 0 and less than 1".
+// String describes the range in words, such as "a whole number, 1..65536", "0 (no limit), or 1..1e6", or "more than 0 and
+// less than 1".
 func (r Range) String() string {
 	low, high := r.number(r.Min), r.number(r.Max)
 	text := low + ".." + high

@@ -128,7 +128,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 			Fleet: d.Plan, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
 			Window: sdk.Window(d.Fleet.Dim),
 			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs,
-			Events: d.monitors[i].Events(sdk.Events{
+			Events: monitor.Both(d.monitors[i].Events(), sdk.Events{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
 			}),
 		})

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,6 +85,7 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 		report, d, err := setup.Look(recipe, s, b.FitOwn)
 		if report != nil {
 			labels = report.Related(recipe, d)
+			screen.Near(recipe, []*screen.Report{report}, []string{filepath.Base(strings.TrimPrefix(s.Source, "csv:"))})
 		}
 		return report, err
 	})
