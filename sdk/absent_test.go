@@ -8,6 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // TestAbsentIsPlannedFor checks that planning for absent members raises the noise exactly as planning for as many
@@ -52,7 +53,7 @@ func TestAbsentIsPlannedFor(t *testing.T) {
 	} {
 		f.Privacy = p
 		change(&f.Privacy)
-		var field *sdk.FieldError
+		var field *setting.FieldError
 		if _, err := f.Plan(); !errors.As(err, &field) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Oracle returns the loss of a parameter vector for one sample. It should name its data: see [Digester].
@@ -64,7 +65,7 @@ type Config struct {
 	// Oracle queries.
 
 	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
-	MemoryLimit int64 // bytes that EstimatorTracking may add to a Store, 4*Samples*(Dim+3); 0 means DefaultMemoryLimit
+	MemoryLimit int64 // bytes that estimator tracking may add to a Store, 4*Samples*(Dim+3); 0 means 64 MiB
 
 	// Reporting.
 
@@ -130,11 +131,11 @@ func (c *Config) checkMember(errs *faults, complete bool) {
 		most, want := c.Transport.MaxFrame(), wire.MaxFrame(f.Dim)
 		errs.when(most < want, "the transport accepts frames of at most %d bytes, want at least %d for dimension %d", most, want, f.Dim)
 	}
-	tracking := f.Method.Estimator == EstimatorTracking
-	limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+3)
+	tracking := f.Method.Estimator == zoest.Tracking
+	limit, size := cmp.Or(c.MemoryLimit, setting.MemoryLimit), 4*int64(c.Samples)*int64(f.Dim+3)
 	errs.when(tracking && (c.Store != nil || !complete) && size > limit, "estimator %q needs 4*samples*(dim+3) "+
 		"bytes in every stored state, more than the limit of %d bytes: raise MemoryLimit, use fewer samples, or "+
-		"use estimator %q", EstimatorTracking, limit, EstimatorPaper)
+		"use estimator %q", zoest.Tracking, limit, zoest.Paper)
 	self, known := c.plan.number[c.Name]
 	errs.when(!known, "Name is %q, want one of the fleet's members %q", c.Name, f.Members)
 	if !known {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
@@ -49,7 +50,7 @@ func (c *Config) presentData(then wire.Data, release int) (now wire.Data, change
 	switch now.Digest = digest(then.Key, c.Oracle); {
 	case release == 0 || now.Digest == then.Digest && now.Digest != unknown:
 		return now, ""
-	case (now.Digest == unknown || then.Digest == unknown) && c.plan.fleet.Privacy.Unit != UnitRecord:
+	case (now.Digest == unknown || then.Digest == unknown) && c.plan.fleet.Privacy.Unit != dpmech.Record:
 		return now, ""
 	}
 	kept := then.Changed[:min(len(then.Changed), wire.MaxChanged-1)]

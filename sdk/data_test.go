@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -213,8 +214,8 @@ func TestReplacedUnitMovesNoOtherRow(t *testing.T) {
 			places := 1 + seed%2
 			f := &sdk.Fleet{Run: "edits", Dim: 2, Members: []string{"a"}, Records: []int{6},
 				Method: sdk.Method{Rounds: 10, Tau: 2, Rho: 1, Gain: 0.5, Eta: []float64{0.1}, Mu: []float64{0.5},
-					Estimator: sdk.EstimatorTracking, Directions: zoest.Distribution(seed / 2 % 2), Seed: uint64(seed)},
-				Privacy: sdk.Privacy{Unit: sdk.UnitRecord, Clip: 0x1p-20, Sigma: 1, Delta: 1e-5}}
+					Estimator: zoest.Tracking, Directions: zoest.Distribution(seed / 2 % 2), Seed: uint64(seed)},
+				Privacy: sdk.Privacy{Unit: dpmech.Record, Clip: 0x1p-20, Sigma: 1, Delta: 1e-5}}
 			if places > 1 {
 				f.Privacy.Places, f.Privacy.Person = places, "who"
 			}
@@ -264,17 +265,17 @@ func TestMemoryBelongsToData(t *testing.T) {
 		changed string
 	}
 	const unknown = "the data, which the oracle does not identify, may have changed before release"
-	for unit, starts := range map[sdk.Unit][]start{
-		sdk.UnitRecord: {{"A", false, true, ""}, {"A", true, false, ""}, {"A", false, false, ""}, {"B", true, true, ""}, {"A", false, false, ""},
+	for unit, starts := range map[dpmech.Unit][]start{
+		dpmech.Record: {{"A", false, true, ""}, {"A", true, false, ""}, {"A", false, false, ""}, {"B", true, true, ""}, {"A", false, false, ""},
 			{"B", true, true, ""}, {"B", false, true, "the data changed before release 4"}, {"B", false, false, "the data changed before release 4"},
 			{"", false, true, unknown + "s 4, 6"}, {"", false, true, unknown + "s 4, 6, 7"}, {"B", false, true, "the data changed before releases 4, 6, 7, 8"}},
-		sdk.UnitClient: {{"A", false, true, ""}, {"A", false, false, ""}, {"B", false, true, "the data changed before release 3"},
+		dpmech.Client: {{"A", false, true, ""}, {"A", false, false, ""}, {"B", false, true, "the data changed before release 3"},
 			{"", false, false, unknown + " 3"}, {"B", false, false, "the data changed before release 3"}, {"B", false, false, "the data changed before release 3"},
 			{"A", false, true, "the data changed before releases 3, 7"}, {"A", false, false, "the data changed before releases 3, 7"}},
 	} {
 		f := &sdk.Fleet{Run: "edits", Dim: 2, Members: []string{"a"}, Method: sdk.Method{Rounds: 8, Cooldown: 1, Tau: 1, Rho: 1, Gain: 0.5,
-			Eta: []float64{0.1}, Mu: []float64{0.5}, Estimator: sdk.EstimatorTracking}, Privacy: sdk.Privacy{Unit: unit, Clip: 1, Sigma: 1, Delta: 1e-5}}
-		if unit == sdk.UnitRecord {
+			Eta: []float64{0.1}, Mu: []float64{0.5}, Estimator: zoest.Tracking}, Privacy: sdk.Privacy{Unit: unit, Clip: 1, Sigma: 1, Delta: 1e-5}}
+		if unit == dpmech.Record {
 			f.Records = []int{3}
 		}
 		var newest *wire.Snapshot
@@ -283,7 +284,7 @@ func TestMemoryBelongsToData(t *testing.T) {
 		run := func(s start) *sdk.Node {
 			samples := 3
 			ctx, stop := context.WithCancel(t.Context())
-			if s.digest != "A" && s.digest != "C" && unit == sdk.UnitClient {
+			if s.digest != "A" && s.digest != "C" && unit == dpmech.Client {
 				samples = 4 // in a run that protects each client, their number may change
 			}
 			defer stop()

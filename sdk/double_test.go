@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -126,7 +127,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	stop()
 	rest.Wait()
 	for i, n := range all[:2] {
-		if !errors.Is(errs[i], sdk.ErrClone) || n.Status().Done {
+		if !errors.Is(errs[i], trust.ErrClone) || n.Status().Done {
 			t.Errorf("copy %d: %v, %+v", i, errs[i], n.Status())
 		}
 	}
@@ -163,7 +164,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 		t.Errorf("the neighbor after a restart: %v", err)
 	}
 	for i, folder := range []string{"first", "second"} {
-		if _, err := sdk.New(config("a", 0, open(i, "a"), folder)); !errors.Is(err, sdk.ErrClone) {
+		if _, err := sdk.New(config("a", 0, open(i, "a"), folder)); !errors.Is(err, trust.ErrClone) {
 			t.Errorf("%s after a restart: %v", folder, err)
 		}
 	}

@@ -97,7 +97,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 		"shared":   func(f *sdk.Fleet) { *f = *sharedRing() },
 		"partners": func(f *sdk.Fleet) { *f = *partnered(t, 6, 5, 2) },
 		"tracking": func(f *sdk.Fleet) {
-			f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
+			f.Method.Estimator, f.Method.Directions = zoest.Tracking, zoest.Walsh
 		},
 		"records": func(f *sdk.Fleet) { *f = *recordRing() },
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
@@ -37,8 +38,8 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 		want error
 		kept bool
 	}{
-		"a clone":                   {double("a"), sdk.ErrClone, false},
-		"a clone, retired key":      {double(retired), sdk.ErrClone, true},
+		"a clone":                   {double("a"), trust.ErrClone, false},
+		"a clone, retired key":      {double(retired), trust.ErrClone, true},
 		"set back":                  {proof("a", signed.Statement{Kind: signed.Release, Round: 3}), state.ErrRollback, true},
 		"quarantine of every edge":  {func(w *tinytest.World) *admm.Message { m := notice(w.Fleet, "b", "a", "b"); return &m }, sdk.ErrQuarantine, false},
 		"interrupted, nothing said": {nil, context.Canceled, true},
@@ -97,7 +98,7 @@ func TestEndedForGoodForgetsSecrets(t *testing.T) {
 					t.Errorf("it ends with %v, and secrets are kept: %v, want %v", err, kept(), c.kept)
 				}
 				stop()
-				if c.want != sdk.ErrClone && c.want != sdk.ErrQuarantine {
+				if c.want != trust.ErrClone && c.want != sdk.ErrQuarantine {
 					return
 				}
 				again, err := sdk.New(cfg)

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -39,34 +38,13 @@ type Events struct {
 	Done func(model []float32)
 }
 
-// LogEvents returns events that write to a log: at level INFO what ends or changes a run, and at DEBUG the rest.
-// Failures of queries go to DEBUG, because their text depends on data. Config.Logger already gets dropped edges
-// and refused frames: use another log.
-func LogEvents(log *slog.Logger) Events {
-	return Events{
-		Began:     func(release int) { log.Debug("round begins", "release", release) },
-		Released:  func(release int, _ []float32) { log.Debug("released", "release", release) },
-		Waiting:   func(release int, from []string) { log.Info("waiting", "after", release, "for", from) },
-		Connected: func(neighbor string) { log.Info("connected", "neighbor", neighbor) },
-		Silent: func(neighbor string, long time.Duration, reason string) {
-			log.Info("silent", "neighbor", neighbor, "for", long.Round(time.Second), "connection", reason)
-		},
-		Dropped: func(q state.Quarantine) {
-			log.Info("edge dropped", "neighbor", q.Neighbor, "release", q.Release, "why", q.Why)
-		},
-		Refused: func(neighbor string, why error) { log.Info("frame refused", "neighbor", neighbor, "why", why) },
-		Failed:  func(why error) { log.Debug("query failed", "why", why) },
-		Done:    func([]float32) { log.Info("the model is final") },
-	}
-}
-
 // Metrics returns numbers that a collector may read, by name: release, last_release, bytes_sent, frames_refused,
 // neighbors, neighbors_dropped, neighbors_waited_for, consensus_error and, in a private run, rho. They depend on no data
 // of this node beyond its releases.
 func (n *Node) Metrics() map[string]float64 {
 	st := n.Status()
 	m := map[string]float64{
-		"release": float64(st.Round), "last_release": float64(st.Last), "bytes_sent": float64(st.BytesSent),
+		"release": float64(st.Round), "last_release": float64(n.fleet.Method.Last()), "bytes_sent": float64(st.BytesSent),
 		"frames_refused": float64(st.Refused), "neighbors": float64(len(st.Neighbors)), "neighbors_dropped": 0,
 		"neighbors_waited_for": float64(len(st.Waiting)), "consensus_error": st.ConsensusError,
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
@@ -44,13 +45,15 @@ func TestEvents(t *testing.T) {
 				return float64(x[0]), nil
 			})
 			logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			logs := sdk.LogEvents(logger)
-			cfg.Events = logs
-			cfg.Events.Began = func(release int) { say("begins %d", release); logs.Began(release) }
-			cfg.Events.Released = func(release int, x []float32) { say("released %d with %d", release, len(x)); logs.Released(release, x) }
-			cfg.Events.Dropped = func(q state.Quarantine) { say("dropped %s: %s", q.Neighbor, q.Why); logs.Dropped(q) }
-			cfg.Events.Done = func(model []float32) { say("done with %d", len(model)); logs.Done(model) }
-			cfg.Events.Failed = func(why error) { logs.Failed(why); failed <- why; <-blocked } // must not hold up the run
+			cfg.Events = sdk.Events{
+				Began:    func(release int) { say("begins %d", release) },
+				Released: func(release int, x []float32) { say("released %d with %d", release, len(x)) },
+				Dropped:  func(q state.Quarantine) { say("dropped %s: %s", q.Neighbor, q.Why) },
+				Done:     func(model []float32) { say("done with %d", len(model)) },
+			}
+			cfg.Events = monitor.Both(monitor.Both(cfg.Events, sdk.Events{}), monitor.Log(logger))
+			logged := cfg.Events.Failed
+			cfg.Events.Failed = func(why error) { logged(why); failed <- why; <-blocked } // must not hold up the run
 		} else {
 			cfg.Without = []string{map[string]string{"b": "c", "c": "a"}[name]}
 		}

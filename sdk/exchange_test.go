@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
@@ -329,7 +330,7 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (lost, made int) {
 
 func spareLedger(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "ledger")
-	l, err := state.CreateLedger(path, "samples", sdk.UnitClient, nil, state.NeverUsed)
+	l, err := state.CreateLedger(path, "samples", dpmech.Client, nil, state.NeverUsed)
 	if err == nil {
 		err = l.Close()
 	}

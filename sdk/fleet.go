@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -49,6 +50,19 @@ type Method struct {
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
 	Shrink float64 `json:"shrink,omitempty"` // shift to X0 in standard deviations of the mean's noise, 0 to 16: see [Fleet.Model]
+}
+
+// Wire selects how members encode what they send to each other.
+type Wire struct {
+	GridBits int `json:"grid_bits"` // W, 2 to 8: private releases lie on a grid of step sigma/2^W; 0: 4 if private
+}
+
+func (f *Fleet) wire() Wire {
+	w := f.Wire
+	if !f.Privacy.NonPrivate {
+		w.GridBits = cmp.Or(w.GridBits, 4)
+	}
+	return w
 }
 
 // Last returns the index of the final release, K*(1+Mixing) + C.

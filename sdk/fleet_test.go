@@ -33,7 +33,7 @@ func TestFleetFaults(t *testing.T) {
 		},
 		"privacy: dpmech: sigma/clip is": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1e-20, Sigma: 1, Delta: 1e-5} },
 		"records: dpmech: found 2147483647 units": func(f *sdk.Fleet) {
-			f.Privacy = sdk.Privacy{Clip: 1000, Sigma: 0.002, Delta: 1e-5, Unit: sdk.UnitRecord}
+			f.Privacy = sdk.Privacy{Clip: 1000, Sigma: 0.002, Delta: 1e-5, Unit: dpmech.Record}
 			f.Method.Batch, f.Method.Momentum, f.Records = 0, 0, slices.Repeat([]int{math.MaxInt32}, len(f.Members))
 		},
 		"wire.grid_bits is 8, want at most 7, because a member adds noise of up to 32 alone": func(f *sdk.Fleet) {
@@ -148,7 +148,7 @@ func TestFleetHashMeaning(t *testing.T) {
 		"edges in disorder":  func(f *sdk.Fleet) { f.Edges[0], f.Edges[3] = f.Edges[3], f.Edges[0] },
 		"start at zero":      func(f *sdk.Fleet) { f.X0 = make([]float32, 6) },
 		"default directions": func(f *sdk.Fleet) { f.Method.Directions = zoest.Rademacher },
-		"default estimator":  func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorPaper },
+		"default estimator":  func(f *sdk.Fleet) { f.Method.Estimator = zoest.Paper },
 	} {
 		f := ring()
 		change(f)
@@ -224,7 +224,7 @@ func TestHello(t *testing.T) {
 func TestFleetJSONDefaults(t *testing.T) {
 	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}}`
 	var got sdk.Fleet
-	got.Method.Estimator, got.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
+	got.Method.Estimator, got.Method.Directions = zoest.Tracking, zoest.Walsh
 	got.Privacy.Accounting = dpmech.ZCDP
 	if err := json.Unmarshal(fmt.Appendf(nil, text, ""), &got); err != nil || !reflect.DeepEqual(got, sdk.Fleet{}) {
 		t.Errorf("read %+v, %v, want all defaults", got, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // The fleets in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with
@@ -227,7 +228,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 	const fallback = 0
 	for _, change := range []func(f *sdk.Fleet){
 		func(*sdk.Fleet) {},
-		func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking },
+		func(f *sdk.Fleet) { f.Method.Estimator = zoest.Tracking },
 	} {
 		f := privateRing()
 		f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -281,7 +282,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 // asked returns the number of queries of client 1 in a run. The paper's estimator also fills its table in each round.
 func asked(f *sdk.Fleet) int64 {
 	round := f.Method.Tau * min(f.Method.Batch, samples[1])
-	if f.Method.Estimator == sdk.EstimatorPaper {
+	if f.Method.Estimator == zoest.Paper {
 		round += samples[1]
 	}
 	return int64(f.Method.Rounds * round)

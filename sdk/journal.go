@@ -8,9 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// ErrClone reports that this node's key signed two releases of one round.
-var ErrClone = trust.ErrClone
-
 // loadJournal loads the stored journal. It fails if the journal contains evidence against this node.
 func (n *Node) loadJournal() error {
 	if n.cfg.Store == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // lonely is an oracle whose pointer may be nil.
@@ -88,7 +89,7 @@ func TestFailuresAreTold(t *testing.T) {
 // has diverged says so.
 func TestLostLossWithoutPrivacy(t *testing.T) {
 	f := ring()
-	f.Members, f.Edges, f.Method.Eta, f.Method.Estimator = f.Members[:1], nil, []float64{1e5}, sdk.EstimatorTracking
+	f.Members, f.Edges, f.Method.Eta, f.Method.Estimator = f.Members[:1], nil, []float64{1e5}, zoest.Tracking
 	node := nodes(t, f, inMemory(t, f), func(_ int, c *sdk.Config) {
 		c.Oracle = sdk.OracleFunc(func(_ context.Context, x []float32, _ int) (loss float64, _ error) {
 			for _, v := range x {

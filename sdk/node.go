@@ -47,7 +47,7 @@ type Node struct {
 
 // Status describes a node's progress.
 type Status struct {
-	Round         int                 // releases made so far, 0 to Last
+	Round         int                 // releases made so far, 0 to Method.Last
 	Waiting       []string            // members whose messages the round waits for
 	Queries       int64               // losses requested
 	FailedQueries int64               // requests that failed, in this run; nobody outside the device learns this number
@@ -60,8 +60,6 @@ type Status struct {
 	OtherLedgers  []state.OtherLedger // ledgers of this member that neighbors know of and that its ledger does not count
 
 	DataChanged string // a sentence that names the releases before which the data changed; "" for none
-
-	Last int // the number of the last release
 
 	ConsensusError float64 // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
 	Compared       int     // the release of ConsensusError; 0 before the first round ends
@@ -171,7 +169,7 @@ func (n *Node) publish() {
 		n.model = n.fleet.Model(n.machine.Model(), st.Round)
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.Last, n.status.LastFailure = st.Last, n.failure
+	n.status.LastFailure = n.failure
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

@@ -18,6 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -244,7 +245,7 @@ func TestConfigFaults(t *testing.T) {
 
 func tracking() *sdk.Fleet {
 	f := ring()
-	f.Method.Estimator = sdk.EstimatorTracking
+	f.Method.Estimator = zoest.Tracking
 	return f
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -25,7 +26,7 @@ type Plan struct {
 
 var errNoFleet = errors.New("sdk: Fleet is nil")
 
-// Plan reads the fleet. It reports all invalid values at once, each as a [FieldError].
+// Plan reads the fleet. It reports all invalid values at once, each as a [setting.FieldError].
 func (f *Fleet) Plan() (*Plan, error) { return f.PlanOn(nil) }
 
 // PlanOn is like Plan. If g is the fleet's graph, the Plan uses g, with what has already been computed of it; otherwise,
@@ -167,7 +168,7 @@ func (p *Plan) machine(client, samples int) admm.Config {
 	}
 	if !f.Privacy.NonPrivate {
 		cfg.Privacy, cfg.Records = f.Privacy.Gaussian(), admm.NewRecords(f.Records, f.Privacy.Places)
-		cfg.Estimator.Records = f.Privacy.Unit == UnitRecord
+		cfg.Estimator.Records = f.Privacy.Unit == dpmech.Record
 		if f.Privacy.Partners > 0 {
 			cfg.Partners = p.noise.Neighbors(client)
 		}

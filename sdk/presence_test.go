@@ -301,7 +301,7 @@ func TestTwoOfTenVanish(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
+				f.Method.Estimator, f.Method.Directions = zoest.Tracking, zoest.Walsh
 				f.Method.Eta, f.Method.Mu, f.X0 = admm.Schedule{0.3}, admm.Schedule{0.1}, []float32{1, 1, 1, 1, 1, 1}
 				return f
 			}

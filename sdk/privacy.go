@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk/graph"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Privacy describes the noise that protects the members' data.
@@ -18,7 +18,7 @@ type Privacy struct {
 	EpsilonLimit float64           `json:"epsilon_limit"` // limit of the run at Delta; releases beyond it are refused; 0: no limit
 	Accounting   dpmech.Accounting `json:"accounting"`
 
-	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records; Clip then applies to one record's share
+	Unit dpmech.Unit `json:"unit,omitempty"` // what the noise protects; dpmech.Record needs Fleet.Records; Clip then applies to one record's share
 	// Places, if more than 1, makes the protected unit a person with this many consecutive samples (r_max), one per
 	// record. A sample without a record must have a constant loss, such as 0. Fleet.Records then counts persons.
 	Places int `json:"places,omitempty"`
@@ -43,13 +43,6 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed from the graph of pairwise
-// noise. ratio is PairSigma/Sigma, in (0, 4096].
-func (p Privacy) Conductance(noise *graph.Graph, ratio float64) (graph.Conductance, error) {
-	n := noise.N()
-	return noise.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
-}
-
 // Gaussian returns the clip and noise of each release that uses data.
 func (p Privacy) Gaussian() dpmech.Gaussian {
 	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Protects(), Shared: dpmech.Shared{Sigma: p.PairSigma,
@@ -65,8 +58,8 @@ func (p Privacy) Limit() *dpmech.Limit {
 }
 
 // Protects returns the unit that each release protects: Unit or, with Places, [dpmech.Person].
-func (p Privacy) Protects() Unit {
-	if p.Unit == UnitRecord && p.Places > 1 {
+func (p Privacy) Protects() dpmech.Unit {
+	if p.Unit == dpmech.Record && p.Places > 1 {
 		return dpmech.Person(p.Places, p.Person)
 	}
 	return p.Unit
@@ -74,7 +67,7 @@ func (p Privacy) Protects() Unit {
 
 // checkSamples returns an error if a member's number of samples differs from the number that a valid fleet states.
 func (f *Fleet) checkSamples(member, samples int) error {
-	if f.Privacy.Unit != UnitRecord {
+	if f.Privacy.Unit != dpmech.Record {
 		return nil
 	}
 	units, places := f.Records[member], max(1, f.Privacy.Places)
@@ -82,7 +75,7 @@ func (f *Fleet) checkSamples(member, samples int) error {
 		return nil
 	}
 	if samples%places != 0 {
-		return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: fmt.Sprintf("%d, %d places for each "+
+		return &setting.FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: fmt.Sprintf("%d, %d places for each "+
 			"of the %d persons of %q", units*places, places, units, f.Members[member])}
 	}
 	unit := "records"

@@ -22,8 +22,8 @@ import (
 func recordRing() *sdk.Fleet {
 	f := privateRing()
 	f.Records = slices.Clone(samples[:5])
-	f.Method.Batch, f.Method.Estimator = 0, sdk.EstimatorTracking
-	f.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, Clip: 0.01, Sigma: 0.1, Delta: 1e-5, EpsilonLimit: 8}
+	f.Method.Batch, f.Method.Estimator = 0, zoest.Tracking
+	f.Privacy = sdk.Privacy{Unit: dpmech.Record, Clip: 0.01, Sigma: 0.1, Delta: 1e-5, EpsilonLimit: 8}
 	return f
 }
 
@@ -118,7 +118,7 @@ func TestPersonsFleet(t *testing.T) {
 			t.Errorf("%q: %v", person, err)
 		}
 	}
-	f.Privacy.Unit, f.Privacy.Person, f.Records = sdk.UnitClient, "pid", nil
+	f.Privacy.Unit, f.Privacy.Person, f.Records = dpmech.Client, "pid", nil
 	if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
 		t.Errorf("places without record-level privacy: %v", err)
 	}
@@ -128,7 +128,7 @@ func TestRecordFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
 		"records is a list of 0 numbers, want the number of records of each of the 5 members": func(f *sdk.Fleet) { f.Records = nil },
 		"records[2] is 0, want a whole number":                                                func(f *sdk.Fleet) { f.Records[2] = 0 },
-		"records is [7 5 2 9 4], want none, because privacy.unit is client":                   func(f *sdk.Fleet) { f.Privacy.Unit = sdk.UnitClient },
+		"records is [7 5 2 9 4], want none, because privacy.unit is client":                   func(f *sdk.Fleet) { f.Privacy.Unit = dpmech.Client },
 		"method.batch is 3, want 0, because privacy.unit is record":                           func(f *sdk.Fleet) { f.Method.Batch = 3 },
 		"method.momentum is 0.5, want 0, because privacy.unit is record":                      func(f *sdk.Fleet) { f.Method.Momentum = 0.5 },
 	} {
@@ -179,7 +179,7 @@ func TestHelloNamesRecords(t *testing.T) {
 func TestSuggestRecords(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 8} {
 		f := recordRing()
-		f.Method, f.Privacy = sdk.Method{}, sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: epsilon}
+		f.Method, f.Privacy = sdk.Method{}, sdk.Privacy{Unit: dpmech.Record, EpsilonLimit: epsilon}
 		var err error
 		f.Method, f.Privacy, err = plan.Suggest(plan.Known{Dim: f.Dim, Samples: f.Records, Method: f.Method, Privacy: f.Privacy, Open: true})
 		if err == nil {
@@ -189,7 +189,7 @@ func TestSuggestRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		spent := f.Privacy.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, f.Privacy.Delta)
-		if spent > epsilon || spent < 0.999*epsilon || f.Method.Tau > 64 || f.Method.Estimator != sdk.EstimatorTracking {
+		if spent > epsilon || spent < 0.999*epsilon || f.Method.Tau > 64 || f.Method.Estimator != zoest.Tracking {
 			t.Errorf("epsilon %v for %v, %d queries, %v", spent, epsilon, f.Method.Tau, f.Method.Estimator)
 		}
 		forecast, err := plan.Forecast(f, 0)

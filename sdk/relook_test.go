@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -59,7 +60,7 @@ func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 	trs := inMemory(t, f)
-	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", sdk.UnitClient, nil, state.NeverUsed)
+	ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestLedgerComesLater(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
 	dir := t.TempDir()
-	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger"), "d", sdk.UnitClient, nil, state.NeverUsed)
+	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger"), "d", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// FieldError reports an invalid value. Field is its path in a fleet file.
-type FieldError = setting.FieldError
-
 const about = "sdk: fleet" // the package and the subject of a fleet's errors
 
 type faults []error
@@ -32,14 +29,14 @@ func (f *faults) add(err error) {
 	}
 }
 
-// refuse adds a [FieldError] for the named field if the value is wrong.
+// refuse adds a [setting.FieldError] for the named field if the value is wrong.
 func (f *faults) refuse(wrong bool, field string, found any, want string, args ...any) {
 	if wrong {
 		text := fmt.Sprint(found)
 		if s, ok := found.(string); ok {
 			text = strconv.Quote(s)
 		}
-		f.add(&FieldError{Package: about, Field: field, Found: text, Want: fmt.Sprintf(want, args...)})
+		f.add(&setting.FieldError{Package: about, Field: field, Found: text, Want: fmt.Sprintf(want, args...)})
 	}
 }
 
@@ -90,7 +87,7 @@ var (
 	sigmas   = setting.Range{Max: math.MaxFloat32, OpenMin: true}
 	shared   = setting.Range{Max: math.MaxFloat32, OpenMin: true, Zero: "no noise is shared"}
 	limits   = setting.Range{Max: 1e6, OpenMin: true, Zero: "no limit"}
-	people   = setting.Range{Max: math.MaxInt32, Whole: true}
+	people   = setting.Range{Max: math.MaxInt32 / 2, Whole: true} // so that colluders and absent can be added
 	partners = setting.Range{Min: 2, Max: graph.MaxPartnered - 1, Whole: true, Zero: "neighbors share"}
 	places   = setting.Range{Min: 2, Max: 1 << 16, Whole: true, Zero: "each record by itself"}
 	gridBits = setting.Range{Min: 2, Max: 8, Whole: true, Zero: "4 with noise"}
@@ -112,7 +109,7 @@ func (f *Fleet) checkSettings(errs *faults) {
 	errs.add(m.Eta.Check(about, "method.eta", m.Rounds))
 	errs.add(m.Mu.Check(about, "method.mu", m.Rounds))
 	is("method.momentum", setting.Momentum, m.Momentum)
-	errs.refuse(m.Estimator != EstimatorPaper && m.Estimator != EstimatorTracking, "method.estimator", m.Estimator.String(), "paper or tracking")
+	errs.refuse(m.Estimator != zoest.Paper && m.Estimator != zoest.Tracking, "method.estimator", m.Estimator.String(), "paper or tracking")
 	errs.refuse(m.Directions != zoest.Rademacher && m.Directions != zoest.Walsh, "method.directions", m.Directions.String(), "rademacher or walsh")
 	is("method.shrink", setting.Shrink, m.Shrink)
 	if !p.NonPrivate && p != (Privacy{}) {
@@ -129,7 +126,7 @@ func (p Privacy) checkSettings(errs *faults) {
 	is("privacy.epsilon_limit", limits, p.EpsilonLimit)
 	_, err := p.Accounting.MarshalText()
 	errs.refuse(err != nil, "privacy.accounting", p.Accounting.String(), "gdp, zcdp or paper")
-	errs.refuse(p.Unit != UnitClient && p.Unit != UnitRecord, "privacy.unit", p.Unit.String(), "client or record")
+	errs.refuse(p.Unit != dpmech.Client && p.Unit != dpmech.Record, "privacy.unit", p.Unit.String(), "client or record")
 	is("privacy.places", places, float64(p.Places))
 	is("privacy.pair_sigma", shared, p.PairSigma)
 	is("privacy.effective_sigma", shared, p.EffectiveSigma)
@@ -166,9 +163,9 @@ func (f *Fleet) checkRecords(errs *faults) {
 	p := f.Privacy
 	errs.refuse((p.Person != "") != (p.Places > 1), "privacy.person", p.Person, "the column that names the person of a row if places "+
 		"is 2 or more, otherwise none (places is %d)", p.Places)
-	errs.refuse(p.Person != "" && p.Unit == UnitRecord && p.Protects().Validate() != nil, "privacy.person", p.Person,
+	errs.refuse(p.Person != "" && p.Unit == dpmech.Record && p.Protects().Validate() != nil, "privacy.person", p.Person,
 		"at most 100 printable bytes")
-	if f.Privacy.Unit != UnitRecord {
+	if f.Privacy.Unit != dpmech.Record {
 		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, because privacy.unit is %v", f.Privacy.Unit)
 		errs.refuse(f.Records != nil, "records", f.Records, "none, because privacy.unit is %v", f.Privacy.Unit)
 		return
@@ -225,7 +222,7 @@ func (p *Plan) checkNoise(errs *faults) {
 	if most := 12 - math.Ilogb(g.Alone().Sigma/g.Sigma); f.wire().GridBits > most {
 		errs.refuse(true, "wire.grid_bits", f.wire().GridBits, "at most %d, because a member adds noise of up to %v alone", most, g.Alone().Sigma)
 	}
-	if r := admm.NewRecords(f.Records, f.Privacy.Places); f.Privacy.Unit == UnitRecord {
+	if r := admm.NewRecords(f.Records, f.Privacy.Places); f.Privacy.Unit == dpmech.Record {
 		if err := dpmech.CheckRows(g, f.Dim, r.Most); err != nil {
 			errs.add(fmt.Errorf("%s: records: %w", about, err))
 		}
@@ -235,7 +232,7 @@ func (p *Plan) checkNoise(errs *faults) {
 // checkEffective reports whether the effective sigma is at most the noise that remains in the worst case.
 func (p *Plan) checkEffective(errs *faults) bool {
 	pr := p.fleet.Privacy
-	c, err := pr.Conductance(p.noise, pr.PairSigma/pr.Sigma)
+	c, err := p.noise.Conductance(pr.PairSigma/pr.Sigma, pr.Colluders+pr.Absent)
 	if err != nil {
 		errs.add(fmt.Errorf("%s: %w", about, err))
 		return false

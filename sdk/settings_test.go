@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // settingsOf returns pointers to the fields of a fleet's Method, Privacy and Wire, by their paths in a fleet file.
@@ -46,7 +47,7 @@ func TestEverySettingIsChecked(t *testing.T) {
 			}
 			wrong = true
 		}
-		var fault *sdk.FieldError
+		var fault *setting.FieldError
 		if _, err := f.Plan(); wrong && (!errors.As(err, &fault) || fault.Field != name ||
 			!strings.HasPrefix(err.Error(), "sdk: fleet: "+name+" is ")) {
 			t.Errorf("%s: %v", name, err)

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
@@ -158,7 +159,7 @@ func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 		defer l.Close()
 		file.Members = append(file.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{key},
 			Addresses: []string{"wss://" + l.Addr().String() + "/"}})
-		ledger, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "patients of "+name, sdk.UnitClient, nil, state.NeverUsed)
+		ledger, err := state.CreateLedger(filepath.Join(dir, name+".ledger"), "patients of "+name, dpmech.Client, nil, state.NeverUsed)
 		if err != nil {
 			t.Fatal(err)
 		}

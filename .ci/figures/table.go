@@ -43,6 +43,9 @@ var table = append([]figure{
 		`switzerland +(\S+) +(\S+) .*\nva +(\S+) +(\S+) `, 0.0006, hearts, false},
 	{"examples/hospital/README.md", `city   alone is right about (\d+) %.*\n.* about (\d+) % .*with.*\n.* about (\d+) % .*with`, "go run ./examples/hospital",
 		`city   alone is right about (\d+) %.*\n.* about (\d+) % .*with.*\n.* about (\d+) % .*with`, 0.5, "", false},
+	{"examples/scorer/README.md", `took ([\d.]+) us with CBOR and .score.c.; in Python, ([\d.]+) us with JSON and ([\d.]+) us`, "cat .ci/bench/results.md",
+		`(?s)scorer in C, CBOR, d = 1,000: a query, released \| ([\d.]+) us.*a query, JSON \| ([\d.]+) us \| ([\d.]+) us`, 0.05, "", false},
+	{"examples/python/README.md", `a query takes ([\d.]+) times as long`, "cat .ci/bench/results.md", `scorer in numpy .* in C \| ([\d.]+) `, 0.005, "", false},
 	{".ci/bench/results.md", `program, released \| ([\d.]+) MB`, `wc -c <"$TMPDIR/spade-edge" | awk '{printf "%.1f\n", $1/1e6}'`, `([\d.]+)`, 0.3, "", false},
 	{"sdk/DEFAULTS.md", `Brain Tumor ([\d.]+)\.\n`, "spade-edge simulate -data idx:../shared/data/brain-tumor-64 -pca 20" + private +
 		"-graph er:0.3 -colluders 1 -seeds 1..4", mean, 0.1, "brain-tumor-64", true},

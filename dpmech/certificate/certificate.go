@@ -232,7 +232,7 @@ func sameNames(f *faults.List, path string, have, want any) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			_, known := want[name]
-			f.Want(known, "unknown field %s%s", path, name)
+			f.Want(known, "field %s%s has a value with which it is left out", path, name)
 		}
 	}
 }

@@ -324,9 +324,9 @@ func TestParseCertificateRefuses(t *testing.T) {
 		{`"first": 6,`, `"First": 6,`, `unknown field "First"`},
 		{`"rounds": 9,`, `"rounds": 9.5,`, "9.5"},
 		{`"slack": 0,`, `"slack": 1e999,`, "1e999"},
-		{`"slack": 0,`, `"slack": 0, "reserved_unmade": 0,`, "unknown field reserved_unmade"},
-		{`"slack": 0,`, `"slack": 0, "head": "",`, "unknown field head"},
-		{`"slack": 0,`, `"slack": 0, "countersigned": [],`, "unknown field countersigned"},
+		{`"slack": 0,`, `"slack": 0, "reserved_unmade": 0,`, "field reserved_unmade has a value with which it is left out"},
+		{`"slack": 0,`, `"slack": 0, "head": "",`, "field head has a value"},
+		{`"slack": 0,`, `"slack": 0, "countersigned": [],`, "field countersigned has a value"},
 		{`"epsilon_zero_out"`, `"epsilon_zero"`, "epsilon_zero"},
 		{`"accounting": "gdp"`, `"accounting": "moments"`, "moments"},
 	} {

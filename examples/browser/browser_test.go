@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/edge"
@@ -179,7 +180,7 @@ func TestPage(t *testing.T) {
 	file := &fleetfile.File{Fleet: &sdk.Fleet{Run: "pages", Dim: 4, Members: names, Records: []int{36, 36, 36},
 		Edges: [][2]string{{"laptop", "north"}, {"north", "south"}, {"south", "laptop"}}}}
 	file.Method, file.Privacy, err = plan.Suggest(plan.Known{Dim: 4, Samples: file.Records, Open: true,
-		Privacy: sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 8, Delta: 1e-3}})
+		Privacy: sdk.Privacy{Unit: dpmech.Record, EpsilonLimit: 8, Delta: 1e-3}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func train(asked js.Value) (any, error) {
 	var link *mqtt.Transport
 	report := func(waiting string) {
 		st := node.Status()
-		asked.Call("report", map[string]any{"round": st.Round, "last": st.Last, "spent": spent(node, file.Fleet), "waiting": waiting})
+		asked.Call("report", map[string]any{"round": st.Round, "last": file.Method.Last(), "spent": spent(node, file.Fleet), "waiting": waiting})
 	}
 	cfg := sdk.Config{Fleet: file, Name: name, Oracle: data, Samples: len(data.cells), Store: store, Key: key, Keys: file.SigningKeys,
 		Events: sdk.Events{

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/edge"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -26,7 +27,7 @@ func main() {
 	fleet := &fleetfile.File{Fleet: &sdk.Fleet{Run: "pumps", Dim: 3, Members: names, Records: []int{400, 400, 400},
 		Edges: [][2]string{{"pump-1", "pump-2"}, {"pump-2", "pump-3"}, {"pump-3", "pump-1"}}}}
 	fleet.Method, fleet.Privacy, err = plan.Suggest(plan.Known{Dim: 3, Samples: fleet.Records, Open: true,
-		Privacy: sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}})
+		Privacy: sdk.Privacy{Unit: dpmech.Record, EpsilonLimit: 1, Delta: 1e-5}})
 	check(err)
 	for _, name := range names { // each device makes its keys and publishes the public halves
 		key, _, err := edge.Identity(filepath.Join(dir, name), name)

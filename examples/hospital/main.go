@@ -57,7 +57,7 @@ var size = map[string]int{"city": 100, "coast": 100, "hills": 42}
 
 // protected is the privacy setting of the study. It protects every single patient, even if all other hospitals collude,
 // but not the data of a hospital as a whole.
-var protected = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5, Accounting: dpmech.GDP}
+var protected = sdk.Privacy{Unit: dpmech.Record, EpsilonLimit: 1, Delta: 1e-5, Accounting: dpmech.GDP}
 
 // study returns the agreement: members, graph, duration and privacy. The agreement does not depend on any patient's
 // data, because all settings follow from the number of weights, the numbers of patients and epsilon.

@@ -110,7 +110,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 // The audit must reject a certificate that presents the same releases as having client-level privacy.
 func TestCertificateOfRecords(t *testing.T) {
 	w := newAudited(t, func(f *sdk.Fleet) {
-		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}
+		f.Privacy.Unit, f.Records = dpmech.Record, []int{10, 20, 30, 40}
 	})
 	good := reread(t, w.sealed(t, "a"))
 	if _, err := Certificate(w.fleet, good, pins); err != nil || good.Unit != "one record of one client" {

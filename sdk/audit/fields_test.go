@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
@@ -54,9 +55,9 @@ var known = []string{"began", "ended", "conditional_on", "simulated", "not_cover
 // that is not in the list known.
 func TestEveryFieldIsChecked(t *testing.T) {
 	for name, unit := range map[string]func(f *sdk.Fleet){"client": nil, "record": func(f *sdk.Fleet) {
-		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}
+		f.Privacy.Unit, f.Records = dpmech.Record, []int{10, 20, 30, 40}
 	}, "person": func(f *sdk.Fleet) {
-		f.Privacy.Unit, f.Privacy.Places, f.Privacy.Person, f.Records = sdk.UnitRecord, 4, "pid", []int{10, 20, 30, 40}
+		f.Privacy.Unit, f.Privacy.Places, f.Privacy.Person, f.Records = dpmech.Record, 4, "pid", []int{10, 20, 30, 40}
 	}} {
 		w := newAudited(t, unit)
 		whole, err := w.sealed(t, "a", "c").JSON()

@@ -277,7 +277,7 @@ func (d *Device) create(cfg sdk.Config, began time.Time) (err error) {
 	if d.monitor, err = d.newMonitor(began); err != nil {
 		return err
 	}
-	cfg.Events = d.monitor.Events(sdk.Events{Released: d.released, Waiting: d.waiting})
+	cfg.Events = monitor.Both(d.monitor.Events(), sdk.Events{Released: d.released, Waiting: d.waiting})
 	if d.node, err = sdk.New(cfg); err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // Status returns the status of the node. Before Run has created the node, it returns the result of [StatusOf]. Any
@@ -133,7 +133,7 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 		}
 		list = append(list, e)
 		if e.Member == st.Name {
-			own = fmt.Errorf("%v: %w", e, sdk.ErrClone)
+			own = fmt.Errorf("%v: %w", e, trust.ErrClone)
 		}
 	}
 	st.Evidence, st.OtherLedgers = monitor.NewEvidence(list), monitor.NewOtherLedgers(dir.Journal.Ledgers)

@@ -84,7 +84,7 @@ func TestWatchdog(t *testing.T) {
 	asked, answer := make(chan struct{}, 100), make(chan struct{})
 	node, err := sdk.New(sdk.Config{
 		Fleet: fleet, Name: "a", Samples: 3, Transport: link,
-		Events: mon.Events(sdk.Events{}), ResendAfter: 10 * time.Millisecond,
+		Events: mon.Events(), ResendAfter: 10 * time.Millisecond,
 		Oracle: sdk.OracleFunc(func(context.Context, []float32, int) (float64, error) {
 			asked <- struct{}{}
 			<-answer

@@ -198,7 +198,7 @@ func (n *Node) readKey(cfg *sdk.Config) (err error) {
 
 // openLedger opens the ledger. It makes the ledger only in a folder without the state of any run: the owner's declaration
 // is about the time before this folder, and a lost ledger may have counted what its runs have spent.
-func (n *Node) openLedger(cfg *sdk.Config, unit sdk.Unit, o Options, store *state.Dir) (err error) {
+func (n *Node) openLedger(cfg *sdk.Config, unit dpmech.Unit, o Options, store *state.Dir) (err error) {
 	path := filepath.Join(n.dir, "ledger.json")
 	cfg.Ledger, err = state.OpenLedger(path)
 	if errors.Is(err, state.ErrNoLedger) {

@@ -42,7 +42,7 @@ func sample() *File {
 			Method: sdk.Method{
 				Rounds: 4, Cooldown: 2, Tau: 2, Batch: 8, Rho: 1.5, Gain: 0.75,
 				Eta: []float64{0.4, 0.3, 0.2, 0.1}, Mu: []float64{0.5},
-				Estimator: sdk.EstimatorTracking, Directions: zoest.Walsh, Seed: math.MaxUint64,
+				Estimator: zoest.Tracking, Directions: zoest.Walsh, Seed: math.MaxUint64,
 			},
 			Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8, Accounting: dpmech.ZCDP},
 			Wire:    sdk.Wire{GridBits: 5},

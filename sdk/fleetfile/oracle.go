@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -59,7 +60,7 @@ func (s *Stream) String() string {
 // Open starts the program and reads its hello, see [Oracle].
 func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 	cfg := scorer.StreamConfig(*s)
-	cfg.Apart = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
+	cfg.Apart = fleet.Fleet.Privacy.Unit == dpmech.Record
 	program, err := scorer.OpenStream(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("oracle.stream: %w", err)

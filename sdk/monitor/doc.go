@@ -2,7 +2,7 @@
 // it over HTTP on this machine.
 //
 //	mon, err := monitor.New(monitor.Config{Fleet: fleet, Name: "ward-3"})
-//	node, err := sdk.New(sdk.Config{ /* ... */ Events: mon.Events(sdk.Events{})})
+//	node, err := sdk.New(sdk.Config{ /* ... */ Events: mon.Events()})
 //	listener, err := monitor.Listen("127.0.0.1:0")
 //	go monitor.Serve(ctx, listener, mon.Handler())
 //	mon.Begin(node)

@@ -30,7 +30,7 @@ func Example() {
 		return
 	}
 	node, err := sdk.New(sdk.Config{
-		Fleet: fleet, Name: "me", Samples: 5, Transport: tr, Events: mon.Events(sdk.Events{}),
+		Fleet: fleet, Name: "me", Samples: 5, Transport: tr, Events: mon.Events(),
 		Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) { return 0.5, nil }),
 	})
 	if err != nil {

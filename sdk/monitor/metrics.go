@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
 // sampler is a function that receives one sample of a metric. labels holds further labels as alternating names and
@@ -92,8 +92,8 @@ func (n *Neighbor) samples(put sampler) {
 
 // samples calls put for each figure of the privacy budget, with the adversary as a label.
 func (p *Privacy) samples(put sampler) {
-	of := func(unit sdk.Unit, labels ...string) sampler {
-		if unit != sdk.UnitClient { // figures of client-level privacy have no label "unit"
+	of := func(unit dpmech.Unit, labels ...string) sampler {
+		if unit != dpmech.Client { // figures of client-level privacy have no label "unit"
 			labels = append(labels, "unit", unit.String())
 		}
 		return func(name, help string, v Value, _ ...string) { put(name, help, v, labels...) }

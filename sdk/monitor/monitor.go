@@ -102,25 +102,16 @@ func New(cfg Config) (*Monitor, error) {
 	return m, nil
 }
 
-// Events returns the events for the node's configuration. They also call the functions of more, such as
-// [sdk.LogEvents], after those of the monitor.
-func (m *Monitor) Events(more sdk.Events) sdk.Events {
-	all := more
-	all.Released = func(round int, x []float32) {
-		m.released(round, m.cfg.Fleet.Model(x, round))
-		if more.Released != nil {
-			more.Released(round, x)
-		}
+// Events returns the events for the node's configuration; see [Both].
+func (m *Monitor) Events() sdk.Events {
+	return sdk.Events{
+		Released: func(round int, x []float32) { m.released(round, m.cfg.Fleet.Model(x, round)) },
+		Waiting: func(int, []string) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.refresh()
+		},
 	}
-	all.Waiting = func(round int, members []string) {
-		m.mu.Lock()
-		m.refresh()
-		m.mu.Unlock()
-		if more.Waiting != nil {
-			more.Waiting(round, members)
-		}
-	}
-	return all
 }
 
 // Begin starts watching a node. Call Begin once, before the node's Run, and call End after Run has returned.

@@ -64,7 +64,7 @@ func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ct
 	fleet.Change = func(client int, c *sdk.Config) {
 		c.Key, c.Keys = nil, nil
 		if client == 0 {
-			c.Events = w.mon.Events(sdk.Events{Waiting: func(int, []string) { w.waiting <- struct{}{} }})
+			c.Events = Both(w.mon.Events(), sdk.Events{Waiting: func(int, []string) { w.waiting <- struct{}{} }})
 		}
 	}
 	t.Cleanup(func() { _ = fleet.Close() })

@@ -214,7 +214,7 @@ type Link struct {
 
 // Privacy is the privacy budget that a run has spent and the budget that it may spend.
 type Privacy struct {
-	Unit sdk.Unit `json:"unit,omitzero"` // what is protected; omitted for client
+	Unit dpmech.Unit `json:"unit,omitzero"` // what is protected; omitted for client
 	// Against has the figures for the adversary that the fleet names and, with pairwise noise, for all other members together.
 	Against    []Against `json:"against"`
 	Delta      float64   `json:"delta"`
@@ -241,7 +241,7 @@ type Against struct {
 // names, which may differ from the adversary of the current run.
 type Lifetime struct {
 	Dataset string            `json:"dataset"`
-	Unit    sdk.Unit          `json:"unit,omitzero"` // what is protected; omitted for client
+	Unit    dpmech.Unit       `json:"unit,omitzero"` // what is protected; omitted for client
 	Runs    int               `json:"runs"`
 	Against []LifetimeAgainst `json:"against"`
 	Text    string            `json:"text"` // figures against all of them, for people

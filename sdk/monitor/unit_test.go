@@ -13,7 +13,7 @@ import (
 // TestPrivacyNamesItsUnit checks that the status and the metrics of a run name what the run and its ledger protect, in the
 // same words, and that those of a run for each client name no unit.
 func TestPrivacyNamesItsUnit(t *testing.T) {
-	show := func(places int, unit, ledger sdk.Unit) string {
+	show := func(places int, unit, ledger dpmech.Unit) string {
 		f := &sdk.Fleet{Method: sdk.Method{Rounds: 10}, Privacy: sdk.Privacy{Unit: unit, Places: places, Person: "pid", Clip: 1, Sigma: 80, Delta: 1e-5}}
 		st := NewStatus(f, "a")
 		st.Privacy = NewPrivacy(f, f.Total(4), &certificate.Lifetime{Unit: ledger})
@@ -25,13 +25,13 @@ func TestPrivacyNamesItsUnit(t *testing.T) {
 	}
 	for _, c := range []struct {
 		places       int
-		unit, ledger sdk.Unit
+		unit, ledger dpmech.Unit
 		run, life    string
 	}{
-		{0, sdk.UnitRecord, sdk.UnitRecord, "record", "record"},
-		{4, sdk.UnitRecord, dpmech.Person(4, "pid"), "person (up to 4 rows of column pid)", "person (up to 4 rows of column pid)"},
-		{0, sdk.UnitClient, sdk.UnitRecord, "", "record"},
-		{0, sdk.UnitClient, sdk.UnitClient, "", ""},
+		{0, dpmech.Record, dpmech.Record, "record", "record"},
+		{4, dpmech.Record, dpmech.Person(4, "pid"), "person (up to 4 rows of column pid)", "person (up to 4 rows of column pid)"},
+		{0, dpmech.Client, dpmech.Record, "", "record"},
+		{0, dpmech.Client, dpmech.Client, "", ""},
 	} {
 		text := show(c.places, c.unit, c.ledger)
 		for name, unit := range map[string]string{"epsilon": c.run, "lifetime_epsilon": c.life} {

@@ -16,7 +16,7 @@ const MostDelta = 0.5
 // Units returns the number of protected units that a guarantee hides among: the records or persons of the member with
 // the fewest, or the clients of the fleet.
 func Units(f *sdk.Fleet) int {
-	if f.Privacy.Unit == sdk.UnitRecord && len(f.Records) > 0 {
+	if f.Privacy.Unit == dpmech.Record && len(f.Records) > 0 {
 		return slices.Min(f.Records)
 	}
 	return len(f.Members)

@@ -10,7 +10,7 @@ import (
 
 // TestWeakDelta checks that a delta is too large from one over the number of units of the smallest member on.
 func TestWeakDelta(t *testing.T) {
-	record, client, person := sdk.Privacy{Unit: sdk.UnitRecord}, sdk.Privacy{}, sdk.Privacy{Unit: sdk.UnitRecord, Places: 4, Person: "pid"}
+	record, client, person := sdk.Privacy{Unit: dpmech.Record}, sdk.Privacy{}, sdk.Privacy{Unit: dpmech.Record, Places: 4, Person: "pid"}
 	for _, c := range []struct {
 		privacy sdk.Privacy
 		records []int

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
@@ -106,8 +107,8 @@ func (g gains) signal(gain float64) float64 {
 	return a.signal * math.Pow(b.signal/a.signal, min(max(0, (gain-a.gain)/(b.gain-a.gain)), 1))
 }
 
-func gainsOf(u sdk.Unit) gains {
-	if u == sdk.UnitRecord {
+func gainsOf(u dpmech.Unit) gains {
+	if u == dpmech.Record {
 		return recordGains
 	}
 	return clientGains
@@ -147,16 +148,16 @@ func Forecast(fleet sdk.Planner, samples int) (*Outlook, error) {
 		k.Method.Rounds, k.Method.Batch = f.Method.Rounds, f.Method.Batch
 		k.Privacy = sdk.Privacy{EpsilonLimit: pr.Accounting.Epsilon(rho, pr.Delta), Delta: pr.Delta, Accounting: pr.Accounting,
 			Colluders: 1, Unit: pr.Unit}
-		if pr.Unit == sdk.UnitRecord {
+		if pr.Unit == dpmech.Record {
 			k.Samples = f.Records
 		}
 		other := *f
 		other.Method, other.Privacy, err = Suggest(k)
 		r.Share = err == nil && signalOf(&other, samples) >= mostShare*gains.signal(Enough)
 	}
-	if pr.Unit == sdk.UnitClient && samples > 0 {
+	if pr.Unit == dpmech.Client && samples > 0 {
 		each := *f
-		each.Privacy.Unit, each.Records = sdk.UnitRecord, []int{samples}
+		each.Privacy.Unit, each.Records = dpmech.Record, []int{samples}
 		each.Privacy.Clip, each.Privacy.Sigma = 1, math.Sqrt(2*float64(f.Method.Rounds)/rho) // costs the same epsilon
 		_, gain, _ := recordGains.at(signalOf(&each, samples))
 		r.Records = gain > max(r.Gain, hopeless)
@@ -192,7 +193,7 @@ func mostGain(f *sdk.Fleet) float64 {
 // direction, divided by the local noise in that mean.
 func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
-	if p := f.Privacy; p.Unit == sdk.UnitRecord {
+	if p := f.Privacy; p.Unit == dpmech.Record {
 		mean := admm.NewRecords(f.Records, 1).Mean
 		return agree * recordSignal(mean, len(f.Members), f.Dim, m.Rounds, p.Clip/p.Sigma)
 	}

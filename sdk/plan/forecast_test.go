@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
@@ -47,7 +48,7 @@ func TestForecastIntervals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	units := map[string]sdk.Unit{"client": sdk.UnitClient, "record": sdk.UnitRecord}
+	units := map[string]dpmech.Unit{"client": dpmech.Client, "record": dpmech.Record}
 	all, inside := map[string]int{}, map[string]int{}
 	for _, line := range lines[1:] {
 		value, text := map[string]float64{}, map[string]string{}
@@ -140,7 +141,7 @@ func TestForecastHalved(t *testing.T) {
 		of := func(n, dim int) *plan.Outlook {
 			r, err := plan.Forecast(clique(n, func(f *sdk.Fleet) {
 				if f.Dim = dim; each {
-					f.Privacy.Unit = sdk.UnitRecord
+					f.Privacy.Unit = dpmech.Record
 					for range n {
 						f.Records = append(f.Records, 50)
 					}
@@ -179,7 +180,7 @@ func TestHopeless(t *testing.T) {
 		}
 	}
 	noise := clique(3, func(f *sdk.Fleet) {
-		f.Records, f.Privacy.Unit, f.Privacy.Sigma = []int{100, 100, 100}, sdk.UnitRecord, 1e6*f.Privacy.Clip
+		f.Records, f.Privacy.Unit, f.Privacy.Sigma = []int{100, 100, 100}, dpmech.Record, 1e6*f.Privacy.Clip
 	})
 	if r, err := plan.Forecast(noise, 100); err != nil || r.Gain > 0 || !errors.Is(plan.Hopeless(noise), plan.ErrHopeless) {
 		t.Errorf("records without any signal: %+v, %v", r, err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -92,7 +93,7 @@ func Examine(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, samples, firs
 				return r, e.judge(r)
 			}
 			// Where each record is protected, one that cannot be read has no loss.
-			if unread := f.Privacy.Unit == sdk.UnitRecord && (a.at%places == atStart || math.IsNaN(e.losses[0][a.at-a.at%places])); a.err != nil && !unread {
+			if unread := f.Privacy.Unit == dpmech.Record && (a.at%places == atStart || math.IsNaN(e.losses[0][a.at-a.at%places])); a.err != nil && !unread {
 				return r, a.err
 			}
 			copy(e.losses[a.pass][a.at:], a.losses)
@@ -193,7 +194,7 @@ func (e *exam) flat(r *Losses) error {
 		resolution = max(resolution, math.Abs(of[atStart]))
 	}
 	of := "a 64-bit number"
-	if resolution *= 0x1p-52; e.f.Method.Estimator == sdk.EstimatorPaper {
+	if resolution *= 0x1p-52; e.f.Method.Estimator == zoest.Paper {
 		resolution *= 0x1p29
 		of = "a 32-bit number, to which the estimator \"paper\" rounds it"
 	}
@@ -242,7 +243,7 @@ func (e *exam) weak(r *Losses) {
 		half := (losses[i+above] - losses[i+below]) / 2
 		square += float64(half*half) / float64(len(e.samples))
 	}
-	if p.Unit != sdk.UnitRecord {
+	if p.Unit != dpmech.Record {
 		steps *= float64(m.Tau)
 	}
 	moves, least, than := steps*math.Sqrt(square), 1e-4, "in all rounds"

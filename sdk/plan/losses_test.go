@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -46,10 +47,10 @@ func TestExamine(t *testing.T) {
 			return f(x, sample), nil
 		})
 	}
-	paper := func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorPaper }
-	tracking := func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking }
+	paper := func(f *sdk.Fleet) { f.Method.Estimator = zoest.Paper }
+	tracking := func(f *sdk.Fleet) { f.Method.Estimator = zoest.Tracking }
 	open := func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }
-	records := func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{40, 40} }
+	records := func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = dpmech.Record, []int{40, 40} }
 	for _, c := range []struct {
 		name   string
 		oracle sdk.Oracle

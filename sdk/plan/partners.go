@@ -67,7 +67,7 @@ func (k *Known) spareOne(p *sdk.Privacy) error {
 
 // Effective returns the largest valid Privacy.EffectiveSigma for a graph of pairwise noise.
 func Effective(p sdk.Privacy, noise *graph.Graph) (float64, error) {
-	c, err := p.Conductance(noise, p.PairSigma/p.Sigma)
+	c, err := noise.Conductance(p.PairSigma/p.Sigma, p.Colluders+p.Absent)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 

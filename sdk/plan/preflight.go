@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -51,7 +52,7 @@ func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot
 	if cfg.Oracle != nil {
 		began, h := time.Now(), 0
 		r.Oracle = tryOracle(ctx, cfg.Oracle, f, 0)
-		for r.Oracle != nil && f.Privacy.Unit == sdk.UnitRecord && h < min(cfg.Samples, 16)-1 {
+		for r.Oracle != nil && f.Privacy.Unit == dpmech.Record && h < min(cfg.Samples, 16)-1 {
 			h, began = h+1, time.Now()
 			r.Oracle = tryOracle(ctx, cfg.Oracle, f, h) // an unreadable record has no loss
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -53,7 +54,7 @@ func TestPreflightOracle(t *testing.T) {
 // TestPreflightRecords checks that, with record-level privacy, Preflight accepts an oracle if one of the first 16
 // records has a loss.
 func TestPreflightRecords(t *testing.T) {
-	f := clique(2, func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{40, 40} })
+	f := clique(2, func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = dpmech.Record, []int{40, 40} })
 	for first, sound := range map[int]bool{0: true, 15: true, 16: false} {
 		oracle := sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) {
 			if sample < first {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
@@ -37,7 +38,7 @@ func TestRoundsOfRareEvents(t *testing.T) {
 		rare        bool
 	}{{1, 0, 10, false}, {1, 0, 6, true}, {1, 12, 12, true}, {2.5, 0, 10, true}, {8, 0, 20, true}} {
 		k := Known{Dim: 44, Samples: []int{248, 156, 164, 129, 129, 40}, Open: true, Columns: true, Rare: c.rare,
-			Method: sdk.Method{Rounds: c.given}, Privacy: sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: c.epsilon, Delta: 1e-4}}
+			Method: sdk.Method{Rounds: c.given}, Privacy: sdk.Privacy{Unit: dpmech.Record, EpsilonLimit: c.epsilon, Delta: 1e-4}}
 		if m, _, err := Suggest(k); err != nil || m.Rounds != c.want {
 			t.Errorf("%+v: found %d rounds, %v", c, m.Rounds, err)
 		}

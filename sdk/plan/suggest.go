@@ -11,6 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Known is the input of [Suggest]: public numbers and fixed settings. A zero setting is open: Suggest chooses it.
@@ -45,7 +46,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 // Suggest chooses all open settings. It does not check the others, as [sdk.Fleet.Plan] does. The error wraps [dpmech.ErrBudget] if the budget does not cover a single release.
 //
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
-//   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed DefaultMemoryLimit.
+//   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed setting.MemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
 //   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau
 //     is T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
@@ -63,9 +64,9 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 			"samples for every member", k.Dim, k.Samples)
 	}
 	if k.Open {
-		m.Estimator, m.Directions = sdk.EstimatorPaper, zoest.Rademacher
-		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+3); memory <= sdk.DefaultMemoryLimit/4 {
-			m.Estimator, m.Directions = sdk.EstimatorTracking, zoest.Walsh
+		m.Estimator, m.Directions = zoest.Paper, zoest.Rademacher
+		if memory := int64(slices.Max(k.Samples)) * int64(k.Dim+3); memory <= setting.MemoryLimit/4 {
+			m.Estimator, m.Directions = zoest.Tracking, zoest.Walsh
 		}
 		k.Method = m
 	}
@@ -79,10 +80,10 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if err := k.pairUp(&p); err != nil {
 		return m, p, err
 	}
-	if k.Graph == nil && (!p.NonPrivate || m.Estimator == sdk.EstimatorTracking && len(k.Samples) > 1 && k.Steps == 0) {
+	if k.Graph == nil && (!p.NonPrivate || m.Estimator == zoest.Tracking && len(k.Samples) > 1 && k.Steps == 0) {
 		choose(k, "method.cooldown", &m.Cooldown, 30)
 	}
-	if p.Unit == sdk.UnitRecord && !p.NonPrivate {
+	if p.Unit == dpmech.Record && !p.NonPrivate {
 		return k.suggestRecords(m, p)
 	}
 	scheduled := k.Scheduled()
@@ -105,7 +106,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
 	}
-	switch tracking := m.Estimator == sdk.EstimatorTracking; {
+	switch tracking := m.Estimator == zoest.Tracking; {
 	case tracking && k.lopsided(p): // the run must move far in directions of little variance
 		share = 9
 	case tracking && p.NonPrivate: // less noise allows larger steps
@@ -160,7 +161,7 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 		err = spend(p, m.Rounds, k.noise)
 	}
 	if err == nil && k.Graph != nil {
-		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == sdk.EstimatorTracking {
+		if k.lopsided(*p) && m.Rounds >= 40 && m.Estimator == zoest.Tracking {
 			choose(k, "method.momentum", &m.Momentum, 0.9)
 		}
 		k.settle(m, *p, k.lopsided(*p))
@@ -184,7 +185,7 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
 		ratio := math.Ldexp(1, n)
-		c, err := p.Conductance(g, ratio)
+		c, err := g.Conductance(ratio, p.Colluders+p.Absent)
 		if err != nil {
 			return fmt.Errorf("plan: suggest: %w", err)
 		}
@@ -233,7 +234,7 @@ func rounded(x float64, digits int) float64 {
 func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 	samples := slices.Max(k.Samples)
 	batch, table := int64(batchOf(*m, samples)), int64(samples)
-	if m.Estimator == sdk.EstimatorTracking { // tracking fills its table without queries
+	if m.Estimator == zoest.Tracking { // tracking fills its table without queries
 		table = 0
 	}
 	pays := func(tau int64) int64 { return k.Queries / max(1, table+tau*batch) } // affordable rounds
@@ -241,7 +242,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 	case k.Steps > 0:
 		def(&m.Tau, max(1, int(math.Round(math.Cbrt(float64(k.Steps))))))
 		if m.Tau > k.Steps {
-			return &sdk.FieldError{Package: "plan: suggest", Field: "method.tau", Found: strconv.Itoa(m.Tau),
+			return &setting.FieldError{Package: "plan: suggest", Field: "method.tau", Found: strconv.Itoa(m.Tau),
 				Want: fmt.Sprintf("at most %d, the number of steps", k.Steps)}
 		}
 		m.Rounds = k.Steps / m.Tau
@@ -252,7 +253,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		}
 		rounds := pays(int64(m.Tau))
 		if rounds < 1 || rounds > math.MaxInt32/int64(m.Tau) {
-			return &sdk.FieldError{Package: "plan: suggest", Field: "queries",
+			return &setting.FieldError{Package: "plan: suggest", Field: "queries",
 				Found: fmt.Sprintf("%d, enough for %d rounds of %d", k.Queries, rounds, table+int64(m.Tau)*batch),
 				Want:  fmt.Sprintf("at least one round, and at most %d local steps", math.MaxInt32)}
 		}
@@ -274,7 +275,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 	if k.Graph != nil { // queries reveal nothing, so a run with little noise makes many
 		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
 	}
-	if m.Estimator == sdk.EstimatorTracking {
+	if m.Estimator == zoest.Tracking {
 		def(&m.Tau, 3) // tracking then makes as many queries as the other estimators with 2
 	}
 	def(&m.Tau, 2)

@@ -265,12 +265,12 @@ func TestSuggestOpen(t *testing.T) {
 		directions zoest.Distribution
 		tau        int
 	}{
-		"open":    {plan.Known{Dim: 6, Samples: []int{64, 3}, Open: true, Privacy: np}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"private": {plan.Known{Dim: 6, Samples: []int{64}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"tau":     {plan.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, sdk.EstimatorTracking, zoest.Walsh, 7},
-		"largest": {plan.Known{Dim: 1<<14 - 3, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorTracking, zoest.Walsh, 3},
-		"beyond":  {plan.Known{Dim: 1<<14 - 2, Samples: []int{3, 1 << 10}, Open: true}, sdk.EstimatorPaper, zoest.Rademacher, 2},
-		"closed": {plan.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Walsh}}, sdk.EstimatorPaper,
+		"open":    {plan.Known{Dim: 6, Samples: []int{64, 3}, Open: true, Privacy: np}, zoest.Tracking, zoest.Walsh, 3},
+		"private": {plan.Known{Dim: 6, Samples: []int{64}, Open: true}, zoest.Tracking, zoest.Walsh, 3},
+		"tau":     {plan.Known{Dim: 6, Samples: []int{64}, Open: true, Method: sdk.Method{Tau: 7}}, zoest.Tracking, zoest.Walsh, 7},
+		"largest": {plan.Known{Dim: 1<<14 - 3, Samples: []int{3, 1 << 10}, Open: true}, zoest.Tracking, zoest.Walsh, 3},
+		"beyond":  {plan.Known{Dim: 1<<14 - 2, Samples: []int{3, 1 << 10}, Open: true}, zoest.Paper, zoest.Rademacher, 2},
+		"closed": {plan.Known{Dim: 6, Samples: []int{64}, Method: sdk.Method{Directions: zoest.Walsh}}, zoest.Paper,
 			zoest.Walsh, 2},
 	} {
 		m, _, err := plan.Suggest(c.known)

@@ -1,5 +1,5 @@
-// Package secret reads files with secrets, and makes the key of a device. A node that gets its key otherwise does not link
-// it.
+// Package secret reads files with secrets, and makes the key of a device. A node that gets its key in another way
+// does not link this package.
 package secret
 
 import (

@@ -18,7 +18,10 @@ import (
 // and listens otherwise. It reconnects in the same way until the test ends.
 func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	t.Helper()
-	evil := start(t, name, quiet, peerOf(to.cfg.Name))
+	evil := start(t, name, func(c *Config) {
+		quiet(c)
+		c.timing.keepalive = time.Hour // a keepalive inside a message of the test would end the connection
+	}, peerOf(to.cfg.Name))
 	p := evil.peers[to.cfg.Name]
 	lines := make(chan net.Conn, 1)
 	serve := func(l link, c *conn) {

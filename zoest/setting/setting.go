@@ -26,7 +26,8 @@ func (r Range) Has(x float64) bool {
 	return x >= r.Min && x <= r.Max && !(r.OpenMin && x == r.Min) && !(r.OpenMax && x == r.Max)
 }
 
-// String describes the range in words, such as "1..65536", "0 (no limit), or 1..1e6", or "more than 0 and less than 1".
+// String describes the range in words, such as "a whole number, 1..65536", "0 (no limit), or 1..1e6", or "more than 0 and
+// less than 1".
 func (r Range) String() string {
 	low, high := r.number(r.Min), r.number(r.Max)
 	text := low + ".." + high
@@ -74,6 +75,9 @@ var (
 	// Gain is the range of tau*beta*eta*mu*rho*lambda_N as a fraction of its stability limit, 8/3.
 	Gain = Range{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
 )
+
+// MemoryLimit is the default of the bytes that estimator tracking may add to a stored state.
+const MemoryLimit = 64 << 20
 
 // FieldError is the error for one invalid value.
 type FieldError struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
@@ -133,7 +134,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		return nil, fleetfile.Mismatchf("%w", err)
 	}
 	model, spec := o.Model, o.Spec
-	spec.Records = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
+	spec.Records = fleet.Fleet.Privacy.Unit == dpmech.Record
 	if err := o.suits(recipe, spec.Records); err != nil {
 		return nil, err
 	}

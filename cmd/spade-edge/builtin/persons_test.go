@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
@@ -36,7 +37,7 @@ func TestPersons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fleet := &sdk.Fleet{Dim: recipe.Dim(), Task: text, Privacy: sdk.Privacy{Unit: sdk.UnitRecord, Places: c.places, Person: c.fleet}}
+		fleet := &sdk.Fleet{Dim: recipe.Dim(), Task: text, Privacy: sdk.Privacy{Unit: dpmech.Record, Places: c.places, Person: c.fleet}}
 		o := &Oracle{Spec: task.Spec{Source: "csv:" + path, Whole: true}}
 		source, err := o.Open(t.Context(), &fleetfile.File{Fleet: fleet})
 		if c.want != "" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
@@ -104,7 +105,7 @@ func checkTask(fleet *sdk.Fleet) error {
 	}
 	dim := recipe.Dim()
 	errs.want(dim == fleet.Dim, "task is for a model of %d parameters, want %d, as in dim", dim, fleet.Dim)
-	if fleet.Privacy.Unit == sdk.UnitRecord {
+	if fleet.Privacy.Unit == dpmech.Record {
 		errs.at("task, with record-level privacy", recipe.ForRecords())
 	}
 	if standsStill(recipe.Model, fleet) {

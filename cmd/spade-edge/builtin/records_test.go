@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/zoest"
@@ -27,7 +28,7 @@ func fleetOf(t *testing.T, recipe *task.Recipe, places int) *fleetfile.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &sdk.Fleet{Dim: recipe.Dim(), Task: text, Privacy: sdk.Privacy{Unit: sdk.UnitRecord, Places: places, Person: recipe.Person}}
+	f := &sdk.Fleet{Dim: recipe.Dim(), Task: text, Privacy: sdk.Privacy{Unit: dpmech.Record, Places: places, Person: recipe.Person}}
 	if err := checkTask(f); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestRecordsShare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &sdk.Fleet{Dim: images.Dim(), Task: text, Privacy: sdk.Privacy{Unit: sdk.UnitRecord}}
+	f := &sdk.Fleet{Dim: images.Dim(), Task: text, Privacy: sdk.Privacy{Unit: dpmech.Record}}
 	if err := checkTask(f); err == nil || !strings.Contains(err.Error(), "subset is true") {
 		t.Errorf("images of some classes: %v", err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/lab"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
-	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // data is the path of the folder with real data, which is outside the repository.
@@ -112,7 +112,7 @@ func TestAccuracyOnRealData(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			mean := simulated(t, c.seeds, func(r setup.Result) {
-				if r.Dim != c.dim || slices.Contains(c.args, "record") && (r.Tau > 64 || r.Privacy == nil || r.Privacy.Unit != sdk.UnitRecord) {
+				if r.Dim != c.dim || slices.Contains(c.args, "record") && (r.Tau > 64 || r.Privacy == nil || r.Privacy.Unit != dpmech.Record) {
 					t.Fatalf("dimension %d, want %d; %d queries a record and round, privacy %+v", r.Dim, c.dim, r.Tau, r.Privacy)
 				}
 			}, c.args...)

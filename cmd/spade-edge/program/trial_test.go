@@ -15,11 +15,13 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 var nextPort atomic.Int32
@@ -54,7 +56,7 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 		Run: "trial", Dim: 6, X0: []float32{0, 0.5, 0, -0.25, 0, 0.125},
 		Method: sdk.Method{Rounds: 6, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75,
 			Eta: []float64{1.5, 1.25, 1, 1, 0.75, 0.5}, Mu: []float64{0.6},
-			Estimator: sdk.EstimatorPaper, Seed: 5},
+			Estimator: zoest.Paper, Seed: 5},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
 	for _, e := range strings.Fields(edges) {
@@ -135,7 +137,7 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	t.Helper()
 	spec := task.Spec{Source: "synthetic:clinical", Seed: 5}
 	set, err := task.Load(spec)
-	if tr.file.Fleet.Privacy.Unit == sdk.UnitRecord {
+	if tr.file.Fleet.Privacy.Unit == dpmech.Record {
 		var recipe *task.Recipe
 		if recipe, err = builtin.Task(tr.file.Fleet); err != nil {
 			t.Fatal(err)

@@ -40,14 +40,15 @@ type csvFile struct {
 	within  bool      // the previous line was lost because of a line break in a cell
 
 	faults []error
-	stop   error // why reading stopped early; nil if the whole file was read
-	count  int   // number of invalid cells
-	open   bool  // true if no recipe determines which columns are numbers
-	lax    bool  // a line that cannot be read is marked as lost instead of causing an error
-	lacks  bool  // a column is missing
-	bad    bool  // the current row has an error
-	width  int   // number of cells in the current row
-	at     int   // line number of the current row; 0 if the csv.Reader counts lines
+	stop   error  // why reading stopped early; nil if the whole file was read
+	count  int    // number of invalid cells
+	open   bool   // true if no recipe determines which columns are numbers
+	lax    bool   // a line that cannot be read is marked as lost instead of causing an error
+	lacks  bool   // a column is missing
+	bad    bool   // the current row has an error
+	width  int    // number of cells in the current row
+	first  string // the first cell of the current row
+	at     int    // line number of the current row; 0 if the csv.Reader counts lines
 }
 
 // header reads the names of the columns, up to the last column whose name is not empty. An earlier column without a
@@ -226,6 +227,7 @@ func (r *csvFile) row(record []string) {
 	if last == 0 {
 		return
 	}
+	r.first = record[0]
 	if len(record) < len(r.names) || last > len(r.names) {
 		r.fault(0, "cells", fmt.Sprintf("%d cells, want %d as in the header: put each cell with %q in quotes", len(record), len(r.names), r.Comma))
 		return
@@ -326,7 +328,9 @@ func (r *csvFile) end() {
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
 	}
-	r.notes = append(r.notes, r.numbers.Notes()...)
+	if r.notes = append(r.notes, r.numbers.Notes()...); cell.Summary(r.first) {
+		r.notes = append(r.notes, fmt.Sprintf("the last row begins with %s, as a row of sums or means does, which is no sample", short(r.first)))
+	}
 	if err := r.numbers.Fault(r.name); err != nil {
 		r.wrong("task: %w", err)
 	}

@@ -68,7 +68,7 @@ func headerLength(start []byte) (length int) {
 			return length
 		}
 		length++
-		text := strings.ToLower(strings.TrimPrefix(strings.TrimRight(string(line), "\r"), byteOrderMark))
+		text := strings.ToLower(strings.Trim(strings.TrimPrefix(strings.TrimRight(string(line), "\r"), byteOrderMark), `"`))
 		names := !named && strings.HasPrefix(text, "sep=") && len(text) <= len("sep=;")
 		if text != "" && !names {
 			return length

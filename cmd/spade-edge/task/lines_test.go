@@ -37,6 +37,7 @@ func TestEveryLine(t *testing.T) {
 		{"semicolons", "", nil, "a;c;y", "1,234;x;no", "", 1.234},
 		{"semicolons, point", "", nil, "a;c;y", "1.234;x;no", "", 1.234},
 		{"separator named", "", nil, "sep=;\na;c;y", "1,234;x;no", "", 1.234},
+		{"separator named in quotes", "", nil, "\"sep=;\"\na;c;y", "1,234;x;no", "", 1.234},
 		{"other letters", "", nil, "a,c,y", "3,x,NO", "", 3},
 		{"Windows", "", nil, "\ufeffa,c,y\r", "3,x,no\r", "", 3},
 		{"no number", "", nil, "a,c,y", "abc,x,no", `"abc" is not a finite number`, 0},

@@ -33,6 +33,7 @@ func TestMessyFiles(t *testing.T) {
 		"tabs, an empty cell":         {"a\tb\ty\n1\t2.5\tno\n\t40\tyes\n", Spec{Missing: "mean"}, "1 2.5 no, ? 40 yes"},
 		"bars":                        {"a|b|y\n1|2.5|no\n-3|40|yes\n", Spec{}, want},
 		"Excel's first line":          {"sep=;\r\na;b;y\r\n1;2,5;no\r\n-3;40;yes\r\n", Spec{}, want},
+		"its quotes":                  {"\"sep=,\"\na,b,y\n1,2.5,no\n-3,40,yes\n", Spec{}, want},
 		"byte order mark, CR LF":      {"\ufeff" + strings.ReplaceAll(clean, "\n", "\r\n"), Spec{}, want},
 		"byte order mark, a quote":    {"\ufeff\"a\";\"b\";\"y\"\n\"1\";\"2,5\";\"no\"\n\"-3\";\"40\";\"yes\"\n", Spec{}, want},
 		"UTF-16":                      {utf16(clean), Spec{}, "p.csv is UTF-16 or not text, want UTF-8"},

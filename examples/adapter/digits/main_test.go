@@ -65,7 +65,7 @@ func TestFewRecords(t *testing.T) {
 			t.Errorf("%+v: %d queries, want %d; %v", what, o.queries, want, err)
 		}
 	}
-	for _, kind := range []zoest.Kind{sdk.EstimatorPaper, sdk.EstimatorTracking} {
+	for _, kind := range []zoest.Kind{zoest.Paper, zoest.Tracking} {
 		for _, q := range s.queries {
 			c := cell{8, 4, kind, q}
 			f, err := s.fleet(c, scale{1, 2}, 1)

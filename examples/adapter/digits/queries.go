@@ -48,7 +48,7 @@ type cell struct {
 func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Privacy: sdk.Privacy{NonPrivate: true}, Method: sdk.Method{Rounds: s.total / c.queries, Tau: c.queries,
 		Cooldown: 5, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
-	if c.estimator != sdk.EstimatorTracking {
+	if c.estimator != zoest.Tracking {
 		known.Method.Tau--
 	}
 	f, err := suggested(s.network.Subspace(c.dim), c.each, known)
@@ -87,7 +87,7 @@ func fewRecords(data string, s study, out, log io.Writer) error {
 	fmt.Fprintf(out, " defaults |\n|--:|--:|---|%s--:|\n", strings.Repeat("--:|", len(s.queries)))
 	for _, dim := range s.dims {
 		for _, each := range s.each {
-			for _, estimator := range []zoest.Kind{sdk.EstimatorPaper, sdk.EstimatorTracking} {
+			for _, estimator := range []zoest.Kind{zoest.Paper, zoest.Tracking} {
 				row, err := b.row(dim, each, estimator)
 				if err != nil {
 					return err
@@ -135,7 +135,7 @@ func (b *bench) row(dim, each int, estimator zoest.Kind) (row string, err error)
 		}
 		row += fmt.Sprintf(" %.1f |", 100*mean)
 	}
-	if estimator != sdk.EstimatorTracking {
+	if estimator != zoest.Tracking {
 		return row + " |", nil
 	}
 	mean, err := b.mean(each, func(seed uint64) (*sdk.Fleet, error) { return b.byDefault(dim, each, seed) })

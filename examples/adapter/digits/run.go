@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/adapter"
 	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -52,7 +53,7 @@ func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 		known.Privacy.NonPrivate = true
 	case record:
 		known.Method.Rounds, known.Method.Tau, known.Method.Eta = 10, 16, admm.Schedule{w.protected / w.mu}
-		known.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 4}
+		known.Privacy = sdk.Privacy{Unit: dpmech.Record, EpsilonLimit: 4}
 	case client:
 		known.Method.Rounds, known.Method.Tau = 10, 16
 		known.Privacy = sdk.Privacy{EpsilonLimit: 4, Colluders: 1}
@@ -75,7 +76,7 @@ func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, erro
 		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
 	}
 	known.Dim, known.Samples = spec.Dim, slices.Repeat([]int{each}, members)
-	if known.Privacy.Unit == sdk.UnitRecord {
+	if known.Privacy.Unit == dpmech.Record {
 		f.Records = known.Samples
 	}
 	if known.Privacy.Colluders > 0 {

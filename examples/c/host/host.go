@@ -26,6 +26,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/transport/ws"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
@@ -222,7 +223,7 @@ var codes = []struct {
 }{
 	{Usage, []error{fleetfile.ErrMismatch}},
 	{Refused, []error{dpmech.ErrBudget, plan.ErrHopeless}},
-	{Mismatch, []error{device.ErrMismatch, device.ErrOtherState, state.ErrRollback, sdk.ErrClone}},
+	{Mismatch, []error{device.ErrMismatch, device.ErrOtherState, state.ErrRollback, trust.ErrClone}},
 	{Stopped, []error{device.ErrInterrupted, device.ErrStopped, context.Canceled}},
 }
 

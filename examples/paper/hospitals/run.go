@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/examples/hospital/heart"
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -199,7 +200,7 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	// partners, nobody absent; for record-level privacy, plan.RecordRounds rounds; and, further below, shorter steps in runs without noise.
 	known.Fixed = []string{"privacy.partners", "privacy.absent"}
 	if c.each() {
-		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
+		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = dpmech.Record, samples, true, plan.RecordRounds
 	}
 	var err error
 	if c.name == hospitalled && c.epsilon > 0 {

@@ -204,7 +204,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 		f.Method.Momentum = 0.8
 	}
 	if m.Tracking {
-		f.Method.Estimator = sdk.EstimatorTracking
+		f.Method.Estimator = zoest.Tracking
 	}
 	if m.Walsh {
 		f.Method.Directions = zoest.Walsh

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Suggested is SPADE-DFL with the settings that [plan.Suggest] derives from public numbers. Its runs equal the runs of
@@ -31,7 +33,7 @@ func (Suggested) Space(*World) []Param { return nil }
 // Queries returns the number of losses that the run queries per sample and round.
 func (m Suggested) Queries(w *World) (int, error) {
 	f, err := m.fleet(w)
-	if err != nil || f.Method.Estimator == sdk.EstimatorTracking {
+	if err != nil || f.Method.Estimator == zoest.Tracking {
 		return f.Method.Tau, err
 	}
 	return f.Method.Tau + 1, nil // one more query per sample, to fill the table
@@ -57,7 +59,7 @@ func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
 		}
 	}
 	if w.records() {
-		known.Privacy.Unit, f.Records = sdk.UnitRecord, known.Samples
+		known.Privacy.Unit, f.Records = dpmech.Record, known.Samples
 	}
 	f.Method, f.Privacy, err = plan.Suggest(known)
 	return f, err

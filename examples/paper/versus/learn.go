@@ -32,7 +32,7 @@ func learn(ctx context.Context, folder string, tracking bool, seed uint64) (figu
 	f.Method = sdk.Method{Rounds: m.Rounds, Tau: m.Tau, Rho: 1, Gain: share, Seed: seed,
 		Eta: admm.Schedule{m.Eta}, Mu: admm.Schedule{m.Mu}}
 	if tracking { // one more step, because no query fills a table
-		f.Method.Estimator, f.Method.Directions, f.Method.Tau = sdk.EstimatorTracking, zoest.Walsh, m.Tau+1
+		f.Method.Estimator, f.Method.Directions, f.Method.Tau = zoest.Tracking, zoest.Walsh, m.Tau+1
 	}
 	cfgs, err := sim.Machines(f, m.Samples, nil)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 const (
@@ -40,6 +42,7 @@ type conn struct {
 	wrote    time.Time
 
 	slots chan struct{} // holds a token for each unconfirmed message to the broker
+	heard chan struct{} // holds a token if a message has arrived
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[uint16]waiting
@@ -129,6 +132,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 		net: c, timing: t, take: take, session: a.session, keepAlive: t.keepAlive, aliases: map[string]uint16{},
 		maxPacket: int(min(a.get(propMaxPacket, longestPacket), longestPacket)), maxAlias: uint16(a.get(propAliasMax, 0)),
 		slots:   make(chan struct{}, max(1, min(a.get(propReceiveMax, 1<<16-1), maxSlots))),
+		heard:   make(chan struct{}, 1),
 		waiting: map[uint16]waiting{}, wrote: time.Now(),
 	}
 	if s := a.get(propKeepAlive, 0); s > 0 {
@@ -211,6 +215,7 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 					return fmt.Errorf("%w: unknown topic alias %d", errMalformed, d.alias)
 				}
 			}
+			endpoint.Offer(n.heard, struct{}{})
 			n.take(d.topic, d.payload)
 			if d.qos > 0 {
 				if err := n.write(newPacket(kindPuback<<4, binary.BigEndian.AppendUint16(nil, d.id), 0)); err != nil {

@@ -354,3 +354,25 @@ func TestNotPermitted(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestUndelivered checks that a node to which the broker delivers nothing is not connected, with the reason, until a
+// message arrives.
+func TestUndelivered(t *testing.T) {
+	b := newToy(t)
+	cfg := b.of(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}})
+	cfg.timing.answer = 100 * time.Millisecond
+	a := open(t, cfg)
+	brokertest.Eventually(t, "the silence is noticed", func() bool {
+		p := a.Peers()[0]
+		return !p.Connected && p.Err != nil && strings.Contains(p.Err.Error(), "did not deliver a test message")
+	})
+	b.honest()
+	brokertest.Eventually(t, "the next message arrives", func() bool { return a.Peers()[0].Connected })
+	b.All(func(all []brokertest.Message) {
+		for _, m := range all {
+			if m.From == m.To && m.To != ClientID("run", "a") {
+				t.Error("a test message is for another")
+			}
+		}
+	})
+}

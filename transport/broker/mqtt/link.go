@@ -26,6 +26,8 @@ type link struct {
 	conn   *conn      // nil while the link is down
 	piece  int        // bytes of a frame that fit into a message of the last connection
 	served bool       // there has been a connection
+
+	barred bool // the broker refuses messages of this node to itself; only listen uses it
 }
 
 // filter returns the topic filter for the messages to this node.
@@ -55,6 +57,7 @@ func (l *link) work(ctx context.Context) {
 		} else {
 			began := time.Now()
 			l.enter(n, via)
+			n.work.Go(func() { l.listen(n) })
 			select {
 			case <-n.over.Done():
 			case <-ctx.Done():
@@ -102,6 +105,33 @@ func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 
 // explain adds the likely cause to an error and, if via is not empty, the name of the proxy.
 func explain(err error, via string) error { return sealed.Explain(err, via, late(err)) }
+
+// listen finds out why a node hears nobody: if no message has arrived some time after a connection began, the node
+// publishes a message to itself, which only a broker that lets it read delivers. A broker that refuses this message
+// shows nothing about reading.
+func (l *link) listen(n *conn) {
+	for tried := false; !l.barred; tried = true {
+		select {
+		case <-n.heard:
+			l.Worked(sealed.Reading)
+			return
+		case <-n.over.Done():
+			return
+		case <-time.After(l.cfg.timing.answer):
+		}
+		if tried {
+			l.Failed(sealed.Reading, l.undelivered())
+		}
+		if err := n.publish(context.Background(), topic(l.run, l.self, l.self), 60, []byte{0}); err != nil {
+			l.barred = true // some brokers end the connection
+		}
+	}
+}
+
+func (l *link) undelivered() error {
+	return fmt.Errorf("cannot read %s: the broker accepted the subscription, but did not deliver a test message: %w",
+		l.filter(), &refusal{code: reasonNotAuthorized})
+}
 
 // receive passes on a message that arrived on the given topic. The topic names the sender, whose signature
 // [sealed.End.Take] verifies.

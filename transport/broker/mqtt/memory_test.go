@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
@@ -58,7 +59,7 @@ func TestMosquittoIdleMemory(t *testing.T) {
 	if err := file.Write(b.path("fleet.json")); err != nil {
 		t.Fatal(err)
 	}
-	l, err := state.CreateLedger(b.path("a.ledger"), "data of a", sdk.UnitClient, nil, state.NeverUsed)
+	l, err := state.CreateLedger(b.path("a.ledger"), "data of a", dpmech.Client, nil, state.NeverUsed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spade-dfl/spade-edge/transport/broker/internal/sealed"
-	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
 // Answer is the result of [Probe].
@@ -69,13 +68,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	if err != nil {
 		return err
 	}
-	read := make(chan struct{}, 1)
-	self := topic(l.run, l.self, l.self)
-	n, err := connect(ctx, c, h, &t.cfg.timing, func(at string, _ []byte) {
-		if at == self {
-			endpoint.Offer(read, struct{}{})
-		}
-	})
+	n, err := connect(ctx, c, h, &t.cfg.timing, func(string, []byte) {})
 	if err != nil {
 		return err
 	}
@@ -89,7 +82,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 		return err
 	}
 	trial := make([]byte, min(piece, t.MaxFrame())+sealed.Overhead)
-	if err := n.publish(ctx, self, 60, trial); err != nil {
+	if err := n.publish(ctx, topic(l.run, l.self, l.self), 60, trial); err != nil {
 		var no *refusal
 		if errors.As(err, &no) && no.code == reasonTooLarge {
 			return fmt.Errorf("%w: a frame of %d bytes needs messages of up to %d bytes, but the broker refuses a "+
@@ -98,13 +91,12 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 		return fmt.Errorf("cannot publish on %s: %w", topic(l.run, l.self, "+"), err)
 	}
 	select {
-	case <-read:
+	case <-n.heard:
 		return nil
 	case <-n.over.Done():
 		return n.why()
 	case <-time.After(t.cfg.timing.answer / 4):
 	case <-ctx.Done():
 	}
-	return fmt.Errorf("cannot read %s: the broker accepted the subscription, but did not deliver a test message: %w",
-		l.filter(), &refusal{code: reasonNotAuthorized})
+	return l.undelivered()
 }

@@ -194,8 +194,22 @@ func (l *link) look(ctx, period context.Context) (stream jetstream.Stream, piece
 	if err = done(err); err != nil {
 		return nil, 0, fmt.Errorf("nats: stream %s: %w", want.Name, err)
 	}
-	piece, err = l.fit(l.conn.MaxPayload(), stream.CachedInfo())
-	return stream, piece, err
+	if piece, err = l.fit(l.conn.MaxPayload(), stream.CachedInfo()); err != nil {
+		l.renew()
+		return nil, 0, err
+	}
+	return stream, piece, nil
+}
+
+// renew connects again if the server now accepts messages of another length: a server that reads its configuration again
+// tells only new connections.
+func (l *link) renew() {
+	if other, err := client.Connect(strings.Join(l.cfg.URLs, ","), append(l.options("limits"), client.NoReconnect())...); err == nil {
+		if other.MaxPayload() != l.conn.MaxPayload() {
+			_ = l.conn.ForceReconnect()
+		}
+		other.Close()
+	}
 }
 
 // forget makes the link look up the stream again before its next request.

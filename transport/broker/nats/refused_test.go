@@ -113,7 +113,7 @@ func TestJetStreamLost(t *testing.T) {
 
 // TestPayloads changes the longest message of the server. A stream that was made for short messages carries frames in
 // more pieces; one that was made for long messages does not keep all pieces of a frame in short ones, which is an error
-// until the server accepts long ones again.
+// until the server accepts long ones again, even if it only reads its configuration again.
 func TestPayloads(t *testing.T) {
 	b := newBroker(t)
 	config := func(run, name, peer string) Config {
@@ -152,6 +152,10 @@ func TestPayloads(t *testing.T) {
 		!strings.Contains(found.Err.Error(), "the broker's limits are too low: ") {
 		t.Errorf("Probe: %+v, %v", found, err)
 	}
-	restart(0)
+	options := b.options
+	options.MaxPayload = server.MAX_PAYLOAD_SIZE
+	if err := b.server.ReloadOptions(&options); err != nil {
+		t.Fatal(err)
+	}
 	brokertest.Eventually(t, "both are back", func() bool { return e.Peers()[0].Connected && f.Peers()[0].Connected })
 }

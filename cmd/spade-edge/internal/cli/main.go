@@ -29,6 +29,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // These are the exit codes. None of them is 2, because the Go runtime exits with 2 if it cannot get memory or a thread.
@@ -59,7 +60,7 @@ var endings = []struct {
 	{state.ErrRollback, ExitMismatch, ""},
 	{state.ErrLost, ExitMismatch, ": they do so after -patience, or with spade-edge run -without NAME; spade-edge export writes " +
 		"the model on any of their devices; spade-edge fleet next brings the member back with a new key (spade-edge help recovery)"},
-	{sdk.ErrClone, ExitMismatch, ""},
+	{trust.ErrClone, ExitMismatch, ""},
 	{sdk.ErrQuarantine, ExitMismatch, ""},
 	{fleetfile.ErrNoPairKey, ExitUsage, morePairs},
 	{pair.ErrMissing, ExitMismatch, otherPair},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
@@ -70,7 +71,7 @@ func (e *fleetEdit) add() error {
 	wrong.When(e.newKey != "", "-file is for a member whose key is replaced, and %q is a new member", m.Name)
 	err = checkName(m.Name)
 	wrong.When(err != nil, "%w", err)
-	each := f.Privacy.Unit == sdk.UnitRecord
+	each := f.Privacy.Unit == dpmech.Record
 	records, err := strconv.Atoi(e.records)
 	wrong.When(each && (err != nil || records < 1), "-records is %q, want at least 1: the fleet protects each record, so the number of "+
 		"records of %q must be public and fixed", e.records, m.Name)

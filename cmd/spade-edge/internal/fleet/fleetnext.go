@@ -9,7 +9,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
@@ -62,7 +62,7 @@ const noRecords = "-records is %s, but the fleet protects each client's data set
 // recount sets the members' numbers of records as -records says, and lets clip and noise follow.
 func (e *fleetEdit) recount() error {
 	f := e.file.Fleet
-	if f.Privacy.Unit != sdk.UnitRecord {
+	if f.Privacy.Unit != dpmech.Record {
 		return cli.Usage(noRecords, e.records)
 	}
 	parts := strings.Split(e.records, ",")

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/broker"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -309,7 +309,7 @@ func (o *initOptions) note(format string, args ...any) {
 
 // checkRecords checks -records and related flags: with -unit record, each node's number of records must be exact.
 func (o *initOptions) checkRecords(f *cli.Faults) {
-	each := o.Asked.Privacy.Unit == sdk.UnitRecord
+	each := o.Asked.Privacy.Unit == dpmech.Record
 	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and public")
 	f.When(cli.Count(o.Given["records"], o.Given["samples"], o.deal) > 1,
 		"-records, -samples and -deal (the default without -members) cannot be combined: each sets the numbers of samples")

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -30,7 +31,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
 	private := &o.Asked.Privacy // protect each patient unless -unit is given
 	ofClients := private.EpsilonLimit
-	private.Unit, private.EpsilonLimit = sdk.UnitRecord, 1
+	private.Unit, private.EpsilonLimit = dpmech.Record, 1
 	addr := c.String("http", "",
 		"serve a page that shows all nodes at this loopback `address`, and keep serving it at the end until an interrupt")
 	err := o.Read(c)
@@ -44,7 +45,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 		return cli.Usage("-nodes is %d, want at most %d, because all nodes open sockets in one process; \"spade-edge "+
 			"simulate\" accepts more", o.Nodes, maxDemoNodes)
 	}
-	if private.Unit == sdk.UnitClient && !o.Given["epsilon"] {
+	if private.Unit == dpmech.Client && !o.Given["epsilon"] {
 		private.EpsilonLimit = ofClients
 	}
 	p, err := cli.Prompt(ctx, func() (*setup.Problem, error) { return o.Build("demo") })
@@ -127,7 +128,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 			Fleet: d.Plan, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
 			Window: sdk.Window(d.Fleet.Dim),
 			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs,
-			Events: d.monitors[i].Events(sdk.Events{
+			Events: monitor.Both(d.monitors[i].Events(), sdk.Events{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },
 			}),
 		})

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/screen"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -72,7 +74,7 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 	var labels *screen.Relation
 	seen, err := cli.Prompt(ctx, func() (*screen.Report, error) {
 		s := b.Spec
-		s.Records = f.Privacy.Unit == sdk.UnitRecord
+		s.Records = f.Privacy.Unit == dpmech.Record
 		recipe, err := builtin.Task(f)
 		if b.FitOwn {
 			recipe, err = task.Fit(s, b.Model, "own data")
@@ -83,6 +85,7 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 		report, d, err := setup.Look(recipe, s, b.FitOwn)
 		if report != nil {
 			labels = report.Related(recipe, d)
+			screen.Near(recipe, []*screen.Report{report}, []string{filepath.Base(strings.TrimPrefix(s.Source, "csv:"))})
 		}
 		return report, err
 	})

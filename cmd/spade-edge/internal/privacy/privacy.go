@@ -112,7 +112,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 			"-limit-all is %v, want at least the value of -epsilon (%v); -limit-all also needs -epsilon",
 			o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
 		p := o.Asked.Privacy
-		f.When(o.Given["places"] != o.Given["person"] || o.Given["places"] && p.Unit != sdk.UnitRecord, "-unit record, -places and -person "+
+		f.When(o.Given["places"] != o.Given["person"] || o.Given["places"] && p.Unit != dpmech.Record, "-unit record, -places and -person "+
 			"together make a person the unit: its number of rows, and the column that names the person of a row")
 		if err := p.Protects().Validate(); err != nil && p.Person != "" {
 			f.Add("-person is %q, want at most 100 printable bytes", p.Person)
@@ -145,10 +145,10 @@ func (o *privacyOptions) checkDeclared(f *cli.Faults) {
 
 // Plan has the rounds, the noise and the privacy cost of a planned run, printed as text or, with -json, as JSON.
 type Plan struct {
-	Rounds int      `json:"rounds"`
-	Clip   float64  `json:"clip"`
-	Sigma  float64  `json:"sigma"`
-	Unit   sdk.Unit `json:"unit,omitzero"` // omitted for client-level privacy
+	Rounds int         `json:"rounds"`
+	Clip   float64     `json:"clip"`
+	Sigma  float64     `json:"sigma"`
+	Unit   dpmech.Unit `json:"unit,omitzero"` // omitted for client-level privacy
 	// Warning says why an epsilon at this delta says little.
 	Warning string `json:"warning,omitempty"`
 	certificate.Cost
@@ -159,7 +159,7 @@ const maxPlan = 1e6
 
 func (o *privacyOptions) plan() error {
 	asked := o.Asked.Privacy
-	asked.Unit = sdk.UnitClient // the arithmetic does not depend on the unit
+	asked.Unit = dpmech.Client // the arithmetic does not depend on the unit
 	m, p, err := plan.Suggest(plan.Known{Dim: 1, Samples: []int{1}, Method: o.Asked.Method, Privacy: asked})
 	if err == nil {
 		err = dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Validate()

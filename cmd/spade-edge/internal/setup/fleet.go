@@ -61,7 +61,7 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	if o.Given["directions"] {
 		f.Method.Directions = o.Asked.Method.Directions
 	}
-	if f.Privacy.Unit == sdk.UnitRecord {
+	if f.Privacy.Unit == dpmech.Record {
 		for _, samples := range p.Samples {
 			f.Records = append(f.Records, samples/max(1, f.Privacy.Places))
 		}

@@ -11,10 +11,12 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Options has the values of the flags that commands share.
@@ -65,7 +67,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 			k.Fixed = append(k.Fixed, s.Name)
 		}
 	}
-	if !o.Given["directions"] && k.Method.Estimator == sdk.EstimatorTracking {
+	if !o.Given["directions"] && k.Method.Estimator == zoest.Tracking {
 		k.Method.Directions = zoest.Walsh
 	}
 	switch {
@@ -263,7 +265,7 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 	if p.PairSigma == 0 {
 		p.PairSigma = 1 // chosen later, with colluders
 	}
-	if p.Unit != sdk.UnitRecord {
+	if p.Unit != dpmech.Record {
 		p.Places = 0 // see Conflicts
 	}
 	if p.NonPrivate {
@@ -271,7 +273,7 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 	}
 	_, err := asked.Plan()
 	for _, e := range fleetfile.Each(err) {
-		var field *sdk.FieldError
+		var field *setting.FieldError
 		given := func(s Setting) bool { return s.Name == field.Field && o.Given[s.Flag] }
 		f.When(errors.As(e, &field) && slices.ContainsFunc(Settings(&asked), given), "%w", WithFlags(e))
 	}
@@ -313,7 +315,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 	f.When(o.Given["sigma"] && (o.Given["epsilon"] || o.Given["accounting"]),
 		"-sigma cannot be combined with -epsilon or -accounting: sigma already determines epsilon")
 	o.CheckSettings(f)
-	each := o.Asked.Privacy.Unit == sdk.UnitRecord
+	each := o.Asked.Privacy.Unit == dpmech.Record
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
 	for _, name := range []string{"person", "places"} {
 		f.When(protects && !each && o.Given[name], "-%s needs -unit record: with -unit client, each client's whole data set is protected, "+
@@ -339,7 +341,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 func (o *Options) DataSpec() task.Spec {
 	s := o.Spec
 	s.Seed, s.Whole = o.Asked.Method.Seed, s.Whole && s.TestFraction == 0
-	s.Records = o.Asked.Privacy.Unit == sdk.UnitRecord && !o.Asked.Privacy.NonPrivate
+	s.Records = o.Asked.Privacy.Unit == dpmech.Record && !o.Asked.Privacy.NonPrivate
 	return s
 }
 

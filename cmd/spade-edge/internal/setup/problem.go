@@ -26,6 +26,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/topology"
+	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
 // Problem is a fleet to train, together with the data of its clients. The plan and init commands may have no data; then
@@ -126,7 +127,7 @@ func (o *Options) recipe(set *task.Set, fittedOn string) (*task.Recipe, error) {
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
-	if s.Train.Person == nil || private.NonPrivate || private.Unit != sdk.UnitRecord {
+	if s.Train.Person == nil || private.NonPrivate || private.Unit != dpmech.Record {
 		return 0
 	}
 	if private.Places == 0 {
@@ -158,7 +159,7 @@ func (p *Problem) chooseSettings() {
 	for _, s := range Settings(p.Fleet) {
 		value := reflect.ValueOf(s.Value).Elem().Interface()
 		switch x := s.Value.(type) {
-		case *bool, *dpmech.Accounting, *sdk.Unit:
+		case *bool, *dpmech.Accounting, *dpmech.Unit:
 			continue
 		case *admm.Schedule:
 			value = (*x)[0]
@@ -180,11 +181,11 @@ func AsUsage(err error) error {
 	return cli.AsUsageError(WithFlags(err))
 }
 
-// WithFlags replaces the field name in each [sdk.FieldError] and [task.FieldError] with the name of its flag.
+// WithFlags replaces the field name in each [setting.FieldError] and [task.FieldError] with the name of its flag.
 func WithFlags(err error) error {
 	all := fleetfile.Each(err)
 	for i, e := range all {
-		var f *sdk.FieldError
+		var f *setting.FieldError
 		var data *task.FieldError
 		switch {
 		case errors.As(e, &data):

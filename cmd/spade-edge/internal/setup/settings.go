@@ -64,7 +64,7 @@ func Settings(f *sdk.Fleet) []Setting {
 		{Value: &p.Unit, Name: "privacy.unit", Flag: "unit", Default: "client",
 			Words: "what is protected: client (each whole data set: a phone, a sensor) or record (a hospital's patients)"},
 		{Value: &p.Places, Name: "privacy.places", Flag: "places",
-			Words: "with record-level privacy: the number of adjacent samples that hold the records of one `person`"},
+			Words: "with record-level privacy: the number of adjacent samples that hold the records of one person"},
 		{Value: &p.PairSigma, Name: "privacy.pair_sigma", Flag: "pair-sigma", Default: "chosen",
 			Words: "standard deviation of pairwise noise, with sigma and colluders: sigma times a power of two"},
 		{Value: &p.Colluders, Name: "privacy.colluders", Flag: "colluders",

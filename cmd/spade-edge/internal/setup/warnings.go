@@ -40,7 +40,7 @@ func Cure(s screen.Suspicion, na string) string {
 		screen.Names:     "leave the column out (-drop) if it identifies the row",
 		screen.NoClass:   "if that stands for a missing label, remove these rows, or list the classes (-labels)",
 		screen.Repeated:  "check whether the export has the rows twice",
-		screen.NearNames: "write them alike in all files",
+		screen.NearNames: "write one thing alike everywhere, or list the classes (-labels)",
 		screen.File:      "check the export that wrote the file",
 		screen.NoEvent:   "check the column of the event; a site without events teaches only that nothing happens soon",
 		screen.Beyond:    "check the unit of the times (TIME:m says months), or choose other -intervals",

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 )
 
 // counts checks whether a column of whole numbers goes up or down row by row, in nearly all rows by the same step. Such
@@ -34,46 +34,50 @@ func (p *Report) counts(c *Column, d *task.Data, at int) {
 	}
 }
 
-// tells checks whether a column alone tells the class of all rows that have a value: each category has rows of a single
-// class, or the numbers of the two classes do not overlap. Such a column may be another form of the label.
+// tells checks whether a column alone tells the class of nearly all rows that have a value: nearly all rows of a category
+// are of a single class, or a limit divides the numbers of two classes. Such a column may be another form of the label.
 func (p *Report) tells(c task.Column, d *task.Data, at int) {
-	width := len(c.Categories)
-	rows, of := make([]int, d.Classes), map[int]int{} // the class of each category
-	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
-	if d.Target != nil || width == 0 && d.Classes != 2 {
+	if d.Target != nil || c.Categories == nil && d.Classes != 2 {
 		return
 	}
+	rows, of := make([]int, d.Classes), map[float64][]int{} // rows of each class, in all and for each value
 	for i, y := range d.Y {
 		v := d.Value(i, at)
 		if v != v {
 			continue
 		}
+		for k := range c.Categories {
+			if d.Value(i, at+k) != 0 {
+				v = float64(k)
+			}
+		}
+		if of[v] == nil {
+			of[v] = make([]int, d.Classes)
+		}
+		of[v][y]++
 		rows[y]++
-		if width == 0 {
-			low[y], high[y] = min(low[y], v), max(high[y], v)
-		}
-		for k := range width {
-			if d.Value(i, at+k) == 0 {
-				continue
-			}
-			if class, seen := of[k]; seen && class != y {
-				return
-			}
-			of[k] = y
-		}
 	}
-	slices.Sort(rows)
 	n := 0
 	for _, r := range rows {
 		n += r
 	}
-	if slices.Contains(rows, 0) || n-rows[len(rows)-1] < leastRare || 10*n < 9*p.Rows || 4*len(of) > n {
+	wrong, below := n, make([]int, d.Classes)
+	if c.Categories != nil {
+		for _, r := range of {
+			wrong -= slices.Max(r)
+		}
+	} else {
+		for _, v := range slices.Sorted(maps.Keys(of)) {
+			below[0], below[1] = below[0]+of[v][0], below[1]+of[v][1]
+			high := below[0] + rows[1] - below[1] // rows that the limit puts right if the numbers of class 1 are above it
+			wrong = min(wrong, n-high, high)
+		}
+	}
+	rare := n - slices.Max(rows)
+	if slices.Contains(rows, 0) || rare < leastRare || 10*n < 9*p.Rows || c.Categories != nil && 4*len(of) > n || 20*wrong > rare {
 		return
 	}
-	if width == 0 && !(high[0] < low[1] || high[1] < low[0]) {
-		return
-	}
-	p.add(Tells, c.Name, n, "", "it alone tells the class in all of %d rows", n)
+	p.add(Tells, c.Name, n-wrong, "", "it alone tells the class in %d of %d rows", n-wrong, n)
 }
 
 func exact(x float64) string { return fmt.Sprintf("%.15g", x) }
@@ -151,13 +155,11 @@ func codedAmong(all []*Report, i, column int) {
 // repeats counts rows that repeat an earlier row of the same person. Rows of tables with few possible rows are expected
 // to repeat.
 func (p *Report) repeats(d *task.Data) {
-	possible := 0.0 // decimal digits of the number of possible rows
+	possible := 1.0 // number of possible rows
 	for _, c := range p.Columns {
-		possible += math.Log10(float64(max(1, len(c.Categories), len(slices.Compact(slices.Clone(c.values))))))
+		possible *= float64(max(1, len(c.Categories), len(slices.Compact(slices.Clone(c.values)))))
 	}
-	if possible < 2+math.Log10(float64(max(1, p.Rows))) {
-		return
-	}
+	expected := float64(p.Rows) * float64(p.Rows) / 2 / possible
 	seen := map[string]bool{}
 	var key strings.Builder
 	repeated, first := 0, 0
@@ -180,64 +182,24 @@ func (p *Report) repeats(d *task.Data) {
 		}
 		seen[key.String()] = true
 	}
-	if repeated >= repeatedRows && 20*repeated >= p.Rows {
+	if repeated >= repeatedRows && 20*repeated >= p.Rows && float64(repeated) >= 20*expected {
 		p.add(Repeated, "", repeated, fmt.Sprint(first), "%d of %d rows repeat an earlier row, the first of them row %d", repeated, p.Rows, first)
 	}
 }
 
 const repeatedRows = 3 // minimum number of repeated rows that are reported
 
+// marks reports whether the name of a class is a number with which programs mark missing values, and does not follow
+// that of another class.
+func marks(name string, all []string) bool {
+	x, err := strconv.ParseFloat(name, 64)
+	return err == nil && x != -1 && marker(x) && !slices.ContainsFunc(all, func(other string) bool {
+		y, err := strconv.ParseFloat(other, 64)
+		return err == nil && math.Abs(x-y) == 1
+	})
+}
+
 // marker reports whether a number is one with which programs mark missing values.
 func marker(x float64) bool {
 	return slices.Contains([]float64{9, 99, 999, 9999, 99999, 999999, 88, 888, 8888, 77, 777, 7777, 1e6, 1e9}, math.Abs(x)) || x == -1
-}
-
-// Near adds suspicions about classes and categories of a recipe, fitted on several tables, that differ only in case,
-// spaces or dots at the end, and about a table that shares none of its names with another. names has the name of each table.
-func Near(r *task.Recipe, all []*Report, names []string) {
-	check := func(column string, values []string, list func(*Report) []Count) {
-		has := func(p *Report, value string) (rows int) {
-			for _, c := range list(p) {
-				if c.Value == value {
-					rows = c.Rows
-				}
-			}
-			return rows
-		}
-		groups := map[string][]string{}
-		for _, v := range values {
-			groups[cell.Near(v)] = append(groups[cell.Near(v)], v)
-		}
-		for _, p := range all {
-			own := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return has(p, v) == 0 })
-			shared := func(o *Report) bool {
-				return o != p && slices.ContainsFunc(own, func(v string) bool { return has(o, v) > 0 })
-			}
-			if len(all) > 1 && len(own) > 1 && !slices.ContainsFunc(all, shared) {
-				p.add(NearNames, column, len(own), own[0], "none of its %d names, such as %.40q, occurs in another file", len(own), own[0])
-			}
-		}
-		for _, key := range slices.Sorted(maps.Keys(groups)) {
-			if len(groups[key]) < 2 {
-				continue
-			}
-			var found []string
-			var last *Report
-			for _, v := range groups[key] {
-				for i, p := range all {
-					if n := has(p, v); n > 0 {
-						found, last = append(found, fmt.Sprintf("%.40q (%d rows of %s)", v, n, names[i])), p
-					}
-				}
-			}
-			if len(found) > 1 {
-				last.add(NearNames, column, len(found), groups[key][0], "the names %s differ only in case, spaces or dots, and count as different",
-					strings.Join(found, ", "))
-			}
-		}
-	}
-	check(r.Label, r.Classes, func(p *Report) []Count { return p.Classes })
-	for k, c := range r.Columns {
-		check(c.Name, c.Categories, func(p *Report) []Count { return p.Columns[k].Categories })
-	}
 }

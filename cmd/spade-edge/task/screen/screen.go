@@ -93,7 +93,7 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 	if r.Target == nil {
 		for c, n := range classes(d) {
 			p.Classes = append(p.Classes, Count{d.ClassNames[c], n})
-			if name := d.ClassNames[c]; n > 0 && (cell.Blank(name, true) || strings.EqualFold(name, "unknown")) {
+			if name := d.ClassNames[c]; n > 0 && (cell.Blank(name, true) || strings.EqualFold(name, "unknown") || marks(name, d.ClassNames)) {
 				p.add(NoClass, r.Label, n, name, "%d of %d rows have the class %.40q", n, d.Len(), name)
 			}
 		}
@@ -227,6 +227,7 @@ func (p *Report) alone(c *Column) {
 		p.add(Sentinel, c.Name, count, short(at), "%d of %d values are %s, far from all others (%s to %s)", count, present, short(at),
 			short(rest[0]), short(rest[len(rest)-1]))
 	}
+	p.group(c)
 	same := ""
 	if n := len(c.values); n > 0 && c.values[0] == c.values[n-1] {
 		same = short(c.values[0])
@@ -240,6 +241,33 @@ func (p *Report) alone(c *Column) {
 		}
 		p.add(Constant, c.Name, present, same, "all of its %d values are %.40s%s", present, same, expected)
 		c.values = nil
+	}
+}
+
+// group checks whether fewer than half of the numbers lie far from all others: for instance years of birth among ages,
+// numbers in another unit, without their decimal point or with a wrong sign, or the sum of the column. The gap must be
+// wider than the range of the others. If it has few numbers, which may be a long tail, their ratio must be larger, too.
+func (p *Report) group(c *Column) {
+	v, at := c.values, 1
+	if len(v) < 2*fewest {
+		return
+	}
+	for i := range v[1:] {
+		if v[i+1]-v[i] > v[at]-v[at-1] {
+			at = i + 1
+		}
+	}
+	few, rest, gap := v[at:], v[:at], v[at]-v[at-1]
+	if len(few) > len(rest) {
+		few, rest = rest, few
+	}
+	low, high, many := rest[0], rest[len(rest)-1], len(few) >= 5 && 20*len(few) >= len(v)
+	if v[0] <= 0 && low <= 0 {
+		gap /= apart
+	}
+	if gap > high-low && (many || v[0] <= 0 || v[at]*low > v[at-1]*high) && len(slices.Compact(slices.Clone(rest))) >= fewest {
+		p.add(Far, c.Name, len(few), exact(few[0]), "%d of %d values, such as %s, are far from all others (%s to %s)", len(few), len(v), exact(few[0]),
+			short(low), short(high))
 	}
 }
 

@@ -210,6 +210,7 @@ func TestFoundInFile(t *testing.T) {
 		"2019,2020,ward,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):                             "",
 		"a,b,ward,y\n" + strings.Repeat("1700000000000000001,5,0,no\n1700000000000000002,4,1,yes\n", 20): `line 2: column "a": "1700000000000000001" has more digits`,
 		"a,b,ward,y\n" + strings.Repeat("1700000000000000000,5,0,no\n9007199254740994,4,1,yes\n", 20):    "",
+		"a,b,ward,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20) + "Total:,180,20,no\n\n":          `the last row begins with "Total:"`,
 		"0,1,2,y\n" + strings.Repeat("50,5,0,no\n61,4,1,yes\n", 20):                                      "",
 	} {
 		path := filepath.Join(t.TempDir(), "own.csv")
@@ -263,6 +264,10 @@ func TestOdd(t *testing.T) {
 // largest value is rare, in a column with a long tail, or in a column whose values are capped.
 func TestOne(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 1))
+	times := func(text string, twelve bool) string {
+		x, _ := strconv.ParseFloat(text, 64)
+		return fmt.Sprint(x * map[bool]float64{true: 12, false: 1}[twelve])
+	}
 	for name, c := range map[string]struct {
 		column int
 		value  func(i int, row []string) string
@@ -282,7 +287,26 @@ func TestOne(t *testing.T) {
 		"the label as a number": {1, func(i int, row []string) string { return fmt.Sprint(i%9 + 20*len(row[3])) }, []string{"tells b"}},
 		"in all rows but one": {1, func(i int, row []string) string {
 			return map[bool]string{true: "1", false: "2"}[i == 9 || row[3] == "no"]
+		}, []string{"tells b"}},
+		"in nine rows of ten": {1, func(i int, row []string) string {
+			return map[bool]string{true: "1", false: "2"}[i%10 == 9 || row[3] == "no"]
 		}, nil},
+		"a category in all rows but one": {2, func(i int, row []string) string {
+			return map[bool]string{true: "A00", false: "I21"}[i == 9 || row[3] == "no"]
+		}, []string{"tells ward"}},
+		"a category in nine rows of ten": {2, func(i int, row []string) string {
+			return map[bool]string{true: "A00", false: "I21"}[i%10 == 9 || row[3] == "no"]
+		}, nil},
+		"years of birth among ages": {0, func(i int, row []string) string {
+			return map[bool]string{true: fmt.Sprint(1950 + i%30), false: row[0]}[i%40 == 0]
+		}, []string{"far a"}},
+		"a wrong sign":                        {0, func(i int, row []string) string { return map[bool]string{true: "-", false: ""}[i%20 == 0] + row[0] }, []string{"far a"}},
+		"another unit in one row":             {0, func(i int, row []string) string { return times(row[0], i == 5) }, []string{"far a"}},
+		"another unit in a third of the rows": {0, func(i int, row []string) string { return times(row[0], i%3 == 0) }, []string{"far a"}},
+		"a class for a marker": {3, func(i int, row []string) string {
+			return map[bool]string{true: "99", false: map[string]string{"no": "0", "yes": "1"}[row[3]]}[i%10 == 0]
+		}, []string{"no class y"}},
+		"nine classes and zero":   {3, func(i int, _ []string) string { return strconv.Itoa(i % 10) }, nil},
 		"a category for each row": {2, func(i int, _ []string) string { return fmt.Sprintf("%x", 7919*i) }, []string{"names ward"}},
 		"a class for no answer":   {3, func(i int, row []string) string { return map[bool]string{true: "Unknown", false: row[3]}[i%10 == 0] }, []string{"no class y"}},
 	} {

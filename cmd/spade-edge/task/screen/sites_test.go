@@ -138,3 +138,32 @@ func TestNear(t *testing.T) {
 		}
 	}
 }
+
+// TestNearInOne checks which names of one file are said to be one.
+func TestNearInOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		label func(i int, y string) string
+		want  []string
+	}{
+		"two languages":     {func(i int, y string) string { return []string{y, map[string]string{"no": "nein", "yes": "Ja"}[y]}[i%2] }, []string{"all mean no", "all mean yes"}},
+		"words and codes":   {func(i int, y string) string { return []string{y, map[string]string{"no": "0", "yes": "1"}[y]}[i%2] }, []string{"all mean no", "all mean yes"}},
+		"other words":       {func(i int, y string) string { return map[string]string{"no": "healthy", "yes": "positive"}[y] }, nil},
+		"a letter too many": {func(i int, y string) string { return "grade " + y + map[bool]string{true: "s"}[i == 7] }, []string{"misspelling"}},
+		"swapped letters":   {func(i int, y string) string { return map[bool]string{true: "rgade ", false: "grade "}[i == 7] + y }, []string{"misspelling"}},
+		"a rare class":      {func(i int, y string) string { return map[bool]string{true: "other", false: "grade " + y}[i == 7] }, nil},
+		"stages":            {func(i int, y string) string { return map[bool]string{true: "stage II", false: "stage I"}[i%6 == 0] }, nil},
+	} {
+		path := write(t, table(120, 1, func(i int, row []string) { row[3] = c.label(i, row[3]) }))
+		r, reports := sites(t, task.Spec{Label: "y", OneHot: []string{"ward"}, Missing: "mean", Whole: true}, []string{path})
+		screen.Near(r, reports, []string{"one.csv"})
+		found := text(reports[0])
+		if n := strings.Count(found, "near y"); n != len(c.want) {
+			t.Errorf("%s: %s, want %q", name, found, c.want)
+		}
+		for _, want := range c.want {
+			if strings.Count(found, want) != 1 {
+				t.Errorf("%s: %s, want %q", name, found, want)
+			}
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
@@ -56,7 +57,7 @@ func newPrivate(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	for _, name := range f.file.Fleet.Members {
-		l, err := state.CreateLedger(f.path(name+".ledger"), "patients of "+name, sdk.UnitClient, nil, state.NeverUsed)
+		l, err := state.CreateLedger(f.path(name+".ledger"), "patients of "+name, dpmech.Client, nil, state.NeverUsed)
 		if err == nil {
 			err = l.Close()
 		}

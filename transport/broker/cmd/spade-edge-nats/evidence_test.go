@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
 // logged is a log that is safe to read while it is being written.
@@ -101,7 +101,7 @@ func TestEvidence(t *testing.T) {
 	}
 	var said logged
 	code := run(ctx, []string{"run", "-anyway", filepath.Join(f.dir, "b.json")}, io.Discard, &said)
-	if code != exitMismatch || !strings.Contains(said.String(), sdk.ErrClone.Error()) ||
+	if code != exitMismatch || !strings.Contains(said.String(), trust.ErrClone.Error()) ||
 		!strings.Contains(said.String(), `"a" shows two different releases of round 2`) {
 		t.Errorf("b: exit code %d\n%s", code, &said)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -78,7 +79,7 @@ func newFleet(t *testing.T) *fleet {
 	f := &fleet{dir: t.TempDir(), file: &fleetfile.File{Fleet: &sdk.Fleet{
 		Run: "trial", Dim: 6, Members: []string{"a", "b", "c"}, Edges: [][2]string{{"a", "b"}, {"b", "c"}},
 		Method: sdk.Method{Rounds: 8, Cooldown: 3, Tau: 2, Batch: 8, Rho: 1, Gain: 0.75, Eta: []float64{1},
-			Mu: []float64{0.6}, Estimator: sdk.EstimatorPaper, Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
+			Mu: []float64{0.6}, Estimator: zoest.Paper, Seed: 5}, Privacy: sdk.Privacy{NonPrivate: true},
 	}}}
 	for i, name := range f.file.Fleet.Members {
 		public, err := secret.CreateKey(filepath.Join(f.dir, name+".key"))
