@@ -126,7 +126,7 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	found := make(map[string]*column)
 	for _, named := range s.namedColumns() {
 		field, name := named[0], named[1]
-		if _, there := r.where[name]; field == "drop" && s.files != nil && !there {
+		if _, there := r.where[name]; field == "drop" && s.Files != nil && !there {
 			continue // another file may have the column
 		}
 		found[name] = r.column(name, fieldError(field, "%s: %s has no such column", short(name), r.name))

@@ -26,7 +26,7 @@ func (p *Problem) Forecast() *plan.Outlook {
 func (p *Problem) WriteBeginning(w io.Writer) {
 	p.WriteChosen(w)
 	if r, err := p.Recipe("these data"); err == nil {
-		Suspect(w, r, p.Opt.DataSpec(), p.Opt.Files, p.Opt.Recipe == nil)
+		Suspect(w, r, p.Opt.DataSpec(), p.Opt.Recipe == nil)
 	}
 	if p.Fleet.Privacy.NonPrivate {
 		fmt.Fprintln(w, "NOT PRIVATE: nothing is clipped and no noise is added")

@@ -96,7 +96,7 @@ func (o *Options) Build(name string) (*Problem, error) {
 	default:
 		p.Choose("model", model.Name, "standardize", *s.Standardize, "bias", *s.Bias)
 	}
-	if o.Files != nil {
+	if o.Spec.Files != nil {
 		p.Choose("nodes", o.Nodes, "graph", o.Graph)
 	}
 	if s.TestFraction > 0 {

@@ -161,7 +161,7 @@ func (r *Result) SetScore(p *Problem, models [][]float32) ([]float64, error) {
 // JudgeFiles scores each client's model on the held-out samples from the client's own file.
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	for i, held := range p.held {
-		file := p.Opt.Files[i]
+		file := p.Opt.Spec.Files[i]
 		if p.Opt.Tests != nil {
 			file = p.Opt.Tests[i]
 		}
