@@ -1,7 +1,8 @@
 package task
 
 import (
-	"bufio"
+	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
@@ -29,13 +31,14 @@ func loadIDX(dir string) (train, test *table, err error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, nil, fmt.Errorf("task: %w", err)
 	}
+	var errTest error
+	var other sync.WaitGroup
+	other.Go(func() { test, errTest = loadIDXPair(dir, "t10k-", "test-") })
 	if train, err = loadIDXPair(dir, "train-", ""); err == nil && train == nil {
 		err = fmt.Errorf("task: %s: the folder has no train-images-idx3-ubyte or images-idx3-ubyte (plain or .gz)", dir)
 	}
-	if err == nil {
-		test, err = loadIDXPair(dir, "t10k-", "test-")
-	}
-	if err == nil && test != nil && test.dim != train.dim {
+	other.Wait()
+	if err = cmp.Or(err, errTest); err == nil && test != nil && test.dim != train.dim {
 		err = fmt.Errorf("task: %s holds images of %d pixels, but %s holds images of %d pixels", test.name, test.dim, train.name, train.dim)
 	}
 	return train, test, err
@@ -82,9 +85,13 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	for _, c := range classes {
 		t.labels = append(t.labels, strconv.Itoa(int(c)))
 	}
+	var brightness [256]float32
+	for p := range brightness {
+		brightness[p] = float32(p) / 255
+	}
 	t.fill = func(row []float32, i int) {
 		for j, p := range pixels[i*t.dim : (i+1)*t.dim] {
-			row[j] = float32(p) / 255
+			row[j] = brightness[p]
 		}
 	}
 	return t, nil
@@ -94,26 +101,24 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 	if path = findIDX(dir, name); path == "" {
 		return nil, nil, "", fmt.Errorf("task: %s: the folder has no %s (plain or .gz)", dir, name)
 	}
-	file, err := regular.Open(path, os.O_RDONLY, 0, mostData)
+	file, err := regular.Read(path, math.MaxInt32)
 	if err != nil {
 		return nil, nil, "", fmt.Errorf("task: %w", err)
 	}
-	defer file.Close()
 	if elements, shape, err = readIDX(file, magic); err != nil {
 		err = fmt.Errorf("task: %s: %w", path, err)
 	}
 	return elements, shape, path, err
 }
 
-// readIDX reads one IDX file, plain or gzipped according to its first bytes. It allocates memory for
-// what it reads, not for the size that the header claims.
-func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error) {
-	br := bufio.NewReader(r)
-	r = br
-	head, _ := br.Peek(2)
-	zipped := string(head) == "\x1f\x8b"
+// readIDX decodes the content of an IDX file, plain or gzipped according to its first bytes. It allocates memory for what
+// the file can hold, not for the size that its header claims.
+func readIDX(file []byte, magic uint32) (elements []byte, shape []int, err error) {
+	var r io.Reader = bytes.NewReader(file)
+	most, zipped := int64(len(file)), string(file[:min(2, len(file))]) == "\x1f\x8b"
 	if zipped {
-		if r, err = gzip.NewReader(br); err != nil {
+		most *= 1032 // deflate turns one byte into at most so many
+		if r, err = gzip.NewReader(r); err != nil {
 			return nil, nil, fmt.Errorf("the gzip file is damaged or cut off: %w", err)
 		}
 	}
@@ -134,8 +139,9 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 		claim *= size
 		shape = append(shape, int(size))
 	}
-	elements, err = io.ReadAll(io.LimitReader(r, claim+1))
-	switch n := int64(len(elements)); {
+	data := bytes.NewBuffer(make([]byte, 0, min(claim, most)+bytes.MinRead))
+	n, err := data.ReadFrom(io.LimitReader(r, claim+1))
+	switch {
 	case n > claim:
 		return nil, nil, fmt.Errorf("has data after the %d bytes that its header claims", claim)
 	case zipped && err != nil:
@@ -143,5 +149,5 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 	case err == nil && n < claim:
 		return nil, nil, fmt.Errorf("truncated: holds %d of the %d bytes that its header claims", n, claim)
 	}
-	return elements, shape, err
+	return data.Bytes(), shape, err
 }

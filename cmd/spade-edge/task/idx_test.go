@@ -73,7 +73,7 @@ func TestReadIDXFaults(t *testing.T) {
 		"gzip checksum":  {append(slices.Clone(zip[:len(zip)-8]), 1, 2, 3, 4, 6, 0, 0, 0), "checksum"},
 		"gzip header":    {[]byte{0x1f, 0x8b, 0, 0, 0, 0, 0, 0, 0, 0, 0}, "gzip"},
 	} {
-		_, _, err := readIDX(bytes.NewReader(c.file), imagesMagic)
+		_, _, err := readIDX(c.file, imagesMagic)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
@@ -84,7 +84,7 @@ func TestIDXClaimAllocatesNothing(t *testing.T) {
 	file := idxFile(imagesMagic, []uint32{1 << 20, 32, 32}, make([]byte, 100)...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	readIDX(bytes.NewReader(file), imagesMagic)
+	readIDX(file, imagesMagic)
 	runtime.ReadMemStats(&after)
 	allocated := after.TotalAlloc - before.TotalAlloc
 	if allocated > 1<<16 {
@@ -177,7 +177,7 @@ func FuzzIDX(f *testing.F) {
 	f.Add(gzipped(threeImages))
 	f.Add(idxFile(imagesMagic, []uint32{1 << 31, 2, 3}, 4))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		elements, shape, err := readIDX(bytes.NewReader(file), imagesMagic)
+		elements, shape, err := readIDX(file, imagesMagic)
 		if err != nil {
 			return
 		}

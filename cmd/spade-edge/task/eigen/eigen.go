@@ -1,7 +1,6 @@
 package eigen
 
 import (
-	"cmp"
 	"math"
 	"runtime"
 	"slices"
@@ -11,8 +10,9 @@ import (
 )
 
 const (
-	spare     = 8     // number of vectors iterated in addition to the requested vectors
-	depth     = 6     // blocks of a Krylov basis
+	spare     = 2     // number of vectors iterated in addition to the requested vectors
+	depth     = 10    // blocks of a Krylov basis
+	most      = 400   // vectors of a basis, unless two blocks have more
 	rounds    = 100   // maximum number of restarts
 	tolerance = 1e-10 // residual relative to the largest eigenvalue
 )
@@ -41,7 +41,7 @@ func Top(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, va
 		for {
 			product := mul(fresh)
 			images = append(images, product...)
-			if len(images) >= depth*block {
+			if len(images) >= max(2*block, min(depth*block, most)) {
 				break
 			}
 			grown := extend(basis, product)
@@ -60,8 +60,8 @@ func Top(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, va
 				}
 			}
 		})
-		eigenvalues, mix := Jacobi(small)
-		start = combine(basis, mix[:min(block, len(mix))])
+		eigenvalues, mix := Symmetric(small, min(block, len(small)))
+		start = combine(basis, mix)
 		top := combine(images, mix[:n])
 		worst := 0.0
 		for l, image := range top {
@@ -75,24 +75,44 @@ func Top(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, va
 }
 
 // extend appends vectors to an orthonormal basis, each reduced to its component outside the span and scaled to unit
-// length. Projecting each vector twice makes it orthogonal to the basis up to rounding.
+// length. It omits vectors in the span. Projecting each vector twice makes it orthogonal to the basis up to rounding.
 func extend(basis, vectors [][]float64) [][]float64 {
-	for _, v := range vectors {
-		v = slices.Clone(v)
-		before := norm(v)
-		for range 2 {
-			for _, b := range basis {
-				AddMultiple(v, -Dot(v, b), b)
+	for range 2 {
+		outside := make([][]float64, len(vectors))
+		Share(len(vectors), func(from, to int) {
+			for l := from; l < to; l++ {
+				outside[l] = slices.Clone(vectors[l])
+				normalize(outside[l])
+				project(outside[l], basis)
 			}
-		}
-		if after := norm(v); after > float64(1e-10*before) {
-			for j := range v {
-				v[j] /= after
+		})
+		vectors = nil
+		for _, v := range outside {
+			project(v, vectors)
+			if norm(v) > 1e-10 {
+				normalize(v)
+				vectors = append(vectors, v)
 			}
-			basis = append(basis, v)
 		}
 	}
-	return basis
+	return append(basis, vectors...)
+}
+
+// project subtracts from v its components along orthonormal vectors.
+func project(v []float64, basis [][]float64) {
+	for _, b := range basis {
+		AddMultiple(v, -Dot(v, b), b)
+	}
+}
+
+// normalize scales v to unit length, unless v is zero.
+func normalize(v []float64) {
+	length := norm(v)
+	for j := range v {
+		if length > 0 {
+			v[j] /= length
+		}
+	}
 }
 
 func combine(vectors, mix [][]float64) [][]float64 {
@@ -103,69 +123,6 @@ func combine(vectors, mix [][]float64) [][]float64 {
 		}
 	}
 	return out
-}
-
-// Jacobi diagonalizes a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
-// "Matrix Computations", chapter 8). It returns the eigenvalues, largest first, and the eigenvectors as rows.
-func Jacobi(a [][]float64) (values []float64, vectors [][]float64) {
-	n := len(a)
-	v := Matrix(n, n)
-	size := 0.0
-	for i := range v {
-		v[i][i] = 1
-		for _, x := range a[i] {
-			size = max(size, math.Abs(x))
-		}
-	}
-	for rotated, sweep := true, 0; rotated && sweep < 50; sweep++ {
-		rotated = false
-		for p := range n {
-			for q := p + 1; q < n; q++ {
-				if math.Abs(a[p][q]) <= float64(1e-17*size) {
-					continue
-				}
-				rotated = true
-				theta := (a[q][q] - a[p][p]) / float64(2*a[p][q])
-				t := 1 / (math.Abs(theta) + math.Sqrt(float64(theta*theta)+1))
-				if theta < 0 {
-					t = -t
-				}
-				c := 1 / math.Sqrt(float64(t*t)+1)
-				s := float64(t * c)
-				// Rotate rows p and q, then columns p and q. By symmetry only the four entries at the crossings need
-				// computing; all other entries are copied.
-				rotate(a[p], a[q], c, s)
-				for i, row := range a {
-					if i == p || i == q {
-						row[p], row[q] = float64(c*row[p])-float64(s*row[q]), float64(s*row[p])+float64(c*row[q])
-					} else {
-						row[p], row[q] = a[p][i], a[q][i]
-					}
-				}
-				a[p][q], a[q][p] = 0, 0
-				rotate(v[p], v[q], c, s)
-			}
-		}
-	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(a[y][y], a[x][x]) })
-	for _, i := range order {
-		values = append(values, a[i][i])
-		vectors = append(vectors, v[i])
-	}
-	return values, vectors
-}
-
-func rotate(x, y []float64, c, s float64) {
-	y = y[:len(x)]
-	for i, xi := range x {
-		yi := y[i]
-		x[i] = float64(c*xi) - float64(s*yi)
-		y[i] = float64(s*xi) + float64(c*yi)
-	}
 }
 
 func norm(x []float64) float64 { return math.Sqrt(Dot(x, x)) }
