@@ -75,7 +75,7 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	if o.Recipe != nil {
 		spec.Whole = o.Tests != nil // with a recipe, some samples are always held back
 		set, err = o.Recipe.Apply(spec)
-	} else if err := spec.Validate(); err != nil {
+	} else if err = spec.Validate(); err != nil {
 		return nil, nil, nil, AsUsage(err)
 	} else {
 		set, err = task.Load(spec)
