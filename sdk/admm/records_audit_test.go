@@ -139,6 +139,7 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 		if err := net.round(); err != nil {
 			t.Fatal(err)
 		}
+		net.sent = net.sent[:0]
 	}
 	return sum
 }

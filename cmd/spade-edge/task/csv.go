@@ -69,28 +69,6 @@ func (r *csvFile) header(record []string) {
 	}
 }
 
-// headless says so if the first line has a single cell or if most names of columns are numbers, except numbers that count
-// the columns.
-func (r *csvFile) headless() string {
-	if len(r.names) == 1 {
-		return "the first line has a single cell: remove a title or a comment above the header line, and separate cells by comma, semicolon, tab or |"
-	}
-	numbers, counted := 0, 0
-	for i, name := range r.names {
-		if _, ok := cell.Decimal(name); ok {
-			numbers++
-		}
-		if name == strconv.Itoa(i) || name == strconv.Itoa(i+1) {
-			counted++
-		}
-	}
-	if 2*numbers <= len(r.names) || counted == numbers {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d names of columns are numbers, such as %s: the first line looks like a sample, so the file may lack a header "+
-		"line with names", numbers, len(r.names), short(r.names[slices.IndexFunc(r.names, func(s string) bool { _, ok := cell.Decimal(s); return ok })]))
-}
-
 func (r *csvFile) label() *column { return r.columns[len(r.columns)-1] }
 
 func (r *csvFile) wrong(format string, args ...any) {
@@ -166,7 +144,7 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	if r.lacks {
 		r.wrong("task: the columns of %s are %s", name, quoted(r.names))
 	}
-	if note := r.headless(); note != "" && r.faults != nil {
+	if note := cell.Headless(r.names); note != "" && r.faults != nil {
 		r.wrong("task: %s: %s", name, note)
 	} else if note != "" {
 		r.notes = append(r.notes, note)
@@ -324,8 +302,8 @@ func (r *csvFile) end() {
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
 	}
-	if r.notes = append(r.notes, r.numbers.Notes()...); cell.Summary(r.first) {
-		r.notes = append(r.notes, fmt.Sprintf("the last row begins with %s, as a row of sums or means does, which is no sample", short(r.first)))
+	if r.notes = append(r.notes, r.numbers.Notes()...); cell.Summary(r.first) != "" {
+		r.notes = append(r.notes, cell.Summary(r.first))
 	}
 	if err := r.numbers.Fault(r.name); err != nil {
 		r.wrong("task: %w", err)
