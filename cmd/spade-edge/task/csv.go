@@ -226,7 +226,7 @@ func (r *csvFile) row(record []string) {
 }
 
 func (r *csvFile) noLabel() {
-	r.fault(r.label().at, "label", fmt.Sprintf("column %s: empty label", short(r.label().Name)))
+	r.fault(r.label().at, "label", fmt.Sprintf("column %s: empty label, each row needs one", short(r.label().Name)))
 }
 
 func (r *csvFile) whose(cell string) {
@@ -274,8 +274,11 @@ func (r *csvFile) cell(c *column, text string) (v float64) {
 	if wrong == cell.NoNumber && !r.lax && !c.time {
 		r.text(c, text)
 	} else if wrong != "" && (wrong != cell.NoTime || !c.timed || r.lax) {
-		r.fault(c.at, c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
 		c.timed = wrong == cell.NoTime
+		if c.time && (c.timed || wrong == cell.NoNumber) {
+			wrong = cell.NotSince
+		}
+		r.fault(c.at, c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
 	}
 	if c.names != nil && len(c.names.List) > maxValues {
 		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot "+
