@@ -41,7 +41,7 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 				}
 				tcp := newTCP(raw)
 				l := linkOf(tls.Client(tcp, evil.tls(nil)), tcp)
-				if c, err := clientConn(l, to.Addr(), evil.cfg.MaxFrame); err == nil {
+				if c, err := clientConn(l, to.Addr(), &evil.cfg); err == nil {
 					serve(l, c)
 				}
 				raw.Close()
@@ -88,27 +88,30 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 // TestUselessTraffic checks that a member that fills the link with data other than frames loses its connection,
 // whichever end dialed.
 func TestUselessTraffic(t *testing.T) {
-	ping := wsFrame(nil, fin|ping, 0, nil)
-	piece := func(n int) []byte { return wsFrame(nil, continuation, uint64(n), make([]byte, n)) }
-	header := putHeader(kindFrame, 1_000_000)
+	header, credit := putHeader(kindFrame, 1_000_000), putHeader(kindCredit, 0)
 	const left = uselessLimit / 8 // of the allowance; the bytes before count alike
-	for name, flood := range map[string]struct {
-		first, again []byte
-		alone        bool // whether each piece of data is in a TLS record of its own
-	}{
-		"pings":           {again: ping},
-		"pongs":           {again: wsFrame(nil, fin|pong, 125, make([]byte, 125))},
-		"empty fragments": {first: wsFrame(nil, binaryFrame, 1, header[:1]), again: piece(0)},
-		"keepalives":      {again: whole(nil, kindCredit, 0, nil)},
-		"tiny records": {
-			first: wsFrame(nil, fin|binaryFrame, headerLen+1_000_000, header[:]), again: []byte{1}, alone: true,
-		},
-		"pings in a frame": {
-			first: wsFrame(nil, binaryFrame, headerLen, header[:]),
-			again: append(piece(1), bytes.Repeat(ping, 20)...),
-		},
-	} {
-		for _, dials := range []bool{true, false} {
+	for _, dials := range []bool{true, false} {
+		frame := func(first byte, length int, payload []byte) []byte {
+			return frameBy(dials, first, uint64(length), payload)
+		}
+		ping := frame(fin|ping, 0, nil)
+		piece := func(n int) []byte { return frame(continuation, n, make([]byte, n)) }
+		for name, flood := range map[string]struct {
+			first, again []byte
+			alone        bool // whether each piece of data is in a TLS record of its own
+		}{
+			"pings":           {again: ping},
+			"pongs":           {again: frame(fin|pong, 125, make([]byte, 125))},
+			"empty fragments": {first: frame(binaryFrame, 1, header[:1]), again: piece(0)},
+			"keepalives":      {again: frame(fin|binaryFrame, headerLen, credit[:])},
+			"tiny records": {
+				first: frame(fin|binaryFrame, headerLen+1_000_000, header[:]), again: []byte{1}, alone: true,
+			},
+			"pings in a frame": {
+				first: frame(binaryFrame, headerLen, header[:]),
+				again: append(piece(1), bytes.Repeat(ping, 20)...),
+			},
+		} {
 			if t.Failed() {
 				return // stop, because each further connection would wait as long
 			}
