@@ -44,6 +44,8 @@ var table = append([]figure{
 		`switzerland +(\S+) +(\S+) .*\nva +(\S+) +(\S+) `, 0.0006, hearts, false},
 	{"examples/hospital/README.md", `city   alone is right about (\d+) %.*\n.* about (\d+) % .*with.*\n.* about (\d+) % .*with`, "go run ./examples/hospital",
 		`city   alone is right about (\d+) %.*\n.* about (\d+) % .*with.*\n.* about (\d+) % .*with`, 0.5, "", false},
+	{"examples/fleet/README.md", `W = 2 and W = 8 both gave ([\d.]+) %`, "spade-edge simulate -data idx:../shared/data/mnist-6-7 -pca 10 -nodes 100 -epsilon 8 -seeds 1..5 -grid-bits 2",
+		mean, 0.1, "mnist-6-7", false},
 	{"README.md", `MNIST 6/7, epsilon 8: (\d+) %`, "spade-edge simulate -data idx:../shared/data/mnist-6-7 -pca 10 -nodes 100 -epsilon 8 -seeds 1..2", mean, 0.5, "mnist-6-7", false},
 	{"sdk/DEFAULTS.md", `ring of 31 \| 1617 \| (\d+) (?s:.*)\| 600 \| (\d+) (?s:.*)\| 863 \| (\d+) (?s:.*)\| 180 \| (\d+) (?s:.*)\| 13,344 \| (\d+) (?s:.*)\| 616 \| (\d+) `,
 		"go test ./sdk/plan -run RoundsOfMessages -v", strings.Repeat(`partners, (\d+) by default(?s:.*)`, 6), 0, "", false},
