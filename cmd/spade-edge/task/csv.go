@@ -308,6 +308,9 @@ func (r *csvFile) end() {
 	if r.notes = append(r.notes, r.numbers.Notes()...); cell.Summary(r.first) != "" {
 		r.notes = append(r.notes, cell.Summary(r.first))
 	}
+	if note := cell.Alike(r.known); note != "" {
+		r.notes = append(r.notes, note)
+	}
 	if err := r.numbers.Fault(r.name); err != nil {
 		r.wrong("task: %w", err)
 	}

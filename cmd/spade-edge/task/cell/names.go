@@ -2,6 +2,7 @@ package cell
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -70,6 +71,27 @@ func (n *Names) Find(cell string) (number int, ok bool) {
 		}
 	}
 	return -1, false
+}
+
+// Alike says so if persons have names that differ only in case, spaces, dots or as numbers are written, such as 007 and 7;
+// else it returns "". A person without a name is a line break and a number.
+func Alike(persons map[string]int) string {
+	first, n, example := map[string]string{}, 0, ""
+	for _, name := range slices.Sorted(maps.Keys(persons)) {
+		key := Near(name)
+		if number, ok := Decimal(name); ok {
+			key = number
+		}
+		if other, seen := first[key]; seen && name[0] != '\n' {
+			n, example = n+1, fmt.Sprintf("%.40q and %.40q", other, name)
+		} else if name[0] != '\n' {
+			first[key] = name
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("persons are written in several ways (%d times), such as %s, and count as different: one who has two names is protected as two", n, example)
 }
 
 // Hint says which name an unknown cell nearly equals, and which of its characters may be the reason. It is empty or

@@ -227,6 +227,22 @@ func TestFoundInFile(t *testing.T) {
 	}
 }
 
+// TestPersons checks that persons are named who may be one.
+func TestPersons(t *testing.T) {
+	for second, want := range map[string]string{"007": `such as "007" and "7"`, "7.0": `such as "7" and "7.0"`, "p7": "", "": "", "70": ""} {
+		path := filepath.Join(t.TempDir(), "own.csv")
+		content := "who,a,y\n" + strings.Repeat("7,5,no\n8,4,yes\n"+second+",6,no\n", 5)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := &task.Recipe{Source: "csv", Columns: []task.Column{{Name: "a"}}, Label: "y", Person: "who", Classes: []string{"no", "yes"}}
+		d := raw(t, r, task.Spec{Source: "csv:" + path, Records: true})
+		if got := strings.Join(d.Notes, "; "); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%q: %s, want %s", second, got, want)
+		}
+	}
+}
+
 // TestStrange checks that single values far from the data that a model was fitted on are reported with their row, and
 // that missing values are not reported.
 func TestStrange(t *testing.T) {
