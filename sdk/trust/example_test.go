@@ -12,8 +12,15 @@ import (
 // Member a receives two releases of round 1 from b, each with b's signature: two devices use b's key, so the driver drops
 // the edge.
 func Example() {
+	const run = "trial-7"
+	fleet := [32]byte{1}                            // the hash of the fleet
+	key := func(member string) ed25519.PrivateKey { // in practice each on its own device
+		return ed25519.NewKeyFromSeed(append(make([]byte, 31), member...))
+	}
 	m := trust.New(trust.Config{Run: run, Fleet: fleet, Members: []string{"a", "b"}, Neighbors: []int{1}, Last: 9, Key: key("a"),
-		Keys: func(member string) []ed25519.PublicKey { return []ed25519.PublicKey{key(member).Public().(ed25519.PublicKey)} }})
+		Keys: func(member string) []ed25519.PublicKey {
+			return []ed25519.PublicKey{key(member).Public().(ed25519.PublicKey)}
+		}})
 	for _, x := range []float32{0.5, 0.25} {
 		release := signed.Statement{Kind: signed.Release, Round: 1, Value: signed.Digest([]float32{x}, nil)}
 		release.Sign(key("b"), signed.NewScope(run, fleet, "b"))
