@@ -100,6 +100,11 @@ func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c
 // is outside the public bound, or a change on the grid exceeds the width of the bound. The result depends only on
 // public numbers and p, so anyone can check it.
 func (c *Config) Impossible(round int, p Payload) error {
+	return c.impossible(c.boundOf(round), round, p)
+}
+
+// impossible is Impossible for a round with the given public bound.
+func (c *Config) impossible(b box, round int, p Payload) error {
 	vector, grid := c.Estimator.Dim, 0
 	if len(p.Grid) > 0 && c.GridStep != 0 && round <= c.Learning() {
 		vector, grid = grid, vector
@@ -108,7 +113,6 @@ func (c *Config) Impossible(round int, p Payload) error {
 		return fmt.Errorf("admm: release %d has %d numbers and %d grid steps, want %d and %d", round, len(p.Vector), len(p.Grid),
 			vector, grid)
 	}
-	b := c.boundOf(round)
 	if len(p.Vector) > 0 && b.plainly(p.Vector) {
 		return nil
 	}
