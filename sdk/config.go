@@ -37,8 +37,7 @@ type Config struct {
 	// earlier releases of this node.
 
 	Store  state.Store   // a restarted node continues from it, bit for bit if its data is the same; see [Digester]
-	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only this run's releases count
-	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
+	Ledger *state.Ledger // counts the releases of all runs on the same data, and remembers neighbors' ledgers; nil: only this run's count
 
 	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor can
 	// claim without proof that it holds later releases of this node: the claim ends the run, but charges nothing.
@@ -179,9 +178,6 @@ func (c *Config) noise() io.Reader {
 func (c *Config) fill() {
 	if _, many := c.Oracle.(zoest.BatchOracle); many && c.Window == 0 {
 		c.Window = 16
-	}
-	if c.Store != nil {
-		c.Store = state.Serial(c.Store) // Stop may write while Run saves
 	}
 	c.ResendAfter, c.Linger = cmp.Or(c.ResendAfter, 2*time.Second), cmp.Or(c.Linger, 30*time.Second)
 	c.Logger = cmp.Or(c.Logger, slog.Default())

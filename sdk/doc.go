@@ -20,7 +20,7 @@
 //
 //	sdk/edge       opens and closes what follows, in one folder
 //	transport/ws   websockets with pinned keys
-//	sdk/state      Store, Ledger, Heads and one-time keys, in files
+//	sdk/state      Store, Ledger and one-time keys, in files
 //	sdk/secret     the device's key, in a file
 //	sdk/fleetfile  the public file of a fleet
 //	sdk/plan       settings from public numbers, before the run

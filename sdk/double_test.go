@@ -177,28 +177,31 @@ func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
 		copyFiles(t, dir, old, "b.ledger", "b.ledger.mark")
-		play := func(name string, remembers bool) ([]*sdk.Node, []error) {
-			return runOfTwo(t, dir, name, remembers, func(int, *sdk.Config) {})
-		}
-		if _, errs := play("one", true); errors.Join(errs...) != nil {
+		play := func(name string) ([]*sdk.Node, []error) { return runOfTwo(t, dir, name, func(int, *sdk.Config) {}) }
+		if _, errs := play("one"); errors.Join(errs...) != nil {
 			t.Fatal(errs)
 		}
+		copyFiles(t, dir, old, "a.ledger.neighbors")
 		copyFiles(t, old, dir, "b.ledger", "b.ledger.mark")
 		for i := range runs {
-			if _, errs := play(fmt.Sprintf("aside %d", i), false); errors.Join(errs...) != nil {
+			if err := os.Remove(filepath.Join(dir, "a.ledger.neighbors")); err != nil {
+				t.Fatal(err)
+			}
+			if _, errs := play(fmt.Sprintf("aside %d", i)); errors.Join(errs...) != nil {
 				t.Fatal(errs)
 			}
 		}
-		if nodes, errs := play("two", true); !errors.Is(errs[1], state.ErrRollback) || nodes[1].Status().Round != 0 {
+		copyFiles(t, old, dir, "a.ledger.neighbors")
+		if nodes, errs := play("two"); !errors.Is(errs[1], state.ErrRollback) || nodes[1].Status().Round != 0 {
 			t.Errorf("after %d runs aside: %v, %d releases", runs, errs[1], nodes[1].Status().Round)
 		}
 	}
 }
 
-// runOfTwo runs the first two members. dir holds their ledgers and, if remembers is true, their records of neighbors.
-func runOfTwo(t *testing.T, dir, name string, remembers bool, change func(i int, c *sdk.Config)) (nodes []*sdk.Node, errs []error) {
+// runOfTwo runs the first two members. dir holds their ledgers and what these remember of neighbors.
+func runOfTwo(t *testing.T, dir, name string, change func(i int, c *sdk.Config)) (nodes []*sdk.Node, errs []error) {
 	t.Helper()
-	cfgs := configsOfTwo(t, dir, name, remembers)
+	cfgs := configsOfTwo(t, dir, name)
 	for i := range cfgs {
 		c := &cfgs[i]
 		defer c.Ledger.Close()
@@ -226,7 +229,7 @@ func runOfTwo(t *testing.T, dir, name string, remembers bool, change func(i int,
 }
 
 // configsOfTwo returns the configurations for [runOfTwo]. The caller must close the ledgers and transports.
-func configsOfTwo(t *testing.T, dir, name string, remembers bool) (cfgs []sdk.Config) {
+func configsOfTwo(t *testing.T, dir, name string) (cfgs []sdk.Config) {
 	t.Helper()
 	f := privateRing()
 	f.Run = name
@@ -236,15 +239,10 @@ func configsOfTwo(t *testing.T, dir, name string, remembers bool) (cfgs []sdk.Co
 		c := sdk.Config{Fleet: f, Name: member, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
 			ResendAfter: 5 * time.Millisecond, Linger: 30 * time.Second}
 		sign(&c)
-		var err1, err2, err3 error
+		var err1, err2 error
 		c.Store, err1 = tinytest.MemStore()()
 		c.Ledger, err2 = state.OpenLedger(filepath.Join(dir, member+".ledger"))
-		heads := filepath.Join(dir, member+".neighbors")
-		if !remembers {
-			heads = filepath.Join(t.TempDir(), "none")
-		}
-		c.Heads, err3 = state.OpenHeads(heads)
-		if err := errors.Join(err1, err2, err3); err != nil {
+		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)
 		}
 		cfgs = append(cfgs, c)

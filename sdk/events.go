@@ -65,7 +65,11 @@ func (r *run) released(release int) {
 	if e.Released != nil {
 		e.Released(release, x)
 	}
-	if e.Done != nil && release == r.fleet.Method.Last() {
+	if release != r.fleet.Method.Last() {
+		return
+	}
+	r.sum()
+	if e.Done != nil {
 		e.Done(r.Model())
 	}
 }

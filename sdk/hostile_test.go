@@ -139,7 +139,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		return append(all, charge{"a vector for a grid", enc(6, admm.Message{Kind: admm.Release, Round: 4, Vector: make([]float32, 6)}),
 			"has 6 numbers and 0 grid steps, want 0 and 6"})
 	}
-	return append(all, charge{"a giant", release(6, 4, 3e38), "coordinate 0 of the message of round 4 from client 2 is 3e+38"},
+	return append(all, charge{"a giant", release(6, 4, 3e38), "coordinate 0 of release 4 is 3e+38"},
 		charge{"a grid", enc(6, admm.Message{Kind: admm.Release, Round: 4, Grid: make([]int32, 6)}), "has 0 numbers and 6 grid steps, want 6 and 0"})
 }
 

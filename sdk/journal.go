@@ -71,7 +71,7 @@ func (n *Node) rememberHeads() {
 	for _, err := range n.trust.Remember() {
 		n.log.Error("a neighbor's ledger is not remembered for later runs", "err", err)
 	}
-	if err := n.cfg.Heads.Save(); err != nil {
+	if err := n.cfg.Ledger.Heads().Save(); err != nil {
 		n.log.Error("the signed checkpoints of neighbors cannot be stored", "err", err)
 	}
 }

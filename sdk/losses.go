@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -31,7 +32,42 @@ func (r *run) answer(queries []zoest.Query) error {
 	if err != nil {
 		r.lost(err)
 	}
+	r.follow(queries)
 	return nil
+}
+
+// followed is the number of samples whose losses follow compares.
+const followed = 64
+
+// follow finds out whether an oracle ignores x: whether no loss of the first samples ever differs from the first one.
+func (r *run) follow(queries []zoest.Query) {
+	for i, q := range queries {
+		first, known := r.firsts[q.Sample]
+		switch got := r.losses[i]; {
+		case got != got || !known && (r.firsts == nil || len(r.firsts) == followed):
+		case !known:
+			r.firsts[q.Sample] = got
+		case got == first:
+			r.unchanged++
+		default:
+			r.firsts, r.flat = nil, ""
+		}
+	}
+	if r.firsts != nil && r.unchanged >= alarm {
+		r.flat = fmt.Sprintf("no loss of %d samples has changed in %d queries at different x, so nothing can be learned from them: "+
+			"the oracle must compute each loss at the x of its query", len(r.firsts), r.unchanged)
+	}
+}
+
+// sum reports, at the end, what only all losses show. Logs of a private run may leave the device at levels other than DEBUG.
+func (r *run) sum() {
+	level := slog.LevelDebug
+	if r.fleet.Privacy.NonPrivate {
+		level = slog.LevelWarn
+	}
+	if r.flat != "" {
+		r.log.Log(r.ctx, level, r.flat)
+	}
 }
 
 // alarm is the number of queries after which the log reports that all have failed.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,6 +83,44 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 	if len(sizes) != 1 {
 		t.Errorf("the sizes of the states are %v, want one", sizes)
+	}
+}
+
+// TestFlat checks that the owner of a node whose oracle ignores x learns it: in the status, and at the end in the log, at
+// a level that stays on the device if the run is private.
+func TestFlat(t *testing.T) {
+	for name, c := range map[string]struct {
+		loss func(x []float32, sample int) float64
+		want string
+	}{
+		"a constant":              {func([]float32, int) float64 { return 0.7 }, "no loss of "},
+		"a constant of a sample":  {func(_ []float32, sample int) float64 { return float64(sample) }, "no loss of "},
+		"no number":               {func([]float32, int) float64 { return math.NaN() }, ""},
+		"x":                       {func(x []float32, _ int) float64 { return float64(x[0]) }, ""},
+		"x, but only of a sample": {func(x []float32, sample int) float64 { return map[bool]float64{true: float64(x[0])}[sample == 3] }, ""},
+	} {
+		for _, f := range []*sdk.Fleet{ring(), privateRing()} {
+			f.Members, f.Edges, f.Method.Tau = f.Members[:2], f.Edges[:1], 20
+			log := new(bytes.Buffer)
+			all := nodes(t, f, inMemory(t, f), func(i int, cfg *sdk.Config) {
+				if i == 1 {
+					cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+					cfg.Oracle = sdk.OracleFunc(func(_ context.Context, x []float32, sample int) (float64, error) { return c.loss(x, sample), nil })
+				}
+			})
+			if name == "no number" && f.Privacy.NonPrivate {
+				continue // the run ends
+			}
+			mustRun(t, all)
+			level := map[bool]string{true: "WARN", false: "DEBUG"}[f.Privacy.NonPrivate]
+			if got := all[1].Status().Flat; !strings.HasPrefix(got, c.want) || c.want == "" && got != "" || c.want != "" &&
+				strings.Count(log.String(), "level="+level+" msg=\"no loss of ") != 1 {
+				t.Errorf("%s: %q, want %q\n%s", name, got, c.want, log)
+			}
+			if got := all[0].Status().Flat; got != "" {
+				t.Errorf("%s: the other node: %s", name, got)
+			}
+		}
 	}
 }
 

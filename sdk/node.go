@@ -33,6 +33,7 @@ type Node struct {
 	log       *slog.Logger
 
 	failure string     // the reason of the last failed query; belongs to Run
+	flat    string     // see [Status]; belongs to Run
 	telling sync.Mutex // held while Events.Failed runs
 
 	running sync.Mutex // held by Run, and guards failed
@@ -52,6 +53,7 @@ type Status struct {
 	Queries       int64               // losses requested
 	FailedQueries int64               // requests that failed, in this run; nobody outside the device learns this number
 	LastFailure   string              // why the last of them failed, up to 2 KiB, perhaps with a stack; empty if none did
+	Flat          string              // why nothing can be learned from the losses since Run began; empty if they change with x
 	BytesSent     int64               // encoded frames passed to the transport, including repeats
 	Refused       int64               // invalid frames from neighbors
 	Done          bool                // the last release is made and the model is final
@@ -96,7 +98,7 @@ func New(cfg Config) (*Node, error) {
 	n.made = n.began
 	n.log = transport.Limited(cfg.Logger).With("node", cfg.Name, "run", n.fleet.Run)
 	n.trust = trust.New(trust.Config{Run: n.fleet.Run, Fleet: n.hash, Members: n.fleet.Members, Self: self,
-		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger, Heads: cfg.Heads})
+		Neighbors: mcfg.Neighbors, Last: n.fleet.Method.Last(), Key: cfg.Key, Keys: cfg.Keys, Ledger: cfg.Ledger})
 	mcfg.Noise, mcfg.Estimator.Window, mcfg.Probe, mcfg.Incarnation = cfg.noise(), cfg.Window, true, n.trust.Incarnation
 	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); n.fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.secrets.key
@@ -169,7 +171,7 @@ func (n *Node) publish() {
 		n.model = n.fleet.Model(n.machine.Model(), st.Round)
 	}
 	n.status.Round, n.status.Queries, n.status.FailedQueries, n.status.Done = st.Round, st.Queries, st.Failed, st.Complete
-	n.status.LastFailure = n.failure
+	n.status.LastFailure, n.status.Flat = n.failure, n.flat
 	n.status.ConsensusError, n.status.Compared = st.ConsensusError, st.Compared
 	if n.status.Neighbors == nil {
 		n.status.Neighbors = make([]Neighbor, len(n.neighbors))

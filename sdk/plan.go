@@ -63,10 +63,6 @@ func (p *Plan) Fleet() *Fleet { return p.fleet }
 // Graph returns the communication graph.
 func (p *Plan) Graph() *graph.Graph { return p.graph }
 
-// Noise returns the graph of the pairs of members that share pairwise noise: Graph or, with Privacy.Partners, a regular
-// graph.
-func (p *Plan) Noise() *graph.Graph { return p.noise }
-
 // network reads the members and edges.
 func (f *Fleet) network(g *graph.Graph, errs *faults) *Plan {
 	fleet, before := *f, len(*errs)

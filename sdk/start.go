@@ -28,6 +28,9 @@ type run struct {
 	message admm.Message // scratch space of decoding
 	losses  []float64    // scratch space of queries
 
+	firsts    map[int]float64 // first losses of some samples; nil once one has changed
+	unchanged int             // losses of these samples after the first
+
 	fed        bool      // the node took a frame since the last query
 	final      time.Time // when the model became final
 	begun      int       // the release for which Events.Began was called
@@ -44,7 +47,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Node: n, codec: codec, inbox: make(chan parcel, 4), outbox: map[int]*queue{}, pace: newPace(n.cfg.ResendAfter)}
+	r := &run{Node: n, codec: codec, inbox: make(chan parcel, 4), outbox: map[int]*queue{}, firsts: map[int]float64{}, pace: newPace(n.cfg.ResendAfter)}
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
 	}

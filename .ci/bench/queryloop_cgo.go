@@ -47,7 +47,7 @@ static inline void signs(uint32_t *restrict u, long d, uint32_t step, uint32_t c
 		philox(i, component, step, 0, k, u + 4 * i);
 }
 
-// perturb returns the loss at y = x + mu*u, as queryLoss.
+// perturb returns the loss at y = x + mu*u, which queryLoss computes in Go.
 static inline float perturb(float *restrict y, const float *restrict x, float mu, const uint32_t *restrict u, long d) {
 	long i = 0;
 	for (; i + 32 <= d; i += 32)

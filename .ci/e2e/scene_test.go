@@ -74,7 +74,7 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 		if phase == monitor.Waiting && other == longName {
 			s.Waiting = append(s.Waiting, other)
 			n.Round, n.Behind, n.Missing = round-1, 1, true
-			n.Link = &monitor.Link{Seconds: 2345, Lost: 3, LostBy: monitor.InWords("failed to get reader: failed to read frame header: EOF", false),
+			n.Link = &monitor.Link{Seconds: 2345, Lost: 3, LostBy: monitor.InWords("the connection ended without a reason: EOF", false),
 				Fault: monitor.InWords("wss://"+longName+".example.org:47654/: dial tcp 192.0.2.17:47654: connect: connection refused", false)}
 		}
 		s.Neighbors = append(s.Neighbors, n)

@@ -34,6 +34,7 @@ var (
 	liars     = suite{"./sdk/admm", "Liars"}
 	dropped   = suite{"./sdk/admm", "Quarantine|Scenes"}
 	floods    = suite{"./transport/ws", "Useless"}
+	framing   = suite{"./transport/ws", "WholeFrames|LibraryAsPeer|HeldWrites"}
 	words     = suite{"./sdk", "Queue|LastWord"}
 	worlds    = suite{"./sdk/admm", "WorldsOfOneMember"}
 	saddles   = suite{"./sdk/plan", "Saddle"}

@@ -25,7 +25,7 @@ type box struct {
 // away.
 const farthest = 1e24
 
-// boundOf returns the box of the release with the given number. The box does not depend on whether the run ends early.
+// boundOf returns the box of the release with the given number.
 //
 // Release k is X0 plus the network's responses to everything that members added: k updates of norm at most R = reach,
 // and k noise vectors of standard deviation s, with s^2 = sigma^2 + (N-1)*sigma_pair^2. A member's update moves the
@@ -100,19 +100,31 @@ func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c
 // is outside the public bound, or a change on the grid exceeds the width of the bound. The result depends only on
 // public numbers and p, so anyone can check it.
 func (c *Config) Impossible(round int, p Payload) error {
-	return c.impossible(c.boundOf(round), round, p)
+	if err := c.checkForm(round, p); err != nil {
+		return err
+	}
+	return c.boundOf(round).outside(round, p)
 }
 
-// impossible is Impossible for a round with the given public bound.
-func (c *Config) impossible(b box, round int, p Payload) error {
+// checkForm returns an error if p does not have the numbers of a release of the round, or if one of them is NaN or above
+// the limit.
+func (c *Config) checkForm(round int, p Payload) error {
 	vector, grid := c.Estimator.Dim, 0
-	if len(p.Grid) > 0 && c.GridStep != 0 && round <= c.Learning() {
+	if c.onGrid(round) {
 		vector, grid = grid, vector
 	}
 	if len(p.Vector) != vector || len(p.Grid) != grid {
 		return fmt.Errorf("admm: release %d has %d numbers and %d grid steps, want %d and %d", round, len(p.Vector), len(p.Grid),
 			vector, grid)
 	}
+	if i := beyond(p.Vector, limit); i >= 0 {
+		return fmt.Errorf("admm: coordinate %d of release %d is %v, want at most %v in absolute value", i, round, p.Vector[i], limit)
+	}
+	return nil
+}
+
+// outside returns an error if p, a release of the round in the right form, is outside the round's box.
+func (b box) outside(round int, p Payload) error {
 	if len(p.Vector) > 0 && b.plainly(p.Vector) {
 		return nil
 	}

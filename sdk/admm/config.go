@@ -142,7 +142,8 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
+// onGrid reports whether a release is on the grid, so that its messages have Grid and no Vector.
+func (c *Config) onGrid(release int) bool { return c.GridStep != 0 && release <= c.Learning() }
 
 // limit is the largest absolute value of a coordinate that a machine sends or accepts. It keeps results finite.
 const limit = 1e30

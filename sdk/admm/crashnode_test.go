@@ -316,7 +316,7 @@ func (w *world) act(n *node) bool {
 // nodes are then two rounds apart.
 func (n *node) goOn() {
 	m := n.m
-	if m.work.local || m.work.due || m.round < 2 || m.onGrid(m.round) != m.onGrid(m.round-1) {
+	if m.work.local || m.work.due || m.round < 2 || m.cfg.onGrid(m.round) != m.cfg.onGrid(m.round-1) {
 		return
 	}
 	for i := range m.edges {

@@ -121,7 +121,7 @@ func (w *world) help(n *node) {
 		case !e.probed:
 			msg.Kind, msg.Held = ProbeReply, w.chance.IntN(m.round+1)
 		case !m.arrived(e):
-			at := w.payload(m.onGrid(m.round))
+			at := w.payload(m.cfg.onGrid(m.round))
 			msg.Kind, msg.Vector, msg.Grid = Release, at.Vector, at.Grid
 		case m.round == m.last() && !e.done:
 			msg.Kind = Done
@@ -195,7 +195,7 @@ func (w *world) invent(n *node) Message {
 		}
 		return m
 	}
-	at := w.payload(n.m.onGrid(m.Round) != (w.chance.IntN(16) == 0))
+	at := w.payload(n.m.cfg.onGrid(m.Round) != (w.chance.IntN(16) == 0))
 	m.Vector, m.Grid = at.Vector, at.Grid
 	return m
 }

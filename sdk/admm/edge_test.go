@@ -298,14 +298,14 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 				if !s.finite() || beyond(s.X[:1], limit) >= 0 || cfg.GridStep > 0 && max(s.Grid[0], -s.Grid[0]) > int32(m.cfg.lastStep()) {
 					t.Fatalf("run %d, %+v: keeps %+v", n, cfg, s)
 				}
-				if max(s.X[0], -s.X[0]) == limit || m.onGrid(m.round) && max(s.Grid[0], -s.Grid[0]) == int32(m.cfg.lastStep()) {
+				if max(s.X[0], -s.X[0]) == limit || m.cfg.onGrid(m.round) && max(s.Grid[0], -s.Grid[0]) == int32(m.cfg.lastStep()) {
 					clamped++
 				}
 				if over = r.Released == 6; over && m.Outgrown() > 0 {
 					outgrown++
 				}
 				msg := Message{Kind: Release, From: 0, To: 1, Round: m.round}
-				if m.onGrid(m.round) {
+				if m.cfg.onGrid(m.round) {
 					msg.Grid = []int32{int32(pick(0, 1, 1<<30, math.MaxInt32, math.MinInt32))}
 				} else {
 					msg.Vector = []float32{float32(pick(0, 1, -1, 1e15, 0.9e30, -1e30, 1e30))}

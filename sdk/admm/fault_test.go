@@ -51,13 +51,13 @@ func TestReceiveRules(t *testing.T) {
 			"the sender is client 7, want one of the neighbors [0 1 3]"},
 		{"itself", Message{Kind: Release, From: 2, Round: 2, Vector: good}, "the sender is client 2"},
 		{"too short", Message{Kind: Release, From: 0, Round: 3, Vector: good[:4]},
-			"message of round 3 from client 0 has 4 numbers and 0 grid steps, want 5 and 0"},
+			"release 3 has 4 numbers and 0 grid steps, want 5 and 0 (sent by client 0)"},
 		{"a NaN", Message{Kind: Release, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}},
-			"coordinate 2 of the message of round 3 from client 0 is NaN"},
+			"coordinate 2 of release 3 is NaN"},
 		{"a giant", Message{Kind: Release, From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}},
-			"coordinate 3 of the message of round 3 from client 0 is -3e+38, want at most 1e+30 in absolute value"},
+			"coordinate 3 of release 3 is -3e+38, want at most 1e+30 in absolute value"},
 		{"an infinity", Message{Kind: Release, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}},
-			"coordinate 4 of the message of round 3 from client 0 is -Inf"},
+			"coordinate 4 of release 3 is -Inf"},
 		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 reports completion after round 2, want round 9"},
 	} {
 		err := m.Receive(c.msg)

@@ -33,12 +33,12 @@ func (m *Machine) rate() (carry, weight float64) {
 	return m.cfg.Consensus.Mixing((m.round-1)%(1+m.cfg.Mixing), m.cfg.Mixing)
 }
 
-// setFlow updates the flow of the i-th edge, whose neighbor has the model xj. base is xj in grid steps, or nil if the
-// release of xj was not on the grid, because the neighbor ended early. On the grid, flows are whole steps.
+// setFlow updates the flow of the i-th edge, whose neighbor has the model xj, and the grid point base in a round on the
+// grid, where flows are whole steps.
 func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	carry, weight := m.rate()
 	flow := m.flows.of(i)
-	if !m.onGrid(m.round + 1) {
+	if !m.cfg.onGrid(m.round + 1) {
 		for c, f := range flow {
 			f = float32(float64(carry*float64(f)) + float64(weight*float64(xj[c]-m.x[c])))
 			flow[c] = max(-limit, min(limit, f))
@@ -46,12 +46,7 @@ func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 		return
 	}
 	for c, f := range flow {
-		var apart float64
-		if base != nil {
-			apart = float64(int64(base[c]) - int64(m.grid[c]))
-		} else {
-			apart = m.quantize(xj[c]) - float64(m.grid[c])
-		}
+		apart := float64(int64(base[c]) - int64(m.grid[c]))
 		steps := math.RoundToEven(float64(carry*float64(f)) + float64(weight*apart))
 		flow[c] = float32(max(-mostFlow, min(mostFlow, steps)))
 	}

@@ -251,7 +251,7 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 		if m.cfg.mixes() && part(m.flows.flow, k, d)[c] != -part(other.flows.flow, back, d)[c] {
 			w.failf(t, "flows between %d and %d: %v and %v", i, j, part(m.flows.flow, k, d)[c], part(other.flows.flow, back, d)[c])
 		}
-		if m.grid != nil && part(m.base, k, d)[c] != other.grid[c] && m.onGrid(m.round) {
+		if m.grid != nil && part(m.base, k, d)[c] != other.grid[c] && m.cfg.onGrid(m.round) {
 			// At the end of a run, the other member's last release has arrived but has not been used, so base does not
 			// include it yet.
 			if at := m.edges[k].at(m.round); at < 0 || part(m.base, k, d)[c]+m.held(&m.edges[k], at).Grid[c] != other.grid[c] {

@@ -80,7 +80,6 @@ type Status struct {
 	Queries  int64 // losses requested
 	Failed   int64 // losses that were unavailable and replaced, see Answer (private runs only)
 	Complete bool  // the last release is made: the model is final
-	Last     int   // the number of the last release
 
 	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors, measured after the release with the number
 	// Compared.
@@ -250,7 +249,7 @@ func (m *Machine) Lend(room *Room) {
 
 // Status returns the machine's progress.
 func (m *Machine) Status() Status {
-	st := Status{Round: m.round, Queries: m.counts.queries, Failed: m.counts.failed, Complete: m.round == m.last(), Last: m.last(),
+	st := Status{Round: m.round, Queries: m.counts.queries, Failed: m.counts.failed, Complete: m.round == m.last(),
 		Compared: m.measured.round, ConsensusError: m.measured.error}
 	for i := range m.edges {
 		e := &m.edges[i]
@@ -268,9 +267,6 @@ func (m *Machine) Outgrown() int { return m.outgrown }
 // Heard returns the highest release of a neighbor that this client has ever held; 0 if it has held none or has no such
 // neighbor.
 func (m *Machine) Heard(peer int) int { return m.known(peer).heard }
-
-// Holds reports whether a neighbor's release of a round has arrived since the machine was made.
-func (m *Machine) Holds(peer, round int) bool { return round > 0 && m.known(peer).at(round) >= 0 }
 
 // Begun returns the number of the release in progress, or of the latest release if none is in progress.
 func (m *Machine) Begun() int {

@@ -191,8 +191,9 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		return fmt.Errorf("admm: found a message of round %d from client %d, want a round in 1..%d (the receiving "+
 			"client is in round %d)", msg.Round, msg.From, newest, m.round)
 	}
-	if err := m.checkForm(msg); err != nil {
-		return err
+	if err := m.cfg.checkForm(msg.Round, msg.Payload()); err != nil { // no honest member sends such a payload
+		m.report(msg, err, true)
+		return fmt.Errorf("%w (sent by client %d)", err, msg.From)
 	}
 	if msg.Round < m.round { // j lacks this client's message of that round, or the message is late
 		if msg.Round == m.round-1 && !msg.Resent && msg.Round != m.lost {
@@ -216,27 +217,6 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		m.postDone(e, false)
 	}
 	return nil
-}
-
-// checkForm returns an error if a release's payload is invalid, and reports it if no honest member sends such a payload.
-func (m *Machine) checkForm(msg *Message) (err error) {
-	what := func() string { return fmt.Sprintf("the message of round %d from client %d", msg.Round, msg.From) }
-	vector, grid := len(m.x), 0
-	if m.onGrid(msg.Round) {
-		vector, grid = grid, vector
-	}
-	if len(msg.Vector) != vector || len(msg.Grid) != grid {
-		err = fmt.Errorf("admm: %s has %d numbers and %d grid steps, want %d and %d", what(), len(msg.Vector), len(msg.Grid), vector, grid)
-		if vector == 0 && len(msg.Vector) == len(m.x) && len(msg.Grid) == 0 {
-			return err
-		}
-	} else if c := beyond(msg.Vector, limit); c >= 0 {
-		err = fmt.Errorf("admm: coordinate %d of %s is %v, want at most %v in absolute value", c, what(), msg.Vector[c], limit)
-	}
-	if err != nil {
-		m.report(msg, err, true)
-	}
-	return err
 }
 
 // Tick tells the machine that some time, such as two seconds, has passed without progress. The machine repeats its last

@@ -36,12 +36,16 @@ func lossFunc(client int, x []float32, sample int) float64 {
 // number of samples.
 func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 	cfgs := make([]Config, n)
+	var consensus Consensus
+	if len(edges) > 0 {
+		consensus = flowing(n, edges)
+	}
 	for i := range cfgs {
 		cfgs[i] = Config{
 			Estimator: zoest.Config{Dim: 5, Samples: 4 + i%3, Batch: 3, Seed: 42, Client: uint32(i)},
 			Rounds:    6, Cooldown: 3, Tau: 2,
 			Rho: 1.5, Beta: 0.2, Eta: Schedule{0.5}, Mu: Schedule{0.4},
-			NonPrivate: true,
+			NonPrivate: true, Consensus: consensus,
 		}
 		for _, e := range edges {
 			if e[0] == i {
@@ -51,9 +55,6 @@ func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 			}
 		}
 		slices.Sort(cfgs[i].Neighbors)
-		if len(edges) > 0 {
-			cfgs[i].Consensus = flowing(n, edges)
-		}
 		if change != nil {
 			change(i, &cfgs[i])
 		}
@@ -126,16 +127,15 @@ func (net *network) drive(i int) ([]Message, error) {
 
 // round drives every machine through one round, then delivers everything.
 func (net *network) round() error {
-	var sent []Message
+	first := len(net.sent)
 	for i := range net.machines {
 		out, err := net.drive(i)
 		if err != nil {
 			return err
 		}
-		sent = append(sent, out...)
+		net.sent = append(net.sent, out...)
 	}
-	net.sent = append(net.sent, sent...)
-	for _, msg := range sent {
+	for _, msg := range net.sent[first:] {
 		if err := net.machines[msg.To].Receive(msg); err != nil {
 			return err
 		}

@@ -87,7 +87,8 @@ func (m *Machine) report(msg *Message, why error, refused bool) {
 	m.verdicts = append(m.verdicts, v)
 }
 
-// judge quarantines neighbors whose release of this round is impossible, before the release is used.
+// judge quarantines neighbors whose release of this round is impossible, before the release is used. The
+// machine has checked the form of a release on receipt.
 func (m *Machine) judge() {
 	bound := m.cfg.boundOf(m.round)
 	for i := range m.edges {
@@ -97,7 +98,7 @@ func (m *Machine) judge() {
 			continue
 		}
 		p := m.held(e, at)
-		if err := m.cfg.impossible(bound, m.round, p); err != nil {
+		if err := bound.outside(m.round, p); err != nil {
 			m.report(&Message{Kind: Release, From: e.peer, Round: m.round, Vector: p.Vector, Grid: p.Grid}, err, false)
 			m.Quarantine(e.peer)
 			e.cut = m.round + 1

@@ -90,7 +90,7 @@ func (m *Machine) aim() {
 		vec.Axpy(m.center, -float32(m.gain()), m.p)
 	}
 	if len(m.edges) == 0 {
-		m.fail(m.inRange(m.center, m.onGrid(m.round+1)))
+		m.fail(m.inRange(m.center, m.cfg.onGrid(m.round+1)))
 	}
 }
 
@@ -148,7 +148,7 @@ func (m *Machine) commit() {
 // the state can be encoded whatever was drawn. A client without neighbors and noise ends with an error if its update leaves the range.
 func (m *Machine) release() error {
 	k, bound := m.round, m.cfg.boundOf(m.round+1)
-	if m.onGrid(k + 1) {
+	if m.cfg.onGrid(k + 1) {
 		steps := resized(&m.out[(k+1)%2].Grid, len(m.x))
 		if m.private() {
 			if err := m.draw(steps); err != nil {
@@ -240,7 +240,7 @@ func resized[T any](s *[]T, n int) []T {
 }
 
 func (m *Machine) writeMessages() {
-	if out := &m.out[(m.round+1)%2]; m.onGrid(m.round + 1) {
+	if out := &m.out[(m.round+1)%2]; m.cfg.onGrid(m.round + 1) {
 		out.Vector = out.Vector[:0] // the method release wrote the change on the grid
 	} else {
 		out.set(Payload{Vector: m.x})
@@ -256,7 +256,7 @@ func (m *Machine) updateZ() {
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
-		if m.gone(i) || at < 0 { // the neighbor ended early
+		if m.gone(i) || at < 0 {
 			clear(m.flows.of(i))
 			continue
 		}
@@ -264,9 +264,6 @@ func (m *Machine) updateZ() {
 		peerZ, base := part(m.peerZ, i, len(m.x)), part(m.base, i, len(m.x))
 		xj := m.taken(in, base, bound, kept)
 		if !data {
-			if len(in.Grid) == 0 {
-				base = nil
-			}
 			m.setFlow(i, xj, base)
 			continue
 		}

@@ -39,7 +39,7 @@ type EdgeState struct {
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Last: m.est.Memory(), Queries: m.counts.queries,
 		Failed: m.counts.failed}
-	if m.onGrid(m.round) {
+	if m.cfg.onGrid(m.round) {
 		s.Delta = m.out[m.round%2].Grid
 	}
 	for i := range m.edges {
@@ -104,7 +104,7 @@ func (m *Machine) load(s State) {
 		copy(m.flows.of(i), from.Flow)
 	}
 	m.round-- // writeMessages belongs to the round that ends with the release
-	if m.onGrid(s.Round) {
+	if m.cfg.onGrid(s.Round) {
 		m.out[s.Round%2].set(Payload{Grid: s.Delta})
 	}
 	m.writeMessages()
@@ -131,7 +131,7 @@ func (m *Machine) check(s State) error {
 	want(len(s.Edges), len(m.edges), len(m.edges), "found %d neighbors, want %d")
 	length("the model", len(s.X), d, true)
 	length("the model on the grid", len(s.Grid), d, grid)
-	length("the change on the grid", len(s.Delta), d, grid && m.onGrid(s.Round))
+	length("the change on the grid", len(s.Delta), d, grid && m.cfg.onGrid(s.Round))
 	length("the estimator's memory", len(s.Last), len(m.est.Memory()), true)
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
 		of := fmt.Sprintf("neighbor %d ", e.Peer)

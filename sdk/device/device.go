@@ -229,8 +229,7 @@ func (d *Device) openState(cfg *sdk.Config) (err error) {
 		return state.LostLedger(err, d.File.Ledger, d.File.State, len(kept) > 0)
 	}
 	cfg.Ledger = d.ledger
-	cfg.Heads, err = d.ledger.OpenHeads()
-	return err
+	return nil
 }
 
 // run creates the node and runs it. The caller has opened the files and the link.

@@ -41,7 +41,7 @@ func (d *Device) outcome(began time.Time) *Outcome {
 		Queries: st.Queries, BytesSent: st.BytesSent, Seconds: time.Since(began).Seconds(), Model: sdk.ModelHash(model),
 		Failed: st.FailedQueries, Failure: st.LastFailure, Spent: d.node.Spend(), ConditionalOn: d.source.ConditionalOn,
 	}
-	if d.flat != nil {
+	if o.Losses = st.Flat; d.flat != nil {
 		o.Losses = d.flat.Error()
 	}
 	if d.source.Restarts != nil {

@@ -214,8 +214,7 @@ func (n *Node) openLedger(cfg *sdk.Config, unit dpmech.Unit, o Options, store *s
 		return err
 	}
 	n.opened = append(n.opened, cfg.Ledger.Close)
-	cfg.Heads, err = cfg.Ledger.OpenHeads()
-	return err
+	return nil
 }
 
 // hasState returns the folder of a run's state: of any run but this one, or of this one if it has made a release. It

@@ -123,9 +123,10 @@ func TestKilledDevice(t *testing.T) {
 	if long {
 		kills = 100
 	}
+	const apart = 10 // rounds for each kill
 	models := [2]string{}
 	for i := range models {
-		dir, file := newFleet(t, func(f *sdk.Fleet) { f.Method.Rounds = 60 * kills })
+		dir, file := newFleet(t, func(f *sdk.Fleet) { f.Method.Rounds = apart * kills })
 		b, err := open(dir, file, "b")
 		if err != nil {
 			t.Fatal(err)
@@ -149,10 +150,23 @@ func TestKilledDevice(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			if i == 1 && killed < kills {
-				time.AfterFunc(time.Duration(rand.IntN(150))*time.Millisecond, func() { cmd.Process.Kill() })
+			over := make(chan struct{})
+			if i == 1 && killed < kills { // at a moment of the next rounds; while a starts, b does not advance
+				round := apart*killed + rand.IntN(apart)
+				go func() {
+					for b.Status().Round < round {
+						select {
+						case <-over:
+							return
+						case <-time.After(time.Millisecond):
+						}
+					}
+					time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond)
+					cmd.Process.Kill()
+				}()
 			}
 			err := cmd.Wait()
+			close(over)
 			if done = err == nil; done {
 				break
 			}

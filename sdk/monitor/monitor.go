@@ -313,7 +313,7 @@ func (m *Monitor) Status() Status {
 		out.Privacy = m.privacy()
 	}
 	local := m.local
-	local.FailedQueries, local.LastFailure = st.FailedQueries, st.LastFailure
+	local.FailedQueries, local.LastFailure, local.Flat = st.FailedQueries, st.LastFailure, st.Flat
 	if m.cfg.Restarts != nil {
 		var last error
 		if local.Restarts, last = m.cfg.Restarts(); last != nil {
@@ -321,8 +321,8 @@ func (m *Monitor) Status() Status {
 		}
 	}
 	local.FirstRound = m.firstRound(out.Seconds)
-	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 || local.Restarts > 0 ||
-		local.FirstRound > 0 {
+	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 || st.Flat != "" ||
+		local.Restarts > 0 || local.FirstRound > 0 {
 		out.Local = &local
 	}
 	out.obstacle = m.obstacle(out.Neighbors)

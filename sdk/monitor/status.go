@@ -294,6 +294,7 @@ type Local struct {
 	OfQueries     bool   `json:"of_queries"`             // true if Loss is the mean of a program's answers
 	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses constants instead
 	LastFailure   string `json:"last_failure,omitempty"` // why the last failed query has no loss, perhaps with a stack
+	Flat          string `json:"losses,omitempty"`       // why nothing can be learned from the losses so far
 	Restarts      int    `json:"restarts,omitempty"`     // how often a program that computes losses was started again
 	LastRestart   string `json:"last_restart,omitempty"` // why it ended last
 	// FirstRound is a forecast of the seconds that the first round will last from now on; 0 if it is over or unknown.

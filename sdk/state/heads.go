@@ -12,7 +12,7 @@ import (
 )
 
 // Heads stores, across runs, the newest state of each ledger that each neighbor signed with a release, in a file next to
-// the node's own ledger. The node shows a neighbor these states: a neighbor whose ledger was set back between two runs
+// the node's own ledger, which opens it. The node shows a neighbor these states: a neighbor whose ledger was set back between two runs
 // then makes no release, and a neighbor with a new ledger learns of the others. Heads is safe for concurrent use. A nil
 // *Heads stores nothing.
 type Heads struct {
@@ -39,11 +39,17 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// OpenHeads is the function OpenHeads for the file beside the ledger.
-func (l *Ledger) OpenHeads() (*Heads, error) { return OpenHeads(headsPath(l.path)) }
+// Heads returns what neighbors have signed about their ledgers. It is nil for a nil l, and for a ledger that [ReadLedger]
+// has opened.
+func (l *Ledger) Heads() *Heads {
+	if l == nil {
+		return nil
+	}
+	return l.heads
+}
 
-// OpenHeads reads the file that [Heads.Save] writes. A missing file yields an empty list; a damaged file is an error.
-func OpenHeads(path string) (*Heads, error) {
+// openHeads reads the file that [Heads.Save] writes. A missing file yields an empty list; a damaged file is an error.
+func openHeads(path string) (*Heads, error) {
 	text, err := readIfThere(path)
 	if err != nil {
 		return nil, err

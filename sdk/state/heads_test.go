@@ -26,7 +26,7 @@ func TestLatestHead(t *testing.T) {
 		t.Error("a nil Heads returned a statement")
 	}
 	path := filepath.Join(t.TempDir(), "heads")
-	h, err := OpenHeads(path)
+	h, err := openHeads(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLatestHead(t *testing.T) {
 	if err := h.Save(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := OpenHeads(path)
+	again, err := openHeads(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestLatestHead(t *testing.T) {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenHeads(path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := openHeads(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("damaged: %v, want %q", err, want)
 		}
 	}
@@ -73,7 +73,7 @@ func TestLatestHead(t *testing.T) {
 // TestHeadsAreFull checks that the ledgers of one member have a bounded number of lines, whichever of its keys signs, that a
 // further ledger is refused with an error and displaces none, and that a newer state of a known ledger is still kept.
 func TestHeadsAreFull(t *testing.T) {
-	h, err := OpenHeads(filepath.Join(t.TempDir(), "heads"))
+	h, err := openHeads(filepath.Join(t.TempDir(), "heads"))
 	if err != nil {
 		t.Fatal(err)
 	}

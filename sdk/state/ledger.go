@@ -25,7 +25,8 @@ import (
 // One process at a time can open a ledger. A Ledger is safe for concurrent use. After a failed write or sync every
 // further reservation and mark fails until the ledger is opened again.
 type Ledger struct {
-	path string
+	path  string
+	heads *Heads // nil if the ledger is read-only
 
 	mu       sync.Mutex
 	file     file  // nil if the ledger is closed or read-only

@@ -46,10 +46,14 @@ func CreateLedger(path, dataset string, unit dpmech.Unit, limit *dpmech.Limit, d
 		return nil, errors.Join(fmt.Errorf("state: ledger %s is missing, but its mark %s exists: "+
 			"restore the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
 	}
+	heads, err := openHeads(headsPath(path))
+	if err != nil {
+		return nil, err
+	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	h.ID = hex.EncodeToString(id)
-	l := &Ledger{path: path, log: new(ledgerLog)}
+	l := &Ledger{path: path, heads: heads, log: new(ledgerLog)}
 	line, err := json.Marshal(h)
 	if err == nil {
 		err = l.log.start(line)
@@ -114,7 +118,10 @@ func OpenLedger(path string) (*Ledger, error) {
 		// directory, so the directory is synced now.
 		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
 	}
-	if err = l.recover(m, err); err != nil {
+	if err = l.recover(m, err); err == nil {
+		l.heads, err = openHeads(headsPath(path))
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.closeFiles())
 	}
 	return l, nil

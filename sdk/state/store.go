@@ -3,7 +3,6 @@ package state
 import (
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // Store keeps the state behind a node's releases. A node saves the state of a round, marks the release in the ledger
@@ -32,29 +31,6 @@ type Store interface {
 
 	// Close closes the store. Further calls of Close do nothing and return nil.
 	Close() error
-}
-
-// Serial wraps s in a store that runs Save and Keep one at a time, so that several goroutines may call these two
-// methods. It passes all other calls to s unchanged.
-func Serial(s Store) Store { return &serial{Store: s} }
-
-type serial struct {
-	mu sync.Mutex
-	Store
-}
-
-func (s *serial) String() string { return storeName(s.Store) }
-
-func (s *serial) Save(r Record) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.Store.Save(r)
-}
-
-func (s *serial) Keep(name string, data []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.Store.Keep(name, data)
 }
 
 // Record is one commit of a [Store].

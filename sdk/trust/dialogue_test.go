@@ -120,7 +120,7 @@ func (d *world) do(words []string) {
 		d.shows(msg)
 	case "remember":
 		e := d.ledger(words[1], words[2])
-		if err := d.cfg.Heads.Learn(d.cfg.Keys(words[1]), e); err != nil {
+		if err := d.cfg.Ledger.Heads().Learn(d.cfg.Keys(words[1]), e); err != nil {
 			d.Say("error: %v", err)
 		}
 	case "disk":
@@ -160,9 +160,6 @@ func (d *world) start(args map[string]string) {
 			d.t.Fatal(err)
 		}
 		d.t.Cleanup(func() { _ = d.cfg.Ledger.Close() })
-	}
-	if d.cfg.Heads, err = state.OpenHeads(filepath.Join(d.dir, "heads")); err != nil {
-		d.t.Fatal(err)
 	}
 	d.m, d.made = trust.New(d.cfg), 0
 }
@@ -307,11 +304,12 @@ func (d *world) obey(from string, v trust.Verdict) {
 	if v.Exposed {
 		more += ", for good"
 	}
+	action := [...]string{"take", "ignore", "discard", "refuse", "drop", "end"}[v.Action]
 	switch {
 	case v.Why == nil && from != "":
-		d.Say("%v", v.Action)
+		d.Say("%s", action)
 	case v.Why != nil:
-		d.Say("%v%s: %v", v.Action, more, strings.ReplaceAll(v.Why.Error(), d.dir, "DIR"))
+		d.Say("%s%s: %v", action, more, strings.ReplaceAll(v.Why.Error(), d.dir, "DIR"))
 	}
 	if v.Action == trust.Drop {
 		d.drop(from, v.Why.Error())

@@ -47,7 +47,7 @@ func (m *Machine) learnCheckpoint(p *peer, b []byte) {
 // states that it shows to know. left is the number of statements that did not fit.
 func (m *Machine) earlier(p *peer) (b []byte, left int) {
 	newest, shown := p.held.Last(), p.shown
-	list := m.Heads.Of(m.Keys(p.name))
+	list := m.Ledger.Heads().Of(m.Keys(p.name))
 	if at := slices.IndexFunc(list, func(e signed.Earlier) bool { return e.Ledger.ID == shown.ID }); at > 0 { // the ledger in use first
 		list[0], list[at] = list[at], list[0]
 	}
@@ -146,7 +146,7 @@ func (m *Machine) OtherLedgers(p Public) (list []state.OtherLedger, full bool) {
 	return list, len(list) >= mostLedgers
 }
 
-// Remember keeps in Heads, for later runs, what neighbors have signed about their ledgers. It returns an error for each
+// Remember keeps with the ledger, for later runs, what neighbors have signed about their ledgers. It returns an error for each
 // ledger for which there is no room.
 func (m *Machine) Remember() (errs []error) {
 	if !m.Signing() {
@@ -155,7 +155,7 @@ func (m *Machine) Remember() (errs []error) {
 	for _, j := range m.Neighbors {
 		p := m.peers[j]
 		if r := p.held.Last(); r != nil {
-			if err := m.Heads.Learn(m.Keys(p.name), signed.Earlier{Scope: p.scope, Statement: *r}); err != nil {
+			if err := m.Ledger.Heads().Learn(m.Keys(p.name), signed.Earlier{Scope: p.scope, Statement: *r}); err != nil {
 				errs = append(errs, fmt.Errorf("neighbor %q: %w", p.name, err))
 			}
 		}

@@ -23,8 +23,7 @@ type Config struct {
 
 	Key    ed25519.PrivateKey                      // nil: nothing is signed; what neighbors say needs no proof and charges nothing
 	Keys   func(member string) []ed25519.PublicKey // a member's present, next and retired keys; may change
-	Ledger *state.Ledger                           // only read; nil without a ledger
-	Heads  *state.Heads                            // only read, apart from [Machine.Remember]; nil: nothing is kept for later runs
+	Ledger *state.Ledger                           // only read, apart from [Machine.Remember]; nil without a ledger
 }
 
 // Machine holds the statements of a member and of its neighbors. Only one goroutine uses a Machine; others may read

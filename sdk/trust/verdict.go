@@ -21,11 +21,6 @@ const (
 	End                   // end the run with Why, for good
 )
 
-// String returns the name of an action.
-func (a Action) String() string {
-	return [...]string{"take", "ignore", "discard", "refuse", "drop", "end"}[a]
-}
-
 // Verdict is a decision about a message. If [Machine.Unstored] is set, the driver stores the journal first.
 type Verdict struct {
 	Action Action

@@ -3,15 +3,15 @@ package ws
 //lint:file-ignore SA1019 the program is bound to this path; its successor has the same API under another
 
 import (
+	"bufio"
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"math"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -40,10 +40,7 @@ const (
 
 const (
 	headerLen = 5
-	// chunk is the maximum length of one write, in bytes. It limits how long a control frame waits for a write to
-	// finish.
-	chunk     = 64 << 10
-	maxReason = 123
+	maxReason = maxControl - 2
 )
 
 func putHeader(k kind, number int) [headerLen]byte {
@@ -76,16 +73,19 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 // conn is a websocket that carries messages. One goroutine may read while another goroutine writes. The methods have no
 // context parameter: to interrupt a call, set a deadline or close the TCP connection.
 type conn struct {
-	ws *websocket.Conn
 	link
 	dialed   string // the address that this end dialed; empty if the other end dialed
 	maxFrame int
+	linger   time.Duration // for control frames and an orderly end
+	sending  sync.Mutex    // held by send
 
-	// The buffer "in" contains the first bytes of the message being read. The slice rest is the part of these bytes
-	// that readBody has not returned yet. One call into the library takes as long as reading a small message, so each
-	// call reads the header together with the start of the body.
-	in   [512]byte
-	rest []byte
+	// These fields are for reading. Longer reads bypass the small buffer of br.
+	http   io.LimitedReader // below br; limits the HTTP request or response
+	br     *bufio.Reader
+	header [headerLen]byte
+	left   uint64 // bytes of the current websocket frame that have not been read
+	last   bool   // whether the current message ends with this websocket frame
+	mask   uint32
 }
 
 type link struct {
@@ -95,35 +95,40 @@ type link struct {
 	via    string            // the proxy through which this end dialed; empty if none
 }
 
-func newConn(ws *websocket.Conn, l link, dialed string, maxFrame int) (*conn, error) {
-	c := &conn{ws: ws, link: l, dialed: dialed, maxFrame: maxFrame}
+func newConn(l link, dialed string, cfg *Config) *conn {
+	c := &conn{link: l, dialed: dialed, maxFrame: cfg.MaxFrame, linger: cfg.timing.linger}
+	c.http = io.LimitedReader{R: l.secure, N: maxHTTP}
+	c.br = bufio.NewReaderSize(&c.http, 1<<10)
+	return c
+}
+
+func clientConn(l link, address string, cfg *Config) (*conn, error) {
+	c := newConn(l, address, cfg)
+	ws, _, err := websocket.Dial(context.Background(), transport.AddressURL(address), dialOptions(c))
+	if err != nil {
+		return nil, err
+	}
+	return c, c.begin(ws)
+}
+
+// begin takes over from the library, which makes the opening handshake and no more: to read a message, it would wake a
+// goroutine four times.
+func (c *conn) begin(ws *websocket.Conn) error {
+	defer ws.CloseNow()
+	c.http.N = math.MaxInt64
 	if got := ws.Subprotocol(); got != subprotocol {
 		err := refusal{fmt.Errorf("websocket subprotocol is %q, want %q", got, subprotocol)}
-		c.stop(err, time.Second)
-		c.abort()
-		return nil, err
+		c.stop(err, nil)
+		return err
 	}
-	ws.SetReadLimit(int64(max(maxFrame, endpoint.MaxHello)) + headerLen)
-	return c, nil
+	return nil
 }
 
-func clientConn(l link, address string, maxFrame int) (*conn, error) {
-	ws, _, err := websocket.Dial(context.Background(), transport.AddressURL(address), dialOptions(l))
-	if err != nil {
-		return nil, err
-	}
-	return newConn(ws, l, address, maxFrame)
-}
-
-func serverConn(l link, w *reply, r *http.Request, maxFrame int) (*conn, error) {
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		Subprotocols:    []string{subprotocol},
-		CompressionMode: websocket.CompressionDisabled,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return newConn(ws, l, "", maxFrame)
+// closedConn returns the connection that the library gets.
+func closedConn() net.Conn {
+	c, _ := net.Pipe()
+	c.Close()
+	return c
 }
 
 type message struct {
@@ -132,17 +137,12 @@ type message struct {
 	body   []byte
 }
 
-// blocks is a pool of buffers for messages that are being written, so that an idle connection keeps none.
-var blocks = sync.Pool{New: func() any { return new([chunk]byte) }}
-
-// write sends the messages, each as one websocket frame if it is short, and otherwise in fragments. Each write to TLS has
-// at most chunk bytes and only whole websocket frames, so the library can write control frames from other goroutines.
-// It does not write messages through the library, which wakes a goroutine twice for each frame and copies 4 KiB at a
-// time. Only the last message may be long. After an error, the connection is unusable.
-func (c *conn) write(messages ...message) (err error) {
-	block := blocks.Get().(*[chunk]byte)
-	defer blocks.Put(block)
-	b := block[:0]
+// write sends the messages, each as one websocket frame if it is short, and otherwise in fragments. Only the last message
+// may be long. Each call of send may take as long as limit; 0 means no limit. After an error, the connection is unusable.
+func (c *conn) write(limit time.Duration, messages ...message) (err error) {
+	buffer := buffers.Get().(*[bufferLen]byte)
+	defer buffers.Put(buffer)
+	b := buffer[:0]
 	for _, m := range messages {
 		h := putHeader(m.kind, m.number)
 		op, head, body, last := byte(binaryFrame), h[:], m.body, false
@@ -152,104 +152,54 @@ func (c *conn) write(messages ...message) (err error) {
 			b = c.appendFrame(b, op, last, head, body[:n])
 			op, head, body = continuation, nil, body[n:]
 			if !last {
-				if _, err = c.secure.Write(b); err != nil {
+				if err = c.send(limit, b); err != nil {
 					return err
 				}
 				b = b[:0]
 			}
 		}
 	}
-	_, err = c.secure.Write(b)
-	return err
-}
-
-// These constants are from RFC 6455, section 5.2.
-const (
-	fin    = 0x80
-	masked = 0x80
-
-	continuation = 0
-	binaryFrame  = 2
-
-	frameRoom = 8 // length of the header of a masked frame with a payload of 126 to 65,535 bytes
-)
-
-// appendFrame appends a websocket frame with fewer than 64 KiB of payload, which consists of head and body. The end that
-// dialed masks the payload, as the standard requires.
-func (c *conn) appendFrame(b []byte, op byte, last bool, head, body []byte) []byte {
-	if last {
-		op |= fin
-	}
-	mask := byte(0)
-	if c.dialed != "" {
-		mask = masked
-	}
-	if n := len(head) + len(body); n < 126 {
-		b = append(b, op, mask|byte(n))
-	} else {
-		b = append(b, op, mask|126, byte(n>>8), byte(n))
-	}
-	if mask == 0 {
-		return append(append(b, head...), body...)
-	}
-	key := rand.Uint32()
-	b = binary.LittleEndian.AppendUint32(b, key)
-	at := len(b)
-	b = append(append(b, head...), body...)
-	maskPayload(b[at:], key)
-	return b
-}
-
-func maskPayload(b []byte, key uint32) {
-	for wide := uint64(key)<<32 | uint64(key); len(b) >= 8; b = b[8:] {
-		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)^wide)
-	}
-	for i := range b {
-		b[i] ^= byte(key >> (8 * (i & 3)))
-	}
+	return c.send(limit, b)
 }
 
 // next waits for a message and reads its header. The caller must then read the whole body with readBody.
-func (c *conn) next() (k kind, number int, body io.Reader, err error) {
-	typ, r, err := c.ws.Reader(context.Background())
+func (c *conn) next() (k kind, number int, err error) {
+	if err := c.nextFragment(binaryFrame); err != nil {
+		return 0, 0, err
+	}
+	if n, err := c.readPayload(c.header[:]); err != nil {
+		return 0, 0, cutShort(n, headerLen, err)
+	}
+	k, number, err = parseHeader(c.header, c.maxFrame)
 	if err != nil {
-		return 0, 0, nil, c.readError(err)
+		return 0, 0, refusal{err}
 	}
-	if typ != websocket.MessageBinary {
-		return 0, 0, nil, refusal{errors.New("found a text message, want a binary message")}
-	}
-	n, err := io.ReadAtLeast(r, c.in[:], headerLen)
-	if err != nil {
-		return 0, 0, nil, c.readError(fmt.Errorf("message cut short: %w", err))
-	}
-	c.rest = c.in[headerLen:n]
-	k, number, err = parseHeader([headerLen]byte(c.in[:]), c.maxFrame)
-	if err != nil {
-		return 0, 0, nil, refusal{err}
-	}
-	return k, number, r, nil
+	return k, number, nil
 }
 
-// readBody reads the rest of a message into b. If a connection ends between two websocket frames of a message, the
-// library reports the end of the message; readBody detects the missing bytes, because the header contains the length.
-func (c *conn) readBody(r io.Reader, b []byte) error {
-	n, long := copy(b, c.rest), len(b) < len(c.rest)
-	c.tcp.meter.count(-n)
-	for n < len(b) {
-		got, err := io.ReadFull(r, b[n:min(n+chunk, len(b))])
+// readBody reads the rest of a message into b.
+func (c *conn) readBody(b []byte) error {
+	for n := 0; n < len(b); {
+		got, err := c.readPayload(b[n:min(n+chunk, len(b))])
 		n += got
 		c.tcp.meter.count(-got - got/16)
 		if err != nil {
-			return c.readError(fmt.Errorf("message cut short: received %d of %d bytes: %w", n, len(b), err))
+			return cutShort(n, len(b), err)
 		}
 	}
-	switch got, err := io.ReadFull(r, c.in[:1]); {
-	case got != 0 || long:
+	for c.left == 0 && !c.last {
+		if err := c.nextFragment(continuation); err != nil {
+			return err
+		}
+	}
+	if c.left > 0 {
 		return refusal{fmt.Errorf("message is longer than the announced %d bytes", len(b))}
-	case err != io.EOF:
-		return c.readError(err)
 	}
 	return nil
+}
+
+func cutShort(n, want int, err error) error {
+	return fmt.Errorf("message cut short: received %d of %d bytes: %w", n, want, err)
 }
 
 // closedError contains the reason that the other end gave for closing the connection.
@@ -269,19 +219,10 @@ type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// readError returns the other end's reason for closing the connection if err contains one. Otherwise it returns err.
-func (c *conn) readError(err error) error {
-	var ce websocket.CloseError
-	if errors.As(err, &ce) {
-		return closedError{transport.Printable(strings.ReplaceAll(ce.Reason, "\n", "; "))}
-	}
-	return err
-}
-
 // stop ends the connection because of err. If err is a refusal or [transport.ErrClosed], stop sends a reason to the
 // other end and waits for an answer, but no longer than linger. An answer means that the other end has received
-// everything that was written.
-func (c *conn) stop(err error, linger time.Duration) {
+// everything that was written. If another goroutine reads, it receives the answer, and then closes readOver.
+func (c *conn) stop(err error, readOver <-chan struct{}) {
 	defer c.tcp.Close()
 	status, reason := websocket.StatusGoingAway, "going away"
 	if r := (refusal{}); errors.As(err, &r) {
@@ -289,14 +230,13 @@ func (c *conn) stop(err error, linger time.Duration) {
 	} else if !errors.Is(err, transport.ErrClosed) {
 		return
 	}
-	defer time.AfterFunc(linger, func() { c.tcp.Close() }).Stop()
-	c.ws.Close(status, shorten(reason, maxReason))
-}
-
-// abort ends the connection immediately, without a close frame, and waits until the library's goroutine has ended.
-func (c *conn) abort() {
-	c.tcp.Close()
-	c.ws.CloseNow()
+	defer time.AfterFunc(c.linger, func() { c.tcp.Close() }).Stop()
+	c.sendControl(closeFrame, append(binary.BigEndian.AppendUint16(nil, uint16(status)), shorten(reason, maxReason)...))
+	if readOver == nil {
+		c.skip()
+	} else {
+		<-readOver
+	}
 }
 
 func shorten(text string, most int) string {

@@ -1,14 +1,11 @@
 package ws
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -94,7 +91,7 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	l.tcp.SetDeadline(deadline)
 	stop := context.AfterFunc(t.ctx, func() { l.tcp.Close() })
 	defer stop()
-	c, err := clientConn(l, address, t.cfg.MaxFrame)
+	c, err := clientConn(l, address, &t.cfg)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
 			err = u.Err // only the cause: the library's error also describes the steps that led to it
@@ -137,43 +134,33 @@ func newLink(p *peer, secure *tls.Conn, tcp *tcpConn) link {
 	return link{secure: secure, tcp: tcp, key: key}
 }
 
-// upgrade is an http.RoundTripper that sends one request over an existing connection. The body of the response is the
-// connection.
-type upgrade struct{ conn net.Conn }
-
 const maxHTTP = 16<<10 + endpoint.MaxHello
 
 // errStatus is the error for an answer with an unexpected status.
 var errStatus = errors.New("unexpected status from the peer")
 
 // ask sends a request and reads the header of the response. It fails unless the response has the given status.
-func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufio.Reader, error) {
-	if err := r.Write(conn); err != nil {
-		return nil, nil, err
+func (c *conn) ask(r *http.Request, status int) (*http.Response, error) {
+	if err := r.Write(c.secure); err != nil {
+		return nil, err
 	}
-	br := bufio.NewReader(io.LimitReader(conn, maxHTTP))
-	resp, err := http.ReadResponse(br, r)
+	resp, err := http.ReadResponse(c.br, r)
 	if err != nil || resp.StatusCode == status {
-		return resp, br, err
+		return resp, err
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	text := transport.Printable(strings.ReplaceAll(strings.TrimSpace(string(body)), "\n", "; "))
 	if resp.StatusCode == http.StatusConflict {
-		return nil, nil, fmt.Errorf("the peer reports: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
+		return nil, fmt.Errorf("the peer reports: %w: %s", errHello, strings.TrimPrefix(text, errHello.Error()+": "))
 	}
-	return nil, nil, fmt.Errorf("%w: %s: %q", errStatus, transport.Printable(resp.Status), text)
+	return nil, fmt.Errorf("%w: %s: %q", errStatus, transport.Printable(resp.Status), text)
 }
 
-func (u upgrade) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, br, err := ask(u.conn, r, http.StatusSwitchingProtocols)
-	if err != nil {
-		return nil, err
+// RoundTrip implements [http.RoundTripper] for the opening handshake.
+func (c *conn) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := c.ask(r, http.StatusSwitchingProtocols)
+	if err == nil {
+		resp.Body = closedConn()
 	}
-	early, _ := br.Peek(br.Buffered())
-	resp.Body = struct {
-		io.Reader
-		io.Writer
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(early), u.conn), u.conn, u.conn}
-	return resp, nil
+	return resp, err
 }

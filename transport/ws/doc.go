@@ -38,8 +38,10 @@
 // # Format
 //
 // A connection uses the websocket subprotocol "spade-edge.1". Each message is one binary websocket message: a byte for
-// the kind, a 4-byte big-endian number, and the body. A message states its own length, because the websocket library
-// can mistake a broken connection for the end of a message. Keepalives are also messages, because the library closes a
-// connection if it takes more than five seconds to send the answer to a ping, which may happen behind a large frame.
+// the kind, a 4-byte big-endian number, and the body. A message states its own length, so that the receiver knows it
+// before the last fragment. Keepalives are also messages: they carry credit. A node answers pings but sends none.
 // Instead of opening a websocket, a peer may ask whether the node would accept its connection (see [Probe]).
+//
+// The websocket library makes the opening handshake. This package reads and writes the websocket frames, because the
+// library wakes a goroutine several times for each.
 package ws

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -255,11 +254,11 @@ func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := clientConn(l, to.Addr(), to.cfg.MaxFrame)
+	c, err := clientConn(l, to.Addr(), &to.cfg)
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(c.abort)
+	t.Cleanup(func() { c.tcp.Close() })
 	return &raw{c, secure}, nil
 }
 
@@ -279,14 +278,14 @@ func settledRaw(t *testing.T, to node, keyName string) *raw {
 
 func (r *raw) put(t *testing.T, k kind, number int, body []byte) {
 	t.Helper()
-	if err := r.write(message{k, number, body}); err != nil {
+	if err := r.write(0, message{k, number, body}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (r *raw) get(t *testing.T, want kind) (number int, body []byte) {
 	t.Helper()
-	k, n, rd, err := r.next()
+	k, n, err := r.next()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,24 +295,14 @@ func (r *raw) get(t *testing.T, want kind) (number int, body []byte) {
 	if k != kindCredit {
 		body = make([]byte, n)
 	}
-	if err := r.readBody(rd, body); err != nil {
+	if err := r.readBody(body); err != nil {
 		t.Fatal(err)
 	}
 	return n, body
 }
 
 // farewell reads until the other end closes the connection, and returns the reason from the other end.
-func (r *raw) farewell() error {
-	for {
-		_, _, rd, err := r.next()
-		if err != nil {
-			return err
-		}
-		if _, err := io.Copy(io.Discard, rd); err != nil {
-			return err
-		}
-	}
-}
+func (r *raw) farewell() error { return r.skip() }
 
 const cutAfter = 1 << 20
 

@@ -70,19 +70,19 @@ const request = "GET / HTTP/1.1\r\nHost: b\r\nUpgrade: websocket\r\nConnection: 
 	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " +
 	subprotocol + "\r\n\r\n"
 
-const (
-	text       = 1
-	closeFrame = 8
-	ping       = 9
-	pong       = 10
-)
-
-// wsFrame appends a websocket frame (RFC 6455, section 5.2) that is masked with zeros. The frame's header states the
-// given length, even if the payload has a different length.
+// wsFrame appends a websocket frame (RFC 6455, section 5.2) that is masked with zeros, as from the end that dialed. The
+// frame's header states the given length, even if the payload has a different length.
 func wsFrame(b []byte, first byte, length uint64, payload []byte) []byte {
-	b = append(b, first, masked|127)
-	b = binary.BigEndian.AppendUint64(b, length)
-	return append(append(b, 0, 0, 0, 0), payload...)
+	return append(b, frameBy(true, first, length, payload)...)
+}
+
+func frameBy(dials bool, first byte, length uint64, payload []byte) []byte {
+	b := binary.BigEndian.AppendUint64([]byte{first, 127}, length)
+	if dials {
+		b[1] |= masked
+		b = append(b, 0, 0, 0, 0)
+	}
+	return append(b, payload...)
 }
 
 func whole(b []byte, k kind, number uint32, body []byte) []byte {
@@ -166,32 +166,32 @@ var malformed = []struct {
 			[]byte("x"))
 	}},
 	{"received a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
-	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|text, 5, []byte("hello")) }},
+	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|textFrame, 5, []byte("hello")) }},
 	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than the credit allows, unless Recv is fast
 		for range 2 * window {
 			b = whole(b, kindFrame, 0, nil)
 		}
 		return b
 	}},
-	{"fragmented control frame", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, ping, 0, nil) }},
-	{"payload with invalid length", func(b []byte, draw *rand.Rand) []byte {
+	{"longer than 125 bytes or a fragment", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, ping, 0, nil) }},
+	{"longer than 125 bytes or a fragment", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(b, fin|ping, 126+draw.Uint64N(1<<62), nil)
 	}},
-	{"negative payload length", func(b []byte, draw *rand.Rand) []byte {
+	{"message cut short: received 0 of 5", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(b, fin|binaryFrame, 1<<63,
 			nil)
 	}},
-	{"unexpected rsv bits", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame|0x40, 0, nil) }},
-	{"unknown opcode", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|0xb, 0, nil) }},
-	{"unmasked frame", func(b []byte, draw *rand.Rand) []byte { return append(b, fin|binaryFrame, 0) }},
-	{"continuation frame without", func(b []byte, draw *rand.Rand) []byte {
+	{"type 0x42, want 0x2", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|binaryFrame|0x40, 0, nil) }},
+	{"type 0xb, want 0x2", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|0xb, 0, nil) }},
+	{"masked false, want true", func(b []byte, draw *rand.Rand) []byte { return append(b, fin|binaryFrame, 0) }},
+	{"type 0x0, want 0x2", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(b, fin|continuation, 0,
 			nil)
 	}},
-	{"without finishing the previous message", func(b []byte, draw *rand.Rand) []byte {
+	{"type 0x2, want 0x0", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(wsFrame(b, binaryFrame, 1, []byte("f")), binaryFrame, 1, []byte("f"))
 	}},
-	{"invalid close payload", func(b []byte, draw *rand.Rand) []byte {
+	{"the peer closed the connection: ", func(b []byte, draw *rand.Rand) []byte {
 		return wsFrame(b, fin|closeFrame, 1,
 			[]byte("x"))
 	}},

@@ -42,7 +42,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 		cb, err = b.answer(b.peers["a"], link(pb, "a"))
 		done <- err
 	}()
-	ca, err := clientConn(link(pa, "b"), "wss://b/", a.cfg.MaxFrame)
+	ca, err := clientConn(link(pa, "b"), "wss://b/", &a.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestSilenceEndsConnection(t *testing.T) {
 			if want := defaultTiming.idle; took < want || took > want+defaultTiming.keepalive {
 				t.Errorf("it took %v to notice, want %v", took, want)
 			}
-			far.abort()
+			far.tcp.Close()
 			a.Close()
 		})
 	}
@@ -214,13 +214,12 @@ func TestEarlyBytesAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := upgrade{pa}.RoundTrip(req)
-		if err != nil {
+		c := newConn(link{secure: pa}, "wss://b/", new(Config))
+		if _, err := c.RoundTrip(req); err != nil {
 			t.Fatal(err)
 		}
-		defer resp.Body.Close()
 		var got [5]byte
-		if _, err := resp.Body.Read(got[:]); err != nil || string(got[:]) != "early" {
+		if _, err := c.br.Read(got[:]); err != nil || string(got[:]) != "early" {
 			t.Errorf("read %q, error %v", got, err)
 		}
 	})

@@ -274,12 +274,13 @@ func TestLimiter(t *testing.T) {
 	enter := func(i int, met bool) *caller { return d.enter(&script{}, from(i), met) }
 	alone, met, begun, known := enter(1, false), enter(2, true), enter(2, false), enter(3, false)
 	d.begin(begun, nil)
+	const crowd = 16 * handshakeLimit
 	p := &peer{}
 	d.begin(known, p)
-	for range 10_000 {
+	for range crowd {
 		enter(3, false)
 	}
-	for i := range 10_000 {
+	for i := range crowd {
 		d.begin(enter(4+i%250, false), nil)
 	}
 	for i, c := range []*caller{alone, met, known} {
@@ -287,7 +288,7 @@ func TestLimiter(t *testing.T) {
 			t.Errorf("caller %d is turned away by a crowd from elsewhere, or of those who have begun", i)
 		}
 	}
-	for i := range 10_000 { // from arbitrary sources
+	for i := range crowd { // from arbitrary sources
 		enter(4+i%250, false)
 	}
 	if !alone.crowded || !begun.crowded || met.crowded || known.crowded {

@@ -1,5 +1,7 @@
 package ws
 
+//lint:file-ignore SA1019 as in conn.go
+
 import (
 	"bufio"
 	"context"
@@ -12,6 +14,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"nhooyr.io/websocket"
 
 	"github.com/spade-dfl/spade-edge/transport"
 )
@@ -123,30 +127,30 @@ func drain(raw net.Conn) {
 // answer reads the only HTTP request on a connection. It answers a probe, or upgrades the connection to a websocket. It
 // does not use an [http.Server], because that would set its own deadlines.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
-	// The websocket keeps both buffers. They are small because longer reads and writes bypass them.
-	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)
-	r, err := http.ReadRequest(br)
+	c := newConn(l, "", &t.cfg)
+	r, err := http.ReadRequest(c.br)
 	if err != nil {
 		return nil, t.explainRefusal(err)
 	}
-	rw := bufio.NewReadWriter(br, bufio.NewWriterSize(l.secure, 256))
-	w := &reply{ReadWriter: rw, conn: l.secure, header: make(http.Header)}
+	w := &reply{bufio.NewWriter(l.secure), make(http.Header)}
+	defer w.Flush()
 	if r.Method == http.MethodPost {
 		t.answerProbe(p, w, r)
-		w.Flush()
 		return nil, errProbed
 	}
-	c, err := serverConn(l, w, r, t.cfg.MaxFrame)
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:    []string{subprotocol},
+		CompressionMode: websocket.CompressionDisabled,
+	})
 	if err != nil {
-		w.Flush()
+		return nil, err
 	}
-	return c, err
+	return c, c.begin(ws)
 }
 
 // reply is the http.ResponseWriter for the only request on a connection.
 type reply struct {
-	*bufio.ReadWriter
-	conn   net.Conn
+	*bufio.Writer
 	header http.Header
 }
 
@@ -164,4 +168,6 @@ func (w *reply) WriteHeader(status int) {
 	w.Flush() // an error recurs at the next write
 }
 
-func (w *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.conn, w.ReadWriter, nil }
+func (w *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return closedConn(), bufio.NewReadWriter(bufio.NewReader(nil), w.Writer), nil
+}

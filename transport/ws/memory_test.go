@@ -48,7 +48,7 @@ func TestMemoryOfIdleEdges(t *testing.T) {
 	for _, c := range []struct {
 		frame int
 		limit int64
-	}{{1, 48 << 10}, {40_000, 96 << 10}, {200_000, 96 << 10}} {
+	}{{1, 30 << 10}, {40_000, 75 << 10}, {200_000, 75 << 10}} {
 		frame := make([]byte, c.frame)
 		for i, n := range all {
 			for j := range nodes {

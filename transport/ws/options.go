@@ -12,7 +12,7 @@ import (
 
 const inBrowser = false
 
-func dialOptions(l link) *websocket.DialOptions {
-	return &websocket.DialOptions{HTTPClient: &http.Client{Transport: upgrade{l.secure}}, Subprotocols: []string{subprotocol},
+func dialOptions(c *conn) *websocket.DialOptions {
+	return &websocket.DialOptions{HTTPClient: &http.Client{Transport: c}, Subprotocols: []string{subprotocol},
 		CompressionMode: websocket.CompressionDisabled}
 }

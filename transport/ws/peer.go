@@ -125,9 +125,7 @@ func (p *peer) sendNow(frame []byte) bool {
 	if credit := s.credit.Load(); credit < 2 || credit > window || s.long > s.sent+credit-window {
 		return false
 	}
-	s.c.tcp.brief.Store(int64(s.t.cfg.timing.linger))
-	defer s.c.tcp.brief.Store(0)
-	if err := s.writeFrame(frame); err != nil {
+	if err := s.writeFrame(frame, s.c.linger); err != nil {
 		s.end(err)
 	}
 	return true

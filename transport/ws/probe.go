@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -75,7 +74,7 @@ func (t *Transport) probe(ctx context.Context, p *peer, address string) (via str
 	}
 	defer l.tcp.Close()
 	defer context.AfterFunc(ctx, func() { l.tcp.Close() })()
-	err = t.exchange(l.secure, p, address)
+	err = t.exchange(newConn(l, address, &t.cfg), p)
 	if ctx.Err() != nil && !errors.Is(err, errHello) && !errors.As(err, new(pinError)) {
 		err = fmt.Errorf("no answer: %w", ctx.Err())
 	}
@@ -83,17 +82,17 @@ func (t *Transport) probe(ctx context.Context, p *peer, address string) (via str
 }
 
 // exchange exchanges hellos with a peer over an authenticated connection.
-func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
+func (t *Transport) exchange(c *conn, p *peer) error {
 	hello, err := endpoint.Hello(t.cfg.Hello, p.name)
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequest(http.MethodPost, transport.AddressURL(address), bytes.NewReader(hello))
+	r, err := http.NewRequest(http.MethodPost, transport.AddressURL(c.dialed), bytes.NewReader(hello))
 	if err != nil {
 		return err
 	}
 	r.Close = true
-	resp, _, err := ask(secure, r, http.StatusOK)
+	resp, err := c.ask(r, http.StatusOK)
 	if err != nil {
 		return t.explainRefusal(err)
 	}

@@ -3,7 +3,6 @@ package ws
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -57,7 +56,7 @@ func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (laste
 	defer s.yield()
 	if err := s.open(); err != nil {
 		s.noteCause(err)
-		c.stop(err, t.cfg.timing.linger)
+		c.stop(err, nil)
 		return 0, s.reason()
 	}
 	s.yield()
@@ -75,16 +74,16 @@ func (s *session) sendHello() error {
 	if err != nil {
 		return err
 	}
-	return s.c.write(message{kindHello, len(hello), hello})
+	return s.c.write(0, message{kindHello, len(hello), hello})
 }
 
 func (s *session) receiveHello() error {
-	n, r, err := s.expect("the first message", kindHello)
+	n, err := s.expect("the first message", kindHello)
 	if err != nil {
 		return err
 	}
 	hello := make([]byte, n)
-	if err := s.c.readBody(r, hello); err != nil {
+	if err := s.c.readBody(hello); err != nil {
 		return err
 	}
 	if err := s.t.cfg.CheckHello(s.p.name, hello); err != nil {
@@ -116,7 +115,7 @@ func (s *session) open() error {
 		{lower, s.turn},
 		{dialed, s.confirm},
 		{!dialed, s.sendHello},
-		{dialed && !lower, func() error { return s.c.write(message{kindCredit, 0, nil}) }}, // the hello was accepted
+		{dialed && !lower, func() error { return s.c.write(0, message{kindCredit, 0, nil}) }}, // the hello was accepted
 		{!dialed || !lower, s.firstCredit},
 		{true, s.begin},
 		{true, s.sendCredit},
@@ -187,7 +186,7 @@ func (s *session) begin() error {
 
 // detach ends the connection and allows another session with the peer to begin.
 func (s *session) detach() {
-	s.c.abort()
+	s.c.tcp.Close()
 	s.p.mu.Lock()
 	if s.p.session == s {
 		s.p.session = nil
@@ -197,28 +196,28 @@ func (s *session) detach() {
 }
 
 func (s *session) firstCredit() error {
-	n, r, err := s.expect("the message after the hello", kindCredit)
+	n, err := s.expect("the message after the hello", kindCredit)
 	if err != nil {
 		return err
 	}
-	return s.takeCredit(n, r)
+	return s.takeCredit(n)
 }
 
 // expect reads the header of the next message while the session is being opened. It fails unless the message has the
 // given kind.
-func (s *session) expect(which string, want kind) (number int, body io.Reader, err error) {
-	k, number, body, err := s.c.next()
+func (s *session) expect(which string, want kind) (number int, err error) {
+	k, number, err := s.c.next()
 	if err == nil && k != want {
 		err = refusal{fmt.Errorf("%s has kind %q, want %q", which, k, want)}
 	}
-	return number, body, err
+	return number, err
 }
 
 // sendCredit grants the peer as many further frames as there is new room for. A grant of 0 serves as a keepalive.
 func (s *session) sendCredit() error {
 	s.p.writing.Lock()
 	defer s.p.writing.Unlock()
-	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
+	return s.c.write(0, message{kindCredit, int(s.grant.Swap(0)), nil})
 }
 
 func (s *session) run() {
@@ -228,7 +227,7 @@ func (s *session) run() {
 		err := s.read()
 		s.noteCause(err)
 		close(readOver)
-		s.c.stop(err, s.t.cfg.timing.linger) // also ends a write that is waiting
+		s.c.stop(err, nil) // also ends a write that is waiting
 	}()
 	err := s.write(readOver)
 	if err != nil {
@@ -237,20 +236,20 @@ func (s *session) run() {
 	select {
 	case <-readOver:
 	default:
-		s.c.stop(err, s.t.cfg.timing.linger)
+		s.c.stop(err, readOver)
 	}
 	<-stopped
 }
 
 func (s *session) read() error {
 	for {
-		k, n, r, err := s.c.next()
+		k, n, err := s.c.next()
 		switch {
 		case err != nil:
 		case k == kindCredit:
-			err = s.takeCredit(n, r)
+			err = s.takeCredit(n)
 		case k == kindFrame:
-			err = s.takeFrame(n, r)
+			err = s.takeFrame(n)
 		default:
 			err = refusal{errors.New("received a second hello")}
 		}
@@ -260,8 +259,8 @@ func (s *session) read() error {
 	}
 }
 
-func (s *session) takeCredit(n int, r io.Reader) error {
-	if err := s.c.readBody(r, nil); err != nil {
+func (s *session) takeCredit(n int) error {
+	if err := s.c.readBody(nil); err != nil {
 		return err
 	}
 	if s.credit.Add(int64(n)) == int64(n) {
@@ -270,12 +269,12 @@ func (s *session) takeCredit(n int, r io.Reader) error {
 	return nil
 }
 
-func (s *session) takeFrame(n int, r io.Reader) error {
+func (s *session) takeFrame(n int) error {
 	if !s.p.enqueue() {
 		return refusal{fmt.Errorf("received more frames than the %d that the receiver has room for", window)}
 	}
 	frame := make([]byte, n)
-	if err := s.c.readBody(r, frame); err != nil {
+	if err := s.c.readBody(frame); err != nil {
 		s.p.dequeue(false)
 		return err
 	}
@@ -303,7 +302,7 @@ func (s *session) write(readOver <-chan struct{}) (err error) {
 		select {
 		case frame := <-out:
 			s.p.writing.Lock()
-			err = s.writeFrame(frame)
+			err = s.writeFrame(frame, 0)
 			s.p.writing.Unlock()
 			s.p.passed.Add(-1)
 		case <-s.wake:
@@ -330,7 +329,7 @@ func (s *session) resend() (again bool, err error) {
 	}
 	frame := s.p.frame
 	s.t.cfg.Logger.Debug("sending a frame again", "peer", s.p.name, "bytes", len(frame))
-	if err = s.writeFrame(frame); err != nil {
+	if err = s.writeFrame(frame, 0); err != nil {
 		s.t.cfg.Logger.Warn("frame lost", "peer", s.p.name, "bytes", len(frame))
 	}
 	s.p.frame, s.p.resend = nil, false
@@ -338,8 +337,8 @@ func (s *session) resend() (again bool, err error) {
 }
 
 // writeFrame sends a frame, and keeps it for the next connection if that fails. If there is room for at least grantWith
-// more frames from the peer, it also grants this room. The caller must hold peer.writing.
-func (s *session) writeFrame(frame []byte) error {
+// more frames from the peer, it also grants this room. limit is as for conn.write. The caller must hold peer.writing.
+func (s *session) writeFrame(frame []byte, limit time.Duration) error {
 	s.credit.Add(-1)
 	s.sent++
 	if len(frame) > short {
@@ -351,7 +350,7 @@ func (s *session) writeFrame(frame []byte) error {
 	} else {
 		messages[0].number = int(s.grant.Swap(0))
 	}
-	err := s.c.write(messages...)
+	err := s.c.write(limit, messages...)
 	s.c.tcp.meter.count(-perFrame) // allows for the peer's credit message
 	if s.p.resend = err != nil; err != nil {
 		s.p.frame = frame

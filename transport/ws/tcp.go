@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -18,10 +19,13 @@ type traffic struct{ sent, received atomic.Int64 }
 type tcpConn struct {
 	net.Conn
 	idle    atomic.Int64 // idle timeout, a time.Duration; 0 before keepAlive is called
-	brief   atomic.Int64 // timeout of a whole write, a time.Duration; 0 if only idle limits it
 	traffic *traffic
 	unknown bool   // the other end dialed and has not proved a pinned key yet
 	meter   *meter // the peer's meter; nil until TLS has proved the peer's key
+
+	mu     sync.Mutex // held during a write, because TLS may answer a key update at any time
+	held   []byte     // between hold and flush, the bytes that were written; otherwise nil
+	failed error      // the error of flush, which may have written part of a TLS record
 }
 
 // unknownLimit is the maximum number of bytes to read from an unknown caller. A handshake takes about 2 KiB, but TLS
@@ -64,21 +68,47 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write extends its deadline whenever some bytes have been written, because a slow link may need more than one idle
-// timeout. A brief write has only one timeout.
+// hold makes Write append to buffer until flush is called.
+func (c *tcpConn) hold(buffer []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = buffer
+}
+
+// flush writes what was held, within the time limit; 0 means no limit. After an error, it writes nothing more.
+func (c *tcpConn) flush(limit time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := c.held
+	c.held = nil
+	if c.failed == nil {
+		_, c.failed = c.write(held, limit)
+	}
+	return c.failed
+}
+
 func (c *tcpConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		return c.write(p, 0)
+	}
+	c.held = append(c.held, p...)
+	return len(p), nil
+}
+
+// write extends its deadline whenever some bytes have been written, because a slow link may need more than one idle
+// timeout. A write with a limit has only one timeout.
+func (c *tcpConn) write(p []byte, limit time.Duration) (int, error) {
 	for total := 0; ; {
-		d, brief := c.idle.Load(), c.brief.Load()
-		if brief > 0 {
-			d = brief
-		}
+		d := cmp.Or(limit, time.Duration(c.idle.Load()))
 		if d > 0 {
-			c.SetWriteDeadline(time.Now().Add(time.Duration(d)))
+			c.SetWriteDeadline(time.Now().Add(d))
 		}
 		n, err := c.Conn.Write(p[total:])
 		c.traffic.sent.Add(int64(n))
 		total += n
-		if err == nil || d == 0 || brief > 0 || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err == nil || d == 0 || limit > 0 || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return total, err
 		}
 	}
@@ -96,7 +126,7 @@ const (
 var errUseless = refusal{fmt.Errorf("received more than %d bytes outside frames", uselessLimit)}
 
 // meter counts the bytes that a peer sends in addition to frames, over all its connections. Without a limit, a peer
-// could keep this node busy: the websocket library processes pings and empty fragments as fast as they arrive, and TLS
+// could keep this node busy: a node answers pings and skips empty fragments as fast as they arrive, and TLS
 // processes empty records and key updates as fast as they arrive.
 type meter struct {
 	mu   sync.Mutex

@@ -22,7 +22,7 @@ import (
 // Transport is a node's end of the connections to all its peers. It implements [transport.Transport].
 //
 // Transport does not copy the frames that it sends or receives. On 64-bit machines an idle connection costs each end
-// about 40 KB, or about 80 KB once a frame longer than a TLS record has arrived, and up to 80 KiB more while a message
+// about 25 KB, or about 65 KB once a frame longer than a TLS record has arrived, and up to 85 KiB more while a message
 // is being written. TLS and websockets add 0.2% to the length of a 40 KB frame.
 type Transport struct {
 	cfg    Config // including defaults
@@ -164,7 +164,7 @@ func (t *Transport) Update(peers []Peer) error {
 // Send implements [transport.Transport]. A nil error means that there was a connection on which the peer had room for
 // the frame. If this connection breaks before the frame has been sent, the frame is sent again on the next connection.
 // If that connection also breaks, the frame is lost. Send itself writes a short frame; if that has to wait, because the
-// peer does not receive, Send returns after the linger timeout of two seconds at the latest, even if ctx ends earlier.
+// peer does not receive, Send returns after a few seconds at the latest, even if ctx ends earlier.
 func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	p := t.peers[to]
 	switch {

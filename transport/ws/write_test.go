@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"sync"
 	"testing"
 	"time"
 )
@@ -46,8 +45,9 @@ func TestWritesAreWholeFrames(t *testing.T) {
 					messages = append([]message{{kindCredit, 2, nil}}, messages...)
 				}
 				var below sink
-				c := &conn{link: link{secure: &below}, dialed: dialed}
-				if err := c.write(messages...); err != nil {
+				tcp := newTCP(&below)
+				c := &conn{link: link{secure: tcp, tcp: tcp}, dialed: dialed}
+				if err := c.write(0, messages...); err != nil {
 					t.Fatal(err)
 				}
 				var got, want []byte
@@ -65,7 +65,7 @@ func TestWritesAreWholeFrames(t *testing.T) {
 					t.Errorf("%d bytes, dialed %q, granted %v: the payloads are not the messages", n, dialed, granted)
 				}
 				below.limit = below.total
-				if err := c.write(messages...); !errors.Is(err, errFull) {
+				if err := c.write(0, messages...); !errors.Is(err, errFull) {
 					t.Errorf("%d bytes: error %v, want %v", n, err, errFull)
 				}
 			}
@@ -95,54 +95,25 @@ func unframed(t *testing.T, b []byte, wantMask bool) (all []byte) {
 	return all
 }
 
-// TestPingsBetweenFrames checks that frames stay intact when one goroutine sends a frame in several writes while the
-// websocket library, in the reading goroutine, answers pings.
-func TestPingsBetweenFrames(t *testing.T) {
-	const frames = 30
-	b := start(t, "b", nil, peerOf("a"))
-	r := settledRaw(t, b, "a")
-	frame := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
-	var wg sync.WaitGroup
-	ctx, cancel := context.WithCancel(t.Context())
-	wg.Go(func() {
-		for range frames {
-			if err := b.Send(patient(t), "a", frame); err != nil {
-				t.Error(err)
-			}
+// TestHeldWrites checks that TCP gets what TLS writes between hold and flush in one write, and nothing after an error.
+func TestHeldWrites(t *testing.T) {
+	below := sink{limit: 8}
+	c := newTCP(&below)
+	for i, step := range []struct {
+		text string
+		want error
+	}{{"both", nil}, {"longer", errFull}, {"", errFull}} {
+		c.hold(make([]byte, 0, 1))
+		for j := range step.text {
+			c.Write([]byte(step.text[j : j+1]))
 		}
-	})
-	pings := 0
-	wg.Go(func() {
-		//lint:ignore SA1019 see conn.go
-		for r.ws.Ping(ctx) == nil {
-			pings++
+		if err := c.flush(0); err != step.want || len(below.writes) != 1 || string(below.writes[0]) != "both" {
+			t.Errorf("step %d: error %v, want %v, writes %q", i, err, step.want, below.writes)
 		}
-	})
-	for got := 0; got < frames; {
-		k, n, body, err := r.next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := make([]byte, n)
-		if k == kindCredit {
-			p = nil
-		}
-		if err := r.readBody(body, p); err != nil {
-			t.Fatal(err)
-		}
-		if k != kindFrame {
-			continue
-		}
-		if !bytes.Equal(p, frame) {
-			t.Fatalf("frame %d is not what was sent", got)
-		}
-		got++
-		r.put(t, kindCredit, 1, nil)
 	}
-	cancel()
-	wg.Wait()
-	if pings == 0 {
-		t.Error("no ping was answered")
+	below.limit = 0
+	if err := c.flush(0); err != errFull || len(below.writes) != 1 {
+		t.Errorf("error %v, writes %q after an error", err, below.writes)
 	}
 }
 
@@ -248,6 +219,6 @@ func TestSendDoesNotWaitForPeerThatDoesNotReceive(t *testing.T) {
 		if time.Since(began) > patience/2 {
 			t.Fatal("the connection did not end")
 		}
-		r.write(message{kindCredit, 1, nil})
+		r.write(0, message{kindCredit, 1, nil})
 	}
 }

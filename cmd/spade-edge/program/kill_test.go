@@ -86,6 +86,12 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 	}, sharing)
 }
 
+// TestKilledNodesSurvival kills processes like TestKilledNodes, while they learn survival with each patient protected.
+func TestKilledNodesSurvival(t *testing.T) {
+	t.Parallel()
+	killed(t, 100, 400*time.Millisecond, seeded, func(w *supervisor) { w.checkModels(t) }, surviving(t))
+}
+
 // TestKilledNodesReleaseOnce uses random noise from the system, with which a repeated release would differ from the
 // first. It checks that each node's log has every round exactly once, and that no neighbor receives two releases in the
 // same round.

@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,12 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/zoest"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -55,8 +59,46 @@ func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)
 	})
 	for _, m := range tr.file.Members {
 		tr.edit(t, m.Name+".json", "dirichlet:0.3", "dirichlet:0.1", `"resend_seconds": 0.05`, `"resend_seconds": 0.1, "linger_seconds": 20`)
+		if tr.file.Fleet.Task != nil {
+			tr.write(t, livesFile, lives())
+			tr.edit(t, m.Name+".json", `"fit": "own", "model": "softmax", "data": "synthetic:clinical"`, `"data": "csv:`+livesFile+`"`, "dirichlet:0.1", "iid")
+		}
 	}
 	return tr
+}
+
+const livesFile = "lives.csv"
+
+// lives returns a table of generated patients, of whom a half has the event.
+func lives() string {
+	text, r := "age,stage,days,died\n", rng.New(7, rng.Address{Purpose: rng.Fault})
+	for i := range 400 {
+		text += fmt.Sprintf("%d,%d,%d,%d\n", 40+r.IntN(50), 1+r.IntN(4), 1+r.IntN(3000), i%2)
+	}
+	return text
+}
+
+// surviving returns a change after which a trial learns survival and protects each patient.
+func surviving(t *testing.T) func(f *sdk.Fleet) {
+	dir := t.TempDir()
+	writeFile(t, dir, livesFile, lives())
+	recipe, err := task.Fit(task.Spec{Source: "csv:" + filepath.Join(dir, livesFile), Survival: "days,died", Whole: true},
+		task.ModelSpec{Name: task.HazardsModel}, "generated patients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := builtin.MarshalTask(recipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(f *sdk.Fleet) {
+		m, p := &f.Method, &f.Privacy
+		f.Task, f.Dim, f.X0 = text, recipe.Dim(), recipe.Start(5)
+		m.Rounds, m.Estimator, m.Directions, m.Batch, m.Tau = 20, zoest.Tracking, zoest.Walsh, 0, 16
+		m.Eta, m.Mu = []float64{40}, []float64{0.2}
+		p.Unit, p.Clip, p.Sigma = dpmech.Record, 0.04, 0.1
+		f.Records = slices.Repeat([]int{40}, len(f.Members))
+	}
 }
 
 func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/secret"
@@ -135,15 +134,15 @@ func (tr *trial) write(t *testing.T, name, text string) {
 // distributed among the clients.
 func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
 	t.Helper()
-	spec := task.Spec{Source: "synthetic:clinical", Seed: 5}
-	set, err := task.Load(spec)
-	if tr.file.Fleet.Privacy.Unit == dpmech.Record {
+	model := task.ModelSpec{Name: task.SoftmaxModel}
+	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
+	if tr.file.Fleet.Task != nil {
 		var recipe *task.Recipe
 		if recipe, err = builtin.Task(tr.file.Fleet); err != nil {
 			t.Fatal(err)
 		}
-		spec.Records, partition = true, "iid"
-		set, err = recipe.Apply(spec)
+		model, partition = recipe.Model, "iid"
+		set, err = recipe.Apply(task.Spec{Source: "csv:" + tr.path(livesFile), Seed: 5, Records: true})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +168,7 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	}
 	var clients []sim.Client
 	for i, c := range cfgs {
-		clients = append(clients, sim.Client{Config: c, Oracle: task.NewSoftmax(set.Train.Select(parts[i]))})
+		clients = append(clients, sim.Client{Config: c, Oracle: model.New(set.Train.Select(parts[i]))})
 	}
 	return clients
 }

@@ -70,28 +70,6 @@ func (r *csvFile) header(record []string) {
 	}
 }
 
-// headless says so if the first line has a single cell or if most names of columns are numbers, except numbers that count
-// the columns.
-func (r *csvFile) headless() string {
-	if len(r.names) == 1 {
-		return "the first line has a single cell: remove a title or a comment above the header line, and separate cells by comma, semicolon, tab or |"
-	}
-	numbers, counted := 0, 0
-	for i, name := range r.names {
-		if _, ok := cell.Decimal(name); ok {
-			numbers++
-		}
-		if name == strconv.Itoa(i) || name == strconv.Itoa(i+1) {
-			counted++
-		}
-	}
-	if 2*numbers <= len(r.names) || counted == numbers {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d names of columns are numbers, such as %s: the first line looks like a sample, so the file may lack a header "+
-		"line with names", numbers, len(r.names), short(r.names[slices.IndexFunc(r.names, func(s string) bool { _, ok := cell.Decimal(s); return ok })]))
-}
-
 func (r *csvFile) label() *column { return r.columns[len(r.columns)-1] }
 
 func (r *csvFile) wrong(format string, args ...any) {
@@ -167,7 +145,7 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	if r.lacks {
 		r.wrong("task: the columns of %s are %s", name, quoted(r.names))
 	}
-	if note := r.headless(); note != "" && r.faults != nil {
+	if note := cell.Headless(r.names); note != "" && r.faults != nil {
 		r.wrong("task: %s: %s", name, note)
 	} else if note != "" {
 		r.notes = append(r.notes, note)
@@ -249,7 +227,7 @@ func (r *csvFile) row(record []string) {
 }
 
 func (r *csvFile) noLabel() {
-	r.fault(r.label().at, "label", fmt.Sprintf("column %s: empty label", short(r.label().Name)))
+	r.fault(r.label().at, "label", fmt.Sprintf("column %s: empty label, each row needs one", short(r.label().Name)))
 }
 
 func (r *csvFile) whose(cell string) {
@@ -300,8 +278,11 @@ func (r *csvFile) cell(c *column, text string) (v float64) {
 	if wrong == cell.NoNumber && !r.lax && !c.time {
 		r.text(c, text)
 	} else if wrong != "" && (wrong != cell.NoTime || !c.timed || r.lax) {
-		r.fault(c.at, c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
 		c.timed = wrong == cell.NoTime
+		if c.time && (c.timed || wrong == cell.NoNumber) {
+			wrong = cell.NotSince
+		}
+		r.fault(c.at, c.Name+"\n"+wrong, fmt.Sprintf("column %s: %s %s", short(c.Name), short(text), wrong))
 	}
 	if c.names != nil && len(c.names.List) > maxValues {
 		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot "+
@@ -328,8 +309,8 @@ func (r *csvFile) end() {
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
 	}
-	if r.notes = append(r.notes, r.numbers.Notes()...); cell.Summary(r.first) {
-		r.notes = append(r.notes, fmt.Sprintf("the last row begins with %s, as a row of sums or means does, which is no sample", short(r.first)))
+	if r.notes = append(r.notes, r.numbers.Notes()...); cell.Summary(r.first) != "" {
+		r.notes = append(r.notes, cell.Summary(r.first))
 	}
 	if err := r.numbers.Fault(r.name); err != nil {
 		r.wrong("task: %w", err)

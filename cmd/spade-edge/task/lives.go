@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -54,8 +55,12 @@ func (s Spec) events(t *table) ([]string, error) {
 	if known, ok := survival.EventLabels(found); names == nil && ok {
 		names = known[:]
 	} else if names == nil {
+		text := quoted(found)
+		if len(found) > 5 {
+			text = fmt.Sprintf("%d values, such as %s", len(found), quoted(found[:3]))
+		}
 		return nil, fieldError("survival", "%q: column %q has %s, want 0 and 1, no and yes, or their names in labels: without the event, with the "+
-			"event", s.Survival, event, quoted(found))
+			"event", s.Survival, event, text)
 	}
 	for _, l := range found {
 		if !slices.Contains(names, l) {

@@ -133,8 +133,11 @@ func (c *Checkup) table(t cli.Table) {
 		line := fmt.Sprintf("%-24.24s %8d %s", column.Name, column.Missing, strings.Join(values, ", "))
 		if values == nil && column.Missing < c.Data.Rows {
 			line += fmt.Sprintf("%10.4g %10.4g %10.4g", column.Low, column.Median, column.High)
-			if column.Std > 0 {
+			switch {
+			case column.Std > 0:
 				line += fmt.Sprintf("  %.4g, give or take %.4g", column.Mean, column.Std)
+			case column.Mean > 0: // of times, whose spread is not known
+				line += fmt.Sprintf("  about %.4g", column.Mean)
 			}
 		}
 		fmt.Fprintf(t, "%s\n", cli.OneLine(line))

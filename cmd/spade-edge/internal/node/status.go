@@ -83,9 +83,12 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	if s.ConsensusError.Known() {
 		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
 	}
-	b.Row("cost", "%d losses, %s of messages sent", s.Queries, cli.BytesText(s.FrameBytes))
+	b.Row("cost", "%d losses, %s of messages, sent or waiting", s.Queries, cli.BytesText(s.FrameBytes))
 	if s.Local != nil {
 		lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, s.Local.Restarts, s.Local.LastRestart)
+		if s.Local.Flat != "" {
+			b.Row("losses", "%s (for this device only)", s.Local.Flat)
+		}
 		if left := s.Local.FirstRound; left >= 10 {
 			b.Row("first round", "ends in about %s (for this device only)", cli.Duration(left))
 		}

@@ -161,7 +161,8 @@ func (p *Problem) Schedule() topology.Schedule {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
 	c := topology.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 	if pr.PairSigma > 0 {
-		c.Shared, c.Partners = pr.PairSigma/pr.Sigma, p.Plan.Noise()
+		c.Shared = pr.PairSigma / pr.Sigma
+		c.Partners, _ = p.Plan.Graph().Partners(pr.Partners, m.Seed) // the plan has made them
 	}
 	return c
 }

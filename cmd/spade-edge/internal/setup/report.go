@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
@@ -164,10 +165,14 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 func forecastText(f *sdk.Fleet, r *plan.Outlook, survival bool) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, pr.Delta)
-	const constant, free = 55, 83
-	right := func(gain float64) float64 { return max(0, constant+(free-constant)*gain) }
+	score, guess, constant, free, digits, unit := "accuracy", "always guessing the most frequent answer", 55.0, 83.0, 0, " %"
+	similar := "shares of each answer: a site with 3 % of yes is not one"
 	if survival {
-		right = func(gain float64) float64 { return 100 * max(gain, 0) }
+		score, guess, constant, free, digits, unit = "C-index", "the same risk for all", 0.5, 0.7, 2, ""
+		similar = "shares of events, and rests on measurements with classes"
+	}
+	at := func(gain float64) string {
+		return strconv.FormatFloat(max(0, constant+(free-constant)*gain), 'f', digits, 64)
 	}
 	var cures []string
 	if r.Members > 0 {
@@ -181,22 +186,17 @@ func forecastText(f *sdk.Fleet, r *plan.Outlook, survival bool) string {
 	}
 	would := ""
 	if cures != nil {
-		would = fmt.Sprintf("; %s would give %.0f %%", strings.Join(cures, " or "), right(plan.Enough))
+		would = fmt.Sprintf("; %s would give %s", strings.Join(cures, " or "), at(plan.Enough)+unit)
 	}
 	if r.Halved != nil {
-		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would give %.0f %%", f.Dim, right(max(*r.Halved, 0)))
+		would += fmt.Sprintf("; half of the %d parameters, for example with fewer columns, would give %s", f.Dim, at(max(*r.Halved, 0))+unit)
 	}
 	if r.Records {
 		would += fmt.Sprintf("; -unit record (epsilon %.3g for each record, such as a patient, in place of the whole data set) "+
 			"would give more", epsilon)
 	}
-	if survival {
-		return fmt.Sprintf("%.0f %% (%.0f to %.0f in 9 of 10 such runs) of the way from the same risk for all to a model without noise, as measured "+
-			"on classes%s; it assumes sites with similar shares of events", right(r.Gain), right(r.Low), right(r.High), would)
-	}
-	would += "; it assumes sites with similar shares of each answer: a site with 3 % of yes is not one"
-	return fmt.Sprintf("expected accuracy %.0f %% (%.0f to %.0f in 9 of 10 such runs), if always guessing the most frequent answer gives "+
-		"%v %% and a model without noise %v %%%s", right(r.Gain), right(r.Low), right(r.High), constant, free, would)
+	return fmt.Sprintf("expected %s %s (%s to %s in 9 of 10 such runs), if %s gives %v%s and a model without noise %v%s%s; it assumes sites with similar %s",
+		score, at(r.Gain)+unit, at(r.Low), at(r.High), guess, constant, unit, free, unit, would, similar)
 }
 
 // frames has the sizes, in bytes, of the frames that a node sends to one neighbor, by phase.

@@ -43,6 +43,7 @@ func Cure(s screen.Suspicion, na string) string {
 		screen.NearNames: "write one thing alike everywhere, or list the classes (-labels)",
 		screen.File:      "check the export that wrote the file",
 		screen.NoEvent:   "check the column of the event; a site without events teaches only that nothing happens soon",
+		screen.AllEvents: "check whether the export left out the rows without it",
 		screen.Beyond:    "check the unit of the times (TIME:m says months), or choose other -intervals",
 		screen.Labels:    "check that the label was not sorted or pasted separately from the other columns",
 	}[s.Kind]

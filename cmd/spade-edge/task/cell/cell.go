@@ -18,12 +18,6 @@ func Blank(cell string, number bool) bool {
 	return false
 }
 
-// Summary reports whether a cell is a word with which programs begin a last row that summarizes the others.
-func Summary(cell string) bool {
-	words := strings.Fields("total totals sum sums count mean average avg median summe gesamt mittelwert durchschnitt somme moyenne suma media")
-	return slices.Contains(words, strings.TrimPrefix(strings.TrimRight(strings.ToLower(Clean(cell)), ":"), "grand "))
-}
-
 // OneOf reports whether a cell is one of the markers, in any letter case, or the same number as one of them.
 func OneOf(cell string, markers []string) bool {
 	number, numeric := Decimal(cell)

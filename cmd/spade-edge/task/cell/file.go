@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Foreign says what the first bytes of a file show if it is not a text file in UTF-8, and what to do; else it returns "".
@@ -27,6 +28,38 @@ func Foreign(start []byte) string {
 		return "ends its lines with CR alone, want LF or CR LF: save it again as CSV (UTF-8)"
 	}
 	return ""
+}
+
+// Headless says so if the first line of a file has a single cell or if most names of columns are numbers, except numbers
+// that count the columns; else it returns "".
+func Headless(names []string) string {
+	if len(names) == 1 {
+		return "the first line has a single cell: remove a title or a comment above the header line, and separate cells by comma, semicolon, tab or |"
+	}
+	numbers, counted, first := 0, 0, ""
+	for i, name := range names {
+		if _, ok := Decimal(name); ok {
+			numbers, first = numbers+1, cmp.Or(first, name)
+		}
+		if name == strconv.Itoa(i) || name == strconv.Itoa(i+1) {
+			counted++
+		}
+	}
+	if 2*numbers <= len(names) || counted == numbers {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d names of columns are numbers, such as %.40q: the first line looks like a sample, so the file may lack a header "+
+		"line with names", numbers, len(names), first)
+}
+
+// Summary says so if the first cell of a file's last row is a word with which programs begin a row that summarizes the
+// others; else it returns "".
+func Summary(cell string) string {
+	words := strings.Fields("total totals sum sums count mean average avg median summe gesamt mittelwert durchschnitt somme moyenne suma media")
+	if !slices.Contains(words, strings.TrimPrefix(strings.TrimRight(strings.ToLower(Clean(cell)), ":"), "grand ")) {
+		return ""
+	}
+	return fmt.Sprintf("the last row begins with %.40q, as a row of sums or means does, which is no sample", cell)
 }
 
 // Sort sorts distinct values as numbers if all are finite numbers, and as strings otherwise.

@@ -38,6 +38,7 @@ const (
 	NoNumber = "is not a finite number"
 	TooLarge = "is too large, at most 3.4e38"
 	NoTime   = "is a date or a time, want a number: leave the column out, or write a number of days or years"
+	NotSince = "is no number, want the time since observation began: days, or with TIME:w, TIME:m or TIME:y weeks, months or years"
 	Missing  = NoNumber + "; to accept missing cells, set missing to mean, median, indicator or drop"
 )
 

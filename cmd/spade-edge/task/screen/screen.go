@@ -31,8 +31,9 @@ const (
 	NearNames = "near"     // names of classes or categories that are nearly the same
 	File      = "file"     // the file as a whole; Column is empty
 
-	NoEvent = "no event" // no row has the event of a survival task
-	Beyond  = "beyond"   // nearly all times are outside the finite intervals of a survival task
+	NoEvent   = "no event"   // no row has the event of a survival task
+	AllEvents = "all events" // all rows have the event of a survival task
+	Beyond    = "beyond"     // nearly all times are outside the finite intervals of a survival task
 )
 
 const (
@@ -208,10 +209,9 @@ func (p *Report) add(kind, column string, count int, example, format string, arg
 	p.Suspicions = append(p.Suspicions, Suspicion{kind, column, count, example, fmt.Sprintf(format, args...)})
 }
 
-// alone checks a column without comparing it with expected values. It looks for sentinels: smallest or largest numbers
-// that occur repeatedly and are far from all other numbers. It then checks whether all remaining values are equal.
-func (p *Report) alone(c *Column) {
-	present := p.Rows - c.Missing
+// sentinels looks for smallest or largest numbers that occur repeatedly and are far from all other numbers, and removes them
+// from the column's values. If marked is true, it considers only numbers with which programs mark missing values.
+func (p *Report) sentinels(c *Column, marked bool) {
 	for len(c.values) >= fewest && c.values[0] < c.values[len(c.values)-1] {
 		v := c.values
 		low, _ := slices.BinarySearch(v, math.Nextafter(v[0], math.Inf(1)))
@@ -220,13 +220,20 @@ func (p *Report) alone(c *Column) {
 		if !isSentinel(at, count, rest) {
 			at, count, rest = v[len(v)-1], len(v)-high, v[:high]
 		}
-		if !isSentinel(at, count, rest) {
+		if !isSentinel(at, count, rest) || marked && !marker(at) {
 			break
 		}
 		c.values = rest
-		p.add(Sentinel, c.Name, count, short(at), "%d of %d values are %s, far from all others (%s to %s)", count, present, short(at),
+		p.add(Sentinel, c.Name, count, short(at), "%d of %d values are %s, far from all others (%s to %s)", count, p.Rows-c.Missing, short(at),
 			short(rest[0]), short(rest[len(rest)-1]))
 	}
+}
+
+// alone checks a column without comparing it with expected values: for sentinels, for a group of numbers far from the
+// others, and whether all remaining values are equal.
+func (p *Report) alone(c *Column) {
+	present := p.Rows - c.Missing
+	p.sentinels(c, false)
 	p.group(c)
 	same := ""
 	if n := len(c.values); n > 0 && c.values[0] == c.values[n-1] {

@@ -33,14 +33,18 @@ func (p *Report) times(r *task.Recipe, d *task.Data, own bool) {
 	}
 	slices.Sort(c.values)
 	c.Low, c.Median, c.High = c.values[0], quantile(c.values, 0.5), c.values[len(c.values)-1]
+	p.sentinels(&c, true)
 	p.time = len(p.Columns)
 	if p.Columns = append(p.Columns, c); !own {
-		p.unit(&p.Columns[len(p.Columns)-1], h.Usual/h.Day())
+		p.Columns[p.time].Mean = h.Usual / h.Day()
+		p.unit(&p.Columns[p.time], h.Usual/h.Day())
 	}
 	switch n := d.Len(); {
 	case events == 0:
 		p.add(NoEvent, r.Label, n, d.ClassNames[0], "none of %d rows has the event (%.40q): all are censored", n, d.ClassNames[1])
 	case n < fewest:
+	case events == n:
+		p.add(AllEvents, r.Label, n, d.ClassNames[1], "all of %d rows have the event (%.40q): none was observed without it", n, d.ClassNames[1])
 	case float64(beyond) > nearlyAll*float64(n):
 		p.add(Beyond, h.Time, beyond, exact(c.High), "%d of %d times are beyond %s, where the last interval begins that has no end", beyond, n,
 			cuts.Text(last))

@@ -3,7 +3,7 @@ package survival
 import "github.com/spade-dfl/spade-edge/cmd/spade-edge/task/cell"
 
 // knownEvents has labels of which the second says that the event happened.
-var knownEvents = [][2]string{{"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"alive", "dead"}, {"censored", "event"}}
+var knownEvents = [][2]string{{"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"alive", "dead"}, {"living", "deceased"}, {"censored", "event"}}
 
 // EventLabels returns the label of samples without the event and that of samples with it, as found has them. ok is false if
 // the labels in found, of which there is at least one, are not known to have these meanings.
