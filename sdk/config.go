@@ -63,7 +63,7 @@ type Config struct {
 
 	// Oracle queries.
 
-	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
+	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle; see [zoest.Window]
 	MemoryLimit int64 // bytes that estimator tracking may add to a Store, 4*Samples*(Dim+3); 0 means 64 MiB
 
 	// Reporting.
@@ -82,10 +82,6 @@ type Config struct {
 
 // ErrWithout reports that [Config].Without is invalid.
 var ErrWithout = errors.New("the run cannot continue without these neighbors")
-
-// Window returns a Config.Window for a fast oracle: the number of queries of 8*dim bytes that fit into 64 KiB, but at
-// least 1 and at most 16.
-func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
 // validate sets the plan, and reports all errors at once. If complete is false, Oracle, Transport and Samples may be
 // missing.

@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"sdk/audit":              {"sdk", "sdk/signed", "dpmech", "dpmech/certificate"},
 	"sdk/monitor":            {"sdk", "sdk/signed", "sdk/state", "dpmech", "dpmech/certificate", "dpmech/explain"},
 	"sdk/fleetfile":          {"dpmech", "dpmech/strict", "sdk", "sdk/graph", "sdk/pair", "sdk/regular", "sdk/scorer", "sdk/secret", "sdk/state", "sdk/wire", "transport", "zoest"},
-	"cmd/spade-edge/builtin": {"dpmech", "sdk", "sdk/fleetfile", "cmd/spade-edge/task", "sdk/wire"},
+	"cmd/spade-edge/builtin": {"dpmech", "sdk", "sdk/fleetfile", "cmd/spade-edge/task", "sdk/wire", "zoest"},
 	"sdk/broker":             {"sdk/fleetfile", "sdk/secret", "transport"},
 	"sdk/edge":               {"dpmech", "dpmech/certificate", "sdk", "sdk/pair", "sdk/secret", "sdk/state", "transport", "transport/ws"},
 	"sdk/device":             {"dpmech", "dpmech/certificate", "dpmech/explain", "sdk", "sdk/fleetfile", "sdk/monitor", "sdk/plan", "sdk/state", "sdk/trust", "transport"},

@@ -149,7 +149,7 @@ func (p *Plan) machine(client, samples int) admm.Config {
 		Estimator: zoest.Config{
 			Dim: f.Dim, Samples: samples, Batch: m.Batch, Directions: m.Directions,
 			Kind: m.Estimator, Seed: m.Seed, Client: uint32(client),
-			Momentum: m.Momentum, Window: Window(f.Dim),
+			Momentum: m.Momentum, Window: zoest.Window(f.Dim),
 		},
 		Neighbors: slices.Clone(p.graph.Neighbors(client)), X0: f.X0,
 		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Rho: m.Rho, Beta: p.beta, Eta: m.Eta, Mu: m.Mu,

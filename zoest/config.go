@@ -51,3 +51,7 @@ func (c Config) check() error {
 		"a table of %d samples by %d numbers does not fit into memory", c.Samples, c.Dim)
 	return errors.Join(errs...)
 }
+
+// Window returns a Config.Window for a fast oracle: the number of queries of 8*dim bytes that fit into 64 KiB, but at
+// least 1 and at most 16.
+func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }

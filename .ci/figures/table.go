@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +44,8 @@ var table = append([]figure{
 		`switzerland +(\S+) +(\S+) .*\nva +(\S+) +(\S+) `, 0.0006, hearts, false},
 	{"examples/hospital/README.md", `city   alone is right about (\d+) %.*\n.* about (\d+) % .*with.*\n.* about (\d+) % .*with`, "go run ./examples/hospital",
 		`city   alone is right about (\d+) %.*\n.* about (\d+) % .*with.*\n.* about (\d+) % .*with`, 0.5, "", false},
+	{"examples/fleet/README.md", `W = 2 and W = 8 both gave ([\d.]+) %`, "spade-edge simulate -data idx:../shared/data/mnist-6-7 -pca 10 -nodes 100 -epsilon 8 -seeds 1..5 -grid-bits 2",
+		mean, 0.1, "mnist-6-7", false},
 	{"README.md", `MNIST 6/7, epsilon 8: (\d+) %`, "spade-edge simulate -data idx:../shared/data/mnist-6-7 -pca 10 -nodes 100 -epsilon 8 -seeds 1..2", mean, 0.5, "mnist-6-7", false},
 	{"sdk/DEFAULTS.md", `ring of 31 \| 1617 \| (\d+) (?s:.*)\| 600 \| (\d+) (?s:.*)\| 863 \| (\d+) (?s:.*)\| 180 \| (\d+) (?s:.*)\| 13,344 \| (\d+) (?s:.*)\| 616 \| (\d+) `,
 		"go test ./sdk/plan -run RoundsOfMessages -v", strings.Repeat(`partners, (\d+) by default(?s:.*)`, 6), 0, "", false},
@@ -58,7 +61,7 @@ var table = append([]figure{
 	adapters(), queries(),
 	{"examples/browser/README.md", `has ([\d.]+) MB, ([\d.]+) MB with gzip`, "cd examples/browser && GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o " +
 		`$TMPDIR/member.wasm . && for pack in cat gzip; do $pack <$TMPDIR/member.wasm | wc -c | awk '{printf "%.1f\n", $1/1e6}'; done`, `([\d.]+)\n([\d.]+)`, 0.3, "", false},
-}, append(rings(), steps()...)...)
+}, slices.Concat(rings(), steps(), flamby())...)
 
 const mean = `mean accuracy.*\n\S+ +\d+ +([\d.]+) %`
 
@@ -77,6 +80,29 @@ func adapters() figure {
 		}
 	}
 	return figure{"examples/adapter/README.md", line, "cd examples/adapter && go run ./digits", pick, 0.05, "", true}
+}
+
+// flamby returns the entries of FLamby's tables, and of the documents that quote them.
+func flamby() []figure {
+	const page, rival, value = "examples/paper/results/flamby/README.md", "DP-FedAvg of one step (DP-FedSGD), local noise", `([\d.]+) ± `
+	rows := func(column, scale string) string { // without noise, at epsilon 4 and at 1: hearts, then cancers
+		return `awk -F' *[|] *' '/^\| agreed values \| (no noise|4 \| 0.0001|1 \| 0.0001) / {print $` + column + `/` + scale + `}' ` + page
+	}
+	var measured string
+	for range 2 { // tables
+		for _, row := range []string{"agreed values | no noise | ", "each client's own standardization | no noise | ", "agreed values | 4 | 0.0001", "agreed values | 1 | 0.0001",
+			"each client's own standardization | 1 | 0.0001", "agreed values, noise shared by pairs | 1 | 0.0001", rival + " | 4 | 0.0001", rival + " | 1 | 0.0001"} {
+			measured += `(?s:.*?)` + regexp.QuoteMeta("| "+row) + ` ?\| ` + value + `.*? \| ` + value
+		}
+	}
+	return []figure{
+		{page, measured, "cd examples/paper && go run . flamby -data ../../../shared/data -out $TMPDIR >&2 && cat $TMPDIR/flamby/README.md", measured, 0.05, "flamby", true},
+		{"README.md", `hearts, epsilon 1: (\d+)% right; no noise: (\d+)%`, rows("5", "1") + " | tac", `(?s)(\S+)\n\S+\n(\S+)\n$`, 0.5, "", false},
+		{"README.md", `cancer survival: C-index ([\d.]+); ([\d.]+) \(`, rows("5", "100") + " | tac", `^(\S+)\n\S+\n(\S+)\n`, 0.005, "", false},
+		{"examples/paper/README.md", `([\d.]+) % right without noise, ([\d.]+) with each patient at\s+epsilon 1 .*C-index ([\d.]+) without noise, ([\d.]+) at ` +
+			`epsilon 4 and ([\d.]+) at epsilon 1`, rows("5", "1"), `^(\S+)\n\S+\n(\S+)\n(\S+)\n(\S+)\n(\S+)\n`, 0.05, "", false},
+		{"examples/paper/README.md", `on all test rows together ([\d.]+), ([\d.]+) and ([\d.]+)\.`, rows("6", "1"), `(\S+)\n(\S+)\n(\S+)\n$`, 0.05, "", false},
+	}
 }
 
 // accuracy returns an entry for a mean accuracy in sdk/DEFAULTS.md, with the flags of spade-edge simulate.

@@ -5,7 +5,7 @@ var onMachine = []mutation{
 	{"scenes: a neighbor that lacks a release does not get it", "sdk/admm/message.go",
 		"if msg.Round == m.round-1 && !msg.Resent && msg.Round != m.lost {", "if msg.Round < 0 {", scenes},
 	{"scenes: a dropped neighbor's message is accepted", "sdk/admm/message.go",
-		"	if m.dropped(e.index) {\n		return ErrQuarantine\n	}\n", "", scenes},
+		"	if m.dropped(e.index) {\n		return errQuarantine\n	}\n", "", scenes},
 	{"sign of the penalty in a local step", "sdk/admm/round.go",
 		"float32(mu*m.cfg.Beta), m.p)", "-float32(mu*m.cfg.Beta), m.p)", method},
 	{"sign of the penalty in the release", "sdk/admm/round.go",

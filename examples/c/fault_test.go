@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/c/host"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 func alone(t *testing.T, change func(*sdk.Fleet)) (dir string, fleet *sdk.Fleet) {
@@ -42,7 +43,7 @@ func TestLossIsNoNumber(t *testing.T) {
 			return square(0)(ctx, x, sample)
 		}
 		n, err := sdk.New(sdk.Config{Fleet: fleet, Name: "alone", Samples: samples,
-			Oracle: &host.Loss{OracleFunc: asGo}, Transport: tr, Window: sdk.Window(fleet.Dim)})
+			Oracle: &host.Loss{OracleFunc: asGo}, Transport: tr, Window: zoest.Window(fleet.Dim)})
 		if err != nil {
 			t.Fatal(err)
 		}

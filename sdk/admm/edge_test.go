@@ -310,7 +310,7 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 				} else {
 					msg.Vector = []float32{float32(pick(0, 1, -1, 1e15, 0.9e30, -1e30, 1e30))}
 				}
-				if err := m.Receive(msg); err != nil && !errors.Is(err, ErrQuarantine) {
+				if err := m.Receive(msg); err != nil && !errors.Is(err, errQuarantine) {
 					t.Fatal(err)
 				}
 			case len(r.Queries) > 0:

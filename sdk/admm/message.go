@@ -158,7 +158,7 @@ func (m *Machine) Receive(msg Message) error {
 		return fmt.Errorf("admm: the sender is client %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
 	}
 	if m.dropped(e.index) {
-		return ErrQuarantine
+		return errQuarantine
 	}
 	switch msg.Kind {
 	case Probe, ProbeReply:

@@ -12,8 +12,8 @@ type Verdict struct {
 	Refused bool // Receive refused the release; the driver decides whether to drop the edge. Otherwise the machine dropped it
 }
 
-// ErrQuarantine is the error for a message from a neighbor in quarantine.
-var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
+// errQuarantine is the error for a message from a neighbor in quarantine.
+var errQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
 // Quarantine drops the edge to a neighbor for the rest of the run. It returns the number of the first release made
 // without the neighbor, or 0 if there is no such neighbor. A second call changes nothing.

@@ -61,7 +61,7 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 		if m.Quarantine(2) != m.Quarantined(2) || m.Quarantine(9) != 0 || m.Quarantined(1) != 0 {
 			t.Error("a second call, or one for somebody else")
 		}
-		if err := m.Receive(Message{Kind: Release, From: 2, Round: 4}); !errors.Is(err, ErrQuarantine) {
+		if err := m.Receive(Message{Kind: Release, From: 2, Round: 4}); !errors.Is(err, errQuarantine) {
 			t.Errorf("what it sends: %v", err)
 		}
 	}

@@ -19,7 +19,7 @@ func TestInWords(t *testing.T) {
 		"wss://[2001:db8::1]:7443/: dial tcp [2001:db8::1]:7443: i/o timeout":                                                  "nothing answers at [2001:db8::1]:7443 (timeout): the host is off, or a firewall blocks the connection",
 		"dial tcp 192.0.2.17:1: connectex: No connection could be made because the target machine actively refused":            "nothing listens at 192.0.2.17:1 (connection refused): the node is not running",
 		"wss://b.example:7443/: proxy http://127.0.0.1:9 cannot be reached: dial tcp 127.0.0.1:9: connect: connection refused": "proxy http://127.0.0.1:9 cannot be reached: dial tcp 127.0.0.1:9: connect: connection refused",
-		"the connection ended without a reason: EOF":                                                                          "the connection broke: the other node or its network failed",
+		"the connection ended without a reason: EOF":                                                                           "the connection broke: the other node or its network failed",
 		"context deadline exceeded":           "nothing answers at its address (timeout): the host is off, or a firewall blocks the connection",
 		"its certificate is of another fleet": "its certificate is of another fleet",
 		"":                                    "",

@@ -115,7 +115,7 @@ func TestProtocolFaults(t *testing.T) {
 			if _, err := r.tls.Write([]byte{0x81, 0x80, 0, 0, 0, 0}); err != nil {
 				t.Fatal(err)
 			}
-		}, "a text message"},
+		}, "found a websocket frame of type 0x1, want 0x2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := start(t, "b", func(c *Config) { c.MaxFrame = 100 }, peerOf("a"))

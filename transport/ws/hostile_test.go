@@ -166,7 +166,7 @@ var malformed = []struct {
 			[]byte("x"))
 	}},
 	{"received a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
-	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|textFrame, 5, []byte("hello")) }},
+	{"type 0x1, want 0x2", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|1, 5, []byte("hello")) }},
 	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than the credit allows, unless Recv is fast
 		for range 2 * window {
 			b = whole(b, kindFrame, 0, nil)

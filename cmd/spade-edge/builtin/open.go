@@ -9,8 +9,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // ErrOwnFit is wrapped by the error for a node with "fit": "own" if the fit on the node's own data does not yield the
@@ -173,7 +173,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if standsStill(model, fleet.Fleet) {
 		return nil, fleetfile.Mismatchf("oracle.builtin.model is perceptron, but %w", ErrZeroStart)
 	}
-	src := &fleetfile.Source{Oracle: oracle, Samples: oracle.Len(), Window: sdk.Window(oracle.Dim()), ConditionalOn: given,
+	src := &fleetfile.Source{Oracle: oracle, Samples: oracle.Len(), Window: zoest.Window(oracle.Dim()), ConditionalOn: given,
 		Rows:  fleetfile.Rows{All: set.Rows, Lost: set.Lost, Reasons: set.Unread},
 		Close: func() error { return nil }}
 	if places := fleet.Fleet.Privacy.Places; places > 1 {

@@ -142,21 +142,11 @@ func TestSpecFaults(t *testing.T) {
 
 func realData(t *testing.T, name string) string {
 	t.Helper()
-	dir := filepath.Join("..", "..", "..", "shared", "data", name)
+	dir := filepath.Join("..", "..", "..", "..", "shared", "data", name)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("real data are not here: %v", err)
 	}
 	return dir
-}
-
-func TestMNIST(t *testing.T) {
-	set, err := Load(Spec{Source: "idx:" + realData(t, "mnist-6-7"), Labels: []string{"6", "7"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if set.Train.Len() != 12183 || set.Test.Len() != 1986 || set.Train.Dim != 784 {
-		t.Errorf("%d + %d images of %d pixels", set.Train.Len(), set.Test.Len(), set.Train.Dim)
-	}
 }
 
 // TestOnce checks that a file is read once for several seeds, with the same result as alone, and that data sets share no

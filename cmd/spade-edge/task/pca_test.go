@@ -165,21 +165,6 @@ func TestPCAProjection(t *testing.T) {
 	if math.Abs(total-n) > 1e-5 {
 		t.Errorf("mean squared norm %v, want %v", total, n)
 	}
-	// For a new row, Apply returns the result of the textbook formula.
-	row := random(1, 12, 2, 99)
-	got, err := p.Apply(row)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, v := range p.Components {
-		want := 0.0
-		for j, x := range row.X {
-			want += p.Scale * v[j] * (float64(x) - p.Mean[j])
-		}
-		if math.Abs(float64(got.X[k])-want) > 1e-6 {
-			t.Errorf("component %d of a new row: %v, want %v", k, got.X[k], want)
-		}
-	}
 }
 
 // TestPCAApplyBits checks that projections equal directly computed sums bit for bit, including the sign of zeros.

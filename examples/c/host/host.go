@@ -20,7 +20,6 @@ import (
 
 	_ "github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin" // built-in models of node files
 	"github.com/spade-dfl/spade-edge/dpmech"
-	"github.com/spade-dfl/spade-edge/sdk"
 	_ "github.com/spade-dfl/spade-edge/sdk/broker" // reads node files that name a broker; Open refuses these
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -99,7 +98,7 @@ func Open(files Files, loss *Loss, samples uint64) (*Node, error) {
 	}
 	if loss != nil {
 		d.Source = fleetfile.External(loss, int(samples))
-		d.Source.Window = sdk.Window(d.Fleet.Fleet.Dim)
+		d.Source.Window = zoest.Window(d.Fleet.Fleet.Dim)
 		if loss.End != nil {
 			d.Source.Close = func() error { loss.End(); return nil }
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/transport/ws"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // Demo is the command that trains eight nodes over real websockets in this process.
@@ -126,7 +127,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models []
 	for i, tr := range d.trs {
 		nodes[i], err = sdk.New(sdk.Config{
 			Fleet: d.Plan, Name: d.Fleet.Members[i], Samples: d.Samples[i], Oracle: d.Oracles[i], Transport: tr,
-			Window: sdk.Window(d.Fleet.Dim),
+			Window: zoest.Window(d.Fleet.Dim),
 			Key:    d.keys[i], Keys: d.file.SigningKeys, PairKeys: &d.pairs,
 			Events: monitor.Both(d.monitors[i].Events(), sdk.Events{
 				Released: func(round int, x []float32) { releases.Add(round, i, slices.Clone(x)) },

@@ -272,7 +272,7 @@ func (r *Predictions) table(t cli.Table) {
 	what := cmp.Or(r.Target, "class")
 	of = fmt.Sprintf("%.12s", of)
 	if r.Horizons != nil {
-		what, of = "half of such", strings.Join(padded(r.Horizons), " ")
+		what, of = "median time", strings.Join(padded(r.Horizons), " ")
 	}
 	line("row", map[bool]string{true: "id"}[r.named], what, of, "contributed most")
 	for _, row := range r.Rows {
@@ -295,7 +295,7 @@ func (r *Predictions) table(t cli.Table) {
 		line(strconv.Itoa(row.Row), row.ID, row.said, p, strings.Join(most, ", "))
 	}
 	if r.Horizons != nil {
-		fmt.Fprintln(t, "\nsurvival beyond each time, and when half of such samples have had the event; contributions to the log odds of the event")
+		fmt.Fprintln(t, "\nsurvival beyond each time, and the time by which half of such samples have had the event; contributions to the log odds of the event")
 	}
 	if r.Decided != "" {
 		fmt.Fprintf(t, "\n%s\n", r.Decided)

@@ -283,5 +283,7 @@ func (p *Privacy) write(t cli.Table, releases int, note string) {
 		t.Row("", "noise %.4g of its own and %.4g shared with %s, on %s %.4g, in each of %d releases: as good as %.4g against %s, and "+
 			"%.4g against %s", p.Sigma, p.PairSigma, with, what, p.Clip, releases, p.EffectiveSigma, p.Adversary, p.Sigma, dpmech.AllOthers)
 	}
-	t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
+	if len(p.ConditionalOn) > 0 {
+		t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
+	}
 }

@@ -38,7 +38,7 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	}
 	top, counts := 0, classes(d)
 	for c, n := range counts {
-		if n > counts[top] {
+		if n > counts[top] || r.Survival != nil { // of a survival task, the event
 			top = c
 		}
 	}
