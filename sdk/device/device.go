@@ -234,6 +234,45 @@ func (d *Device) openState(cfg *sdk.Config) (err error) {
 
 // run creates the node and runs it. The caller has opened the files and the link.
 func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err error) {
+	if err := d.create(cfg, began); err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	leave, err := d.serve(cancel)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	go d.watch(inner, cancel)
+	d.monitor.Begin(d.node)
+	d.alive.Store(true)
+	d.manager.send("READY=1")
+	stopping := sync.OnceFunc(func() { d.manager.send("STOPPING=1") })
+	defer stopping()
+	defer context.AfterFunc(inner, stopping)()
+	if err = d.node.Run(inner); errors.Is(err, ErrStopped) {
+		d.monitor.End(nil)
+	} else {
+		d.monitor.End(err)
+	}
+	if certified := d.certify(); err == nil {
+		err = certified
+	}
+	if err == nil {
+		err = d.unlink()
+	}
+	if err == nil {
+		d.finish(inner, began)
+	}
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
+		return ErrInterrupted
+	}
+	return err
+}
+
+// create creates the node and its monitor, and says what they are about to do.
+func (d *Device) create(cfg sdk.Config, began time.Time) (err error) {
 	if d.monitor, err = d.newMonitor(began); err != nil {
 		return err
 	}
@@ -256,51 +295,28 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	}
 	d.say("node %q of run %q: %s%d parameters, neighbors %s",
 		d.File.Name, d.fleet.Run, size, d.fleet.Dim, cmp.Or(explain.Names(neighbors), "none"))
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	leave, err := d.serve(cancel)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	go d.watch(inner, d.link, cancel)
-	d.monitor.Begin(d.node)
-	d.alive.Store(true)
-	d.manager.send("READY=1")
-	stopping := sync.OnceFunc(func() { d.manager.send("STOPPING=1") })
-	defer stopping()
-	defer context.AfterFunc(inner, stopping)()
-	err = d.node.Run(inner)
-	if errors.Is(err, ErrStopped) {
-		d.monitor.End(nil)
-	} else {
-		d.monitor.End(err)
-	}
-	if certified := d.certify(); err == nil {
-		err = certified
-	}
-	if err == nil {
-		err = d.unlink()
-	}
-	if st := d.node.Status(); err == nil && d.source.Asked != nil && st.FailedQueries == 0 && st.Queries > int64(time.Since(began)/(100*time.Millisecond)) {
-		within, cancel := context.WithTimeout(inner, 30*time.Second)
+	return nil
+}
+
+// finish does what follows a complete run. The link is closed: nothing that finish does, and no time that it takes, can
+// reach a neighbor.
+func (d *Device) finish(ctx context.Context, began time.Time) {
+	st := d.node.Status()
+	if d.source.Asked != nil && st.FailedQueries == 0 && st.Queries > int64(time.Since(began)/(100*time.Millisecond)) {
+		within, cancel := context.WithTimeout(ctx, 30*time.Second)
 		_, d.flat = plan.Examine(within, d.source.Oracle, d.fleet, d.source.Samples, 0)
 		cancel()
 	}
-	if err == nil && d.Finished != nil {
-		d.Finished(inner, d.source, d.node.Model())
+	if d.Finished != nil {
+		d.Finished(ctx, d.source, d.node.Model())
 	}
-	if err == nil && d.Linger != nil {
+	if d.Linger != nil {
 		over := d.Linger(d.outcome(began))
 		select {
-		case <-inner.Done():
+		case <-ctx.Done():
 		case <-over:
 		}
 	}
-	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled)) {
-		return ErrInterrupted
-	}
-	return err
 }
 
 // certify writes a certificate of everything released so far. It does nothing if the run is not private or the node has

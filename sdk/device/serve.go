@@ -74,42 +74,44 @@ func Links(peers []transport.PeerStatus, began time.Time, silentAfter time.Durat
 // run. The returned function leave ends everything that serve started, except open connections of the control socket;
 // see openControl.
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var work sync.WaitGroup
+	var metrics, page net.Listener
 	if m := d.File.Metrics; m != nil {
-		l, err := net.Listen("tcp", m.Listen)
-		if err != nil {
-			cancel()
+		if metrics, err = net.Listen("tcp", m.Listen); err != nil {
 			return nil, fmt.Errorf(`device: "metrics" in the node file: %w`, err)
 		}
-		d.say("metrics: %s", l.Addr())
+		d.say("metrics: %s", metrics.Addr())
 		if d.tls != nil {
-			l = tls.NewListener(l, d.tls)
+			metrics = tls.NewListener(metrics, d.tls)
 		}
-		work.Go(func() { monitor.Serve(ctx, l, d.monitor.Remote(d.token)) })
 	}
 	if d.HTTP != "" {
-		l, err := monitor.Listen(d.HTTP)
-		if err != nil {
-			cancel()
-			work.Wait()
+		if page, err = monitor.Listen(d.HTTP); err != nil {
+			if metrics != nil {
+				_ = metrics.Close()
+			}
 			return nil, fmt.Errorf(`device: "http": %w`, err)
 		}
-		d.say("page: http://%s/", l.Addr())
-		work.Go(func() { monitor.Serve(ctx, l, d.monitor.Handler()) })
+		d.say("page: http://%s/", page.Addr())
 	}
 	unlink, err := d.openControl(func() { stop(ErrStopped) })
 	if err != nil {
 		d.say("control: %v; the node runs without a control socket, so only a signal can stop it", err)
+		unlink = func() error { return nil }
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	if metrics != nil {
+		work.Go(func() { monitor.Serve(ctx, metrics, d.monitor.Remote(d.token)) })
+	}
+	if page != nil {
+		work.Go(func() { monitor.Serve(ctx, page, d.monitor.Handler()) })
 	}
 	if d.manager.socket != "" {
 		work.Go(func() { d.report(ctx) })
 	}
 	return func() {
 		cancel()
-		if unlink != nil {
-			_ = unlink()
-		}
+		_ = unlink()
 		work.Wait()
 	}, nil
 }

@@ -20,7 +20,7 @@ const refusals = 3
 
 // watch ends the run when every neighbor has a different fleet: most likely this node's fleet file is wrong. In a run
 // that is not private, it also reports the first restart of the program that computes losses.
-func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCauseFunc) {
+func (d *Device) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	type count struct {
 		last  error
 		times int
@@ -40,7 +40,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 			}
 		}
 		var final []string
-		peers := link.Peers()
+		peers := d.link.Peers()
 		for _, peer := range peers {
 			c := seen[peer.Name]
 			switch {

@@ -58,7 +58,7 @@ func TestRepeatedRefusals(t *testing.T) {
 				link := neighbors{peers: func() []transport.PeerStatus { asked++; return c.peers() }}
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(time.Hour, func() { cancel(ErrInterrupted) })
-				(&Device{source: new(fleetfile.Source)}).watch(ctx, link, cancel)
+				(&Device{source: new(fleetfile.Source), link: link}).watch(ctx, cancel)
 				if err := context.Cause(ctx); errors.Is(err, ErrMismatch) != c.ends {
 					t.Errorf("the run ends with %v, want a mismatch %v", err, c.ends)
 				}

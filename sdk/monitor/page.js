@@ -246,15 +246,6 @@
     return { class: "state " + (n.missing ? "held" : "up"), text: n.missing ? "connected, waited for" : "connected", more: "for " + span(l.seconds) + how(l) + heard + losses(l) + own };
   };
 
-  // More than two neighbors that cannot be reached, and differ only in their addresses, share a row.
-  const shared = cells => {
-    const brief = text => text.replace(/ at \S+ \(/, " at its address ("), keys = cells.map(c => brief(JSON.stringify(c.slice(1))));
-    return cells.flatMap((c, i) => {
-      const [, state, ...rest] = c, same = state.text === "not connected" ? cells.filter((_, j) => keys[j] === keys[i]) : [];
-      return same.length < 3 ? [c] : same[0] === c ? [[list(same.map(d => d[0])), { ...state, text: "each " + state.text, more: brief(state.more) }, ...rest]] : [];
-    });
-  };
-
   // The graph of a group.
   const order = ["querying", "waiting", "cooling", "serving", "ended", "failed", "starting"];
   const graph = s => {
@@ -368,8 +359,11 @@
     } else {
       byId("peers").hidden = !s.neighbors.length;
       byId("alone").hidden = s.neighbors.length > 0;
-      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], shared(s.neighbors.map(n => [n.name, linkState(n, total), String(n.round), lag(n),
-        n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"])), cells => cells);
+      rows(["Neighbor", "State", "Round", "Lag", "Sent", "Received"], s.neighbors.filter(n => !n.like || n.like === n.name), n => {
+        const alike = n.like ? s.neighbors.filter(m => m.like === n.like).map(m => m.name) : [n.name], state = linkState(n, total);
+        return [list(alike), n.like ? { ...state, text: "each " + state.text } : state, String(n.round), lag(n),
+          n.link ? bytes(n.link.bytes_sent) : "–", n.link ? bytes(n.link.bytes_received) : "–"];
+      });
     }
 
     const own = (head.mixing ? "After mixing. " : "") + (group ? "On " + s.scored_on : s.non_private ? "On this device's own data" : "On this device's own data: not covered by the privacy guarantee, for this device only");

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/lab"
 )
 
-func planned(t *testing.T, args ...string) (r setup.Report) {
+func planned(t *testing.T, args ...string) (r lab.Report) {
 	t.Helper()
 	into(t, &r, cli.ExitDone, with([]string{"plan"}, args...)...)
 	return r

@@ -54,7 +54,6 @@ type csvFile struct {
 // header reads the names of the columns, up to the last column whose name is not empty. An earlier column without a
 // name is named after its position, such as "column 3".
 func (r *csvFile) header(record []string) {
-	r.where = make(map[string]int, len(record))
 	for i, name := range filled(record) {
 		name = strings.Clone(cell.Clean(name))
 		if !utf8.ValidString(name) {
@@ -104,7 +103,7 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	found := make(map[string]*column)
 	for _, named := range s.namedColumns() {
 		field, name := named[0], named[1]
-		if _, there := r.where[name]; field == "drop" && s.files != nil && !there {
+		if _, there := r.where[name]; field == "drop" && s.Files != nil && !there {
 			continue // another file may have the column
 		}
 		found[name] = r.column(name, fieldError(field, "%s: %s has no such column", short(name), r.name))
@@ -234,9 +233,6 @@ func (r *csvFile) whose(cell string) {
 	if cell == "" { // the row counts as a separate person: if each line is a row, no cell has a line break
 		r.fault(r.person.at, "person", fmt.Sprintf("column %s: empty, want the person of this row", short(r.person.Name)))
 		cell = fmt.Sprintf("\n%d", r.at)
-	}
-	if r.known == nil {
-		r.known = make(map[string]int)
 	}
 	n, known := r.known[cell]
 	if !known {

@@ -97,7 +97,7 @@ func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("task: %s: %w", name, unquoted(err))
 	}
-	r := &csvFile{Reader: cr, name: name}
+	r := &csvFile{Reader: cr, name: name, where: map[string]int{}, known: map[string]int{}}
 	r.header(record)
 	if len(r.names) == 0 {
 		return nil, fmt.Errorf("task: %s: the first line is empty, want the column names", name)

@@ -43,35 +43,11 @@ func ClientFiles(source string) (files []string, err error) {
 	return files, nil
 }
 
-// LoadFiles is [Load] for several clients, each with a CSV file; s.Source is not used. Preprocessing is fitted on the
-// training samples of all files together; classes and categories come from all rows. Every file must have all columns
-// that s.Drop does not list, in any order, and is split into its own training and test part. The first result has the
-// samples of all files in sequence, and each[i] has the samples of files[i]. Errors name the file.
-func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
-	all, err = Load(s.of(files))
-	return all, all.each(), err
-}
-
-// ApplyFiles is [Recipe.Apply] for several clients, each with a CSV file. The files and the results are as in
-// [LoadFiles].
-func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
-	all, err = r.Apply(s.of(files))
-	return all, all.each(), err
-}
-
-func (s Spec) of(files []string) Spec {
-	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
-	return s
-}
-
-// each returns the part of each file, or nil if set is nil.
-func (set *Set) each() (each []*Set) {
-	if set == nil {
-		return nil
-	}
-	for i, file := range set.Spec.files {
+// Each returns the part of the set that comes from each of Spec.Files, or nil without Files.
+func (set *Set) Each() (each []*Set) {
+	for i, file := range set.Spec.Files {
 		one := *set
-		one.Spec.Source, one.Spec.files = "csv:"+file, nil
+		one.Spec.Source, one.Spec.Files = "csv:"+file, nil
 		one.Train, one.Test = set.Train.Select(set.Train.inFile(i)), set.Test.Select(set.Test.inFile(i))
 		each = append(each, &one)
 	}

@@ -31,6 +31,11 @@ func lines(n int, format string, label ...string) string {
 	return b.String()
 }
 
+func loadFiles(s Spec, files []string) (*Set, error) {
+	s.Files = files
+	return Load(s)
+}
+
 // TestLoadFiles checks that files that differ in separator, decimal mark, order of columns, letter case and categories
 // yield the same set as one file with all rows: the same classes, categories and means. Each client has its own test
 // part.
@@ -41,7 +46,7 @@ func TestLoadFiles(t *testing.T) {
 		"x\ty\tward\n"+lines(10, "%d\t%s\tnorth", "yes"),
 	)
 	spec := Spec{Label: "y", OneHot: []string{"ward"}, Drop: []string{"own"}, Missing: "indicator", Seed: 3}
-	all, each, err := LoadFiles(spec, files)
+	all, err := loadFiles(spec, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,17 +57,17 @@ func TestLoadFiles(t *testing.T) {
 		t.Errorf("classes are %q", all.Spec.Labels)
 	}
 	for i, want := range [][2]int{{16, 4}, {24, 6}, {8, 2}} {
-		if got := [2]int{each[i].Train.Len(), each[i].Test.Len()}; got != want {
+		if got := [2]int{all.Each()[i].Train.Len(), all.Each()[i].Test.Len()}; got != want {
 			t.Errorf("%s has %v samples to learn from and to test on, want %v", files[i], got, want)
 		}
-		if each[i].Spec.Source != "csv:"+files[i] {
-			t.Errorf("%d is called %q", i, each[i].Spec.Source)
+		if all.Each()[i].Spec.Source != "csv:"+files[i] {
+			t.Errorf("%d is called %q", i, all.Each()[i].Spec.Source)
 		}
 	}
 	if all.Train.Len() != 48 || all.Test.Len() != 12 {
 		t.Errorf("%d and %d samples in all", all.Train.Len(), all.Test.Len())
 	}
-	if !reflect.DeepEqual(each[1].Train.Row(3), all.Train.Row(19)) || !reflect.DeepEqual(each[2].Test.Row(1), all.Test.Row(11)) {
+	if !reflect.DeepEqual(all.Each()[1].Train.Row(3), all.Train.Row(19)) || !reflect.DeepEqual(all.Each()[2].Test.Row(1), all.Test.Row(11)) {
 		t.Error("a file's samples are not those of the set")
 	}
 	mean := 0.0
@@ -78,12 +83,12 @@ func TestLoadFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applied, parts, err := r.ApplyFiles(Spec{TestFraction: 0.2, Seed: 3}, files)
+	applied, err := r.Apply(Spec{TestFraction: 0.2, Seed: 3, Files: files})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(applied.Train, all.Train) || !reflect.DeepEqual(applied.Test, all.Test) ||
-		!reflect.DeepEqual(parts[1].Test, each[1].Test) {
+		!reflect.DeepEqual(applied.Each()[1].Test, all.Each()[1].Test) {
 		t.Error("the recipe makes other samples of the files")
 	}
 }
@@ -94,7 +99,7 @@ func TestOneNameInFiles(t *testing.T) {
 	files := hospitals(t, "x,ward,y\n"+lines(20, "%d,1,%s", "0", "1"), "x,ward,y\n"+lines(20, "%d,1.0,%s", "0.0", "1.0"))
 	for range 2 {
 		slices.Reverse(files)
-		all, _, err := LoadFiles(Spec{Label: "y", OneHot: []string{"ward"}}, files)
+		all, err := loadFiles(Spec{Label: "y", OneHot: []string{"ward"}}, files)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +116,7 @@ func TestOneNameInFiles(t *testing.T) {
 	}
 }
 
-// TestLoadOneOfFiles checks that LoadFiles with a single file returns the same set as Load.
+// TestLoadOneOfFiles checks that Load with a single file returns the same set as Load.
 func TestLoadOneOfFiles(t *testing.T) {
 	file := filepath.FromSlash("../../../examples/patients.csv")
 	spec := Spec{Source: "csv:" + file, Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}, Seed: 5}
@@ -119,11 +124,11 @@ func TestLoadOneOfFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, each, err := LoadFiles(spec, []string{file})
+	all, err := loadFiles(spec, []string{file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(all.Train, one.Train) || !reflect.DeepEqual(all.Test, one.Test) || !reflect.DeepEqual(each[0].Train, one.Train) {
+	if !reflect.DeepEqual(all.Train, one.Train) || !reflect.DeepEqual(all.Test, one.Test) || !reflect.DeepEqual(all.Each()[0].Train, one.Train) {
 		t.Error("a file in a list is another than by itself")
 	}
 	a, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "patients")
@@ -176,12 +181,12 @@ func TestClientFiles(t *testing.T) {
 func TestLoadFilesTrailing(t *testing.T) {
 	plain, trailing := "x,y\n"+lines(10, "%d,%s", "a", "b"), "x,y,,\n"+lines(10, "%d,%s,,", "a", "b")
 	for _, texts := range [][]string{{plain, trailing}, {trailing, plain}, {trailing, trailing}} {
-		all, _, err := LoadFiles(Spec{Label: "y"}, hospitals(t, texts...))
+		all, err := loadFiles(Spec{Label: "y"}, hospitals(t, texts...))
 		if err != nil || all.Train.Dim != 2 {
 			t.Errorf("%+v, %v, want x and a bias", all, err)
 		}
 	}
-	_, _, err := LoadFiles(Spec{Label: "y"}, hospitals(t, strings.ReplaceAll(trailing, "a,,", "a,7,"), plain))
+	_, err := loadFiles(Spec{Label: "y"}, hospitals(t, strings.ReplaceAll(trailing, "a,,", "a,7,"), plain))
 	if err == nil || !strings.Contains(err.Error(), "h0.csv: line 2: 4 cells, want 2 as in the header") {
 		t.Errorf("%v, want a cell without a column refused", err)
 	}
@@ -190,16 +195,16 @@ func TestLoadFilesTrailing(t *testing.T) {
 // The range of a target is computed from all files together.
 func TestLoadFilesTarget(t *testing.T) {
 	files := hospitals(t, "x,y\n"+lines(10, "%[1]d,%[1]d.0%[2]s", ""), "y,x\n"+lines(10, "1%[1]d,%[1]d%[2]s", ""))
-	all, each, err := LoadFiles(Spec{Target: "y"}, files)
+	all, err := loadFiles(Spec{Target: "y"}, files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all.Train.Range.Low != 0 || all.Train.Range.High != 19 || len(each[1].Train.Target) != each[1].Train.Len() {
-		t.Errorf("range %v, %d targets of %d samples", all.Train.Range, len(each[1].Train.Target), each[1].Train.Len())
+	if all.Train.Range.Low != 0 || all.Train.Range.High != 19 || len(all.Each()[1].Train.Target) != all.Each()[1].Train.Len() {
+		t.Errorf("range %v, %d targets of %d samples", all.Train.Range, len(all.Each()[1].Train.Target), all.Each()[1].Train.Len())
 	}
 }
 
-// The error of LoadFiles names every file that has errors.
+// The error of Load names every file that has errors.
 func TestLoadFilesFaults(t *testing.T) {
 	good := "x,y\n" + lines(10, "%d,%s", "a", "b")
 	for _, c := range []struct {
@@ -217,13 +222,13 @@ func TestLoadFilesFaults(t *testing.T) {
 		{"no rows", "x,y\n", Spec{}, []string{"h1.csv", "no rows"}},
 	} {
 		c.spec.Label = "y"
-		_, _, err := LoadFiles(c.spec, append(hospitals(t, good, c.second), "none.csv"))
+		_, err := loadFiles(c.spec, append(hospitals(t, good, c.second), "none.csv"))
 		if err == nil {
 			t.Errorf("%s: no error", c.name)
 			continue
 		}
 		if len(c.spec.Drop) > 0 || c.name == "too small to test on" {
-			_, _, err = LoadFiles(c.spec, hospitals(t, good, c.second))
+			_, err = loadFiles(c.spec, hospitals(t, good, c.second))
 		} else {
 			c.want = append(c.want, "none.csv")
 		}

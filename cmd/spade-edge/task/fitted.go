@@ -83,7 +83,8 @@ func (s *Standardizer) validate(r *Recipe, want func(ok bool, format string, arg
 	if i := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor }); i >= 0 {
 		want(false, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", i, s.Std[i], leastDivisor)
 	}
-	want(s.declared(), "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
+	bad := slices.ContainsFunc(s.Scale, func(by float64) bool { return !inScale(by) })
+	want(s.Scale == nil || len(s.Scale) == raw && !bad, "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
 	want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none with pca")
 }
 

@@ -85,7 +85,11 @@ type Spec struct {
 
 	Once *Once `json:"-"` // if not nil, files are read only once
 
-	files []string // CSV files in place of Source
+	// Files, if not nil, are CSV files in place of Source, one for each client. Preprocessing is fitted on the training
+	// samples of all files together; classes and categories come from all rows. Every file must have all columns that
+	// Drop does not list, in any order, and is split into its own training and test part. [Set] has the samples of all
+	// files in sequence, and [Set.Each] those of each file. Errors name the file.
+	Files []string `json:"-"`
 }
 
 // Once keeps what was read of files for all [Spec] values that have it, which may differ in Seed only.
@@ -161,7 +165,7 @@ func Load(s Spec) (*Set, error) {
 		return nil, err
 	}
 	for _, name := range s.Drop {
-		if s.files != nil && !slices.Contains(train.names, name) {
+		if s.Files != nil && !slices.Contains(train.names, name) {
 			return nil, fieldError("drop", "%q: no file has such a column", name)
 		}
 	}
@@ -189,6 +193,14 @@ func (s Spec) clean() Spec {
 	}
 	s.Label, s.Target, s.Person, s.Missing = cell.Clean(s.Label), cell.Clean(s.Target), cell.Clean(s.Person), cell.Clean(s.Missing)
 	s.Drop, s.OneHot, s.Labels = all(s.Drop), all(s.OneHot), all(s.Labels)
+	return s.named()
+}
+
+// named returns s with a Source that names Files, if there are any.
+func (s Spec) named() Spec {
+	if s.Files != nil {
+		s.Source = "csv:" + strings.Join(s.Files, ",")
+	}
 	return s
 }
 
@@ -243,10 +255,10 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 	case "idx":
 		return loadIDX(arg)
 	case "csv":
-		if s.files == nil {
-			s.files = []string{arg}
+		if s.Files == nil {
+			s.Files = []string{arg}
 		}
-		train, err = readFiles(s.files, rule, l)
+		train, err = readFiles(s.Files, rule, l)
 		return train, nil, err
 	}
 	d := Clinical(clinicalPatients, s.Seed)
@@ -274,8 +286,8 @@ func (set *Set) split(train, test *table) error {
 	}
 	d, by := set.Train, ""
 	sources := []string{s.Source}
-	if s.files != nil {
-		sources, by = s.files, " of each file"
+	if s.Files != nil {
+		sources, by = s.Files, " of each file"
 	}
 	if s.Person != "" {
 		by += " by person"

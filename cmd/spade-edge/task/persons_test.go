@@ -78,8 +78,9 @@ func TestPersonsByRecipe(t *testing.T) {
 	if err != nil || recipe.Person != "who" || set.Train.Places() != 4 {
 		t.Fatalf("%+v, %v, want persons with up to 4 rows", recipe, err)
 	}
-	all, each, err := recipe.ApplyFiles(Spec{Whole: true}, []string{strings.TrimPrefix(source, "csv:"), strings.TrimPrefix(source, "csv:")})
-	if err != nil || len(each) != 2 || slices.Max(all.Train.Person) != 23 {
+	file := strings.TrimPrefix(source, "csv:")
+	all, err := recipe.Apply(Spec{Whole: true, Files: []string{file, file}})
+	if err != nil || len(all.Each()) != 2 || slices.Max(all.Train.Person) != 23 {
 		t.Errorf("persons %v of two files, %v, want 24", all.Train.Person, err)
 	}
 	recipe.Person = "ill"

@@ -124,8 +124,8 @@ func (r *Recipe) Start(seed uint64) []float32 {
 	return r.Model.Start(r.width(), r.outputs(), seed)
 }
 
-// Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, TestFraction, NA,
-// Whole, Records and Seed of s. A device need not have samples of all classes. For the data that the recipe was fitted
+// Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, Files, TestFraction,
+// NA, Whole, Records and Seed of s. A device need not have samples of all classes. For the data that the recipe was fitted
 // on, the result has the same bits as with [Load]. Errors name the file, line and column. Apply reports all errors
 // in a header, or the first ten in the cells.
 //
@@ -148,7 +148,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	}
 	standardize, bias := r.Standardize != nil, r.Bias
 	s = Spec{
-		Source: s.Source, files: s.files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records, Once: s.Once,
+		Source: s.named().Source, Files: s.Files, NA: s.NA, TestFraction: s.TestFraction, Whole: s.Whole, Seed: s.Seed, Records: s.Records, Once: s.Once,
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
 	if r.Target != nil {

@@ -62,10 +62,3 @@ func (s Spec) scaleText() string {
 	}
 	return strings.Join(all, ", ")
 }
-
-// declared reports whether s.Scale is nil or has a valid factor for each column.
-func (s *Standardizer) declared() bool {
-	return s.Scale == nil || len(s.Scale) == len(s.Mean) && !slices.ContainsFunc(s.Scale, func(by float64) bool {
-		return !inScale(by)
-	})
-}

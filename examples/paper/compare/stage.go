@@ -32,12 +32,12 @@ func (o *options) stages(seed uint64) (all []stage, err error) {
 	var set *task.Set
 	var parts [][]int
 	if o.files != nil {
-		var each []*task.Set
-		if set, each, err = task.LoadFiles(spec, o.files); err != nil {
+		spec.Files = o.files
+		if set, err = task.Load(spec); err != nil {
 			return nil, err
 		}
 		at := 0
-		for _, one := range each {
+		for _, one := range set.Each() {
 			var part []int
 			for range one.Train.Len() {
 				part, at = append(part, at), at+1

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from typing import Callable
 
 import numpy as np
@@ -34,7 +35,12 @@ def trial(site: Callable[[str], Wrapped], names: list[str], timeout: float | Non
         if not isinstance(s, Wrapped):
             raise TypeError(f"site({name!r}) returned {type(s).__name__}, want what wrap returns")
     first = next(iter(sites.values()), None)
+    seen = {}
     for name, s in sites.items():
+        if list(s.classes) != list(first.classes):
+            raise ValueError(f"{names[0]} has the classes {list(first.classes)}, and {name} {list(s.classes)}: give wrap the classes of all, classes=[...]")
+        if s._digest and seen.setdefault(s._digest, name) != name:
+            warnings.warn(f"{seen[s._digest]} and {name} have the same data: check what site returns for a name", stacklevel=2)
         if s.dim != first.dim or (s.start != first.start).any():
             raise ValueError(f"{names[0]} and {name} start with different values: give the model a seed, and give wrap the classes")
     if first is None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import reprlib
+import warnings
 from typing import Any, Callable, Iterable
 
 import numpy as np
@@ -43,6 +44,7 @@ def wrap(model: Any, data: tuple | list, loss: Callable[..., Any] | None = None,
 
 class Wrapped(Scorer):
     """A model as a scorer. start has its initial values, float32: the x0 of all members. model is the wrapped model."""
+    classes: Any = ()  # of a classifier of scikit-learn, in the order of their numbers
 
     def __init__(self, model: Any, data: tuple | list, frozen: Iterable[str] | str) -> None:
         self.model, self.data = model, data
@@ -96,7 +98,7 @@ class Wrapped(Scorer):
 class _Numpy(Wrapped):
     def __init__(self, model, data, loss, frozen):
         self._now, self._loss = dict(model), _callable(loss)
-        super().__init__(model, data, frozen)
+        super().__init__(model, [_fixed(d) for d in data] if isinstance(data, (tuple, list)) else data, frozen)
 
     def _arrays(self):
         return {n: np.asarray(a) for n, a in self.model.items()}
@@ -117,7 +119,7 @@ class _Torch(Wrapped):
         import torch
         self._torch, self._loss = torch, _callable(loss)
         model.eval()  # with dropout or batch statistics a loss would depend on more than the vector
-        super().__init__(model, [torch.as_tensor(d) for d in _pair(data)], frozen)
+        super().__init__(model, [torch.as_tensor(_in_order(d)) for d in _pair(data)], frozen)
 
     def _arrays(self):
         return {n: p.detach().cpu().numpy() for n, p in self.model.named_parameters() if p.requires_grad}
@@ -164,15 +166,19 @@ class _Sklearn(Wrapped):
             unknown = np.setdiff1d(y, classes)
             if len(unknown):
                 raise ValueError(f"the data has the class {unknown[0]!r}, want classes from {classes.tolist()}")
-            y = np.searchsorted(classes, y)
+            y, self.classes = np.searchsorted(classes, y), classes
         elif loss is None:
             y = np.asarray(y, "f8")
         if loss is None and self._classifies and not hasattr(model, "predict_proba"):
             raise TypeError(f"{type(model).__name__} has no predict_proba: give loss, a function of the decision and the class index")
+        for name in _OF_FIT if loss is None else ():
+            if repr(getattr(model, name, None)) not in _OF_FIT[name]:
+                warnings.warn(f"{name}={getattr(model, name)!r} has no effect: the loss is the {'log loss' if self._classifies else 'squared error'} "
+                              "of each row; give wrap a loss that has it", stacklevel=3)
         self._said = getattr(model, "predict_proba", None) or getattr(model, "decision_function", None) or model.predict
         self._loss = _callable(loss or (_log_loss if self._classifies else lambda said, y: np.sum((said - y) ** 2)))
         _prepare(model, x.shape[1], classes if self._classifies else None)
-        super().__init__(model, (x, y), frozen)
+        super().__init__(model, (_fixed(x), _fixed(y)), frozen)
 
     def _arrays(self):
         arrays = {}
@@ -216,7 +222,27 @@ def _prepare(model, columns, classes):
     else:
         rows = 1 if len(classes) == 2 else len(classes)
         model.classes_, model.coef_, model.intercept_ = classes, np.zeros((rows, columns)), np.zeros(rows)
+    if not getattr(model, "fit_intercept", True):
+        model.intercept_ = 0.0  # no array, so no parameter
     model.n_features_in_ = columns
+
+
+# What changes how an estimator fits, and not what it predicts with given parameters, with the usual values.
+_OF_FIT = {"class_weight": ("None",), "C": ("None", "1.0", "1"), "alpha": ("None", "1.0", "1", "0.0001"), "l1_ratio": ("None", "0.15", "0.5"), "positive": ("None", "False")}
+
+
+def _in_order(array):
+    """Returns an array by whose index samples are counted from 0, in place of one of pandas, which counts by its labels."""
+    return np.asarray(array) if hasattr(array, "iloc") else array
+
+
+def _fixed(array):
+    """Returns an array as _in_order does, which a loss cannot change."""
+    array = _in_order(array)
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _log_loss(probabilities, y):

@@ -48,6 +48,16 @@ class Trials(unittest.TestCase):
         self.assertEqual(np.sign(second["0"]).tolist(), [-1, 1])
         self.assertEqual(set(calls), {"0", "1", "2"})
 
+    def test_sites(self):
+        """Sites with other classes are refused, and two with the same data are named, as a program has that returns one site for all names."""
+        made = site_of(np.ones(2))
+        with self.assertWarnsRegex(UserWarning, "a and b have the same data"):
+            trial(lambda name: made("0"), ["a", "b"], **FAST)
+        one, other = made("0"), made("1")
+        one.classes, other.classes = ["no", "yes"], ["yes", "zebra"]
+        with self.assertRaisesRegex(ValueError, r"a has the classes \['no', 'yes'\], and b \['yes', 'zebra'\]: give wrap"):
+            trial({"a": one, "b": other}.get, ["a", "b"], **FAST)
+
     def test_hosts(self):
         """A trial runs in a module of a package, in text without a file as a notebook has it, and after prints."""
         with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 
@@ -49,6 +50,25 @@ class Numpy(unittest.TestCase):
         self.assertEqual((model["w"].ravel().tolist(), model["b"].tolist(), float(model["scale"])),
                          (v[:6].tolist(), v[6:].tolist(), 3))
 
+    def test_places(self):
+        """Rows count from 0 in their order, also in a table that has labels, and a loss cannot change them."""
+        class Table:
+            """As pandas does, index a column by its labels."""
+            iloc = None
+            def __init__(self, values): self.values = values
+            def __array__(self, *_): return self.values
+            def __len__(self): return len(self.values)
+            def __getitem__(self, label): return self.values[::-1][label]
+        w = wrap({"w": np.ones(1)}, (X, Table(Y)), lambda m, x, y: float(y))
+        self.assertEqual([w(w.start, i) for i in range(12)], Y.tolist())
+
+        def changes(m, x, y):
+            x /= 2
+            return float(x[0])
+        with self.assertRaisesRegex(ValueError, "read-only"):
+            wrap({"w": np.ones(1)}, (X, Y), changes)(np.ones(1, "f4"), 0)
+        X[0] += 0  # the caller's array stays writable
+
     def test_wrong(self):
         ok = {"w": np.ones(2)}
         for model, data, frozen, want in (
@@ -81,6 +101,23 @@ class Sklearn(unittest.TestCase):
         self.assertLess(max(w(np.array([1, 2, 3, 4], "f4"), i) for i in range(12)), 1e-9)
         w = wrap(LinearRegression(), (X, Y), loss=lambda said, y: abs(said - y), frozen="intercept_")
         self.assertEqual((w.dim, w(np.zeros(3, "f4"), 1)), (3, 2))
+
+    def test_settings(self):
+        """A model without an intercept gets none, and a setting that only fit knows is said to have no effect."""
+        from sklearn.linear_model import LinearRegression, LogisticRegression
+        self.assertEqual(wrap(LogisticRegression(fit_intercept=False), (X, Y)).dim, 9)
+        w = wrap(LinearRegression(fit_intercept=False), (X, X @ [1, 2, 3]))
+        self.assertEqual(w.dim, 3)
+        self.assertLess(w(np.array([1, 2, 3], "f4"), 1), 1e-9)
+        w.into_model(np.ones(3)).predict(X)
+        for model, want in ((LogisticRegression(class_weight="balanced"), "class_weight='balanced' has no effect: the loss is the log loss"),
+                            (LogisticRegression(C=0.01), "C=0.01 has no effect"), (LinearRegression(positive=True), "positive=True has no effect: .*squared error")):
+            with self.assertWarnsRegex(UserWarning, want):
+                wrap(model, (X, Y))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            wrap(LogisticRegression(), (X, Y))
+            wrap(LogisticRegression(C=0.01), (X, Y), loss=lambda p, y: 1 - p[y])
 
     def test_start(self):
         """A fitted model begins where it is; a network where its random_state says, whatever the device's data."""

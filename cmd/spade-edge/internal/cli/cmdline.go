@@ -152,3 +152,13 @@ func CheckHTTP(addr string) error {
 	}
 	return Usage("-http: %w", err)
 }
+
+// Count returns how many of the values are true.
+func Count(all ...bool) (n int) {
+	for _, b := range all {
+		if b {
+			n++
+		}
+	}
+	return n
+}

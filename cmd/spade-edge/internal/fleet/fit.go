@@ -60,7 +60,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	setup.Suspect(c.Log, recipe, spec, nil, true)
+	setup.Suspect(c.Log, recipe, spec, true)
 	r := Fitted{
 		Task: *file, Model: recipe.Model.Name, Hidden: recipe.Model.Hidden, Dim: recipe.Dim(), Classes: recipe.Classes,
 		FittedOn: recipe.FittedOn,

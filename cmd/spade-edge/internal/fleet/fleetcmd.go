@@ -35,25 +35,26 @@ var fleetActions = []fleetAction{
 	{"show", nil, nil},
 }
 
+// fleetEdit is one change to the files of a fleet: what the flags ask, what was there before, and what changes.
 type fleetEdit struct {
 	*cli.Cmdline
-	line, name, edges, run, as string
+	line, name, edges, run, as string // the flags; newKey is -file and newFleet is -new
 	newKey, from, newFleet     string
 	records                    string
 	end, dryRun                bool
 	rounds                     int
 	epsilon                    float64
 
-	dir, path string          // of the fleet file
-	file      *fleetfile.File // after the change
-	text      []byte          // before the change
-	old       *fleetfile.File // before the change; nil on a new device
-	hash      [32]byte
-	ran       string // run id before the change
-	nodes     []*nodeText
+	dir, path string            // of the fleet file
+	text      []byte            // of the fleet file before the change
+	old       *fleetfile.File   // before the change; nil on a new device
+	hash      [32]byte          // of old
+	ran       string            // run id of old
 	ended     []*fleetfile.Node // of the nodes that leave the run before the change
 
-	r FleetResult
+	file  *fleetfile.File // after the change
+	nodes []*nodeText     // the node files on this machine, after the change
+	r     FleetResult
 }
 
 // FleetResult describes a change to a fleet, printed as text or, with -json, as JSON.
@@ -148,9 +149,9 @@ func (e *fleetEdit) register() {
 	c.JSONFlag("")
 }
 
+// finish describes the change, and writes all files of it that are on this machine.
 func (e *fleetEdit) finish() error {
-	f := e.file.Fleet
-	if f.Hash() != e.hash && e.r.Action != "take" {
+	if e.file.Fleet.Hash() != e.hash && e.r.Action != "take" {
 		last, err := takePairKeys(e.file)
 		if err != nil {
 			return err
@@ -163,6 +164,25 @@ func (e *fleetEdit) finish() error {
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
+	e.describe(text)
+	here, _ := os.Stat(e.path) // fails on a new device
+	for _, n := range e.nodes {
+		if err := e.planNode(n, here, text); err != nil {
+			return err
+		}
+	}
+	if err := e.setFleet(e.path, text); err != nil { // last, because the new fleet file puts the other changes into effect
+		return err
+	}
+	if e.dryRun {
+		return nil
+	}
+	return e.write()
+}
+
+// describe fills in the result of a change to the fleet file with the given text, and notes what every device needs.
+func (e *fleetEdit) describe(text []byte) {
+	f := e.file.Fleet
 	e.r.Fleet, e.r.Run, e.r.Hash, e.r.SameRun = e.path, f.Run, fmt.Sprintf("%x", f.Hash()), f.Hash() == e.hash
 	e.r.SHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
 	if e.run != "" { // every device needs the files of the next run
@@ -179,35 +199,28 @@ func (e *fleetEdit) finish() error {
 				cli.EpsilonText(epsilon), p.EpsilonLimit, f.Run, p.EpsilonLimit)
 		}
 	}
-	here, _ := os.Stat(e.path) // fails on a new device
-	for _, n := range e.nodes {
-		if key, err := secret.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
-			if err := n.node.CheckIdentity(e.file, key); err != nil {
-				return cli.Usage("%s: %w", n.path, err)
+}
+
+// planNode schedules a node file and, if the device has a copy of the fleet file of its own, that copy. here is the fleet
+// file that changes, or nil on a new device.
+func (e *fleetEdit) planNode(n *nodeText, here fs.FileInfo, text []byte) error {
+	if key, err := secret.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
+		if err := n.node.CheckIdentity(e.file, key); err != nil {
+			return cli.Usage("%s: %w", n.path, err)
+		}
+	}
+	own := n.node.Fleet
+	if info, _ := os.Stat(own); !os.SameFile(info, here) {
+		there, err := fleetfile.ReadFile(own, fleetfile.MaxFile, "a fleet file")
+		if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
+			if err := e.setFleet(own, text); err != nil {
+				return err
 			}
-		}
-		own := n.node.Fleet
-		if info, _ := os.Stat(own); !os.SameFile(info, here) { // a device has its own copy of the fleet file
-			there, err := fleetfile.ReadFile(own, fleetfile.MaxFile, "a fleet file")
-			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
-				if err := e.setFleet(own, text); err != nil {
-					return err
-				}
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				e.note("%s differs from what %s was: run fleet take there", own, e.path)
-			}
-		}
-		if err := e.plan(n.path, n.text, 0o600); err != nil {
-			return err
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			e.note("%s differs from what %s was: run fleet take there", own, e.path)
 		}
 	}
-	if err := e.setFleet(e.path, text); err != nil { // last, because the new fleet file puts the other changes into effect
-		return err
-	}
-	if e.dryRun {
-		return nil
-	}
-	return e.write()
+	return e.plan(n.path, n.text, 0o600)
 }
 
 // setFleet schedules the fleet file at path for writing and, next to it, the file of the initial model, if any, and the

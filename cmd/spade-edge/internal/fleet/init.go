@@ -158,7 +158,7 @@ func (o *initOptions) builtin() bool {
 // check determines the members and their addresses, and reports all errors that it can find without reading data.
 func (o *initOptions) check() error {
 	var f cli.Faults
-	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
+	n := cli.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members each set the fleet's members: give exactly one of these flags, not %d", n)
 	f.When(o.Given["format"] && !o.Given["stream"], "-format needs -stream: it is the format of the program's messages")
 	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from only one of them")
@@ -225,7 +225,7 @@ func checkName(name string) error {
 }
 
 func (o *initOptions) checkPlaces(f *cli.Faults) {
-	f.When(setup.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"], o.Given["mqtt"]) > 1,
+	f.When(cli.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"], o.Given["mqtt"]) > 1,
 		"-hosts, -port, -nats and -mqtt cannot be combined")
 	switch hosts := setup.List(o.hosts); {
 	case o.Given["hosts"]:
@@ -311,7 +311,7 @@ func (o *initOptions) note(format string, args ...any) {
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == dpmech.Record
 	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers of records fixed and public")
-	f.When(setup.Count(o.Given["records"], o.Given["samples"], o.deal) > 1,
+	f.When(cli.Count(o.Given["records"], o.Given["samples"], o.deal) > 1,
 		"-records, -samples and -deal (the default without -members) cannot be combined: each sets the numbers of samples")
 	switch {
 	case !each:

@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -167,22 +168,16 @@ func (o *initOptions) oracle(number int) map[string]any {
 			b["data"] = kind + ":" + abs
 		}
 	}
-	if o.Given["na"] {
-		b["na"] = s.NA
-	}
-	if o.Given["test-fraction"] {
-		b["test_fraction"] = s.TestFraction
-	}
 	if o.Recipe == nil {
 		b["fit"], b["model"] = "own", o.ModelSpec().Name
-		for name, value := range map[string]any{
-			"label": s.Label, "drop": s.Drop, "onehot": s.OneHot, "labels": s.Labels, "pca": s.PCA,
-			"standardize": s.Standardize, "bias": s.Bias, "target": s.Target, "missing": s.Missing, "scale": s.Scale,
-			"survival": s.Survival, "intervals": s.Intervals, "rate": s.Rate,
-		} {
-			if o.Given[name] {
-				b[name] = value
-			}
+	}
+	fields := map[string]any{}
+	text, _ := json.Marshal(s) // cannot fail: each field has a JSON form
+	_ = json.Unmarshal(text, &fields)
+	for name, value := range fields {
+		own := o.Recipe == nil || name == "na" || name == "test_fraction" // the fleet's task has the other fields
+		if own && b[name] == nil && o.Given[strings.ReplaceAll(name, "_", "-")] {
+			b[name] = value
 		}
 	}
 	if o.deal {

@@ -10,14 +10,14 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/plan"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// PlanOptions has the flags of the plan command.
-type PlanOptions struct {
+// planOptions has the flags of the plan command.
+type planOptions struct {
 	setup.Options
 	dim, samples int
 }
@@ -27,7 +27,7 @@ const leftover = 0.05
 
 // Plan is the command that predicts the cost of a run.
 func Plan(_ context.Context, c *cli.Cmdline) error {
-	o := new(PlanOptions)
+	o := new(planOptions)
 	if err := o.Read(c); err != nil {
 		return err
 	}
@@ -42,11 +42,11 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 	if !c.JSON {
 		p.WriteChosen(c.Log)
 	}
-	return c.Print(r, func(t cli.Table) { r.Write(t, p.Fleet) })
+	return c.Print(r, func(t cli.Table) { r.write(t, p.Fleet) })
 }
 
 // Read parses a command line. It reports flags that conflict and numbers that are out of range.
-func (o *PlanOptions) Read(c *cli.Cmdline) error {
+func (o *planOptions) Read(c *cli.Cmdline) error {
 	o.Options = setup.NewOptions(c)
 	o.Nodes, o.Graph = 50, "er:0.3" // the defaults of simulate
 	c.IntVar(&o.Nodes, "nodes", o.Nodes, "number of clients")
@@ -60,7 +60,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 		return err
 	}
 	var f cli.Faults
-	f.When(setup.Count(o.Given["rounds"], o.Given["steps"], o.Given["queries"]) > 1,
+	f.When(cli.Count(o.Given["rounds"], o.Given["steps"], o.Given["queries"]) > 1,
 		"-rounds, -steps and -queries cannot be combined: each sets the length of the run")
 	f.When(o.dim < 1 || o.dim > wire.MaxDim, "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.samples < 1 || o.samples > math.MaxInt32, "-samples is %d, want 1..%d", o.samples, math.MaxInt32)
@@ -74,7 +74,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 }
 
 // Build returns the problem that the flags describe, without loading data.
-func (o *PlanOptions) Build() (*setup.Problem, error) {
+func (o *planOptions) Build() (*setup.Problem, error) {
 	g, err := o.ParseGraph()
 	if err != nil {
 		return nil, setup.AsUsage(err)
@@ -85,23 +85,22 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 	return p, p.MakeFleet("plan", o.dim)
 }
 
-func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
+func (o *planOptions) plan(p *setup.Problem) (*Report, error) {
 	f, g := p.Fleet, p.Graph
 	cfgs, err := sim.Machines(p.Plan, p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // no noise is drawn
 	if err != nil {
 		return nil, cli.AsUsageError(err)
 	}
 	cfg := slices.MaxFunc(cfgs, func(a, b admm.Config) int { return len(a.Neighbors) - len(b.Neighbors) })
-	batch := o.samples
-	if cfg.Estimator.Batch > 0 {
-		batch = cfg.Estimator.Batch
-	}
-	m := f.Method
-	r := &setup.Report{
-		Nodes: o.Nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: o.samples, Batch: batch,
-		Rounds: m.Rounds, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
+	m, samples := f.Method, p.Samples[0]
+	r := &Report{
+		Nodes: o.Nodes, Edges: len(f.Edges), DegreeMax: len(cfg.Neighbors), Dim: f.Dim, Samples: samples, Batch: samples,
+		Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown, Tau: m.Tau, Steps: int64(m.Rounds) * int64(m.Tau), Schedule: "constant",
 		Eta: m.Eta[0], Mu: m.Mu[0], Rho: m.Rho, Beta: cfg.Beta, Lambda2: g.Lambda2(), LambdaN: g.LambdaMax(), Gain: m.Gain,
 		ShareLeft: 1, NonPrivate: o.Asked.Privacy.NonPrivate,
+	}
+	if m.Batch > 0 {
+		r.Batch = min(m.Batch, samples)
 	}
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
@@ -117,27 +116,21 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 		if calm.Needed >= 0 {
 			r.CooldownNeeded = &calm.Needed
 		}
-		r.ShareLeft = calm.Left[min(f.Method.Cooldown, len(calm.Left)-1)]
+		r.ShareLeft = calm.Left[min(m.Cooldown, len(calm.Left)-1)]
 	}
-	r.Cooldown, r.Mixing = f.Method.Cooldown, f.Method.Mixing
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
 		// A release differs from the one before not only by noise but also by the clipped update, whose norm is at most
 		// clip. The update is spread over all coordinates, so it adds to the standard deviation of each.
 		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
-	}
-	if r.GridBits > 0 {
 		p.Choose("grid-bits", r.GridBits)
 	}
-	if r.Frames, err = setup.NewFrames(f, cfg, calm); err != nil {
+	if r.Frames, err = newFrames(f, cfg, calm); err != nil {
 		return nil, err
 	}
-	queries := int64(m.Tau) * int64(batch)
-	if cfg.Estimator.Kind != zoest.Tracking && !cfg.Estimator.Records {
-		queries += int64(o.samples) // each sample once per round, to fill the table
-	}
-	if err := r.Multiply(queries); err != nil {
+	queries, _ := plan.Cost(f, samples)
+	if err := r.multiply(queries); err != nil {
 		return nil, err
 	}
 	r.Chosen = p.Chosen

@@ -146,15 +146,19 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	if err != nil {
 		return nil, nil, err
 	}
-	network, err := p.Network(cfgs, p.Oracles...)
+	clients := make([]sim.Client, len(cfgs))
+	for i, c := range cfgs {
+		clients[i] = sim.Client{Config: c, Oracle: p.Oracles[i]}
+	}
+	network, err := sim.New(clients)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := p.NewResult(true)
-	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim) }
+	network.Meter = func() func(*admm.Message) (int, error) { return meter(p.Fleet.Dim) }
 	// A simulation does not exchange completion messages. All of these messages have the same length, so it is enough
 	// to measure one here.
-	done, err := setup.Meter(p.Fleet.Dim)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
+	done, err := meter(p.Fleet.Dim)(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -166,25 +165,19 @@ func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnd
 	}
 }
 
-// place matches the address in a reason that [monitor.InWords] returns.
-var place = regexp.MustCompile(` at \S+ \(`)
-
-// neighborRows prints the neighbors. More than two that differ only in their addresses share a row.
+// neighborRows prints the neighbors. Those that [monitor.Neighbor].Like puts together share a row.
 func neighborRows(b cli.Table, s *monitor.Status) {
-	var texts, briefs []string
-	alike := map[string][]string{} // the names of the neighbors with a brief text
+	alike := map[string][]string{}
 	for _, n := range s.Neighbors {
-		text := neighborText(s, &n)
-		brief := place.ReplaceAllString(text, " at its address (")
-		texts, briefs, alike[brief] = append(texts, text), append(briefs, brief), append(alike[brief], n.Name)
+		alike[n.Like] = append(alike[n.Like], n.Name)
 	}
 	head := "neighbors"
-	for i, n := range s.Neighbors {
-		switch same := alike[briefs[i]]; {
-		case len(same) < 3:
-			b.Row(head, "%q: %s", n.Name, texts[i])
-		case same[0] == n.Name:
-			b.Row(head, "%s: each %s", explain.Names(same), briefs[i])
+	for _, n := range s.Neighbors {
+		switch n.Like {
+		case "":
+			b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
+		case n.Name:
+			b.Row(head, "%s: each %s", explain.Names(alike[n.Name]), neighborText(s, &n))
 		default:
 			continue
 		}

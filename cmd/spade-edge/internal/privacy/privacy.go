@@ -125,7 +125,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		day, err := time.Parse(time.DateOnly, o.until)
 		f.When(o.until != "" && (err != nil || time.Since(day) > 24*time.Hour), "-until is %q, want a day such as 2027-12-31, from today on", o.until)
 	}
-	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
+	if n := cli.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
 		f.Add("-rounds, -sigma and -epsilon: give two of these flags, not %d; the third value follows", n)
 	}
 	return f.Usage()

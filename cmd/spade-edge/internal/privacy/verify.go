@@ -48,6 +48,10 @@ func (o *privacyOptions) verifyCertificate() error {
 	if !v.LedgerChecked {
 		err = right(o.verify, cert.Verify())
 	} else if v.ledger, err = state.ReadLedger(o.ledger); err == nil {
+		if id := v.ledger.Head().ID; cert.Lifetime != nil && cert.Lifetime.Ledger.ID != id { // what else differs would read like a forgery
+			return fmt.Errorf("%s: the ledger %s has the id %s, want %s: this is a different ledger; the certificate is of the data set %q",
+				o.verify, o.ledger, id, cert.Lifetime.Ledger.ID, cert.Lifetime.Dataset)
+		}
 		err = right(o.verify, v.ledger.Verify(cert))
 	}
 	if err == nil && v.Verified {

@@ -9,14 +9,14 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 )
 
-// clientFiles sets Files if -data names several files, one per client.
+// clientFiles sets Spec.Files if -data names several files, one per client.
 func (o *Options) clientFiles(f *cli.Faults) {
 	files, err := task.ClientFiles(o.Spec.Source)
 	f.When(err != nil, "%w", WithFlags(err))
 	if files == nil {
 		return
 	}
-	o.Files = files
+	o.Spec.Files = files
 	f.When(o.Given["nodes"] && o.Nodes != len(files), "-nodes is %d, but -data has %d files, one per client: leave -nodes out",
 		o.Nodes, len(files))
 	f.When(o.Given["partition"], "-partition cannot be combined with several -data files: each file has the data of one client")
@@ -39,8 +39,8 @@ func (o *Options) ReadTests(f *cli.Faults, text string) {
 	}
 	f.When(o.Given["test-fraction"], "-test and -test-fraction cannot be combined: with -test, no samples of -data are held back")
 	f.When(!strings.HasPrefix(o.Spec.Source, "csv:"), "-test needs -data csv:FILE, not %q", o.Spec.Source)
-	f.When(len(o.Tests) > 1 && len(o.Tests) != len(o.Files), "-test names %d files, want one for all clients, or %d, one for each file of "+
-		"-data in the same order", len(o.Tests), len(o.Files))
+	f.When(len(o.Tests) > 1 && len(o.Tests) != len(o.Spec.Files), "-test names %d files, want one for all clients, or %d, one for each file of "+
+		"-data in the same order", len(o.Tests), len(o.Spec.Files))
 	o.Spec.Whole, o.Spec.TestFraction = true, 0
 }
 
@@ -50,11 +50,11 @@ func (o *Options) tests(set *task.Set) (all *task.Data, each []*task.Data, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	held, parts, err := recipe.ApplyFiles(task.Spec{NA: o.Spec.NA, Whole: true, Once: o.TestOnce}, o.Tests)
+	held, err := recipe.Apply(task.Spec{Files: o.Tests, NA: o.Spec.NA, Whole: true, Once: o.TestOnce})
 	if err != nil {
 		return nil, nil, fmt.Errorf("-test: %w", err)
 	}
-	for _, part := range parts {
+	for _, part := range held.Each() {
 		each = append(each, part.Train)
 	}
 	if len(each) == 1 {
@@ -72,23 +72,13 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	}
 	spec := o.DataSpec()
 	spec.Once = o.Once
-	prepared := spec // with a recipe, some samples are always held back
-	prepared.Whole = o.Tests != nil
-	var each []*task.Set
-	switch {
-	case o.Files != nil && o.Recipe != nil:
-		set, each, err = o.Recipe.ApplyFiles(prepared, o.Files)
-	case o.Recipe != nil:
-		set, err = o.Recipe.Apply(prepared)
-	default:
-		if err := spec.Validate(); err != nil {
-			return nil, nil, nil, AsUsage(err)
-		}
-		if o.Files != nil {
-			set, each, err = task.LoadFiles(spec, o.Files)
-		} else {
-			set, err = task.Load(spec)
-		}
+	if o.Recipe != nil {
+		spec.Whole = o.Tests != nil // with a recipe, some samples are always held back
+		set, err = o.Recipe.Apply(spec)
+	} else if err = spec.Validate(); err != nil {
+		return nil, nil, nil, AsUsage(err)
+	} else {
+		set, err = task.Load(spec)
 	}
 	if err != nil {
 		return nil, nil, nil, WithFlags(err)
@@ -96,7 +86,7 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	if o.Recipe != nil {
 		set.Fitted = append(set.Fitted, "preprocessing fitted on "+o.Recipe.FittedOn)
 	}
-	for _, one := range each {
+	for _, one := range set.Each() {
 		own, held = append(own, one.Train), append(held, one.Test)
 	}
 	if o.Tests != nil {
@@ -104,8 +94,8 @@ func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 			return nil, nil, nil, WithFlags(err)
 		}
 	}
-	if each != nil {
-		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(each)))
+	if own != nil {
+		set.Fitted = append(set.Fitted, fmt.Sprintf("%d files, each the samples of one client", len(own)))
 		return set, own, held, nil
 	}
 	parts, err := partition.Deal(set.Train, o.Nodes, o.Asked.Method.Seed)

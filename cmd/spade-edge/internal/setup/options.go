@@ -36,7 +36,6 @@ type Options struct {
 	Partition string
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
-	Files     []string     // one per client; nil if all clients share one
 	Tests     []string     // CSV files to test on, one per client or one for all; nil if samples of Spec.Source are held back
 	// These fields describe the network.
 	Nodes int

@@ -25,7 +25,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/sim"
 	"github.com/spade-dfl/spade-edge/sdk/topology"
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
@@ -97,7 +96,7 @@ func (o *Options) Build(name string) (*Problem, error) {
 	default:
 		p.Choose("model", model.Name, "standardize", *s.Standardize, "bias", *s.Bias)
 	}
-	if o.Files != nil {
+	if o.Spec.Files != nil {
 		p.Choose("nodes", o.Nodes, "graph", o.Graph)
 	}
 	if s.TestFraction > 0 {
@@ -210,15 +209,6 @@ func flagOf(field string) string {
 		return "-" + name
 	}
 	return field
-}
-
-// Network returns a simulation of a network of clients with the given configurations and oracles.
-func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim, error) {
-	clients := make([]sim.Client, len(cfgs))
-	for i, c := range cfgs {
-		clients[i] = sim.Client{Config: c, Oracle: oracles[i]}
-	}
-	return sim.New(clients)
 }
 
 // Alone trains one client without neighbors and without noise, with the fleet's method and number of rounds.

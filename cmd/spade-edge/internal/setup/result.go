@@ -161,7 +161,7 @@ func (r *Result) SetScore(p *Problem, models [][]float32) ([]float64, error) {
 // JudgeFiles scores each client's model on the held-out samples from the client's own file.
 func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	for i, held := range p.held {
-		file := p.Opt.Files[i]
+		file := p.Opt.Spec.Files[i]
 		if p.Opt.Tests != nil {
 			file = p.Opt.Tests[i]
 		}
@@ -234,7 +234,7 @@ func (r *Result) WritePrivacy(t cli.Table) {
 	if r.Simulated {
 		note = " (simulated: the noise came from the seed)"
 	}
-	if r.Privacy.write(t, r.Rounds, note); r.Privacy != nil {
+	if r.Privacy.Write(t, r.Rounds, note); r.Privacy != nil {
 		t.Row("", "not covered: when a node sends")
 	}
 }
@@ -257,8 +257,9 @@ func (p *Privacy) warn(t cli.Table) {
 	}
 }
 
-// write prints the privacy cost against each adversary; p is nil for a run that is not private.
-func (p *Privacy) write(t cli.Table, releases int, note string) {
+// Write prints the privacy cost of the given number of releases against each adversary, and the note; p is nil for a run
+// that is not private.
+func (p *Privacy) Write(t cli.Table, releases int, note string) {
 	if p == nil {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return

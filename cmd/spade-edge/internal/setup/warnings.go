@@ -65,11 +65,12 @@ func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, er
 
 // Suspect prints suspicious findings in each CSV file. It compares the values with the recipe and, if own is true, the
 // files with each other. Suspect reads all files itself. If it cannot read one of the files, it prints nothing.
-func Suspect(w io.Writer, r *task.Recipe, s task.Spec, files []string, own bool) {
+func Suspect(w io.Writer, r *task.Recipe, s task.Spec, own bool) {
 	if r.Source != "csv" {
 		return
 	}
-	if files == nil {
+	files := s.Files
+	if s.Files = nil; files == nil {
 		files = []string{strings.TrimPrefix(s.Source, "csv:")}
 	}
 	var all []*screen.Report

@@ -16,7 +16,8 @@ import (
 // sites returns a recipe that is fitted on the files of all sites, and the report of each of them by itself.
 func sites(t *testing.T, s task.Spec, paths []string) (*task.Recipe, []*screen.Report) {
 	t.Helper()
-	all, _, err := task.LoadFiles(s, paths)
+	s.Files = paths
+	all, err := task.Load(s)
 	if err != nil {
 		t.Fatal(err)
 	}
