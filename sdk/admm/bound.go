@@ -103,7 +103,7 @@ func (c *Config) Impossible(round int, p Payload) error {
 	if err := c.checkForm(round, p); err != nil {
 		return err
 	}
-	return c.outside(round, p)
+	return c.boundOf(round).outside(round, p)
 }
 
 // checkForm returns an error if p does not have the numbers of a release of the round, or if one of them is NaN or above
@@ -123,9 +123,8 @@ func (c *Config) checkForm(round int, p Payload) error {
 	return nil
 }
 
-// outside returns an error if p, of the right form, is outside the public bound.
-func (c *Config) outside(round int, p Payload) error {
-	b := c.boundOf(round)
+// outside returns an error if p, a release of the round in the right form, is outside the round's box.
+func (b box) outside(round int, p Payload) error {
 	if len(p.Vector) > 0 && b.plainly(p.Vector) {
 		return nil
 	}

@@ -81,12 +81,12 @@ func TestBoxes(t *testing.T) {
 			b.keepIn(x, x)
 			over := slices.Clone(x)
 			over[0] = math.Nextafter32(over[0], math.MaxFloat32)
-			if c.outside(k, Payload{Vector: x}) != nil || c.outside(k, Payload{Vector: over}) == nil {
+			if b.outside(k, Payload{Vector: x}) != nil || b.outside(k, Payload{Vector: over}) == nil {
 				t.Errorf("x0 %v, release %d: %v is kept, and the next number is taken as well, or neither", x0, k, x)
 			}
 			wide := int64(last) - int64(first)
-			if c.outside(k, Payload{Grid: []int32{int32(wide)}}) != nil ||
-				wide < math.MaxInt32 && c.outside(k, Payload{Grid: []int32{int32(wide + 1)}}) == nil {
+			if b.outside(k, Payload{Grid: []int32{int32(wide)}}) != nil ||
+				wide < math.MaxInt32 && b.outside(k, Payload{Grid: []int32{int32(wide + 1)}}) == nil {
 				t.Errorf("x0 %v, release %d: a change of %d steps or of one more", x0, k, wide)
 			}
 		}

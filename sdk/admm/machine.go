@@ -42,8 +42,8 @@ type Machine struct {
 	begun    bool       // this process made a release
 	released bool       // a release is made, but Ready has not reported it yet: the machine waits
 	saidDone bool
-	lost     int // the second-last release, if its message was lost with a damaged state; otherwise 0
-	drops
+	lost     int       // the second-last release, if its message was lost with a damaged state; otherwise 0
+	verdicts []Verdict // verdicts that Verdicts has not returned yet
 
 	outgrown int // the first release that was clipped to the public bound, or 0
 	measured measured
@@ -100,7 +100,7 @@ func New(cfg Config) (*Machine, error) {
 	m := &Machine{
 		cfg: cfg, est: est,
 		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
-		drops: drops{cut: map[int]int{}}, flows: flows{d: d},
+		flows: flows{d: d},
 	}
 	m.center = m.phi
 	if !cfg.NonPrivate {

@@ -80,7 +80,7 @@ func (p *Payload) set(q Payload) {
 // errConflict is the error for a message that contradicts an earlier message from the same sender in the same round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j. It takes only 48 bytes, because a network may have millions of edges. Its vectors are in the
+// edge is one neighbor j. It takes only 64 bytes, because a network may have millions of edges. Its vectors are in the
 // machine, see part.
 type edge struct {
 	peer  int
@@ -88,6 +88,7 @@ type edge struct {
 	have  [2]int // the rounds of the received releases; 0: none
 	heard int    // the highest release of j that this client ever held
 	done  bool   // j reported that it needs nothing more
+	cut   int    // the first release made without j; 0 while the edge is in use
 
 	// probed is true if j reported which release of this client it holds, and without Config.Probe. Before, this client
 	// sends j only probes, because its state may have been rolled back, and its releases may be made already.

@@ -12,12 +12,6 @@ type Verdict struct {
 	Refused bool // Receive refused the release; the driver decides whether to drop the edge. Otherwise the machine dropped it
 }
 
-// drops are the edges that a client has dropped.
-type drops struct {
-	cut      map[int]int // by edge: the first release made without the edge; 0 while the edge is in use
-	verdicts []Verdict   // verdicts that Verdicts has not returned yet
-}
-
 // errQuarantine is the error for a message from a neighbor in quarantine.
 var errQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
@@ -38,7 +32,7 @@ func (m *Machine) Quarantine(peer int) int {
 	if e == nil {
 		return 0
 	}
-	if m.cut[e.index] == 0 {
+	if e.cut == 0 {
 		next := m.round + 1
 		if m.work.local || m.work.due { // the penalty is frozen
 			next++
@@ -46,15 +40,15 @@ func (m *Machine) Quarantine(peer int) int {
 		for e.at(next-1) >= 0 { // the neighbor's message that release next needs has arrived
 			next++
 		}
-		m.cut[e.index] = next
+		e.cut = next
 		m.send = slices.DeleteFunc(m.send, func(msg Message) bool { return msg.To == peer })
 	}
-	return m.cut[e.index]
+	return e.cut
 }
 
 // Quarantined returns the number of the first release that is made without the given neighbor, or 0 if the edge to this
 // neighbor is in use.
-func (m *Machine) Quarantined(peer int) int { return m.cut[m.known(peer).index] }
+func (m *Machine) Quarantined(peer int) int { return m.known(peer).cut }
 
 // Alone reports whether the client has neighbors and all of them are in quarantine.
 func (m *Machine) Alone() bool { return len(m.edges) > 0 && m.live() == 0 }
@@ -66,16 +60,16 @@ func (m *Machine) Verdicts() []Verdict {
 	return v
 }
 
-func (d *drops) dropped(i int) bool { return d.cut[i] > 0 }
+func (m *Machine) dropped(i int) bool { return m.edges[i].cut > 0 }
 
 // gone reports whether the i-th edge is unused in the release in progress, or in the next release if none is in
 // progress.
-func (m *Machine) gone(i int) bool { return m.dropped(i) && m.cut[i] <= m.round+1 }
+func (m *Machine) gone(i int) bool { return m.dropped(i) && m.edges[i].cut <= m.round+1 }
 
 // live returns the number of edges used by the release in progress, or by the next release if none is in progress.
 func (m *Machine) live() int {
 	n := len(m.edges)
-	for i := range m.cut {
+	for i := range m.edges {
 		if m.gone(i) {
 			n--
 		}
@@ -93,8 +87,10 @@ func (m *Machine) report(msg *Message, why error, refused bool) {
 	m.verdicts = append(m.verdicts, v)
 }
 
-// judge quarantines neighbors whose release of this round is impossible, before the release is used.
+// judge quarantines neighbors whose release of this round is impossible, before the release is used. The
+// machine has checked the form of a release on receipt.
 func (m *Machine) judge() {
+	bound := m.cfg.boundOf(m.round)
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
@@ -102,10 +98,10 @@ func (m *Machine) judge() {
 			continue
 		}
 		p := m.held(e, at)
-		if err := m.cfg.Impossible(m.round, p); err != nil {
+		if err := bound.outside(m.round, p); err != nil {
 			m.report(&Message{Kind: Release, From: e.peer, Round: m.round, Vector: p.Vector, Grid: p.Grid}, err, false)
 			m.Quarantine(e.peer)
-			m.cut[i] = m.round + 1
+			e.cut = m.round + 1
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (m *Machine) State() State {
 	}
 	for i := range m.edges {
 		e := &m.edges[i]
-		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Quarantine: m.cut[i],
+		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Quarantine: e.cut,
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x)),
 			Flow: m.flows.of(i)})
 	}
@@ -91,13 +91,12 @@ func (m *Machine) load(s State) {
 	copy(m.grid, s.Grid)
 	copy(m.est.Memory(), s.Last)
 	m.counts.queries, m.counts.failed = s.Queries, s.Failed
-	clear(m.cut)
 	for i, from := range s.Edges {
 		e := &m.edges[i]
-		e.heard = from.Heard
+		e.heard, e.cut = from.Heard, 0
 		if from.Quarantine > 0 {
 			m.Quarantine(e.peer)
-			m.cut[i] = min(from.Quarantine, s.Round+1) // releases that arrived but were not used are lost
+			e.cut = min(from.Quarantine, s.Round+1) // releases that arrived but were not used are lost
 		}
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)

@@ -44,7 +44,9 @@ type Sim struct {
 	// the order of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
 	Forge func(admm.Message) admm.Message
 
-	members    []*member
+	members    []member
+	posted     []post // by client: its release of the previous tick, which every neighbor reads in this tick
+	fresh      []post // by client: its release of this tick
 	workers    []*worker
 	direct     bool // in this tick every client reads what all its neighbors posted in the previous tick
 	last       int
@@ -59,7 +61,8 @@ func New(clients []Client) (*Sim, error) {
 	if len(clients) == 0 {
 		return nil, errors.New("sim: no clients")
 	}
-	s := &Sim{last: clients[0].Config.Last()}
+	s := &Sim{last: clients[0].Config.Last(), members: make([]member, len(clients)), posted: make([]post, len(clients)),
+		fresh: make([]post, len(clients))}
 	s.transcript = NewTranscript(len(clients), func(round int, models [][]float32) {
 		s.over, s.spare = round, append(s.spare, models...)
 	})
@@ -74,24 +77,19 @@ func New(clients []Client) (*Sim, error) {
 		case c.Oracle == nil:
 			return nil, fmt.Errorf("sim: client %d has no oracle", i)
 		}
-		place := make([]int32, 0, len(c.Config.Neighbors))
 		for _, j := range c.Config.Neighbors {
 			if j < 0 || j >= len(clients) {
 				return nil, fmt.Errorf("sim: client %d has neighbor %d, want 0..%d", i, j, len(clients)-1)
 			}
-			at, mutual := slices.BinarySearch(clients[j].Config.Neighbors, i)
-			if !mutual {
+			if _, mutual := slices.BinarySearch(clients[j].Config.Neighbors, i); !mutual {
 				return nil, fmt.Errorf("sim: client %d has neighbor %d, but that neighbor does not list the client", i, j)
 			}
-			place = append(place, int32(at))
 		}
 		m, err := admm.New(c.Config)
 		if err != nil {
 			return nil, fmt.Errorf("sim: client %d: %w", i, err)
 		}
-		s.members = append(s.members, &member{
-			machine: m, oracle: c.Oracle, neighbors: slices.Clone(c.Config.Neighbors), place: place,
-		})
+		s.members[i] = member{machine: m, oracle: c.Oracle, neighbors: slices.Clone(c.Config.Neighbors)}
 	}
 	return s, nil
 }
@@ -131,8 +129,8 @@ func (s *Sim) Weight() (sum int64) {
 func (s *Sim) Models() [][]float32 {
 	x, dim := make([][]float32, len(s.members)), len(s.members[0].machine.Model())
 	all := make([]float32, 0, len(x)*dim)
-	for i, c := range s.members {
-		all = c.machine.AppendModel(all)
+	for i := range s.members {
+		all = s.members[i].machine.AppendModel(all)
 		x[i] = all[i*dim : (i+1)*dim : (i+1)*dim]
 	}
 	return x
@@ -141,8 +139,8 @@ func (s *Sim) Models() [][]float32 {
 // Queries returns the number of losses that all clients together requested, and the number of these requests that
 // failed.
 func (s *Sim) Queries() (asked, failed int64) {
-	for _, c := range s.members {
-		st := c.machine.Status()
+	for i := range s.members {
+		st := s.members[i].machine.Status()
 		asked += st.Queries
 		failed += st.Failed
 	}

@@ -18,13 +18,17 @@ type member struct {
 	machine   *admm.Machine
 	oracle    zoest.Oracle
 	neighbors []int
-	place     []int32        // this client's index among the neighbors of each neighbor
 	in, out   []admm.Message // messages of this tick; out holds copies
 	released  int            // round of the release made in this tick, or 0
 	model     []float32      // model of that release; before the release, reusable storage
-	fresh     int            // released if the client sends only its release, once per neighbor (out is empty); else 0
-	posted    int            // value of fresh in the previous tick
 	err       error
+}
+
+// post is a release of a client that sends nothing else in a tick. It stays in the memory of its machine, and all posts
+// together fit into a near cache, where each client finds those of its neighbors.
+type post struct {
+	round int // 0 for none
+	admm.Payload
 }
 
 // worker is the scratch memory of one goroutine of a tick.
@@ -36,7 +40,8 @@ type worker struct {
 }
 
 func (s *Sim) step(ctx context.Context) error {
-	for _, c := range s.members {
+	for i := range s.members {
+		c := &s.members[i]
 		if n := len(s.spare); c.model == nil && n > 0 {
 			c.model, s.spare = s.spare[n-1][:0], s.spare[:n-1]
 		}
@@ -46,26 +51,24 @@ func (s *Sim) step(ctx context.Context) error {
 		return err
 	}
 	s.direct = true
-	for i, c := range s.members {
+	for i := range s.members {
+		c := &s.members[i]
 		if c.err != nil {
 			return fmt.Errorf("sim: client %d, %w", i, c.err)
 		}
 		if c.released > 0 {
-			if out := c.machine.Outgrown(); out > 0 && s.Forge == nil {
-				return fmt.Errorf("sim: client %d, round %d: the model has diverged; try a smaller step or gain", i, out)
-			}
 			s.transcript.Add(c.released, i, c.model)
 			c.model = nil
 		}
-		s.direct = s.direct && c.fresh > 0
+		s.direct = s.direct && s.fresh[i].round > 0
 	}
-	for _, c := range s.members {
-		c.posted = c.fresh
+	for i := range s.members {
+		c, round := &s.members[i], s.fresh[i].round
 		for i := range c.neighbors {
-			if c.fresh == 0 || s.direct && s.OnSend == nil {
+			if round == 0 || s.direct && s.OnSend == nil {
 				break
 			}
-			if msg := c.machine.Posted(i, c.fresh); s.direct {
+			if msg := c.machine.Posted(i, round); s.direct {
 				s.OnSend(msg)
 			} else {
 				c.keep(msg)
@@ -75,8 +78,10 @@ func (s *Sim) step(ctx context.Context) error {
 			s.send(c.out[i])
 		}
 		clear(c.out)
-		c.out, c.fresh = c.out[:0], 0
+		c.out = c.out[:0]
 	}
+	s.posted, s.fresh = s.fresh, s.posted
+	clear(s.fresh)
 	return nil
 }
 
@@ -102,7 +107,7 @@ func (s *Sim) work(ctx context.Context) {
 				if i >= end {
 					break
 				}
-				s.live(ctx, i, s.members[i], s.workers[own])
+				s.live(ctx, i, s.workers[own])
 			}
 		}
 	}
@@ -115,23 +120,29 @@ func (s *Sim) work(ctx context.Context) {
 }
 
 // live runs a client through one tick.
-func (s *Sim) live(ctx context.Context, number int, c *member, w *worker) {
+func (s *Sim) live(ctx context.Context, number int, w *worker) {
+	c := &s.members[number]
 	c.released = 0
 	c.machine.Lend(&w.room)
-	c.err = s.receive(ctx, c, w)
+	c.err = s.receive(ctx, number, w)
 	if c.machine.Lend(&w.room); c.released > 0 && s.OnRelease != nil {
 		s.OnRelease(number, c.machine)
+	}
+	if out := c.machine.Outgrown(); c.err == nil && out > 0 && s.Forge == nil {
+		c.err = fmt.Errorf("round %d: the model has diverged; try a smaller step or gain", out)
 	}
 }
 
 // receive gives a client what has arrived, and drives it.
-func (s *Sim) receive(ctx context.Context, c *member, w *worker) error {
+func (s *Sim) receive(ctx context.Context, number int, w *worker) error {
+	c := &s.members[number]
 	if s.direct {
 		// A neighbor that runs concurrently does not change the release that is read here: the neighbor makes at most
 		// one release in a tick, which overwrites an older release.
-		for i, j := range c.neighbors {
-			from := s.members[j]
-			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {
+		for _, j := range c.neighbors {
+			p := &s.posted[j]
+			err := c.machine.Receive(admm.Message{Kind: admm.Release, From: j, To: number, Round: p.round, Vector: p.Vector, Grid: p.Grid})
+			if err != nil {
 				return err
 			}
 		}
@@ -143,15 +154,16 @@ func (s *Sim) receive(ctx context.Context, c *member, w *worker) error {
 	}
 	clear(c.in)
 	c.in = c.in[:0]
-	if err := s.drive(ctx, c, w); err != nil || c.released > 0 {
+	if err := s.drive(ctx, number, w); err != nil || c.released > 0 {
 		return err
 	}
 	c.machine.Tick()
-	return s.drive(ctx, c, w)
+	return s.drive(ctx, number, w)
 }
 
 // drive performs a machine's duties until it has made a release or must wait.
-func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
+func (s *Sim) drive(ctx context.Context, number int, w *worker) error {
+	c := &s.members[number]
 	for {
 		r, err := c.machine.Ready()
 		if err == nil {
@@ -161,7 +173,10 @@ func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 			return err
 		}
 		if r.Released > 0 && s.Forge == nil && len(c.out) == 0 && c.posts(r.Send, r.Released) {
-			c.fresh = r.Released
+			s.fresh[number].round = r.Released
+			if len(r.Send) > 0 {
+				s.fresh[number].Payload = r.Send[0].Payload()
+			}
 		} else {
 			for i := range r.Send {
 				c.keep(r.Send[i])
@@ -242,6 +257,6 @@ func (s *Sim) send(msg admm.Message) {
 	if s.OnSend != nil {
 		s.OnSend(msg)
 	}
-	to := s.members[msg.To]
+	to := &s.members[msg.To]
 	to.in = append(to.in, msg)
 }

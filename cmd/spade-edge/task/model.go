@@ -358,11 +358,17 @@ func (m *Model) score(x []float32, sample int) float64 {
 	if m.lives != nil {
 		x = x[:m.data.Dim]
 	}
+	if m.spec.Hidden == 0 { // this case is faster, because it does not clear u
+		return vec.Dot(x, m.data.Row(sample))
+	}
 	var u units
 	return vec.Dot(m.last(&u, x, sample))
 }
 
 func (m *Model) predict(x []float32, sample int) int {
+	if m.spec.Hidden == 0 {
+		return m.head.predict(x, m.data.Row(sample))
+	}
 	var u units
 	return m.head.predict(m.last(&u, x, sample))
 }
