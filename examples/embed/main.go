@@ -23,7 +23,7 @@ import (
 func main() {
 	dir, err := os.MkdirTemp("", "embed")
 	check(err)
-	names := []string{"pump-1", "pump-2", "pump-3"}
+	names, nodes := []string{"pump-1", "pump-2", "pump-3"}, map[string]*edge.Node{}
 	fleet := &fleetfile.File{Fleet: &sdk.Fleet{Run: "pumps", Dim: 3, Members: names, Records: []int{400, 400, 400},
 		Edges: [][2]string{{"pump-1", "pump-2"}, {"pump-2", "pump-3"}, {"pump-3", "pump-1"}}}}
 	fleet.Method, fleet.Privacy, err = plan.Suggest(plan.Known{Dim: 3, Samples: fleet.Records, Open: true,
@@ -34,7 +34,6 @@ func main() {
 		check(err)
 		fleet.Members = append(fleet.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{key}})
 	}
-	nodes := map[string]*edge.Node{}
 	for i, name := range names { // each device dials the devices before it in the list
 		node, err := edge.Open(filepath.Join(dir, name), fleet, name, sdk.OracleFunc(loss),
 			edge.Options{Samples: 400, Listen: "127.0.0.1:0", Declared: state.NeverUsed})
