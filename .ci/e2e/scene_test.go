@@ -182,6 +182,9 @@ func rare() []scene {
 			}
 			n.Round, n.Behind, n.Missing, n.Link = 0, 0, true, &monitor.Link{Seconds: 2345,
 				Fault: monitor.InWords(fmt.Sprintf("wss://%s:47654/: dial tcp 192.0.2.%d:47654: connect: %s", n.Name, i, reason), false)}
+			if i != 2 {
+				n.Like, n.Link.Fault = s.Neighbors[0].Name, "nothing listens at its address (connection refused): the node is not running"
+			}
 		}
 		return s
 	})
