@@ -73,7 +73,7 @@ func (n *Names) Find(cell string) (number int, ok bool) {
 	return -1, false
 }
 
-// Alike says so if persons have names that differ only in case, spaces, dots or as numbers are written, such as 007 and 7;
+// Alike says so if names of persons differ only in case, spaces, dots or in how a number is written, such as 007 and 7;
 // else it returns "". A person without a name is a line break and a number.
 func Alike(persons map[string]int) string {
 	first, n, example := map[string]string{}, 0, ""
@@ -91,7 +91,8 @@ func Alike(persons map[string]int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("persons are written in several ways (%d times), such as %s, and count as different: one who has two names is protected as two", n, example)
+	return fmt.Sprintf("%d names of persons may be other spellings of names in the file, such as %s: each counts as a person of its own, and "+
+		"rows under different names are not protected together", n, example)
 }
 
 // Hint says which name an unknown cell nearly equals, and which of its characters may be the reason. It is empty or
