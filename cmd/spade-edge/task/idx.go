@@ -101,7 +101,7 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 	if path = findIDX(dir, name); path == "" {
 		return nil, nil, "", fmt.Errorf("task: %s: the folder has no %s (plain or .gz)", dir, name)
 	}
-	file, err := regular.Read(path, math.MaxInt32)
+	file, err := regular.Read(path, mostData)
 	if err != nil {
 		return nil, nil, "", fmt.Errorf("task: %w", err)
 	}
