@@ -305,11 +305,11 @@ func (r *csvFile) end() {
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
 	}
-	if r.notes = append(r.notes, r.numbers.Notes()...); cell.Summary(r.first) != "" {
-		r.notes = append(r.notes, cell.Summary(r.first))
-	}
-	if note := cell.Alike(r.known); note != "" {
-		r.notes = append(r.notes, note)
+	r.notes = append(r.notes, r.numbers.Notes()...)
+	for _, note := range []string{cell.Summary(r.first), cell.Alike(r.known)} {
+		if note != "" {
+			r.notes = append(r.notes, note)
+		}
 	}
 	if err := r.numbers.Fault(r.name); err != nil {
 		r.wrong("task: %w", err)
