@@ -160,6 +160,9 @@ func (p *Report) repeats(d *task.Data) {
 		possible *= float64(max(1, len(c.Categories), len(slices.Compact(slices.Clone(c.values)))))
 	}
 	expected := float64(p.Rows) * float64(p.Rows) / 2 / possible
+	if 20*expected > float64(p.Rows) { // more than could repeat
+		return
+	}
 	seen := map[string]bool{}
 	var key strings.Builder
 	repeated, first := 0, 0
