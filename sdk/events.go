@@ -68,7 +68,7 @@ func (r *run) released(release int) {
 	if release != r.fleet.Method.Last() {
 		return
 	}
-	r.sum()
+	r.logFlat()
 	if e.Done != nil {
 		e.Done(r.Model())
 	}

@@ -41,26 +41,31 @@ const followed = 64
 
 // follow finds out whether an oracle ignores x: whether no loss of the first samples ever differs from the first one.
 func (r *run) follow(queries []zoest.Query) {
+	if r.firsts == nil { // a loss has changed
+		return
+	}
 	for i, q := range queries {
 		first, known := r.firsts[q.Sample]
 		switch got := r.losses[i]; {
-		case got != got || !known && (r.firsts == nil || len(r.firsts) == followed):
+		case got != got || !known && len(r.firsts) == followed:
 		case !known:
 			r.firsts[q.Sample] = got
 		case got == first:
 			r.unchanged++
 		default:
 			r.firsts, r.flat = nil, ""
+			return
 		}
 	}
-	if r.firsts != nil && r.unchanged >= alarm {
+	if r.unchanged >= alarm {
 		r.flat = fmt.Sprintf("no loss of %d samples has changed in %d queries at different x, so nothing can be learned from them: "+
 			"the oracle must compute each loss at the x of its query", len(r.firsts), r.unchanged)
 	}
 }
 
-// sum reports, at the end, what only all losses show. Logs of a private run may leave the device at levels other than DEBUG.
-func (r *run) sum() {
+// logFlat logs, at the end, that nothing could be learned from the losses. Logs of a private run may leave the device at
+// levels other than DEBUG.
+func (r *run) logFlat() {
 	level := slog.LevelDebug
 	if r.fleet.Privacy.NonPrivate {
 		level = slog.LevelWarn
