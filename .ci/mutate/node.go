@@ -178,7 +178,7 @@ var onNode = []mutation{
 		"share = 9", "share = 3", choices},
 	{"long steps where there is noise", "sdk/plan/suggest.go",
 		"case tracking && p.NonPrivate:", "case tracking:", choices},
-	{"a wide radius for survival without noise", "sdk/plan/suggest.go", "reach = reachOfRare", "reach = 1.5", choices},
+	{"a wide radius for survival without noise", "sdk/plan/suggest.go", "reach = 0.45", "reach = 1.5", choices},
 	{"models apart at the end of a run without noise", "sdk/plan/suggest.go",
 		"m.Estimator == zoest.Tracking && len(k.Samples) > 1 && k.Steps == 0)", "false)", choices},
 	{"report: a signature that nobody checked", "cmd/spade-edge/internal/privacy/report.go", "case v.Verified:", "case true:", reports},

@@ -98,7 +98,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	reach, share, further := k.reaches(m.Estimator == zoest.Tracking, p)
+	reach, share, further, precise := k.reaches(m.Estimator == zoest.Tracking, p)
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
 		m.Mu = admm.Schedule{round3(reach / root / fall)}
@@ -106,7 +106,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	mu := m.Mu[0]
 	if len(m.Eta) == 0 {
 		noise := share * (mu * fall)
-		if reach == reachOfRare { // Eta*Mu, the length of the steps, does not depend on Mu
+		if precise { // Eta*Mu, the length of the steps, does not depend on Mu
 			wider := 1.5 / (root * mu * fall)
 			noise *= wider * wider
 		}
@@ -119,14 +119,12 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	return m, p, err
 }
 
-// reachOfRare is the reach for rare events without noise. Their slopes are more exact with a small one.
-const reachOfRare = 0.45
-
 // reaches returns what determines Mu, Eta and Clip. Mu is reach/sqrt(d). share is the noise of all steps, about
 // eta*sqrt(steps/queries), divided by mu. All clipped updates move the model by further*mu*sqrt(d) if they have the same
 // direction. If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid is about linear up
-// to 1.5. DEFAULTS.md has the measurements.
-func (k Known) reaches(tracking bool, p sdk.Privacy) (reach, share, further float64) {
+// to 1.5. For rare events without noise, slopes must be precise: their reach is smaller, with steps of the same length.
+// DEFAULTS.md has the measurements.
+func (k Known) reaches(tracking bool, p sdk.Privacy) (reach, share, further float64, precise bool) {
 	reach, share, further = 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
@@ -136,11 +134,11 @@ func (k Known) reaches(tracking bool, p sdk.Privacy) (reach, share, further floa
 		share = 9
 	case tracking && p.NonPrivate: // less noise allows larger steps
 		share = 3
-		if k.Rare {
-			reach = reachOfRare
+		if precise = k.Rare; precise {
+			reach = 0.45
 		}
 	}
-	return reach, share, further
+	return reach, share, further, precise
 }
 
 // lopsided reports whether a run with uneven features moves far in directions of little variance, because it has no
