@@ -160,7 +160,8 @@ func Open(dir string, fleet Fleet, name string, oracle sdk.Oracle, o Options) (_
 	return n, err
 }
 
-// listen opens websockets unless there is a transport. It checks the settings before the node listens.
+// listen opens websockets unless there is a transport. It checks the settings first: data may decide whether they pass, and
+// neighbors must not see the result.
 func (n *Node) listen(cfg *sdk.Config, fleet Fleet, address string) error {
 	if cfg.Transport != nil {
 		return nil

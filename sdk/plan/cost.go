@@ -3,7 +3,6 @@ package plan
 import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 

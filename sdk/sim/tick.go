@@ -64,11 +64,11 @@ func (s *Sim) step(ctx context.Context) error {
 	}
 	for i := range s.members {
 		c, round := &s.members[i], s.fresh[i].round
-		for i := range c.neighbors {
+		for edge := range c.neighbors {
 			if round == 0 || s.direct && s.OnSend == nil {
 				break
 			}
-			if msg := c.machine.Posted(i, round); s.direct {
+			if msg := c.machine.Posted(edge, round); s.direct {
 				s.OnSend(msg)
 			} else {
 				c.keep(msg)
