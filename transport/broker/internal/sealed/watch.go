@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spade-dfl/spade-edge/transport"
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
