@@ -152,13 +152,13 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 	}
 	l := p.layout(labels)
 	if source == "csv:-" && stdin != nil {
-		r, err := readCSV(stdin, "standard input", byRecord, l)
+		r, err := readCSV(stdin, "standard input", false, l)
 		if err != nil {
 			return nil, err
 		}
 		return r.table(), nil
 	}
-	train, test, err := Spec{Source: source, Seed: seed}.read(byRecord, l)
+	train, test, err := Spec{Source: source, Seed: seed}.read(l)
 	return cmp.Or(test, train), err
 }
 
