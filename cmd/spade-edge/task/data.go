@@ -143,8 +143,8 @@ func (d *Data) checkColumns(want int) error {
 	if d.Dim < 1 || len(d.X)/d.Dim != d.Len() || len(d.X)%d.Dim != 0 {
 		return fmt.Errorf("task: data set has %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
 	}
-	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len()) {
-		return fmt.Errorf("task: data set has %d targets, want %d (one for each sample); a data set with "+
+	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len() || !finite(d.Target)) {
+		return fmt.Errorf("task: data set has %d targets, want %d (one finite number for each sample); a data set with "+
 			"targets also needs a valid Range", len(d.Target), d.Len())
 	}
 	if (d.Time != nil || d.Horizon != nil) && (d.Horizon == nil || d.Horizon.Validate() != nil || len(d.Time) != d.Len() || d.Classes != 2) {

@@ -226,8 +226,10 @@ func (r *Recipe) clean(d *Data) *Data {
 }
 
 // prepare returns the columns of the model for data that has the columns of the recipe.
-func (r *Recipe) prepare(d *Data) *Data {
-	d = r.clean(d)
+func (r *Recipe) prepare(d *Data) *Data { return r.project(r.clean(d)) }
+
+// project returns the columns of the model for data that has clean columns of the recipe.
+func (r *Recipe) project(d *Data) *Data {
 	if r.PCA != nil {
 		d = r.PCA.apply(d)
 	}
