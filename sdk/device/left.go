@@ -70,7 +70,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	case err != nil:
 		return nil, err
 	default:
-		st.Round = dir.Newest.Round
+		st.Round = dir.Round
 		spent = f.Total(f.Method.Data(st.Round))
 		switch {
 		case dir.Refused != nil:
