@@ -157,23 +157,6 @@ func TestRecordFleetFaults(t *testing.T) {
 	}
 }
 
-// TestHelloNamesRecords checks that members must agree on the unit and on the numbers of records, and that the error
-// for a hello names the difference.
-func TestHelloNamesRecords(t *testing.T) {
-	f, other := recordRing(), recordRing()
-	other.Records[3]++
-	err := f.CheckHello("b")("a", other.Hello("a")("b"))
-	if err == nil || !strings.Contains(err.Error(), "records") {
-		t.Errorf("other numbers of records: %v", err)
-	}
-	if client := privateRing(); client.Hash() == f.Hash() {
-		t.Error("the unit is not in the hash")
-	}
-	if err := f.CheckHello("b")("a", recordRing().Hello("a")("b")); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestSuggestRecords checks that a suggestion for record-level privacy depends only on public numbers, fits its budget,
 // and is a valid fleet.
 func TestSuggestRecords(t *testing.T) {
