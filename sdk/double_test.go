@@ -99,6 +99,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 // neighbors that remember the old ledger. In the next run, a neighbor that remembers the old ledger must detect the
 // rollback.
 func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
+	t.Parallel()
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
 		copyFiles(t, dir, old, "b.ledger", "b.ledger.mark")

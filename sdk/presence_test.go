@@ -246,6 +246,7 @@ func absentRing(absent int) func() *sdk.Fleet {
 // models must be as good as in a run of only the other eight members. With pairwise noise, the fleet must be planned
 // for absent members. Otherwise, the noise that the vanished members' neighbors shared with them stays in the models.
 func TestTwoOfTenVanish(t *testing.T) {
+	t.Parallel()
 	const members = "abcdefghij"
 	loss := func(all []*sdk.Node, who []int) float64 { // the mean over the models and the data of the remaining eight
 		var sum float64

@@ -54,6 +54,7 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 // failed batch is repeated record by record, so that one invalid record does not make the losses of other records
 // unavailable.
 func TestNodesProtectRecords(t *testing.T) {
+	t.Parallel()
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		ledger, err := state.CreateLedger(filepath.Join(t.TempDir(), "ledger"), "d", dpmech.Record,
