@@ -3,7 +3,7 @@ package main
 // onNode are the mutations of the node, of what it stores and sends, and of the program.
 var onNode = []mutation{
 	{"waiting: a frame does not end a neighbor's silence", "sdk/presence.go", "p.toLog.Hear(from, now, 3*beat)", "", waits},
-	{"waiting: the default logger is silent", "sdk/config.go", "cmp.Or(c.Logger, slog.Default())", "slog.New(slog.DiscardHandler)", waits},
+	{"waiting: the default logger is silent", "transport/log.go", "log.Print(line)", "_ = log.Print", waits},
 	{"connections: a probe does not add the scheme to an address", "transport/ws/probe.go", "transport.AddressURL(c.dialed)", "transport.AddressURL(c.dialed)[len(\"wss://\"):]", members},
 	{"connections: the scheme is not added to an address", "transport/ws/conn.go", "transport.AddressURL(address)", "address", members},
 	{"connections: the status does not say that nobody dials", "transport/ws/peer.go", "s.Err = errNoAddress", "", members},
@@ -195,7 +195,7 @@ var onNode = []mutation{
 		suite{transcripts, "Transcripts/mistaken"}},
 	{"every file is what is wanted", "cmd/spade-edge/internal/cli/kinds.go", `if kind == "" ||`, `if kind != "" ||`,
 		suite{transcripts, "Transcripts/mistaken"}},
-	{"a column of text is reported for each cell", "cmd/spade-edge/task/csv.go", "if c.count <= 3 ||", "if c.count > 0 ||", suite{"./cmd/spade-edge/task", "ReadCSVFaults"}},
+	{"a column of text is reported for each cell", "cmd/spade-edge/task/lines.go", "if one.rows > 3 &&", "if one.rows > 300 &&", suite{"./cmd/spade-edge/task", "ReadCSVFaults"}},
 	{"limit of stability", "sdk/graph/spectrum.go",
 		"StabilityLimit = 8.0 / 3", "StabilityLimit = 4.0", network},
 }
