@@ -327,7 +327,6 @@ func (m *Monitor) Status() Status {
 	}
 	out.obstacle = m.obstacle(out.Neighbors)
 	out.Ready = out.obstacle == ""
-	findAlike(out.Neighbors) // last, because obstacle names an address
 	return out
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
-	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -78,7 +77,11 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 		}
 		return
 	}
-	neighborRows(b, s)
+	head := "neighbors"
+	for _, n := range s.Neighbors {
+		b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
+		head = ""
+	}
 	if s.ConsensusError.Known() {
 		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
 	}
@@ -162,26 +165,6 @@ func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnd
 		}
 		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times)
 		b.Row("", "%s", whyEnded)
-	}
-}
-
-// neighborRows prints the neighbors. Those that [monitor.Neighbor].Like puts together share a row.
-func neighborRows(b cli.Table, s *monitor.Status) {
-	alike := map[string][]string{}
-	for _, n := range s.Neighbors {
-		alike[n.Like] = append(alike[n.Like], n.Name)
-	}
-	head := "neighbors"
-	for _, n := range s.Neighbors {
-		switch n.Like {
-		case "":
-			b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
-		case n.Name:
-			b.Row(head, "%s: each %s", explain.Names(alike[n.Name]), neighborText(s, &n))
-		default:
-			continue
-		}
-		head = ""
 	}
 }
 
