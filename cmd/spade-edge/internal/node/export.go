@@ -133,7 +133,7 @@ func acceptedModel(v *verdict.Verdict, node *fleetfile.Node, file *fleetfile.Fil
 	case v.Model != sdk.ModelHash(kept.Model):
 		return nil, false, fmt.Errorf("-accepted: the verdict in %s is on another model than the one in the state: run the node again", node.State)
 	}
-	model, release, err := verdict.At(node, file).Model(v, kept.Round, kept.Model)
+	model, release, err := (&verdict.Site{Node: node, Fleet: file}).Model(v, kept.Round, kept.Model)
 	if alone = v.Accepted == verdict.Alone; !alone {
 		kept.Round = release
 	} else if format != "json" && err == nil {

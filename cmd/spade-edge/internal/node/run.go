@@ -124,7 +124,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 
 // judgeRun configures the device to keep earlier models of the run, and to judge the shared one at its end.
 func judgeRun(d *device.Device, r *RunResult) {
-	site := verdict.At(d.File, d.Fleet)
+	site := &verdict.Site{Node: d.File, Fleet: d.Fleet}
 	d.Released = func(round int, x []float32, _ dpmech.Total) {
 		if err := site.Released(round, x); err != nil {
 			d.Say(err.Error())
