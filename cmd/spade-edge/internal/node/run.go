@@ -214,10 +214,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Unjudged != "" {
 		t.Wrap("verdict", "%s", r.Unjudged)
 	}
-	if r.Losses != "" {
-		t.Row("losses", "%s (for this device only)", r.Losses)
-	}
-	lossRows(t, r.Queries, r.Failed, r.Failure, r.Restarts, r.Restart)
+	lossRows(t, r.Queries, &r.Losses)
 	r.Privacy.Brief(t)
 	if r.Certificate != "" {
 		t.Wrap("certificate", "%s", r.Certificate)

@@ -73,7 +73,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	if !s.Running {
 		if s.Local != nil {
-			lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, 0, "")
+			lossRows(b, s.Queries, &s.Local.Losses)
 		}
 		return
 	}
@@ -87,10 +87,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	b.Row("cost", "%d losses, %s of messages, sent or waiting", s.Queries, cli.BytesText(s.FrameBytes))
 	if s.Local != nil {
-		lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, s.Local.Restarts, s.Local.LastRestart)
-		if s.Local.Flat != "" {
-			b.Row("losses", "%s (for this device only)", s.Local.Flat)
-		}
+		lossRows(b, s.Queries, &s.Local.Losses)
 		if left := s.Local.FirstRound; left >= 10 {
 			b.Row("first round", "ends in about %s (for this device only)", cli.Duration(left))
 		}
@@ -146,26 +143,30 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	}
 }
 
-// lossRows prints what the owner must know of losses that failed, and of a program that was started again. Both depend on
-// the data of a private run, so they are for this device only.
-func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnded string) {
-	switch {
-	case failed > 0 && failed >= asked:
-		b.Row("failed", "all %d losses: the model has learned nothing from this node (for this device only). The last reason:", failed)
-	case failed > 0:
-		b.Row("failed", "%d of %d losses could not be computed (for this device only). The last reason:", failed, asked)
+// lossRows prints what the owner must know of losses, of which so many were asked for.
+func lossRows(b cli.Table, asked int64, l *monitor.Losses) {
+	if l.Flat != "" {
+		b.Row("losses", "%s (for this device only)", l.Flat)
 	}
-	if failed > 0 {
-		b.Row("", "%s", why)
-	}
-	if restarts > 0 {
-		times := "once"
-		if restarts > 1 {
-			times = fmt.Sprintf("%d times", restarts)
+	if failed := l.FailedQueries; failed > 0 {
+		what := fmt.Sprintf("%d of %d losses could not be computed", failed, asked)
+		if failed >= asked {
+			what = fmt.Sprintf("all %d losses: the model has learned nothing from this node", failed)
 		}
-		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times)
-		b.Row("", "%s", whyEnded)
+		b.Row("failed", "%s (for this device only). The last reason:", what)
+		b.Row("", "%s", l.LastFailure)
 	}
+	if l.Restarts > 0 {
+		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times(l.Restarts))
+		b.Row("", "%s", l.LastRestart)
+	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
@@ -187,12 +188,8 @@ func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
 		default:
 			add("not connected for %s", cli.Duration(l.Seconds))
 		}
-		times := "once"
-		if l.Lost > 1 {
-			times = fmt.Sprintf("%d times", l.Lost)
-		}
 		if l.Lost > 0 {
-			add("lost %s (%s)", times, l.LostBy)
+			add("lost %s (%s)", times(l.Lost), l.LostBy)
 		}
 	}
 	switch {
