@@ -201,11 +201,11 @@ func TestHello(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(f *sdk.Fleet){
-		": task differs":           func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"pca": 4}`) },
-		": task differ":            func(f *sdk.Fleet) { f.Task = nil },
-		": method, privacy differ": func(f *sdk.Fleet) { f.Method.Tau, f.Privacy.Sigma = 3, 0.2 },
-		": method, task differ":    func(f *sdk.Fleet) { f.Method.Tau, f.Task = 3, nil },
-		"records":                  func(f *sdk.Fleet) { f.Records = []int{7, 5, 2, 9, 5} },
+		": task differs":                    func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"pca": 4}`) },
+		"task differs":                      func(f *sdk.Fleet) { f.Task = nil },
+		": method differs, privacy differs": func(f *sdk.Fleet) { f.Method.Tau, f.Privacy.Sigma = 3, 0.2 },
+		": method differs, task differs":    func(f *sdk.Fleet) { f.Method.Tau, f.Task = 3, nil },
+		"records":                           func(f *sdk.Fleet) { f.Records = []int{7, 5, 2, 9, 5} },
 	} {
 		other := *f
 		change(&other)
