@@ -84,6 +84,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	for _, samples := range k.Samples {
 		queries += batchOf(m, samples)
 	}
+	steps := m.Rounds * m.Tau
 	reach, share, further, precise := k.reaches(m.Estimator == zoest.Tracking, p)
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
@@ -96,7 +97,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 			wider := 1.5 / (root * mu)
 			noise *= wider * wider
 		}
-		m.Eta = admm.Schedule{round3(noise * math.Sqrt(float64(queries)/float64(m.Rounds*m.Tau)))}
+		m.Eta = admm.Schedule{round3(noise * math.Sqrt(float64(queries)/float64(steps)))}
 	}
 	var err error
 	if !p.NonPrivate {
