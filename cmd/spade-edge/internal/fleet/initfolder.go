@@ -202,7 +202,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		then = fmt.Sprintf("and %d of cool-down", m.Cooldown)
 	}
 	t.Row("rounds", "%d%s, %s", m.Rounds, cli.MixingText(m.Mixing), then)
-	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
+	r.Privacy.Write(t, m.Rounds, false)
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}
