@@ -58,7 +58,7 @@ func (c *Cmdline) ParseArgs() error {
 	c.Visit(func(f *flag.Flag) {
 		c.Given[f.Name] = true
 		value, ok := f.Value.(flag.Getter) // not for a flag with a function
-		faults.When(ok && value.Get() == "", "-%s is empty", f.Name)
+		faults.When(ok && value.Get() == "" && f.Name != "http", "-%s is empty", f.Name) // an empty -http means no page
 	})
 	if err := faults.Usage(); err != nil {
 		return err
