@@ -13,19 +13,19 @@ type Filter struct {
 	spends Spends
 }
 
-// NewFilter returns an empty filter. With a nil limit, the filter counts releases but never refuses one.
+// NewFilter returns an empty filter, which keeps the limit. With a nil limit, it counts releases but never refuses one.
 func NewFilter(limit *Limit) (*Filter, error) {
 	if limit != nil { // the limit must allow at least one release
 		if _, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta); err != nil {
 			return nil, err
 		}
 	}
-	return &Filter{limit: limit.Clone()}, nil
+	return &Filter{limit: limit}, nil
 }
 
-// Resume returns a filter that has counted the given releases, which must be valid. It copies them and the limit.
+// Resume returns a filter that has counted the given releases, which must be valid. It copies them, and keeps the limit.
 func Resume(limit *Limit, spends Spends) *Filter {
-	return &Filter{limit: limit.Clone(), spends: slices.Clone(spends)}
+	return &Filter{limit: limit, spends: slices.Clone(spends)}
 }
 
 // Reserve counts the release of a round, numbered from 1, before its noise is drawn. Reserving a counted round again
@@ -94,15 +94,10 @@ func (f *Filter) add(round int, g Gaussian) {
 func (f *Filter) Total() Total { return f.spends.Total() }
 
 // Last returns the highest counted round, or 0 if no round is counted.
-func (f *Filter) Last() int {
-	if len(f.spends) == 0 {
-		return 0
-	}
-	return f.spends[len(f.spends)-1].Last()
-}
+func (f *Filter) Last() int { return f.spends.Last() }
 
 // Spends returns a copy of the counted releases, in order of rounds.
 func (f *Filter) Spends() Spends { return slices.Clone(f.spends) }
 
-// Limit returns a copy of the limit, or nil without a limit.
-func (f *Filter) Limit() *Limit { return f.limit.Clone() }
+// Limit returns the limit, which must not be changed, or nil without a limit.
+func (f *Filter) Limit() *Limit { return f.limit }

@@ -56,22 +56,14 @@ func CheckDelta(delta float64) error {
 	return nil
 }
 
-// Clone returns a copy of l, or nil if l is nil.
-func (l *Limit) Clone() *Limit {
-	if l == nil {
-		return nil
-	}
-	own := *l
-	return &own
-}
-
-// Lifelong returns a copy of l for a lifetime. If EpsilonAll is 0, the copy has the value of Epsilon instead.
+// Lifelong returns the limit for a lifetime: l, or a copy whose EpsilonAll is Epsilon if l has none.
 func (l *Limit) Lifelong() *Limit {
-	l = l.Clone()
-	if l != nil && l.EpsilonAll == 0 {
-		l.EpsilonAll = l.Epsilon
+	if l == nil || l.EpsilonAll != 0 {
+		return l
 	}
-	return l
+	whole := *l
+	whole.EpsilonAll = l.Epsilon
+	return &whole
 }
 
 // Left returns the budget that remains. The parameter spent is the total cost of the releases so far. The result has

@@ -100,6 +100,14 @@ func (list Spends) Rounds() (n int) {
 	return n
 }
 
+// Last returns the highest round, or 0 if there are no releases.
+func (list Spends) Last() int {
+	if len(list) == 0 {
+		return 0
+	}
+	return list[len(list)-1].Last()
+}
+
 // Unit returns the unit that all releases protect: Client if there are none.
 func (list Spends) Unit() Unit {
 	if len(list) == 0 {

@@ -60,6 +60,7 @@ func TestCertificate(t *testing.T) {
 		{"rho", c.Rho, rho}, {"mu", c.Mu, math.Sqrt(2 * rho)}, {"epsilon_gdp", c.EpsilonGDP, dpmech.GDP.Epsilon(rho, 1e-5)},
 		{"epsilon_zcdp", c.EpsilonZCDP, dpmech.ZCDP.Epsilon(rho, 1e-5)},
 		{"epsilon_paper", c.EpsilonPaper, rho + 2*math.Sqrt(rho*math.Log(1e5))},
+		{"epsilon_zero_out", c.EpsilonZeroOut, dpmech.GDP.Epsilon(rho/4, 1e-5)}, // half the sensitivity
 		{"lifetime rho", c.Lifetime.Rho, lifetimeRho},
 		{"lifetime epsilon_gdp", c.Lifetime.EpsilonGDP, dpmech.GDP.Epsilon(lifetimeRho, 1e-5)},
 	} {

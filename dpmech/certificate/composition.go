@@ -17,7 +17,7 @@ type Composition struct {
 
 // NewComposition returns a composition for a data set that begins with the declared cost. Its figures are for each unit;
 // it counts releases that protect this unit, and those that protect each client, and refuses all others with an error
-// that wraps [dpmech.ErrUnit]. created is the time of its creation in RFC 3339 format. With a nil limit, the composition never
+// that wraps [dpmech.ErrUnit]. It keeps limit and declared, which must not be changed. created is the time of its creation in RFC 3339 format. With a nil limit, the composition never
 // refuses a release because of its cost. If the declared cost exceeds the limit, the error wraps [dpmech.ErrBudget].
 func NewComposition(dataset, created string, unit dpmech.Unit, limit *dpmech.Limit, declared Declaration) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created), unit.Validate(), limit.Validate(),
@@ -25,7 +25,7 @@ func NewComposition(dataset, created string, unit dpmech.Unit, limit *dpmech.Lim
 	if err != nil {
 		return nil, err
 	}
-	life := Lifetime{Dataset: dataset, Created: created, Unit: unit, Limit: limit.Lifelong(), Declared: declared.clone()}
+	life := Lifetime{Dataset: dataset, Created: created, Unit: unit, Limit: limit.Lifelong(), Declared: declared}
 	if err := life.Limit.Allows(dpmech.Total{}, life.Total(), "the declared cost of earlier runs"); err != nil {
 		return nil, err
 	}
@@ -133,16 +133,13 @@ func (c *Composition) allows(id RunID, cost dpmech.Total, what string) error {
 }
 
 // Last returns the highest counted round of a run, or 0 if no round is counted.
-func (c *Composition) Last(id RunID) int {
-	return dpmech.Resume(nil, c.life.spends(id)).Last()
-}
+func (c *Composition) Last(id RunID) int { return c.life.spends(id).Last() }
 
 // Lifetime returns the releases and the cost of all runs, with epsilons at delta. head is the current state of the
-// ledger.
+// ledger. The limit and the declaration are those of the composition, and must not be changed.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := c.life
-	life.Ledger, life.Limit, life.Declared = head, c.life.Limit.Clone(), c.life.Declared.clone()
-	life.Runs, life.Cost = []RunSpend{}, CostOf(c.life.Total(), delta)
+	life.Ledger, life.Runs, life.Cost = head, []RunSpend{}, CostOf(c.life.Total(), delta)
 	for _, r := range c.life.Runs {
 		life.Runs = append(life.Runs, RunSpend{RunID: r.RunID, Rho: r.Total().Rho, Spends: slices.Clone(r.Spends)})
 	}

@@ -204,17 +204,3 @@ func TestCertificateNamesItsUnit(t *testing.T) {
 		}
 	}
 }
-
-// TestSeveralRecords checks a certificate's epsilons for persons with several records. For a person with r records, mu
-// must be r times as large as for one record, because replacing r records takes r steps between adjacent data sets.
-func TestSeveralRecords(t *testing.T) {
-	rho, err := dpmech.GDP.MaxRho(1, 1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mu := math.Sqrt(2 * rho)
-	want := dpmech.GDP.Epsilon(float64(10*mu)*float64(10*mu)/2, 1e-5)
-	if got := dpmech.GDP.Epsilon(100*rho, 1e-5); math.Abs(got-want) > 1e-9 || got < 14.3 || got > 14.5 {
-		t.Errorf("ten records at epsilon 1: %v, want %v, about 14.4", got, want)
-	}
-}
