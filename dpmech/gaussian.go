@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/big"
 	"sort"
-
-	"github.com/spade-dfl/spade-edge/dpmech/internal/faults"
 )
 
 // maxRatio bounds sigma/R and R/sigma, so that all integers of a release fit in 64 bits.
@@ -44,24 +42,23 @@ func (g Gaussian) String() string {
 
 // Validate returns an error if g does not describe a valid private release.
 func (g Gaussian) Validate() error {
-	var f faults.List
-	f.Want(g.Clip >= MinClip && g.Clip <= MaxClip, "clip is %v, want 1e-30..1e30", g.Clip)
-	f = append(f, g.Unit.Validate())
-	f.Want(g.Sigma > 0 && !math.IsInf(g.Sigma, 0), "sigma is %v, want a positive number", g.Sigma)
-	if err := errors.Join(f...); err != nil {
-		return err
+	var errs []error
+	if !(g.Clip >= MinClip && g.Clip <= MaxClip) {
+		errs = append(errs, fmt.Errorf("dpmech: clip is %v, want 1e-30..1e30", g.Clip))
 	}
-	f.Want(g.Sigma <= maxRatio*g.Clip && g.Clip <= maxRatio*g.Sigma, "sigma/clip is %v, want 2^-20..2^20", g.Sigma/g.Clip)
-	if s := g.Shared; s != (Shared{}) {
-		n, ok := s.exponent(g.Sigma)
-		f.Want(ok && n >= leastShared && n <= mostShared, "shared sigma is %v, want sigma (%v) times a power of two in 2^%d..2^%d",
-			s.Sigma, g.Sigma, leastShared, mostShared)
-		f.Want(s.Effective >= g.Sigma && s.Effective <= maxRatio*g.Clip, "effective sigma is %v, want at least sigma (%v) and at "+
-			"most 2^20 times clip", s.Effective, g.Sigma)
-		f.Want(s.Colluders >= 0 && s.Absent >= 0 && s.Partners >= 0, "colluders is %d, absent is %d and partners is %d, want 0 or "+
-			"more for each", s.Colluders, s.Absent, s.Partners)
+	if err := g.Unit.Validate(); err != nil {
+		errs = append(errs, err)
 	}
-	return errors.Join(f...)
+	if !(g.Sigma > 0) || math.IsInf(g.Sigma, 0) {
+		errs = append(errs, fmt.Errorf("dpmech: sigma is %v, want a positive number", g.Sigma))
+	}
+	if len(errs) == 0 && (g.Sigma > maxRatio*g.Clip || g.Clip > maxRatio*g.Sigma) {
+		errs = append(errs, fmt.Errorf("dpmech: sigma/clip is %v, want 2^-20..2^20", g.Sigma/g.Clip))
+	}
+	if len(errs) == 0 && g.Shared != (Shared{}) {
+		return g.Shared.validate(g)
+	}
+	return errors.Join(errs...)
 }
 
 // Rho returns the cost of the release in zCDP against the adversary that the fleet names, rounded up: 2R^2/sigma^2,

@@ -1,6 +1,7 @@
 package dpmech
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -45,6 +46,23 @@ const (
 func (s Shared) exponent(sigma float64) (n int, ok bool) {
 	fraction, n := math.Frexp(s.Sigma / sigma)
 	return n - 1, fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma
+}
+
+func (s Shared) validate(g Gaussian) error {
+	var errs []error
+	if n, ok := s.exponent(g.Sigma); !ok || n < leastShared || n > mostShared {
+		errs = append(errs, fmt.Errorf("dpmech: shared sigma is %v, want sigma (%v) times a power of two in 2^%d..2^%d",
+			s.Sigma, g.Sigma, leastShared, mostShared))
+	}
+	if !(s.Effective >= g.Sigma && s.Effective <= maxRatio*g.Clip) {
+		errs = append(errs, fmt.Errorf("dpmech: effective sigma is %v, want at least sigma (%v) and at most 2^20 "+
+			"times clip", s.Effective, g.Sigma))
+	}
+	if s.Colluders < 0 || s.Absent < 0 || s.Partners < 0 {
+		errs = append(errs, fmt.Errorf("dpmech: colluders is %d, absent is %d and partners is %d, want 0 or more for "+
+			"each", s.Colluders, s.Absent, s.Partners))
+	}
+	return errors.Join(errs...)
 }
 
 // Alone returns the parameters of a release without pairwise noise in a run whose other releases have pairwise noise.

@@ -81,7 +81,7 @@ var onPrivacy = []mutation{
 		"min(a.Colluders, b.Colluders)", "max(a.Colluders, b.Colluders)", stated},
 	{"shared: a lifetime limit that is none against all others", "dpmech/limit.go",
 		"	if l == nil || l.EpsilonAll != 0 {", "	if l == nil || l.EpsilonAll >= 0 {", pairs},
-	{"shared: an effective sigma below the own one", "dpmech/gaussian.go",
+	{"shared: an effective sigma below the own one", "dpmech/pair.go",
 		"s.Effective >= g.Sigma &&", "s.Effective > 0 &&", pairs},
 	{"shared: a ratio that is no power of two", "dpmech/pair.go",
 		"fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma", "fraction >= 0.5", pairs},
