@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -31,10 +30,11 @@ func (n *Node) resume(mcfg admm.Config) error {
 	}
 	newest, round := &snaps[0], snaps[0].State.Round
 	if a := n.account; a != nil {
-		if err := a.check(n.fleet.Method.Data(round)); err != nil {
+		data := n.fleet.Method.Data(round)
+		if err := a.check(data); err != nil {
 			return err
 		}
-		if err := a.load(newest.Filter, newest.Ledger); err != nil {
+		if err := a.resume(data, newest.Ledger); err != nil {
 			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
 		}
 	}
@@ -129,11 +129,9 @@ func (n *Node) record() error {
 
 // note is the note of a stored state, which also goes into the log of releases.
 type note struct {
-	Model string  `json:"model_sha256"`
-	Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
-	All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if it differs from Rho
-	Began string  `json:"began"`             // when the run began on this device, for certificates
-	Made  string  `json:"made"`              // when the release was made
+	Model string `json:"model_sha256"`
+	Began string `json:"began"` // when the run began on this device, for certificates
+	Made  string `json:"made"`  // when the release was made
 }
 
 // minute returns the time in the form of [certificate.About]. A certificate must not show the duration of a round.
@@ -145,14 +143,6 @@ func (n *Node) save(s *admm.State) error {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.fleet.Members[e.Peer]})
 	}
 	n.trust.Record(&snap)
-	log := note{Model: ModelHash(s.X), Began: n.began, Made: n.made}
-	if n.account != nil {
-		spent := n.account.total()
-		snap.Filter, log.Rho = certificate.SaveFilter(n.account.filter), spent.Rho
-		if spent.All != spent.Rho {
-			log.All = spent.All
-		}
-	}
 	if n.cfg.Ledger != nil {
 		head, err := json.Marshal(n.cfg.Ledger.Head())
 		if err != nil {
@@ -164,7 +154,7 @@ func (n *Node) save(s *admm.State) error {
 	if n.encoded, err = wire.AppendSnapshot(n.encoded[:0], &snap); err != nil {
 		return err
 	}
-	text, err := json.Marshal(log)
+	text, err := json.Marshal(note{Model: ModelHash(s.X), Began: n.began, Made: n.made})
 	if err != nil {
 		return err
 	}
