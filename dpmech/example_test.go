@@ -53,19 +53,17 @@ func ExampleMechanism_Release() {
 }
 
 // A run of three releases with a limit that covers two.
-func ExampleFilter() {
-	filter, err := dpmech.NewFilter(&dpmech.Limit{Epsilon: 1.5, Delta: 1e-5, Accounting: dpmech.GDP})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+func ExampleSpends_With() {
+	limit, spends := &dpmech.Limit{Epsilon: 1.5, Delta: 1e-5, Accounting: dpmech.GDP}, dpmech.Spends(nil)
 	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
 	for round := 1; round <= 3; round++ {
-		if err := filter.Reserve(round, g); err != nil {
+		with, err := spends.With(round, g, limit)
+		if err != nil {
 			fmt.Printf("round %d: %v\n", round, errors.Is(err, dpmech.ErrBudget))
 			break
 		}
-		fmt.Printf("round %d: rho %v\n", round, filter.Total().Rho)
+		spends = with
+		fmt.Printf("round %d: rho %v\n", round, spends.Total().Rho)
 	}
 	// Output:
 	// round 1: rho 0.03125

@@ -32,21 +32,21 @@ func NewComposition(dataset, created string, unit dpmech.Unit, limit *dpmech.Lim
 	return &Composition{life}, nil
 }
 
-// Check checks whether a release may be made. For each run, the rules are those of [dpmech.Filter.Reserve]. counted reports
+// Check checks whether a release may be made. For each run, the rules are those of [dpmech.Spends.With]. counted reports
 // whether the release is already counted; repeating it costs nothing. If the release would exceed the limit, the error
 // wraps [dpmech.ErrBudget].
 func (c *Composition) Check(id RunID, round int, g dpmech.Gaussian) (counted bool, err error) {
-	f, counted, err := c.with(id, round, g)
+	spends, counted, err := c.with(id, round, g)
 	if err != nil || counted {
 		return counted, err
 	}
-	return false, c.allows(id, f.Total(), fmt.Sprintf("round %d", round))
+	return false, c.allows(id, spends.Total(), fmt.Sprintf("round %d", round))
 }
 
 // Add counts a release, even if the total then exceeds the limit, because the release may have been made. It fails if
 // the release is already counted or does not follow the earlier releases of its run.
 func (c *Composition) Add(id RunID, round int, g dpmech.Gaussian) error {
-	f, counted, err := c.with(id, round, g)
+	spends, counted, err := c.with(id, round, g)
 	if counted {
 		err = faults.Within(id.text(), fmt.Errorf("round %d is already counted", round))
 	}
@@ -54,28 +54,23 @@ func (c *Composition) Add(id RunID, round int, g dpmech.Gaussian) error {
 		return err
 	}
 	if r := c.life.run(id); r != nil {
-		r.Spends = f.Spends()
+		r.Spends = spends
 	} else {
-		c.life.Runs = append(c.life.Runs, RunSpend{RunID: id, Spends: f.Spends()})
+		c.life.Runs = append(c.life.Runs, RunSpend{RunID: id, Spends: spends})
 	}
 	return nil
 }
 
-// with returns a filter without a limit that has counted a run's releases, among them the given one. counted reports
-// whether the run had counted it before. err is not nil if the filter refuses the release.
-func (c *Composition) with(id RunID, round int, g dpmech.Gaussian) (f *dpmech.Filter, counted bool, err error) {
-	spends := c.life.spends(id)
-	if spends == nil {
+// with returns a run's releases with the given one. counted reports whether they had it before.
+func (c *Composition) with(id RunID, round int, g dpmech.Gaussian) (spends dpmech.Spends, counted bool, err error) {
+	before := c.life.spends(id)
+	if before == nil {
 		if err := errors.Join(id.validate(), c.fresh(id), c.suits(id, g.Unit)); err != nil {
 			return nil, false, err
 		}
 	}
-	f = dpmech.Resume(nil, spends)
-	counted = round <= f.Last()
-	if err := f.Reserve(round, g); err != nil {
-		return nil, false, faults.Within(id.text(), err)
-	}
-	return f, counted, nil
+	spends, err = before.With(round, g, nil)
+	return spends, err == nil && round <= before.Last(), faults.Within(id.text(), err)
 }
 
 // ErrPairKey reports a one-time key that an earlier run used.
