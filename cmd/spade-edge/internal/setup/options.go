@@ -24,8 +24,6 @@ type Options struct {
 	*cli.Cmdline
 	Collude, colludeOf int        // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
 	Asked              sdk.Fleet  // requested method, privacy and wire; zero values are unset
-	Steps              int        // local steps of one client in all rounds, to set the rounds; 0 if not given
-	Queries            int64      // queries of one client in all rounds, to set the rounds; 0 if not given
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
 	AnyDelta           bool       // accept a delta at which no epsilon says anything
 	Curve              bool       // keep the curve of the run in Result.Curve
@@ -58,7 +56,7 @@ func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronMod
 // Known returns the input for plan.Suggest, which suggests a method. samples has each client's number of samples.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
-		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
+		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(),
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"],
 	}
 	for _, s := range Settings(&o.Asked) {
