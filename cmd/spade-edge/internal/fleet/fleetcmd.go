@@ -76,7 +76,7 @@ var errSettled = errors.New("members, edges and settings are part of the fleet's
 // Edit is the command that changes the files of a fleet.
 func Edit(_ context.Context, c *cli.Cmdline) error {
 	verb := ""
-	if len(c.Argv) > 0 && c.Argv[0] != "-h" {
+	if len(c.Argv) > 0 && !strings.HasPrefix(c.Argv[0], "-") {
 		verb, c.Argv = c.Argv[0], c.Argv[1:]
 	}
 	e := &fleetEdit{Cmdline: c, r: FleetResult{Action: verb, Files: []fileChange{}, Notes: []string{}}}
