@@ -105,35 +105,6 @@ func TestLedgerFaults(t *testing.T) {
 	}
 }
 
-// TestLedgerHoleInLastLine checks a torn line of full length: sectors of the last line that never reached the disk read
-// as zeros.
-func TestLedgerHoleInLastLine(t *testing.T) {
-	l, path := newLedger(t, nil)
-	reserve(t, l, "run", 1, 2)
-	size, head := l.log.size(), l.Head()
-	line, err := l.log.line(l.log.seq()+1, reserved(zeroRun, 3, noisy))
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeLedger(t, l)
-	clear(line[:len(line)/2]) // the newline at the end of the line is intact
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteAt(line, size)
-	if err = errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	l = reopen(t, path)
-	if l.Head() != head {
-		t.Errorf("head %+v, want %+v", l.Head(), head)
-	}
-	if st, err := os.Stat(path); err != nil || st.Size() != size {
-		t.Errorf("%v bytes (%v), want %d", st.Size(), err, size)
-	}
-}
-
 func TestLedgerFileErrors(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
 		t.Log("as the superuser, or on Windows, no permission is refused")
