@@ -38,7 +38,7 @@ func markFile(t *testing.T, head certificate.Head, more string) []byte {
 func TestLedgerMarkAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 3, 4)
-	disk := &faulty{file: l.marks, keep: -1}
+	disk := &faulty{file: l.marks}
 	l.marks = disk
 	markUpTo(t, l, "run", 2) // rounds 1 and 2 were skipped, so nothing up to round 2 is reserved
 	if disk.attempts != 0 || l.Marked(runID("run", fleetA, "a")) != 0 {

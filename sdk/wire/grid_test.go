@@ -369,6 +369,14 @@ func TestMutations(t *testing.T) {
 	}
 }
 
+// trials returns the factor by which tests multiply their number of blocks: 4 with SPADE_LONG, otherwise 1.
+func trials() int {
+	if os.Getenv("SPADE_LONG") != "" {
+		return 4
+	}
+	return 1
+}
+
 // mutate damages a frame in one to four places.
 func mutate(b []byte, s *rng.Stream) []byte {
 	pick := func(n int) int { return int(uint64(s.Uint32()) * uint64(n) >> 32) }
