@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// account charges the run's releases that use data to the run's privacy filter and to the ledger. It is nil if the run
+// account counts the run's releases that use data, within the run's limit, and charges them to the ledger. It is nil if the run
 // is not private.
 type account struct {
 	ledger *state.Ledger // nil: only this run's releases are counted
@@ -23,22 +23,22 @@ type account struct {
 
 	reserved, marked int // the last rounds of this run that the ledger had reserved and marked when newAccount ran
 
-	mu     sync.Mutex // guards changes of filter
-	filter *dpmech.Filter
+	limit  *dpmech.Limit
+	mu     sync.Mutex    // guards spends
+	spends dpmech.Spends // the counted releases
 }
 
-func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*account, error) {
+func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) *account {
 	if f.Privacy.NonPrivate {
-		return nil, nil
+		return nil
 	}
-	a := &account{ledger: ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
+	a := &account{ledger: ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds,
+		limit: f.Privacy.Limit()}
 	if i := slices.Index(f.Members, member); i >= 0 && i < len(f.PairKeys) {
 		a.run.PairKey = f.PairKeys[i].String()
 	}
 	a.reserved, a.marked = a.inLedger()
-	var err error
-	a.filter, err = dpmech.NewFilter(f.Privacy.Limit())
-	return a, err
+	return a
 }
 
 // covers returns an error if the rest of the run costs more than the ledger's remaining budget, or if the ledger has ended
@@ -68,7 +68,7 @@ func (a *account) inLedger() (reserved, marked int) {
 // these releases to the current ledger.
 func (a *account) resume(releases int, head string) error {
 	if releases > 0 {
-		a.filter = dpmech.Resume(a.filter.Limit(), dpmech.Spends{{First: 1, Rounds: releases, Gaussian: a.cost}})
+		a.spends = dpmech.Spends{{First: 1, Rounds: releases, Gaussian: a.cost}}
 	}
 	if err := a.ledger.CheckHead(head); err != nil || head != "" || a.ledger == nil {
 		return err
@@ -94,13 +94,14 @@ func (a *account) check(round int) error {
 	return nil
 }
 
-// reserve charges a release to the ledger and the filter. It must be called before the noise is drawn. If reserve
+// reserve counts a release and charges it to the ledger. It must be called before the noise is drawn. If reserve
 // returns an error, nothing is charged. A charge to the ledger survives a crash.
 func (a *account) reserve(round int) error {
 	if a == nil {
 		return nil
 	}
-	if err := a.filter.Check(round, a.cost); err != nil {
+	spends, err := a.spends.With(round, a.cost, a.limit)
+	if err != nil {
 		return fmt.Errorf("sdk: release %d was not made: %w", round, err)
 	}
 	if a.ledger != nil {
@@ -116,7 +117,8 @@ func (a *account) reserve(round int) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.filter.Reserve(round, a.cost)
+	a.spends = spends
+	return nil
 }
 
 // mark records in the ledger that neighbors may already hold the releases up to and including number round. It must be
@@ -134,5 +136,5 @@ func (a *account) mark(round int) error {
 func (a *account) total() dpmech.Total {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.filter.Total()
+	return a.spends.Total()
 }

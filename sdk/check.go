@@ -102,11 +102,8 @@ func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snap
 	if err := cfg.Ledger.CheckHead(kept.Ledger); err != nil {
 		return err
 	}
-	a, err := newAccount(cfg.plan.fleet, hash, cfg.Name, cfg.Ledger)
-	if err != nil {
-		return err
-	}
-	err = a.check(cfg.plan.fleet.Method.Data(kept.Round))
+	a := newAccount(cfg.plan.fleet, hash, cfg.Name, cfg.Ledger)
+	err := a.check(cfg.plan.fleet.Method.Data(kept.Round))
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
 			err = a.check(cfg.plan.fleet.Method.Data(now.Round))

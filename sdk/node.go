@@ -102,10 +102,7 @@ func New(cfg Config) (*Node, error) {
 	if n.secrets = (&secrets{cfg: &n.cfg, fleet: n.hash}); n.fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.secrets.key
 	}
-	var err error
-	if n.account, err = newAccount(n.fleet, n.hash, cfg.Name, cfg.Ledger); err != nil {
-		return nil, err
-	}
+	n.account = newAccount(n.fleet, n.hash, cfg.Name, cfg.Ledger)
 	for _, step := range []func() error{
 		n.account.covers, n.loadJournal, func() error { return n.resume(mcfg) }, n.loadDropped, n.loadSecrets,
 	} {
