@@ -175,7 +175,7 @@ func (w *liars) deliver(t *testing.T) {
 		to := w.machines[msg.To]
 		err := to.Receive(msg)
 		switch {
-		case len(to.Verdicts()) > 0:
+		case errors.Is(err, ErrImpossible):
 			w.accused(t, msg.To, msg.From, err)
 			to.Quarantine(msg.From)
 		case err != nil && !w.bad[msg.From] && !w.bad[msg.To]:
