@@ -79,7 +79,9 @@ func TestCrashBetweenDuties(t *testing.T) {
 		check("a line", 1, 0)
 		// Simulate a crash after the state is stored, by making the mark fail.
 		n := start(func(s state.Store) state.Store { return closing{s, ledger} })
-		if err := n.Run(t.Context()); err == nil ||
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := n.Run(ctx); err == nil ||
 			!strings.Contains(err.Error(), "release 1 was not sent, because the ledger could not mark the release") {
 			t.Errorf("no mark: %v", err)
 		}

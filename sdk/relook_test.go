@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -83,7 +84,9 @@ func TestNoSecondLook(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) || looks.Load() == 0 {
 			t.Fatalf("after %d releases: %v", looks.Load(), err)
 		}
-		if err := twin.Run(t.Context()); !errors.Is(err, state.ErrRollback) ||
+		ctx, stop = context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := twin.Run(ctx); !errors.Is(err, state.ErrRollback) ||
 			!strings.Contains(err.Error(), "another node with the same name") {
 			t.Errorf("a twin: %v", err)
 		}
