@@ -39,7 +39,7 @@ func (o *runFlags) read(c *cli.Cmdline) (d *device.Device, path string, err erro
 	c.DurationVar(&o.patience, "patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
 		"least 2m (default as in the node file, or wait indefinitely)")
 	c.StringVar(&o.form, "log", "text", "`format` of the log: text, or json with one object per line")
-	c.JSONFlag("")
+	c.JSONFlag()
 	if path, err = c.ParseFile(); err == nil {
 		err = cli.CheckHTTP(o.addr)
 	}
