@@ -248,13 +248,7 @@ func (p *Privacy) Brief(t cli.Table) {
 	t.Wrap("privacy", "%s, at delta %v", cli.CostText(p.spent, p.Delta, dpmech.GDP, p.Unit), p.Delta)
 	words, _, _ := strings.Cut(explain.Words(p.spent, p.Unit), ". ")
 	t.Wrap("", "%s", words)
-	p.warn(t)
-}
-
-func (p *Privacy) warn(t cli.Table) {
-	if p.Warning != "" {
-		t.Row("warning", "%s", p.Warning)
-	}
+	t.Row("warning", "%s", p.Warning)
 }
 
 // Write prints the privacy cost of the given number of releases against each adversary, and the note; p is nil for a run
@@ -265,7 +259,7 @@ func (p *Privacy) Write(t cli.Table, releases int, note string) {
 		return
 	}
 	cli.WriteCost(t, p.Cost, p.spent, p.Unit, note)
-	p.warn(t)
+	t.Row("warning", "%s", p.Warning)
 	what := "updates clipped to"
 	switch p.Unit {
 	case dpmech.Client:
