@@ -17,7 +17,7 @@ import (
 
 // Status is the command that prints the status of a node.
 func Status(ctx context.Context, c *cli.Cmdline) error {
-	c.JSONFlag("")
+	c.JSONFlag()
 	path, err := c.ParseFile()
 	if err != nil {
 		return err
@@ -252,7 +252,7 @@ type Stopped struct {
 // Stop is the command that stops a running node. The node can continue later.
 func Stop(ctx context.Context, c *cli.Cmdline) error {
 	timeout := c.Duration("timeout", time.Minute, "how long to wait until the node has ended")
-	c.JSONFlag("")
+	c.JSONFlag()
 	path, err := c.ParseFile()
 	if err != nil {
 		return err
