@@ -177,9 +177,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
 		cli.WriteCost(t, r.Cost, spent, r.Unit, "")
-		if r.Warning != "" {
-			t.Row("warning", "%s", r.Warning)
-		}
+		t.Row("warning", "%s", r.Warning)
 	})
 }
 
