@@ -339,7 +339,7 @@ func TestSealCertificateRefuses(t *testing.T) {
 		want string
 	}{
 		"half a key":        {memberKey("b")[:32], w.last(), nil, "the key has 32 bytes, want 64"},
-		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "found 1 countersignatures but no release"},
+		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "countersigned requires head"},
 		"half a signature":  {memberKey("b"), w.last(), map[string][]byte{"a": {1, 2}}, "countersigned[0]: signature is"},
 		"a name on no paper": {memberKey("b"), w.last(), map[string][]byte{"a\n": make([]byte, 64)},
 			"countersigned[0]: member is"},

@@ -41,9 +41,6 @@ func SealCertificate(c *certificate.Certificate, key ed25519.PrivateKey, head *S
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
 	}
-	if head == nil && len(held) > 0 {
-		return fmt.Errorf("signed: certificate: found %d countersignatures but no release", len(held))
-	}
 	c.Head, c.Countersigned, c.Signature = "", nil, ""
 	c.Key = Fingerprint(key.Public().(ed25519.PublicKey))
 	if head != nil {
