@@ -3,7 +3,6 @@ package sdk
 import (
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,32 +26,20 @@ type account struct {
 	filter *dpmech.Filter
 }
 
-func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*account, error) {
+func newAccount(c *Config) (a *account, err error) {
+	f := c.plan.fleet
 	if f.Privacy.NonPrivate {
 		return nil, nil
 	}
-	a := &account{ledger: ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
-	if i := slices.Index(f.Members, member); i >= 0 && i < len(f.PairKeys) {
+	hash := c.plan.hash()
+	a = &account{ledger: c.Ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: c.Name},
+		cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
+	if i, known := c.plan.number[c.Name]; known && f.PairKeys != nil {
 		a.run.PairKey = f.PairKeys[i].String()
 	}
 	a.reserved, a.marked = a.inLedger()
-	var err error
 	a.filter, err = dpmech.NewFilter(f.Privacy.Limit())
 	return a, err
-}
-
-// covers returns an error if the rest of the run costs more than the ledger's remaining budget, or if the ledger has ended
-// and releases with data are left.
-func (a *account) covers() error {
-	if a == nil || a.ledger == nil {
-		return nil
-	}
-	if a.reserved < a.rounds {
-		if err := a.ledger.CheckTime(time.Now()); err != nil {
-			return err
-		}
-	}
-	return a.ledger.Covers(a.run, a.rounds, a.cost)
 }
 
 // inLedger returns this run's last reserved and last marked rounds in the ledger, or zeros without a ledger.
@@ -63,13 +50,35 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run), a.ledger.Marked(a.run)
 }
 
+// check returns an error unless the run can continue from the stored state of the given release (0 for none), in which
+// head is the ledger's position: the ledger must not be older than the state, must have no release that the state lacks
+// (see [dpmech.CheckResume]), and must have time and budget for the rest of the run. check changes nothing.
+func (a *account) check(m Method, release int, head string) error {
+	if a == nil {
+		return nil
+	}
+	if err := a.ledger.CheckHead(head); err != nil {
+		return err
+	}
+	round := m.Data(release)
+	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
+		return fmt.Errorf("%w (%w)", trust.Lost(fmt.Sprintf("sdk: the ledger has release %d of this run", a.reserved), round, ""), err)
+	}
+	if a.ledger == nil {
+		return nil
+	}
+	if a.reserved < a.rounds {
+		if err := a.ledger.CheckTime(time.Now()); err != nil {
+			return err
+		}
+	}
+	return a.ledger.Covers(a.run, a.rounds, a.cost)
+}
+
 // load restores a stored filter. head is the ledger's position when the filter was stored, or empty if the node had no
 // ledger at the time. If head is empty, load charges all releases in the filter to the current ledger.
 func (a *account) load(filter []byte, head string) (err error) {
-	if a.filter, err = certificate.LoadFilter(filter); err != nil {
-		return err
-	}
-	if err := a.ledger.CheckHead(head); err != nil || head != "" || a.ledger == nil {
+	if a.filter, err = certificate.LoadFilter(filter); err != nil || head != "" || a.ledger == nil {
 		return err
 	}
 	for round := 1; round <= a.filter.Last(); round++ {
@@ -77,18 +86,6 @@ func (a *account) load(filter []byte, head string) (err error) {
 			return fmt.Errorf("sdk: release %d was made before the run had a ledger, and now cannot be charged to "+
 				"the ledger: %w", round, err)
 		}
-	}
-	return nil
-}
-
-// check returns an error if the ledger has a release that is missing from the node's stored state; see
-// [dpmech.CheckResume]. round is the last round with data in the stored state, or 0 if no state is stored.
-func (a *account) check(round int) error {
-	if a == nil {
-		return nil
-	}
-	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
-		return fmt.Errorf("%w (%w)", trust.Lost(fmt.Sprintf("sdk: the ledger has release %d of this run", a.reserved), round, ""), err)
 	}
 	return nil
 }
