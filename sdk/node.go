@@ -142,8 +142,7 @@ func (n *Node) Status() Status {
 	defer n.mu.Unlock()
 	st := n.status
 	st.Waiting, st.Neighbors, st.Evidence = slices.Clone(st.Waiting), slices.Clone(st.Neighbors), slices.Clone(n.public.Evidence)
-	st.OtherLedgers, _ = n.trust.OtherLedgers(n.public)
-	st.DataChanged = n.data.String()
+	st.OtherLedgers, st.DataChanged = slices.Clone(n.public.Ledgers), n.data.String()
 	return st
 }
 

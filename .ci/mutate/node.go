@@ -185,7 +185,7 @@ var onNode = []mutation{
 	{"report: texts of a certificate are HTML", "cmd/spade-edge/internal/privacy/report.go", "html.EscapeString(transport.Printable(text))",
 		"html.UnescapeString(transport.Printable(text))", reports},
 	{"report: a file is overwritten", "cmd/spade-edge/internal/privacy/verify.go", "cli.WriteAll(page, o.force)", "cli.WriteAll(page, true)", reports},
-	{"a certificate names another key than that of its signature", "sdk/signed/certificate.go", "slices.Index(known, c.Key)",
+	{"a certificate names another key than that of its signature", "sdk/audit/audit.go", "slices.Index(known, c.Key)",
 		"len(known) - 1", suite{"./sdk/audit", "RefusesOtherSignatures"}},
 	{"a ledger has no end", "sdk/state/ledger.go", `h.Declared.Ends != "" && !now`, `false && !now`, suite{"./sdk/state", "LedgerEnds"}},
 	{"page: releases are drawn before they are mixed", "sdk/monitor/history.go", "release%(1+f.Method.Mixing) == 0", "true", suite{"./sdk/monitor", "Mixing"}},

@@ -111,7 +111,7 @@ type Status struct {
 func NewStatus(f *sdk.Fleet, name string) Status {
 	return Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
-		Rounds: f.Method.Learning(), Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, ConsensusError: Unknown(),
+		Rounds: f.Method.Last() - f.Method.Cooldown, Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, ConsensusError: Unknown(),
 		Neighbors: []Neighbor{},
 	}
 }

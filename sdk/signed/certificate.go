@@ -73,22 +73,3 @@ func Fingerprint(key ed25519.PublicKey) string {
 	}
 	return strings.Join(groups, " ")
 }
-
-// VerifyCertificate checks that one of the given keys, of which the certificate states the fingerprint, signed it. The error
-// wraps [ErrSignature].
-func VerifyCertificate(c *certificate.Certificate, keys []ed25519.PublicKey) error {
-	signature, errHex := hex.DecodeString(c.Signature)
-	message, err := c.SignedBytes()
-	if err = errors.Join(errHex, err); err != nil {
-		return err
-	}
-	var known []string
-	for _, key := range keys {
-		known = append(known, Fingerprint(key))
-	}
-	i := slices.Index(known, c.Key)
-	if i < 0 {
-		return fmt.Errorf("signed: certificate: it was made with the key %q, and the member's keys are %q: %w", c.Key, known, ErrSignature)
-	}
-	return verify(keys[i:i+1], message, signature, "certificate")
-}
