@@ -189,7 +189,7 @@ func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uin
 						pairs = append(pairs, p)
 					}
 				}
-				if err := m.Release(s, g, pairs...); err != nil {
+				if err := m.Release(s, Whole(s), g, pairs...); err != nil {
 					t.Fatal(err)
 				}
 				y := float64(s[0])

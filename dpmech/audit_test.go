@@ -134,12 +134,12 @@ func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault fl
 		var sum float64
 		if onGrid {
 			step := g.Sigma / 64
-			err = m.ReleaseOnGrid(dst, s, g, step)
+			err = m.ReleaseOnGrid(dst, Whole(s), g, step)
 			for _, q := range dst {
 				sum += float64(q) * step
 			}
 		} else {
-			err = m.Release(s, g)
+			err = m.Release(s, Whole(s), g)
 			for _, x := range s {
 				sum += float64(x)
 			}

@@ -5,11 +5,12 @@ import (
 	"math/bits"
 )
 
-// ball is the set of integer vectors q with |gamma*q| <= R, where gamma is the step of the fine grid. These are the
-// possible clipped updates in units of gamma.
+// ball is the set of integer vectors q with |gamma*q| <= r, where gamma is the step of the fine grid. These are the
+// possible clipped rows in units of gamma.
 type ball struct {
-	radius uint64 // floor(R/gamma), the bound of each coordinate
-	hi, lo uint64 // floor((R/gamma)^2), the bound of the sum of squares, in 128 bits
+	r, gamma float64
+	radius   uint64 // floor(r/gamma), the bound of each coordinate
+	hi, lo   uint64 // floor((r/gamma)^2), the bound of the sum of squares, in 128 bits
 }
 
 // newBall computes the ball exactly. r/gamma must be in [1, 2^60). Valid parameters with the result of gridBits lead to
@@ -33,15 +34,25 @@ func newBall(r, gamma float64) ball {
 	var carry uint64
 	hi, lo = bits.Mul64(n, n)
 	lo, carry = bits.Add64(lo, q, 0)
-	return ball{n, hi + carry, lo}
+	return ball{r, gamma, n, hi + carry, lo}
 }
 
-// holds reports whether the vector of onGrid(x, scale), for all x in s, is in the ball. Squares are exact. Each
+// holds reports whether the vector of onGrid(x, scale), for all x in row, is in the ball. Squares are exact. Each
 // coordinate is at most 2^48, so the sum of squares can exceed 128 bits only if there are at least 2^32 coordinates; a
 // vector whose sum exceeds 128 bits is outside the ball.
-func (b ball) holds(s []float32, scale float64) bool {
+func (b *ball) holds(row []float32, scale float64) bool {
+	if b.hi == 0 && bits.Len64(b.lo)+bits.Len(uint(len(row))) <= 64 { // if no coordinate exceeds the radius, the sum fits 64 bits
+		var sum, most uint64
+		for _, x := range row {
+			q := onGrid(x, scale)
+			abs := uint64(max(q, -q))
+			most = max(most, abs)
+			sum += abs * abs
+		}
+		return most <= b.radius && sum <= b.lo
+	}
 	var hi, lo, carry, over uint64
-	for _, x := range s {
+	for _, x := range row {
 		q := onGrid(x, scale)
 		abs := uint64(max(q, -q))
 		if abs > b.radius {
@@ -58,33 +69,43 @@ func (b ball) holds(s []float32, scale float64) bool {
 // onGrid returns x*scale truncated toward zero, as an integer of the fine grid.
 func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * scale)) }
 
-// clip returns the scale with which onGrid projects s onto the ball of radius r on the grid with step gamma. It checks
-// the truncated result in integer arithmetic. If s has a NaN or an infinity, clip sets it to the zero vector.
+// clip returns the scale with which onGrid projects factor*row onto the ball. It checks the truncated result in integer
+// arithmetic. If the result is 0, the projection is the zero vector, as for a row with a NaN or an infinity.
 //
-// The first scale, 1/gamma or r/gamma/|s|, may be too large because of rounding errors in |s|. With u = 2^-53: squares
-// of float32 values are exact in float64, so the computed |s| is at least the true |s| times (1-u)^(d/2+1), and each of
-// the five further roundings adds at most a factor of 1+u. The second scale is smaller by the factor 1-(d+16)u, which
-// outweighs these errors. Truncation toward zero can only shorten the vector.
-func clip(s []float32, r, gamma float64) (scale float64) {
-	var sum float64
-	for _, x := range s {
-		sum += float64(float64(x) * float64(x))
-	}
-	if !(sum <= math.MaxFloat64) { // a value is infinite or NaN: squares of finite float32 values sum to less
-		clear(s)
+// The first scale, factor/gamma times at most r/|factor*row|, may be too large because of rounding errors in |row|. With
+// u = 2^-53: squares of float32 values are exact in float64, so the computed |row| is at least the true |row| times
+// (1-u)^(d/2+1), and each of the six further roundings adds at most a factor of 1+u. The second scale is smaller by the
+// factor 1-(d+16)u, which outweighs these errors. Truncation toward zero can only shorten the vector.
+func (b *ball) clip(row []float32, factor float64) (scale float64) {
+	sum := squares(row)
+	if !(sum <= math.MaxFloat64) || sum == 0 { // squares of finite float32 values sum to less than MaxFloat64
 		return 0
 	}
-	scale = 1 / gamma
-	if norm := math.Sqrt(sum); norm > r {
-		scale *= r / norm
+	scale = factor / b.gamma
+	if norm := math.Sqrt(sum) * math.Abs(factor); norm > b.r {
+		scale *= b.r / norm
 	}
-	b := newBall(r, gamma)
-	if b.holds(s, scale) {
+	if b.holds(row, scale) {
 		return scale
 	}
-	scale *= 1 - 0x1p-53*float64(len(s)+16)
-	if b.holds(s, scale) {
+	scale *= 1 - 0x1p-53*float64(len(row)+16)
+	if b.holds(row, scale) {
 		return scale
 	}
 	return 0 // unreachable; if it were reached, releasing the zero vector would be private, too
+}
+
+// squares returns the sum of the squares of row, computed as four interleaved sums that are added in a fixed order.
+func squares(row []float32) float64 {
+	var a, b, c, d float64
+	for ; len(row) >= 4; row = row[4:] {
+		a += float64(float64(row[0]) * float64(row[0]))
+		b += float64(float64(row[1]) * float64(row[1]))
+		c += float64(float64(row[2]) * float64(row[2]))
+		d += float64(float64(row[3]) * float64(row[3]))
+	}
+	for _, x := range row {
+		a += float64(float64(x) * float64(x))
+	}
+	return (a + b) + (c + d)
 }

@@ -64,7 +64,7 @@ func ExampleMechanism_Release() {
 	}
 	update := []float32{0.3, -4, 0.1}
 	g := dpmech.Gaussian{Clip: 1, Sigma: 8}
-	if err := mech.Release(update, g); err != nil {
+	if err := mech.Release(update, dpmech.Whole(update), g); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -84,7 +84,7 @@ func ExampleMechanism_ReleaseOnGrid() {
 	step := g.Sigma / 16
 	update := []float32{0.3, -4, 0.1}
 	steps := make([]int32, len(update))
-	if err := mech.ReleaseOnGrid(steps, update, g, step); err != nil {
+	if err := mech.ReleaseOnGrid(steps, dpmech.Whole(update), g, step); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -93,8 +93,8 @@ func ExampleMechanism_ReleaseOnGrid() {
 			fmt.Println("noise of ten sigma")
 		}
 	}
-	fmt.Printf("%d numbers; of the update, %v is left\n", len(steps), update)
-	// Output: 3 numbers; of the update, [0 0 0] is left
+	fmt.Printf("%d noisy numbers\n", len(steps))
+	// Output: 3 noisy numbers
 }
 
 // A run of three releases with a limit that covers two.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -61,8 +62,8 @@ func TestReleaseAgainstReference(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		got := slices.Clone(update)
-		if err := newMechanism(t, c.dim, 7).Release(got, c.g); err != nil {
+		got := make([]float32, c.dim)
+		if err := newMechanism(t, c.dim, 7).Release(got, Whole(update), c.g); err != nil {
 			t.Fatal(err)
 		}
 		gamma := c.g.Sigma / math.Pow(2, float64(shift))
@@ -97,20 +98,17 @@ func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 		for i := range float {
 			float[i] = float32(s.Normal() * c.g.Clip)
 		}
-		update, grid := slices.Clone(float), make([]int32, c.dim)
-		if err := newMechanism(t, c.dim, 6).Release(float, c.g); err != nil {
+		grid := make([]int32, c.dim)
+		if err := newMechanism(t, c.dim, 6).ReleaseOnGrid(grid, Whole(float), c.g, step); err != nil {
 			t.Fatal(err)
 		}
-		if err := newMechanism(t, c.dim, 6).ReleaseOnGrid(grid, update, c.g, step); err != nil {
+		if err := newMechanism(t, c.dim, 6).Release(float, Whole(float), c.g); err != nil {
 			t.Fatal(err)
 		}
 		for i, n := range grid {
 			x := float64(float[i])
 			if diff := math.Abs(float64(n)*step - x); diff > step/2+0x1p-23*math.Abs(x) {
 				t.Fatalf("%+v, step %v, coordinate %d: %d steps, and without a grid %v", c.g, step, i, n, x)
-			}
-			if update[i] != 0 {
-				t.Fatalf("coordinate %d of the update is still %v", i, update[i])
 			}
 		}
 	}
@@ -128,7 +126,7 @@ func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ step, near float64 }{{g.Sigma / (1 << 12), 0}, {g.Sigma / 3001.7, 0x1p-51}} {
-		if err := newMechanism(t, dim, 8).ReleaseOnGrid(got, make([]float32, dim), g, c.step); err != nil {
+		if err := newMechanism(t, dim, 8).ReleaseOnGrid(got, Whole(make([]float32, dim)), g, c.step); err != nil {
 			t.Fatal(err)
 		}
 		gamma := new(big.Rat).SetFloat64(math.Ldexp(g.Sigma, -shift))
@@ -149,7 +147,7 @@ func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 func TestReleaseOnGridIsBounded(t *testing.T) {
 	g := Gaussian{Clip: 1 << 20, Sigma: 1}
 	got := make([]int32, 3)
-	err := newMechanism(t, 3, 9).ReleaseOnGrid(got, []float32{1 << 19, -1 << 19, 0}, g, g.Sigma/4096)
+	err := newMechanism(t, 3, 9).ReleaseOnGrid(got, Whole([]float32{1 << 19, -1 << 19, 0}), g, g.Sigma/4096)
 	if err != nil || got[0] != 1<<30 || got[1] != -1<<30 {
 		t.Errorf("released %d, %v; want the ends of the range", got, err)
 	}
@@ -170,10 +168,10 @@ func TestReleaseOfNonsenseIsNoise(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2}
 	release := func(update ...float32) ([]float32, []int32) {
 		grid := make([]int32, len(update))
-		if err := newMechanism(t, len(update), 3).ReleaseOnGrid(grid, slices.Clone(update), g, g.Sigma/16); err != nil {
+		if err := newMechanism(t, len(update), 3).ReleaseOnGrid(grid, Whole(update), g, g.Sigma/16); err != nil {
 			t.Fatal(err)
 		}
-		if err := newMechanism(t, len(update), 3).Release(update, g); err != nil {
+		if err := newMechanism(t, len(update), 3).Release(update, Whole(update), g); err != nil {
 			t.Fatal(err)
 		}
 		return update, grid
@@ -186,36 +184,54 @@ func TestReleaseOfNonsenseIsNoise(t *testing.T) {
 	}
 }
 
+// TestReleaseRefuses checks that wrong arguments lead to an error and zeros.
 func TestReleaseRefuses(t *testing.T) {
+	ok, record, four := Gaussian{Clip: 1, Sigma: 1}, Gaussian{Clip: 1, Sigma: 1, Unit: Record}, make([]float32, 4)
 	type call struct {
-		g         Gaussian
-		step      float64
-		dst, s    int
-		gridAlone bool // the wrong argument is one that Release does not have
+		rows Rows
+		g    Gaussian
+		want string
 	}
-	ok := Gaussian{Clip: 1, Sigma: 1}
 	calls := []call{
-		{ok, 0, 2, 2, true}, {ok, -0.5, 2, 2, true}, {ok, math.NaN(), 2, 2, true}, {ok, math.Inf(1), 2, 2, true},
-		{ok, 1.001, 2, 2, true}, {ok, 1. / 4097, 2, 2, true}, {ok, 0.5, 3, 2, true}, {ok, 0.5, 0, 2, true},
-		{ok, 0.5, 2, 3, false},
+		{Whole(four[:3]), ok, "3 numbers, want a multiple of 1 x 2"},
+		{Whole(four), ok, "2 units, want at most Most (1)"},
+		{Rows{Values: four, Factor: 1, Most: 2}, ok, "guarantee is for each client, want a guarantee for each record or person"},
+		{Rows{Values: four, Factor: 1}, record, "number of units is 0 and dimension is 2, want at least 1"},
+		{Rows{Values: four, Factor: 1, Most: 1}, record, "2 units, want at most Most (1)"},
+		{Rows{Values: four[:3], Factor: 1, Most: 9}, record, "3 numbers, want a multiple of 1 x 2"},
+		{Rows{Values: make([]float32, 6), Factor: 1, Most: 9, Places: 2}, record, "6 numbers, want a multiple of 2 x 2"},
+		{Rows{Values: four, Most: 2}, record, "Factor is 0"},
+		{Rows{Values: four, Factor: math.NaN(), Most: 2}, record, "Factor is NaN"},
+		{Rows{Values: four, Factor: 1, Most: 2, Places: -1}, record, "Places is -1"},
+		{Rows{Values: four, Factor: 1, Most: 1 << 30}, Gaussian{Clip: 1 << 10, Sigma: 1, Unit: Record}, "want at most 2^61"},
 	}
 	for _, v := range [][2]float64{
 		{0, 1}, {-1, 1}, {1, 0}, {1, -1}, {math.NaN(), 1}, {1, math.NaN()}, {math.Inf(1), 1}, {1, math.Inf(1)}, {1, 1e9},
 		{1e9, 1},
 		{5e-324, 5e-324},
 	} {
-		g := Gaussian{Clip: v[0], Sigma: v[1]}
-		calls = append(calls, call{g, g.Sigma / 16, 2, 2, false})
+		calls = append(calls, call{Whole(four[:2]), Gaussian{Clip: v[0], Sigma: v[1]}, ""})
 	}
 	for _, c := range calls {
-		s, dst := []float32{1, 2, 3}[:c.s], []int32{4, 5, 6}[:c.dst]
-		err := newMechanism(t, 2, 1).ReleaseOnGrid(dst, s, c.g, c.step)
-		if err == nil || !zeros(dst) || !zeros(s) {
-			t.Errorf("%+v: %v, released %v of %v, want an error and zeros", c, err, dst, s)
+		dst, steps := []float32{1, 2}, []int32{4, 5}
+		err := newMechanism(t, 2, 1).Release(dst, c.rows, c.g)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !zeros(dst) {
+			t.Errorf("%+v, %+v: %v, released %v, want %q and zeros", c.rows, c.g, err, dst, c.want)
 		}
-		s = []float32{1, 2, 3}[:c.s]
-		if err := newMechanism(t, 2, 1).Release(s, c.g); !c.gridAlone && (err == nil || !zeros(s)) {
-			t.Errorf("%+v: %v, released %v, want an error and zeros", c, err, s)
+		if err := newMechanism(t, 2, 1).ReleaseOnGrid(steps, c.rows, c.g, c.g.Sigma); err == nil || !zeros(steps) {
+			t.Errorf("%+v, %+v: %v, released %v on the grid, want an error and zeros", c.rows, c.g, err, steps)
+		}
+	}
+	for _, step := range []float64{0, -0.5, math.NaN(), math.Inf(1), 1.001, 1. / 4097} {
+		steps := []int32{4, 5}
+		if err := newMechanism(t, 2, 1).ReleaseOnGrid(steps, Whole(four[:2]), ok, step); err == nil || !zeros(steps) {
+			t.Errorf("step %v: %v, released %v", step, err, steps)
+		}
+	}
+	for _, n := range []int{0, 3} {
+		m := newMechanism(t, 2, 1)
+		if m.ReleaseOnGrid(make([]int32, n), Whole(four[:2]), ok, 1) == nil || m.Release(four[:n], Whole(four[:2]), ok) == nil {
+			t.Errorf("released %d numbers of 2", n)
 		}
 	}
 	if _, err := NewMechanism(0, rand.Reader); err == nil {
@@ -230,17 +246,31 @@ func zeros[T int32 | int64 | float32](s []T) bool {
 	return !slices.ContainsFunc(s, func(x T) bool { return x != 0 })
 }
 
-// TestNothingIsLeftBehind checks that, after a release, the mechanism's memory holds neither the update nor the noise,
-// which would reveal the update.
+// TestNothingIsLeftBehind checks that, after a release, the mechanism's memory holds neither the rows nor the noise,
+// which would reveal the rows, and that only the first release allocates memory.
 func TestNothingIsLeftBehind(t *testing.T) {
-	m := newMechanism(t, 50, 5)
-	s := make([]float32, 50)
-	if err := m.Release(s, Gaussian{Clip: 1, Sigma: 8}); err != nil || zeros(s) || !zeros(m.noise) {
-		t.Errorf("after a release (%v): %v, noise %v", err, s, m.noise)
-	}
-	dst := make([]int32, 50)
-	if err := m.ReleaseOnGrid(dst, s, Gaussian{Clip: 1, Sigma: 8}, 0.5); err != nil || zeros(dst) || !zeros(s) || !zeros(m.noise) {
-		t.Errorf("after a release on the grid (%v): %v of %v, noise %v", err, dst, s, m.noise)
+	const d = 40
+	shared := Gaussian{Clip: 1, Sigma: 8, Shared: Shared{Sigma: 32, Effective: 16}}
+	for name, c := range map[string]struct {
+		rows  Rows
+		g     Gaussian
+		pairs []Pair
+	}{
+		"update":  {Whole(rowsOf(1, 1, d, stream(5))), Gaussian{Clip: 1, Sigma: 8}, nil},
+		"shared":  {Whole(make([]float32, d)), shared, []Pair{{Key: [32]byte{1}}, {Key: [32]byte{2}, Subtract: true}}},
+		"records": {Rows{Values: rowsOf(100, 1, d, stream(343)), Factor: -1, Most: 100}, Gaussian{Clip: 1, Sigma: 30, Unit: Record}, nil},
+		"persons": {Rows{Values: rowsOf(50, 2, d, stream(343)), Factor: -1, Most: 50, Places: 2}, Gaussian{Clip: 1, Sigma: 30, Unit: Record}, nil},
+	} {
+		m, dst, steps := newMechanism(t, d, 7), make([]float32, d), make([]int32, d)
+		n := testing.AllocsPerRun(20, func() {
+			err := errors.Join(m.Release(dst, c.rows, c.g, c.pairs...), m.ReleaseOnGrid(steps, c.rows, c.g, 2, c.pairs...))
+			if err != nil || zeros(dst) || zeros(steps) || !zeros(m.noise) || !zeros(m.unit) || !zeros(m.shared) {
+				t.Fatalf("%s: released %v and %v (%v), and left %v, %v and %v", name, dst, steps, err, m.noise, m.unit, m.shared)
+			}
+		})
+		if n > 0 {
+			t.Errorf("%s: %v allocations for two releases", name, n)
+		}
 	}
 }
 
@@ -254,17 +284,14 @@ func TestSourceFailure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := make([]float32, 5000)
-		s[0] = 1
-		if err := m.Release(s, Gaussian{Clip: 1, Sigma: 1}); !errors.Is(err, broken) || !zeros(s) || !zeros(m.noise) {
-			t.Errorf("after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, s[0], broken)
+		s, dst := make([]float32, 5000), make([]int32, 5000)
+		s[0], dst[0] = 1, 1
+		if err := m.ReleaseOnGrid(dst, Whole(s), Gaussian{Clip: 1, Sigma: 1}, 0.5); !errors.Is(err, broken) || !zeros(dst) || !zeros(m.noise) {
+			t.Errorf("on the grid, after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, dst[0], broken)
 		}
 		m, _ = NewMechanism(5000, source())
-		dst := make([]int32, 5000)
-		s[0], dst[0] = 1, 1
-		if err := m.ReleaseOnGrid(dst, s, Gaussian{Clip: 1, Sigma: 1}, 0.5); !errors.Is(err, broken) || !zeros(dst) || !zeros(s) ||
-			!zeros(m.noise) {
-			t.Errorf("on the grid, after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, dst[0], broken)
+		if err := m.Release(s, Whole(s), Gaussian{Clip: 1, Sigma: 1}); !errors.Is(err, broken) || !zeros(s) || !zeros(m.noise) {
+			t.Errorf("after %d good bytes: %v, first coordinate %v; want %v and zeros", good, err, s[0], broken)
 		}
 	}
 }
@@ -283,15 +310,4 @@ func (f *failing) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p[:min(int64(len(p)), f.good)])
 	f.good -= int64(n)
 	return n, err
-}
-
-func TestReleaseDoesNotAllocate(t *testing.T) {
-	m := newMechanism(t, 1000, 5)
-	s, dst := make([]float32, 1000), make([]int32, 1000)
-	if n := testing.AllocsPerRun(20, func() { _ = m.Release(s, Gaussian{Clip: 1, Sigma: 8}) }); n != 0 {
-		t.Errorf("%v allocations a release, want 0", n)
-	}
-	if n := testing.AllocsPerRun(20, func() { _ = m.ReleaseOnGrid(dst, s, Gaussian{Clip: 1, Sigma: 8}, 0.3) }); n != 0 {
-		t.Errorf("%v allocations a release on the grid, want 0", n)
-	}
 }

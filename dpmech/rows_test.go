@@ -1,10 +1,10 @@
 package dpmech
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/zoest/rng"
@@ -23,25 +23,18 @@ func rowsOf(units, places, d int, random *rng.Stream) []float32 {
 }
 
 // integers returns the clipped rows of a release, without noise, and their sum.
-func integers(m *Mechanism, rows Rows, g Gaussian) (each [][]int64, sum []int64) {
-	d := len(m.noise)
-	gamma := math.Ldexp(g.Sigma, -gridBits(g, d))
-	places := max(1, rows.Places)
+func integers(d int, rows Rows, g Gaussian) (each [][]int64, sum []int64) {
+	ball, unit := newBall(g.Clip, math.Ldexp(g.Sigma, -gridBits(g, d))), make([]float32, d)
 	sum = make([]int64, d)
-	clear(m.noise)
-	m.rows.whole, m.rows.unit = make([]int64, d), make([]float32, d)
-	s := &m.rows
-	s.ball, s.radius, s.gamma, s.factor = newBall(g.Clip, gamma), g.Clip, gamma, rows.Factor
-	s.narrow = s.ball.hi == 0 && s.ball.lo <= math.MaxUint64/uint64(d)
-	for values := rows.Values; len(values) > 0; values = values[places*d:] {
-		row := make([]int64, d)
-		if s.clip(s.together(values[:places*d])) {
-			copy(row, s.whole)
+	for values := range slices.Chunk(rows.Values, max(1, rows.Places)*d) {
+		row, scale := make([]int64, d), ball.clip(together(unit, values), rows.Factor)
+		for i, x := range unit {
+			if scale != 0 {
+				row[i] = onGrid(x, scale)
+			}
+			sum[i] += row[i]
 		}
 		each = append(each, row)
-		for i, q := range row {
-			sum[i] += q
-		}
 	}
 	return each, sum
 }
@@ -56,8 +49,7 @@ func TestRowsOfOthersStay(t *testing.T) {
 		g := Gaussian{Clip: math.Exp(4 * random.Normal()), Unit: Record}
 		g.Sigma = g.Clip * math.Exp2(16*random.Float64()-8)
 		rows := Rows{Values: rowsOf(units, places, d, random), Places: places, Factor: -math.Exp(3 * random.Normal()), Most: units + 3}
-		m := newMechanism(t, d, 7)
-		before, _ := integers(m, rows, g)
+		before, _ := integers(d, rows, g)
 		limit := referenceLimit(g.Clip, math.Ldexp(g.Sigma, -gridBits(g, d)))
 		for h, row := range before {
 			if square := squareOf(row); square.Cmp(limit) > 0 {
@@ -68,7 +60,7 @@ func TestRowsOfOthersStay(t *testing.T) {
 		changed := rows
 		changed.Values = slices.Clone(rows.Values)
 		copy(changed.Values[replaced*places*d:(replaced+1)*places*d], rowsOf(1, places, d, random))
-		after, sum := integers(m, changed, g)
+		after, sum := integers(d, changed, g)
 		for h := range units {
 			if h != replaced && !slices.Equal(before[h], after[h]) {
 				t.Fatalf("replacing row %d changes row %d", replaced, h)
@@ -102,102 +94,23 @@ func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 	for i := range want {
 		want[i] = float32(float64(noise[i]+sum[i]) * gamma)
 	}
-	got, turned := make([]float32, d), make([]float32, d)
-	if err := newMechanism(t, d, 7).ReleaseRows(got, rows, g); err != nil {
-		t.Fatal(err)
-	}
-	other := rows
+	other, size := rows, max(1, rows.Places)*d
 	other.Values = nil
-	size := max(1, rows.Places) * d
 	for end := len(rows.Values); end > 0; end -= size {
 		other.Values = append(other.Values, rows.Values[end-size:end]...)
 	}
-	if err := newMechanism(t, d, 7).ReleaseRows(turned, other, g); err != nil {
+	got, turned, steps := make([]float32, d), make([]float32, d), make([]int32, d)
+	err = errors.Join(newMechanism(t, d, 7).Release(got, rows, g), newMechanism(t, d, 7).Release(turned, other, g),
+		newMechanism(t, d, 7).ReleaseOnGrid(steps, rows, g, g.Sigma/16))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, want) || !slices.Equal(turned, want) {
 		t.Fatalf("released %v, in reverse order %v, want %v", got, turned, want)
 	}
-	steps := make([]int32, d)
-	m := newMechanism(t, d, 7)
-	if err := m.ReleaseRowsOnGrid(steps, rows, g, g.Sigma/16); err != nil {
-		t.Fatal(err)
-	}
 	for i, n := range steps {
 		if n != onWire(noise[i]+sum[i], gamma/(g.Sigma/16)) {
 			t.Fatalf("coordinate %d is step %d of the wire grid", i, n)
 		}
-	}
-	if slices.ContainsFunc(m.noise, func(n int64) bool { return n != 0 }) ||
-		slices.ContainsFunc(m.rows.whole, func(n int64) bool { return n != 0 }) {
-		t.Fatal("a release leaves noise or a row in memory")
-	}
-}
-
-// TestOneRowIsAnUpdate checks that ReleaseRows with a single row returns exactly the same release as Release with the
-// same update.
-func TestOneRowIsAnUpdate(t *testing.T) {
-	random := stream(342)
-	for range 200 {
-		d := 1 + random.IntN(3) // so few that Release and ReleaseRows add the squares in the same order
-		g := Gaussian{Clip: 2, Sigma: 0.5, Unit: Record}
-		s := rowsOf(1, 1, d, random)
-		rows := make([]float32, d)
-		err := newMechanism(t, d, 7).ReleaseRows(rows, Rows{Values: s, Factor: 1, Most: 1}, g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.Unit = Client
-		if err := newMechanism(t, d, 7).Release(s, g); err != nil || !slices.Equal(rows, s) {
-			t.Fatalf("%v as a row, %v as an update: %v", rows, s, err)
-		}
-	}
-}
-
-func TestRowsErrors(t *testing.T) {
-	g := Gaussian{Clip: 1, Sigma: 1, Unit: Record}
-	for _, c := range []struct {
-		rows Rows
-		g    Gaussian
-		want string
-	}{
-		{Rows{Values: make([]float32, 4), Factor: 1}, g, "number of units is 0 and dimension is 2, want at least 1"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1}, g, "2 units, want at most Most (1)"},
-		{Rows{Values: make([]float32, 3), Factor: 1, Most: 9}, g, "3 numbers, want a multiple of 1 x 2"},
-		{Rows{Values: make([]float32, 6), Factor: 1, Most: 9, Places: 2}, g, "6 numbers, want a multiple of 2 x 2"},
-		{Rows{Values: make([]float32, 4), Most: 2}, g, "Factor is 0"},
-		{Rows{Values: make([]float32, 4), Factor: math.NaN(), Most: 2}, g, "Factor is NaN"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2, Places: -1}, g, "Places is -1"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1 << 30}, Gaussian{Clip: 1 << 10, Sigma: 1, Unit: Record}, "want at most 2^61"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2}, Gaussian{Sigma: 1, Unit: Record}, "clip is 0"},
-	} {
-		dst := []float32{1, 1}
-		err := newMechanism(t, 2, 7).ReleaseRows(dst, c.rows, c.g)
-		if err == nil || !strings.Contains(err.Error(), c.want) || dst[0] != 0 {
-			t.Errorf("%+v: %v, want %q", c.rows, err, c.want)
-		}
-		if err := newMechanism(t, 2, 7).ReleaseRowsOnGrid([]int32{1, 1}, c.rows, c.g, c.g.Sigma); err == nil {
-			t.Errorf("%+v: accepted on a grid", c.rows)
-		}
-	}
-	if err := newMechanism(t, 2, 7).ReleaseRowsOnGrid([]int32{1, 1}, Rows{Factor: 1, Most: 1}, g, 2); err == nil {
-		t.Error("step 2 at sigma 1 is accepted")
-	}
-	dst := []float32{1, 1}
-	if err := newMechanism(t, 2, 7).ReleaseRows(dst, Rows{Factor: 1, Most: 5}, g); err != nil || dst[0] == 1 {
-		t.Errorf("without rows: %v, %v, want noise", dst, err)
-	}
-}
-
-func TestRowsAllocateNothing(t *testing.T) {
-	const d, units = 40, 100
-	rows := Rows{Values: rowsOf(units, 1, d, stream(343)), Factor: -1, Most: units}
-	m, dst, g := newMechanism(t, d, 7), make([]int32, d), Gaussian{Clip: 1, Sigma: 30, Unit: Record}
-	if n := testing.AllocsPerRun(20, func() {
-		if err := m.ReleaseRowsOnGrid(dst, rows, g, 2); err != nil {
-			t.Fatal(err)
-		}
-	}); n > 0 {
-		t.Errorf("%v allocations a release", n)
 	}
 }

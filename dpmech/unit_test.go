@@ -34,18 +34,10 @@ func TestUnitText(t *testing.T) {
 	}
 }
 
-// TestUnitsDoNotMix checks that a run protects one unit, and that a whole update is released for each client only, and
-// rows for any other unit.
+// TestUnitsDoNotMix checks that a run protects one unit.
 func TestUnitsDoNotMix(t *testing.T) {
 	f := Filter{}
 	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 30, Unit: Record}), f.Reserve(2, Gaussian{Clip: 1, Sigma: 30})); !errors.Is(err, ErrUnit) {
 		t.Errorf("a run with two units: %v", err)
-	}
-	err := newMechanism(t, 1, 1).Release([]float32{1}, Gaussian{Clip: 1, Sigma: 30, Unit: Record})
-	if err == nil || !strings.Contains(err.Error(), "the privacy guarantee is for each record, want a guarantee for each client") {
-		t.Errorf("a whole update as a record: %v", err)
-	}
-	if err := newMechanism(t, 1, 1).ReleaseRows([]float32{1}, Rows{Factor: 1, Most: 1}, Gaussian{Clip: 1, Sigma: 30}); err == nil {
-		t.Error("rows are released for each client")
 	}
 }

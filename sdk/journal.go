@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spade-dfl/spade-edge/sdk/state"
@@ -62,7 +61,11 @@ func (n *Node) show() {
 
 func (n *Node) write(notes []trust.Note) {
 	for _, note := range notes {
-		n.log.Log(context.Background(), note.Level, note.Text, note.Args...)
+		if note.Severe {
+			n.log.Error(note.Text, note.Args...)
+		} else {
+			n.log.Warn(note.Text, note.Args...)
+		}
 	}
 }
 

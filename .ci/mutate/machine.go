@@ -57,7 +57,7 @@ var onMachine = []mutation{
 	{"fresh noise when a release is sent again", "sdk/admm/message.go",
 		"	m.send = append(m.send, msg)\n}", `	if resent && m.mech != nil {
 		fresh := make([]float32, len(m.x))
-		_ = m.mech.Release(fresh, m.cfg.Privacy)
+		_ = m.mech.Release(fresh, m.rows(), m.cfg.Privacy)
 		msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
 		for i := range msg.Vector {
 			msg.Vector[i] += fresh[i]

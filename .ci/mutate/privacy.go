@@ -5,14 +5,14 @@ var onPrivacy = []mutation{
 	{"absent: a total has the weakest assumption of its releases", "dpmech/total.go", "b.Absent < a.Absent", "b.Absent > a.Absent", stated},
 	{"absent: another assumption in the certificate than in the fleet", "sdk/audit/audit.go",
 		"!have.Field(i).Equal(need.Field(i))", "i != 3 && !have.Field(i).Equal(need.Field(i))", audits},
-	{"noise before the clip", "dpmech/mechanism.go",
-		"	scale := clip(s, g.Clip, gamma)", `	for i, n := range m.noise {
-		s[i] += float32(float64(n) * gamma)
-		m.noise[i] = 0
-	}
-	scale := clip(s, g.Clip, gamma)`, privacy},
-	{"clip of twice the radius", "dpmech/mechanism.go",
-		"clip(s, g.Clip, gamma)", "clip(s, 2*g.Clip, gamma)", privacy},
+	{"noise before the clip", "dpmech/rows.go",
+		"		if scale := b.clip(row, rows.Factor); scale != 0 {", `		for i, n := range m.noise {
+			row[i] += float32(float64(n) * gamma / rows.Factor)
+			m.noise[i] = 0
+		}
+		if scale := b.clip(row, rows.Factor); scale != 0 {`, privacy},
+	{"clip of twice the radius", "dpmech/rows.go",
+		"newBall(g.Clip, gamma)", "newBall(2*g.Clip, gamma)", privacy},
 	{"noise rounded down", "dpmech/normal.go",
 		"((half+1)>>1 ^ -negative) + negative)", "((half+negative)>>1 ^ -negative) + negative)", privacy},
 	{"release rounded down to the wire grid", "dpmech/mechanism.go",

@@ -41,8 +41,11 @@ func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 // reach returns an upper bound on the norm of any member's update without noise.
 func (c *Config) reach() float64 { return float64(c.Privacy.Clip * float64(max(1, c.Records.Most))) }
 
-// rows returns the records' slopes, whose sum is the update of the release in progress.
+// rows returns what the release in progress is the sum of: the records' slopes, or the whole update.
 func (m *Machine) rows() dpmech.Rows {
+	if !m.each() {
+		return dpmech.Whole(m.s)
+	}
 	rows, slope := m.est.Rows()
 	factor := -m.cfg.Eta.At(m.k()) / m.cfg.Records.Mean
 	return dpmech.Rows{Places: m.cfg.Records.Places, Most: m.cfg.Records.Most, Values: rows, Factor: float64(factor * slope)}
@@ -52,13 +55,9 @@ func (m *Machine) rows() dpmech.Rows {
 func (m *Machine) draw(steps []int32) error {
 	noise, pairs := m.noise()
 	defer clear(pairs)
-	switch {
-	case m.each() && steps != nil:
-		return m.mech.ReleaseRowsOnGrid(steps, m.rows(), noise, m.cfg.GridStep, pairs...)
-	case m.each():
-		return m.mech.ReleaseRows(m.s, m.rows(), noise, pairs...)
-	case steps != nil:
-		return m.mech.ReleaseOnGrid(steps, m.s, noise, m.cfg.GridStep, pairs...)
+	if steps == nil {
+		return m.mech.Release(m.s, m.rows(), noise, pairs...)
 	}
-	return m.mech.Release(m.s, noise, pairs...)
+	defer clear(m.s)
+	return m.mech.ReleaseOnGrid(steps, m.rows(), noise, m.cfg.GridStep, pairs...)
 }

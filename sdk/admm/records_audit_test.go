@@ -167,7 +167,7 @@ func (g recordGame) known(t *testing.T, cfgs []Config, seed uint64, i, round int
 		m, err := dpmech.NewMechanism(g.dim, &random)
 		dst := make([]float32, g.dim)
 		if err == nil {
-			err = m.ReleaseRows(dst, dpmech.Rows{Factor: 1, Most: 4}, cfgs[i].Privacy, pairs...)
+			err = m.Release(dst, dpmech.Rows{Factor: 1, Most: 4}, cfgs[i].Privacy, pairs...)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -199,7 +199,7 @@ func TestMachineAgainstReference(t *testing.T) {
 					nu := make([]float64, 5)
 					if !r.cfg.NonPrivate && round < r.cfg.Rounds {
 						zero := make([]float32, 5) // the release of a zero vector is only noise
-						if err := noise[i].Release(zero, g); err != nil {
+						if err := noise[i].Release(zero, dpmech.Whole(zero), g); err != nil {
 							t.Fatal(err)
 						}
 						for j := range nu {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -49,7 +48,7 @@ type Options struct {
 	Declared certificate.Declaration
 	Limit    *dpmech.Limit
 
-	Logger    *slog.Logger        // of the node and of websockets; nil means slog.Default()
+	Logger    transport.Logger    // of the node and of websockets; nil means the package log
 	Transport transport.Transport // replaces websockets; Open closes it on error, Close otherwise
 	Configure func(*sdk.Config)   // changes further settings, such as Patience and Events, before the node listens
 	Wait      time.Duration       // how long Close waits for Run and its oracle; 0 or less means 10 s

@@ -46,62 +46,43 @@ type exam struct {
 func Examine(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, samples, first int) (*Losses, error) {
 	e := newExam(f, samples, first)
 	r := &Losses{Low: math.Inf(1), High: math.Inf(-1)}
-	type answer struct {
-		pass, at int
-		losses   []float64
-		err      error
-		took     time.Duration
+	type question struct{ pass, at, n int }
+	all, questions := e.questions(), []question{}
+	for i := range all {
+		questions = append(questions, question{0, i, 1})
 	}
-	answers := make(chan answer, 2*places*examined+1) // buffered, because an oracle may answer after Examine has returned
-	asking, cancel := context.WithCancel(ctx)
-	defer func() { // an oracle may be unfit for queries at the same time: wait for the one in progress
-		cancel()
-		for more := true; more && ctx.Err() == nil; {
-			select {
-			case _, more = <-answers:
-			case <-ctx.Done():
-			}
+	for i := range all {
+		questions = append(questions, question{1, len(all) - 1 - i, 1})
+	}
+	if _, many := oracle.(zoest.BatchOracle); many {
+		questions = append(questions, question{2, 0, len(all)})
+	}
+	for _, q := range questions {
+		began := time.Now()
+		losses, err := ask(ctx, oracle, all[q.at:q.at+q.n], 2) // as often as a run asks
+		if ctx.Err() != nil {
+			break
 		}
-	}()
-	go func() {
-		defer close(answers)
-		all := e.questions()
-		ask := func(pass, at, n int) {
-			if asking.Err() != nil {
-				return
-			}
-			began, losses := time.Now(), make([]float64, n)
-			err := zoest.Ask(asking, oracle, all[at:at+n], losses, 2) // as often as a run asks
-			if asking.Err() == nil {
-				answers <- answer{pass, at, losses, err, time.Since(began)}
-			}
+		// Where each record is protected, one that cannot be read has no loss.
+		if unread := f.Privacy.Unit == dpmech.Record && (q.at%places == atStart || math.IsNaN(e.losses[0][q.at-q.at%places])); err != nil && !unread {
+			return r, err
 		}
-		for i := range all {
-			ask(0, i, 1)
-		}
-		for i := range all {
-			ask(1, len(all)-1-i, 1)
-		}
-		if _, many := oracle.(zoest.BatchOracle); many {
-			ask(2, 0, len(all))
-		}
-	}()
-	for {
-		select {
-		case a, more := <-answers:
-			if !more {
-				return r, e.judge(r)
-			}
-			// Where each record is protected, one that cannot be read has no loss.
-			if unread := f.Privacy.Unit == dpmech.Record && (a.at%places == atStart || math.IsNaN(e.losses[0][a.at-a.at%places])); a.err != nil && !unread {
-				return r, a.err
-			}
-			copy(e.losses[a.pass][a.at:], a.losses)
-			r.Queries += len(a.losses)
-			r.Each = a.took / time.Duration(len(a.losses))
-		case <-ctx.Done():
-			return r, e.judge(r)
-		}
+		copy(e.losses[q.pass][q.at:], losses)
+		r.Queries += q.n
+		r.Each = time.Since(began) / time.Duration(q.n)
+	}
+	return r, e.judge(r)
+}
+
+// ask is like [zoest.Ask], but it returns no losses as soon as ctx ends, even if the oracle ignores that.
+func ask(ctx context.Context, oracle sdk.Oracle, queries []zoest.Query, retries int) ([]float64, error) {
+	losses, done := make([]float64, len(queries)), make(chan error, 1)
+	go func() { done <- zoest.Ask(ctx, oracle, queries, losses, retries) }()
+	select {
+	case err := <-done:
+		return losses, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 

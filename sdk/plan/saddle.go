@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -21,17 +22,8 @@ const (
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()
-	found := make(chan int, 1) // buffered, because the search may end after saddle returns
-	go func() {
-		p := &saddleProbe{ctx: ctx, oracle: oracle, x: make([]float32, dim), at: make([]float32, dim), random: rand.New(rand.NewPCG(1, 2))}
-		found <- p.search(samples)
-	}()
-	select {
-	case n := <-found:
-		return n
-	case <-ctx.Done():
-		return 0
-	}
+	p := &saddleProbe{ctx: ctx, oracle: oracle, x: make([]float32, dim), at: make([]float32, dim), random: rand.New(rand.NewPCG(1, 2))}
+	return p.search(samples)
 }
 
 type saddleProbe struct {
@@ -45,11 +37,11 @@ type saddleProbe struct {
 }
 
 func (p *saddleProbe) loss(sample int) float64 {
-	var loss [1]float64
-	if err := zoest.Ask(p.ctx, p.oracle, []zoest.Query{{Point: p.x, Sample: sample}}, loss[:], 0); err != nil {
-		p.failed = true
+	losses, err := ask(p.ctx, p.oracle, []zoest.Query{{Point: slices.Clone(p.x), Sample: sample}}, 0) // a late oracle may keep the clone
+	if p.failed = p.failed || err != nil; losses == nil {
+		return math.NaN()
 	}
-	return loss[0]
+	return losses[0]
 }
 
 // search returns the size of a set of parameters that changes a loss although neither half of the set does, or 0 if it

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"github.com/spade-dfl/spade-edge/dpmech/certificate"
@@ -37,7 +36,7 @@ func (m *Machine) learnCheckpoint(p *peer, b []byte) {
 		err = e.Verify(e.Scope, m.Keys(p.name))
 	}
 	if err != nil {
-		m.note(slog.LevelWarn, "discarding a neighbor's checkpoint", "neighbor", p.name, "err", err)
+		m.warn("discarding a neighbor's checkpoint", "neighbor", p.name, "err", err)
 	} else if e.Scope == p.scope && e.Kind == signed.Checkpoint {
 		p.shown = e.Ledger
 	}
@@ -73,7 +72,7 @@ func (m *Machine) checkEarlier(by string, list []byte) Verdict {
 			err = e.Verify(e.Scope, m.Keys(m.name()))
 		}
 		if err != nil {
-			m.note(slog.LevelWarn, "ignoring a neighbor's claim about another run of this node: the signature is not valid",
+			m.warn("ignoring a neighbor's claim about another run of this node: the signature is not valid",
 				"neighbor", by, "err", err)
 		} else if err := m.compareLedger(by, e); err != nil {
 			return end(err)
@@ -121,7 +120,7 @@ func (m *Machine) keepLedger(by string, e signed.Earlier) {
 	if slices.ContainsFunc(known, func(o state.OtherLedger) bool { return o.Signed.Ledger.ID == e.Ledger.ID }) {
 		return
 	}
-	m.note(slog.LevelWarn, "neighbors know of another ledger of this member; what it counts is not counted here", "ledger", e.LedgerID(),
+	m.warn("neighbors know of another ledger of this member; what it counts is not counted here", "ledger", e.LedgerID(),
 		"known_by", by, "recorded", len(known) < mostLedgers)
 	if len(known) < mostLedgers { // if it is full, the certificate says so
 		other := state.OtherLedger{By: by, Signed: e}

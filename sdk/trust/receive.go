@@ -3,7 +3,6 @@ package trust
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 
@@ -118,7 +117,7 @@ func (m *Machine) checkTheirs(p *peer, r *signed.Statement, news bool) Verdict {
 func (m *Machine) equivocated(p *peer, first, second *signed.Statement) Verdict {
 	if e := signed.NewEvidence(p.name, first, second); m.evidence(p) == nil {
 		m.keepEvidence(e)
-		m.note(slog.LevelError, "evidence of equivocation", "member", e.Member, "round", e.Round)
+		m.notes = append(m.notes, Note{Severe: true, Text: "evidence of equivocation", Args: []any{"member", e.Member, "round", e.Round}})
 	}
 	m.showEvidence(p)
 	return Verdict{Action: Drop, Frames: []state.Frame{state.NewFrame(first.Append(nil))},
@@ -137,7 +136,7 @@ func (m *Machine) checkProbe(p *peer, msg *admm.Message) Verdict {
 	m.learnCheckpoint(p, msg.Signed.Other)
 	left := 0
 	if p.earlier, left = m.earlier(p); left > 0 {
-		m.note(slog.LevelWarn, "the reply to a neighbor has no room for all of its ledgers", "neighbor", p.name, "left_out", left)
+		m.warn("the reply to a neighbor has no room for all of its ledgers", "neighbor", p.name, "left_out", left)
 	}
 	if msg.Round > 0 {
 		if v := m.checkMade(p, msg); v.Action != Take {

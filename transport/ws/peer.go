@@ -1,7 +1,6 @@
 package ws
 
 import (
-	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -222,6 +221,5 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	}
 	p.reported[text] = true
 	p.mu.Unlock()
-	level := endpoint.Level(repeated)
-	t.cfg.Logger.Log(context.Background(), level, "no connection", "peer", p.name, "at", where, "reason", err)
+	endpoint.WarnOnce(t.cfg.Logger, repeated)("no connection", "peer", p.name, "at", where, "reason", err)
 }

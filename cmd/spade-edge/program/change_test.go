@@ -27,7 +27,7 @@ func TestFleetInterrupted(t *testing.T) {
 	}
 	copyAll(t, filepath.Join(from, "fleet.json"), filepath.Join(from, "a", "fleet.json"))
 	writeFile(t, filepath.Join(from, "a"), "node.json", strings.Replace(readFile(t, filepath.Join(from, "a", "node.json")), "../fleet.json", "fleet.json", 1))
-	code, fresh, log := call("keygen", "-name", "b", "-out", filepath.Join(from, "b", "new.key"), "-address", "b.example:7443")
+	code, fresh, log := call("keygen", "-name", "b", "-from", filepath.Join(from, "b", "node.key"), "-address", "b.example:7443")
 	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
@@ -40,7 +40,7 @@ func TestFleetInterrupted(t *testing.T) {
 	}{
 		{8, "add", []string{"-line", line, "-edges", "a,b", "-run", "2027"}},
 		{6, "remove", []string{"-name", "c", "-run", "2027"}},
-		{3, "add", []string{"-line", key, "-file", "new.key"}},
+		{3, "add", []string{"-line", key}},
 		{9, "next", []string{"-from", model, "-run", "2027"}},
 	} {
 		do := func(dir string, after int) int {

@@ -2,7 +2,6 @@ package nats
 
 import (
 	"crypto/ed25519"
-	"log/slog"
 	"net/url"
 	"time"
 
@@ -68,8 +67,8 @@ type Config struct {
 	MaxAge   time.Duration
 	MaxBytes int64
 
-	// Logger receives log lines about broker connections and refused messages; nil means slog.Default(), as everywhere.
-	Logger *slog.Logger
+	// Logger receives log lines about broker connections and refused messages; nil means the package log, as everywhere.
+	Logger transport.Logger
 
 	timing timing // for tests; zero means defaultTiming
 }

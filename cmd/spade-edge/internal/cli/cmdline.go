@@ -54,7 +54,15 @@ func (c *Cmdline) ParseArgs() error {
 		return Usage("unexpected argument %q: every setting is a flag", c.Arg(0))
 	}
 	c.Given = make(map[string]bool)
-	c.Visit(func(f *flag.Flag) { c.Given[f.Name] = true })
+	var faults Faults
+	c.Visit(func(f *flag.Flag) {
+		c.Given[f.Name] = true
+		value, ok := f.Value.(flag.Getter) // not for a flag with a function
+		faults.When(ok && value.Get() == "", "-%s is empty", f.Name)
+	})
+	if err := faults.Usage(); err != nil {
+		return err
+	}
 	return c.checkKinds()
 }
 
@@ -134,14 +142,6 @@ func (f *Faults) When(wrong bool, format string, args ...any) {
 // Usage combines all errors into one usage error. It returns nil if there are none.
 func (f Faults) Usage() error {
 	return AsUsageError(errors.Join(f...))
-}
-
-// Empty adds an error for each flag that was given with an empty or blank value. The parameter named alternates between
-// flag names and flag values.
-func (f *Faults) Empty(given map[string]bool, named ...string) {
-	for pair := range slices.Chunk(named, 2) {
-		f.When(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])
-	}
 }
 
 // CheckHTTP checks the address of a status page. It returns an error unless addr is empty or a loopback address.

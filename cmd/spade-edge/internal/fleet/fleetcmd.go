@@ -20,30 +20,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/secret"
 )
 
-type fleetAction struct {
-	name  string
-	flags []string
-	run   func(e *fleetEdit) error
+// verbs has the actions of the fleet command. Each adds its flags and returns what it does once they are parsed.
+var verbs = map[string]func(e *fleetEdit) (change func() error){
+	"add": add, "remove": remove, "next": next, "take": take,
 }
 
-// fleetActions lists the actions of the fleet command, each with its flags except -dry-run and -json.
-var fleetActions = []fleetAction{
-	{"add", []string{"line", "name", "file", "edges", "run", "end", "as", "records"}, (*fleetEdit).add},
-	{"remove", []string{"name", "edges", "run", "end"}, (*fleetEdit).remove},
-	{"next", []string{"from", "run", "rounds", "epsilon", "records", "end"}, (*fleetEdit).next},
-	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
-	{"show", nil, nil},
-}
-
-// fleetEdit is one change to the files of a fleet: what the flags ask, what was there before, and what changes.
+// fleetEdit is one change to the files of a fleet: what was there before, and what changes.
 type fleetEdit struct {
 	*cli.Cmdline
-	line, name, edges, run, as string // the flags; newKey is -file and newFleet is -new
-	newKey, from, newFleet     string
-	records                    string
-	end, dryRun                bool
-	rounds                     int
-	epsilon                    float64
+	run         string // id of the next run; empty if the run stays
+	end, dryRun bool   // the flags
 
 	dir, path string            // of the fleet file
 	text      []byte            // of the fleet file before the change
@@ -90,38 +76,34 @@ var errSettled = errors.New("members, edges and settings are part of the fleet's
 
 // Edit is the command that changes the files of a fleet.
 func Edit(_ context.Context, c *cli.Cmdline) error {
-	e := &fleetEdit{Cmdline: c}
-	e.register()
-	i := slices.IndexFunc(fleetActions, func(a fleetAction) bool { return len(c.Argv) > 0 && a.name == c.Argv[0] })
-	if i < 0 {
+	verb := ""
+	if len(c.Argv) > 0 && c.Argv[0] != "-h" {
+		verb, c.Argv = c.Argv[0], c.Argv[1:]
+	}
+	e := &fleetEdit{Cmdline: c, r: FleetResult{Action: verb, Files: []fileChange{}, Notes: []string{}}}
+	action := verbs[verb]
+	if action == nil && verb != "show" {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err
 		}
 		return cli.Usage("no action given, want add, remove, next, take or show")
 	}
-	action := fleetActions[i]
-	c.Argv = c.Argv[1:]
+	c.JSONFlag("")
+	if verb == "show" {
+		return show(c)
+	}
+	c.BoolVar(&e.dryRun, "dry-run", false, "show what would change, and write nothing")
+	c.BoolVar(&e.end, "end", false, "end a run that is not over: its remaining budget stays unspent")
+	change := action(e)
 	path, err := c.ParseFile()
-	if err != nil {
-		return err
-	}
-	var f cli.Faults
-	c.Visit(func(given *flag.Flag) {
-		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
-		f.When(!ok, "-%s cannot be combined with \"fleet %s\"", given.Name, action.name)
-	})
-	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey, "from", e.from, "new", e.newFleet)
-	if err := f.Usage(); err != nil {
-		return err
-	}
-	if action.name == "show" {
-		return e.show(path)
-	}
-	e.r = FleetResult{Action: action.name, DryRun: e.dryRun, Files: []fileChange{}, Notes: []string{}}
-	if err = e.open(path, action.name == "take"); err == nil {
-		err = action.run(e)
+	if err == nil {
+		err = e.open(path, verb == "take")
 	}
 	if err == nil {
+		err = change()
+	}
+	if err == nil {
+		e.r.DryRun = e.dryRun
 		err = e.finish()
 	}
 	if err != nil {
@@ -130,24 +112,8 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(e.r, e.print)
 }
 
-func (e *fleetEdit) register() {
-	c := e.Cmdline
-	c.StringVar(&e.line, "line", "", "add: the `file` with the line that keygen printed on the device")
-	c.StringVar(&e.name, "name", "", "the member")
-	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
-	c.StringVar(&e.records, "records", "", "in a fleet that protects each record, the public `number` of them. add: of the member; next: of all "+
-		"members in their order, such as 580,410, or only of some, such as berlin=580")
-	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
-	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap to fill in)")
-	c.StringVar(&e.newKey, "file", "", "add, take: the new secret key's `file`, as the node file will name it")
-	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) that export wrote, to start from, or the state folder of a node")
-	c.IntVar(&e.rounds, "rounds", 0, "next: rounds of learning, K (default as before)")
-	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")
-	c.BoolVar(&e.end, "end", false, "end a run that is not over: its remaining budget stays unspent")
-	c.StringVar(&e.newFleet, "new", "", "take: the new fleet `file`")
-	c.BoolVar(&e.dryRun, "dry-run", false, "show what would change, and write nothing")
-	c.JSONFlag("")
-}
+// runFlag adds the flag for the next run's id.
+func (e *fleetEdit) runFlag() { e.StringVar(&e.run, "run", "", "`id` of the next run") }
 
 // finish describes the change, and writes all files of it that are on this machine.
 func (e *fleetEdit) finish() error {

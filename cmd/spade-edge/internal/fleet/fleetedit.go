@@ -5,10 +5,8 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
@@ -18,35 +16,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/secret"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
-	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newcomer returns the member described in the file given with -line.
-func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
-	if e.line == "" {
+// newcomer returns the member that a file describes, which has one line of keygen.
+func newcomer(path string) (m fleetfile.Member, err error) {
+	if path == "" {
 		return m, cli.Usage("-line is missing: give the file with the line that keygen printed on the member's device")
 	}
-	all, err := readMembers(e.line)
-	switch {
-	case err != nil:
-	case len(all) != 1:
-		err = fmt.Errorf("%s has %d members, want one", e.line, len(all))
-	case e.name != "" && e.name != all[0].Name:
-		err = fmt.Errorf("-name is %q, but the line in %s is for %q", e.name, e.line, all[0].Name)
-	default:
-		return all[0], nil
+	all, err := readMembers(path)
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("%s has %d members, want one", path, len(all))
 	}
-	return m, cli.Usage("-line: %w", err)
-}
-
-func (e *fleetEdit) place(name string) (int, error) {
-	i := slices.Index(e.file.Fleet.Members, name)
-	if i < 0 {
-		return 0, cli.Usage("-name is %q, want one of the members %q", name, e.file.Fleet.Members)
+	if err != nil {
+		return m, cli.Usage("-line: %w", err)
 	}
-	return i, nil
+	return all[0], nil
 }
 
 // phone notes how to make sure that the keys in a line are those of the member's device.
@@ -57,27 +42,38 @@ func (e *fleetEdit) phone(m fleetfile.Member) {
 }
 
 // add adds a member or, if the fleet has a member of this name, replaces its keys and addresses.
-func (e *fleetEdit) add() error {
-	m, err := e.newcomer()
-	if err != nil {
-		return err
+func add(e *fleetEdit) func() error {
+	e.runFlag()
+	line := e.String("line", "", "the `file` with the line that keygen printed on the device")
+	edges := e.String("edges", "", "the neighbors, separated by commas, and further edges `a:b`")
+	like := e.String("as", "", "copy the data or the program from the node file of this `member` (default a gap to fill in)")
+	records := e.Int("records", 0, "in a fleet that protects each record: the member's public `number` of them")
+	return func() error {
+		m, err := newcomer(*line)
+		if err != nil {
+			return err
+		}
+		e.phone(m)
+		if i := slices.Index(e.file.Fleet.Members, m.Name); i >= 0 {
+			return e.replace(i, m)
+		}
+		return e.join(m, *edges, *like, *records)
 	}
+}
+
+// join adds a new member with its edges and, if each record is protected, its number of records. like names a member from
+// whose node file the data or the program is copied.
+func (e *fleetEdit) join(m fleetfile.Member, edges, like string, records int) error {
 	f := e.file.Fleet
-	e.phone(m)
-	if i := slices.Index(f.Members, m.Name); i >= 0 {
-		return e.replace(i, m)
-	}
+	err := checkName(m.Name)
 	var wrong cli.Faults
-	wrong.When(e.newKey != "", "-file is for a member whose key is replaced, and %q is a new member", m.Name)
-	err = checkName(m.Name)
 	wrong.When(err != nil, "%w", err)
 	each := f.Privacy.Unit == dpmech.Record
-	records, err := strconv.Atoi(e.records)
-	wrong.When(each && (err != nil || records < 1), "-records is %q, want at least 1: the fleet protects each record, so the number of "+
-		"records of %q must be public and fixed", e.records, m.Name)
-	wrong.When(!each && e.Given["records"], noRecords, e.records)
-	wrong.When(e.edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
-	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: the fleet file's folder has no node file for that member", e.as)
+	wrong.When(each && records < 1, "-records is %d, want at least 1: the fleet protects each record, so the number of records of %q must "+
+		"be public and fixed", records, m.Name)
+	wrong.When(!each && e.Given["records"], noRecords, records)
+	wrong.When(edges == "", "-edges is missing: give the neighbors of %q, or edges such as a:b", m.Name)
+	wrong.When(like != "" && e.node(like) == nil, "-as %q: the fleet file's folder has no node file for that member", like)
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -90,26 +86,26 @@ func (e *fleetEdit) add() error {
 		f.Records = append(f.Records, records)
 		e.weigh()
 	}
-	if err := e.connect(m.Name); err != nil {
+	if err := e.connect(edges, m.Name); err != nil {
 		return err
 	}
 	if err := e.settle(); err != nil {
 		return err
 	}
 	if e.node(m.Name) == nil {
-		if err := e.makeNode(m); err != nil {
+		if err := e.makeNode(m, like); err != nil {
 			return err
 		}
 	}
 	return e.reshare()
 }
 
-// connect adds the edges given with -edges to the graph. In this list, "a:b" is an edge between the members a and b,
-// and a single name is an edge between the member with this name and the given member.
-func (e *fleetEdit) connect(member string) error {
+// connect adds edges, separated by commas, to the graph. "a:b" is an edge between the members a and b, and a single name is
+// an edge between the member with this name and the given member.
+func (e *fleetEdit) connect(edges, member string) error {
 	f := e.file.Fleet
 	var wrong cli.Faults
-	for _, text := range setup.List(e.edges) {
+	for _, text := range setup.List(edges) {
 		pair, ok := e.pair(text, member)
 		switch {
 		case !ok:
@@ -140,8 +136,9 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	return pair, false
 }
 
-// makeNode creates the node file of a new member, with the settings of an existing node file.
-func (e *fleetEdit) makeNode(m fleetfile.Member) error {
+// makeNode creates the node file of a new member, with the settings of an existing node file, and with the data or the
+// program of the member that as names, if any.
+func (e *fleetEdit) makeNode(m fleetfile.Member, as string) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
 	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
 	if len(e.nodes) > 0 {
@@ -150,11 +147,11 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 			Transport any
 			Oracle    json.RawMessage
 		}
-		if err := json.Unmarshal(cmp.Or(e.node(e.as), e.nodes[0]).text, &like); err != nil {
+		if err := json.Unmarshal(cmp.Or(e.node(as), e.nodes[0]).text, &like); err != nil {
 			return err
 		}
 		form.Fleet, form.Transport = like.Fleet, like.Transport
-		if e.as != "" {
+		if as != "" {
 			form.Oracle = like.Oracle
 		}
 	}
@@ -207,34 +204,39 @@ func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	return p.Graph(), nil
 }
 
-func (e *fleetEdit) remove() error {
-	i, err := e.place(e.name)
-	if err != nil {
-		return err
+func remove(e *fleetEdit) func() error {
+	e.runFlag()
+	member := e.String("name", "", "the member")
+	edges := e.String("edges", "", "further edges `a:b`")
+	return func() error {
+		name, f := *member, e.file.Fleet
+		i := slices.Index(f.Members, name)
+		if i < 0 {
+			return cli.Usage("-name is %q, want one of the members %q", name, f.Members)
+		}
+		if len(f.Members) == 1 {
+			return cli.Usage("%q is the only member and cannot be removed", name)
+		}
+		f.Members = slices.Delete(f.Members, i, i+1)
+		e.file.Members = slices.Delete(e.file.Members, i, i+1)
+		if f.Records != nil {
+			f.Records = slices.Delete(f.Records, i, i+1)
+			e.weigh()
+		}
+		f.Edges = slices.DeleteFunc(f.Edges, func(p [2]string) bool { return slices.Contains(p[:], name) })
+		if err := e.connect(*edges, ""); err != nil {
+			return err
+		}
+		if _, err := graphOf(*f); err != nil {
+			return fmt.Errorf("without %q, the graph is invalid: %w; add edges with -edges a:b", name, err)
+		}
+		if err := e.settle(); err != nil {
+			return err
+		}
+		e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == name })
+		e.note("the files of %q stay, except the private half of its one-time key of this run: keep its ledger as long as anyone uses its data", name)
+		return e.reshare()
 	}
-	f := e.file.Fleet
-	if len(f.Members) == 1 {
-		return cli.Usage("%q is the only member and cannot be removed", e.name)
-	}
-	f.Members = slices.Delete(f.Members, i, i+1)
-	e.file.Members = slices.Delete(e.file.Members, i, i+1)
-	if f.Records != nil {
-		f.Records = slices.Delete(f.Records, i, i+1)
-		e.weigh()
-	}
-	f.Edges = slices.DeleteFunc(f.Edges, func(p [2]string) bool { return slices.Contains(p[:], e.name) })
-	if err := e.connect(""); err != nil {
-		return err
-	}
-	if _, err := graphOf(*f); err != nil {
-		return fmt.Errorf("without %q, the graph is invalid: %w; add edges with -edges a:b", e.name, err)
-	}
-	if err := e.settle(); err != nil {
-		return err
-	}
-	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
-	e.note("the files of %q stay, except the private half of its one-time key of this run: keep its ledger as long as anyone uses its data", e.name)
-	return e.reshare()
 }
 
 // replace gives the member at index i the keys, the unused one-time keys and the addresses of its new line. A line without
@@ -248,7 +250,7 @@ func (e *fleetEdit) replace(i int, fresh fleetfile.Member) error {
 	m := &e.file.Members[i]
 	gone := slices.DeleteFunc(slices.Clone(m.Keys), func(k ed25519.PublicKey) bool { return hasKey(fresh.Keys, k) })
 	wrong.When(slices.ContainsFunc(fresh.Keys, func(k ed25519.PublicKey) bool { return hasKey(m.Retired, k) }),
-		"the key in %s is a retired key of %q: make a new one with keygen", e.line, fresh.Name)
+		"the key in the line is a retired key of %q: make a new one with keygen", fresh.Name)
 	wrong.When(len(m.Retired)+len(gone) > fleetfile.MaxRetired, "%q already has %d retired keys, want at most %d with this change: remove the oldest from %s; "+
 		"nodes then refuse its signatures", fresh.Name, len(m.Retired), fleetfile.MaxRetired, e.path)
 	if err := wrong.Usage(); err != nil {
@@ -266,11 +268,6 @@ func (e *fleetEdit) replace(i int, fresh fleetfile.Member) error {
 			}
 		}
 	}
-	if e.newKey != "" {
-		if err := e.switchKey(e.node(m.Name), m.Name, m.Keys); err != nil {
-			return err
-		}
-	}
 	e.reload(m.Name)
 	if len(gone) > 0 {
 		e.note("the old key is refused now: %q must use the new one", m.Name)
@@ -280,29 +277,6 @@ func (e *fleetEdit) replace(i int, fresh fleetfile.Member) error {
 
 func hasKey(keys []ed25519.PublicKey, key ed25519.PublicKey) bool {
 	return slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
-}
-
-// switchKey changes the key in a node file. A key file that exists on this machine must have one of the keys in want.
-func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
-	if n == nil {
-		return cli.Usage("-file %s cannot be used: the fleet file's folder has no node file for %q; on that "+
-			"member's device, set \"key\" in node.json or replace node.key", e.newKey, name)
-	}
-	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
-		return cli.AsUsageError(err)
-	}
-	if _, err := os.Stat(n.node.Key); err != nil {
-		return nil // the key file exists only on the device
-	}
-	key, err := secret.ReadKey(n.node.Key)
-	if err != nil {
-		return err
-	}
-	own := key.Public().(ed25519.PublicKey)
-	if !hasKey(want, own) {
-		return cli.Usage("-file %s has the key %s, which the fleet file does not list for %q", e.newKey, transport.FormatKey(own), name)
-	}
-	return nil
 }
 
 // relisten changes the listen address of a node to match its new address, if it matched the old address.

@@ -17,56 +17,58 @@ import (
 )
 
 // next creates the files for the next run, which starts from the model given with -from.
-func (e *fleetEdit) next() error {
-	if e.from == "" {
-		return cli.Usage("-from is missing: give the model to start from")
+func next(e *fleetEdit) func() error {
+	e.runFlag()
+	from := e.String("from", "", "the model `file` (.json) that export wrote, to start from, or the state folder of a node")
+	rounds := e.Int("rounds", 0, "rounds of learning, K (default as before)")
+	epsilon := e.Float64("epsilon", 0, "privacy budget of each member for the run (default as before)")
+	records := e.String("records", "", "in a fleet that protects each record, the public `numbers` of them: of all members in their order, such as "+
+		"580,410, or only of some, such as berlin=580")
+	return func() error {
+		f := e.file.Fleet
+		var wrong cli.Faults
+		wrong.When(*from == "", "-from is missing: give the model to start from")
+		wrong.When(e.Given["rounds"] && (*rounds < 1 || *rounds > math.MaxInt32), "-rounds is %d, want 1..%d", *rounds, math.MaxInt32)
+		wrong.When(e.Given["epsilon"] && !(*epsilon >= leastEpsilon && *epsilon <= 1e6), "-epsilon is %v, want %v..1e6", *epsilon, leastEpsilon)
+		wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon cannot be given: the fleet is not private")
+		if err := wrong.Usage(); err != nil {
+			return err
+		}
+		err := e.start(*from)
+		if err == nil && e.Given["records"] {
+			err = e.recount(*records)
+		}
+		if err == nil {
+			err = e.settle()
+		}
+		if err != nil {
+			return err
+		}
+		if e.file.X0File = ""; f.X0 != nil {
+			e.file.X0File = "x0-" + slug(f.Run) + ".bin"
+		}
+		f.Method.Seed++ // directions and batches must differ from the previous run
+		f.Method.Rounds = cmp.Or(*rounds, f.Method.Rounds)
+		if err := e.afford(*epsilon, e.Given["rounds"]); err != nil {
+			return err
+		}
+		if err := plan.Hopeless(e.file); err != nil {
+			e.note("%v: take fewer rounds, or more members", err)
+		}
+		return nil
 	}
-	f := e.file.Fleet
-	var wrong cli.Faults
-	wrong.When(e.Given["rounds"] && (e.rounds < 1 || e.rounds > math.MaxInt32), "-rounds is %d, want 1..%d", e.rounds, math.MaxInt32)
-	wrong.When(e.Given["epsilon"] && !(e.epsilon >= leastEpsilon && e.epsilon <= 1e6), "-epsilon is %v, want %v..1e6",
-		e.epsilon, leastEpsilon)
-	wrong.When(e.Given["epsilon"] && f.Privacy.NonPrivate, "-epsilon cannot be given: the fleet is not private")
-	if err := wrong.Usage(); err != nil {
-		return err
-	}
-	x, err := e.start()
-	if err == nil && e.Given["records"] {
-		err = e.recount()
-	}
-	if err == nil {
-		err = e.settle()
-	}
-	if err != nil {
-		return err
-	}
-	f.X0, e.file.X0File = nil, ""
-	if slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
-		f.X0, e.file.X0File = x, "x0-"+slug(f.Run)+".bin"
-	}
-	f.Method.Seed++ // directions and batches must differ from the previous run
-	if e.rounds > 0 {
-		f.Method.Rounds = e.rounds
-	}
-	if err := e.afford(); err != nil {
-		return err
-	}
-	if err := plan.Hopeless(e.file); err != nil {
-		e.note("%v: take fewer rounds, or more members", err)
-	}
-	return nil
 }
 
-const noRecords = "-records is %s, but the fleet protects each client's data set: leave -records out"
+const noRecords = "-records is %v, but the fleet protects each client's data set: leave -records out"
 
 // recount sets the members' numbers of records as -records says, and lets clip and noise follow.
-func (e *fleetEdit) recount() error {
+func (e *fleetEdit) recount(records string) error {
 	f := e.file.Fleet
 	if f.Privacy.Unit != dpmech.Record {
-		return cli.Usage(noRecords, e.records)
+		return cli.Usage(noRecords, records)
 	}
-	parts := strings.Split(e.records, ",")
-	named := strings.Contains(e.records, "=")
+	parts := strings.Split(records, ",")
+	named := strings.Contains(records, "=")
 	if !named && len(parts) != len(f.Members) {
 		return cli.Usage("-records has %d numbers, want one for each of the members %q, or NAME=NUMBER", len(parts), f.Members)
 	}
@@ -92,47 +94,48 @@ func (e *fleetEdit) recount() error {
 	return nil
 }
 
-// start reads the initial model and notes its origin for the user.
-func (e *fleetEdit) start() (x []float32, err error) {
+// start sets the initial model from a file or a state folder, and notes its origin for the user.
+func (e *fleetEdit) start(from string) error {
 	f := e.file.Fleet
-	if info, err := os.Stat(e.from); err == nil && info.IsDir() {
-		kept, err := state.ReadSnapshot(e.from)
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		x, err := readStart(f, "-from", from, e.note)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if x = kept.Model; kept.Fleet == e.hash {
-			x = f.Model(x, kept.Round)
-		}
-		e.note("the start is release %d of %q", kept.Round, kept.Member)
-	} else if x, err = readStart(f, "-from", e.from, e.note); err != nil {
-		return nil, err
+		return setStart(f, "-from", from, x)
 	}
-	if len(x) == f.Dim {
-		return x, nil
+	kept, err := state.ReadSnapshot(from)
+	if err != nil {
+		return err
 	}
-	return nil, cli.Usage("-from %s has %d numbers, want %d (\"dim\" in the fleet file)", e.from, len(x), f.Dim)
+	x := kept.Model
+	if kept.Fleet == e.hash {
+		x = f.Model(x, kept.Round)
+	}
+	e.note("the start is release %d of %q", kept.Round, kept.Member)
+	return setStart(f, "-from", from, x)
 }
 
 // leastEpsilon is the smallest epsilon that -epsilon accepts.
 const leastEpsilon = 1e-9
 
-// afford sets the noise so that the cost of the run stays within its budget: -epsilon, the fleet's limit, or the cost
-// of the previous run. It keeps the current noise if this noise fits the budget and neither -epsilon nor -rounds is
-// given.
-func (e *fleetEdit) afford() error {
+// afford sets the noise so that the cost of the run stays within its budget: epsilon, the fleet's limit, or the cost of the
+// previous run; 0 means that epsilon is not given. It keeps the current noise if this noise fits the budget and neither
+// epsilon nor the number of rounds is given.
+func (e *fleetEdit) afford(epsilon float64, rounds bool) error {
 	f := e.file.Fleet
 	p := &f.Privacy
 	if p.NonPrivate {
 		return nil
 	}
 	old := e.old.Fleet
-	limit := cmp.Or(e.epsilon, p.EpsilonLimit) // 0 for none
+	limit := cmp.Or(epsilon, p.EpsilonLimit) // 0 for none
 	target := cmp.Or(limit, p.Accounting.Epsilon(old.Total(old.Method.Rounds).Rho, p.Delta))
 	if target < leastEpsilon {
 		return cli.Usage("-epsilon is missing: the previous run's cost is epsilon 0, so the budget cannot be derived from it")
 	}
 	fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target
-	if !fits || e.epsilon > 0 || e.rounds > 0 {
+	if !fits || epsilon > 0 || rounds {
 		if err := e.suggest(target); err != nil {
 			return err
 		}
@@ -168,18 +171,23 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 }
 
 // take replaces the fleet file on a node's device with the file given with -new.
-func (e *fleetEdit) take() error {
-	if e.newFleet == "" {
+func take(e *fleetEdit) func() error {
+	newFleet := e.String("new", "", "the new fleet `file`")
+	return func() error { return e.adopt(*newFleet) }
+}
+
+func (e *fleetEdit) adopt(newFleet string) error {
+	if newFleet == "" {
 		return cli.Usage("-new is missing: give the new fleet file")
 	}
-	file, err := fleetfile.Read(e.newFleet)
+	file, err := fleetfile.Read(newFleet)
 	if err != nil {
 		return cli.AsUsageError(err)
 	}
 	n := e.nodes[0]
 	i := slices.Index(file.Fleet.Members, n.node.Name)
 	if i < 0 {
-		return cli.Usage("%q is not a member of the fleet in %s", n.node.Name, e.newFleet)
+		return cli.Usage("%q is not a member of the fleet in %s", n.node.Name, newFleet)
 	}
 	if e.file != nil {
 		if j := slices.Index(e.file.Fleet.Members, n.node.Name); j >= 0 &&
@@ -190,11 +198,6 @@ func (e *fleetEdit) take() error {
 		}
 	}
 	e.file = file
-	if e.newKey != "" {
-		if err := e.switchKey(n, n.node.Name, file.Members[i].Keys); err != nil {
-			return err
-		}
-	}
 	if _, err := secret.ReadKey(n.node.Key); err != nil { // finish compares the key with the fleet file
 		return cli.AsUsageError(err)
 	}

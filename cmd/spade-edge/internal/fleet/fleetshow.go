@@ -23,7 +23,11 @@ type shownMember struct {
 }
 
 // show prints both hashes of a fleet file, and the fingerprints of its keys. It needs no other file.
-func (e *fleetEdit) show(path string) error {
+func show(c *cli.Cmdline) error {
+	path, err := c.ParseFile()
+	if err != nil {
+		return err
+	}
 	path = fleetPath(path, "fleet.json")
 	file, text, err := fleetfile.ReadWithoutX0(path)
 	if err != nil {
@@ -33,7 +37,7 @@ func (e *fleetEdit) show(path string) error {
 	for _, m := range file.Members {
 		r.Members = append(r.Members, shownMember{m.Name, cli.Fingerprints(m.Keys), cli.Fingerprints(m.Retired)})
 	}
-	return e.Print(r, func(t cli.Table) {
+	return c.Print(r, func(t cli.Table) {
 		t.Row("run", "%q, %d members", r.Run, len(r.Members))
 		t.Row("fleet hash", "%s", r.Hash)
 		t.Row("", "(of run, start, members, edges, settings and task, as this command computes it; certificates name it)")

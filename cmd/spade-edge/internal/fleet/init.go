@@ -43,15 +43,15 @@ type initOptions struct {
 	start   []string        // describes for people where the start comes from; nil without -x0
 }
 
-// Words splits a command line at spaces. An argument in double quotes may contain spaces.
-func Words(text string) ([]string, error) {
+// words splits a command line at spaces. An argument in double quotes may contain spaces.
+func words(text string) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimSpace(text)))
 	r.Comma, r.TrimLeadingSpace = ' ', true
 	lines, err := r.ReadAll()
-	if err != nil || len(lines) > 1 {
+	if err != nil || len(lines) != 1 {
 		return nil, errors.New("want a program and its arguments, separated by spaces; enclose an argument with spaces in double quotes")
 	}
-	return slices.Concat(lines...), nil
+	return lines[0], nil
 }
 
 // Init is the command that writes the files of a fleet.
@@ -100,7 +100,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 		return err
 	})
 	c.Func("stream", "your `program`, with its arguments, that answers the queries", func(text string) (err error) {
-		o.stream, err = Words(text)
+		o.stream, err = words(text)
 		return err
 	})
 	c.Func("format", "what the program of -stream speaks: json or cbor, as Python's spade_edge.scorer does (default json)", func(text string) error {
@@ -197,7 +197,6 @@ func (o *initOptions) check() error {
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
-	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0)
 	for _, name := range append(setup.Preparation, "na", "test-fraction", "partition") {
 		f.When(o.Given[name] && !o.builtin() && !(name == "person" && o.Given["places"]), "-%s needs -data", name)
 	}

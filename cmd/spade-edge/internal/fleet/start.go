@@ -16,25 +16,33 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// begin sets a fleet's initial model as x0, a file name or normal:S, specifies. note receives remarks for the user.
-func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err error) {
-	var x []float32
-	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {
-		s, err := strconv.ParseFloat(deviation, 64)
-		if err != nil || !(s >= 1e-6 && s <= 1000) {
-			return cli.Usage("-x0 %.80q: want normal:S with a standard deviation S of 1e-06..1000", x0)
+// begin sets a fleet's initial model as -x0, a file name or normal:S, specifies. note receives remarks for the user.
+func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) error {
+	deviation, drawn := strings.CutPrefix(x0, "normal:")
+	if !drawn {
+		x, err := readStart(f, "-x0", x0, note)
+		if err != nil {
+			return err
 		}
-		stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
-		x = make([]float32, f.Dim)
-		for i := range x {
-			x[i] = float32(s * stream.Normal())
-		}
-		note("the start is drawn from seed %d with standard deviation %v", f.Method.Seed, s)
-	} else if x, err = readStart(f, "-x0", x0, note); err != nil {
-		return err
+		return setStart(f, "-x0", x0, x)
 	}
+	s, err := strconv.ParseFloat(deviation, 64)
+	if err != nil || !(s >= 1e-6 && s <= 1000) {
+		return cli.Usage("-x0 %.80q: want normal:S with a standard deviation S of 1e-06..1000", x0)
+	}
+	stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
+	f.X0 = make([]float32, f.Dim)
+	for i := range f.X0 {
+		f.X0[i] = float32(s * stream.Normal())
+	}
+	note("the start is drawn from seed %d with standard deviation %v", f.Method.Seed, s)
+	return nil
+}
+
+// setStart sets a fleet's initial model to x, which the value of a flag specifies. A start of zeros becomes nil.
+func setStart(f *sdk.Fleet, flag, value string, x []float32) error {
 	if len(x) != f.Dim {
-		return cli.Usage("-x0 %s has %d numbers, want %d (the model's parameter count)", x0, len(x), f.Dim)
+		return cli.Usage("%s %s has %d numbers, want %d (the model's parameter count)", flag, value, len(x), f.Dim)
 	}
 	if f.X0 = x; !slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
 		f.X0 = nil

@@ -100,8 +100,6 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		f.When(wrong && mode == "", "-%s cannot be used to plan noise; it needs one of -verify, -ledger and -new-ledger", given.Name)
 		f.When(wrong && mode != "", "-%s cannot be combined with -%s", given.Name, mode)
 	})
-	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
-		"dataset", o.dataset, "report", o.page, "until", o.until, "note", o.why)
 	o.CheckSettings(&f)
 	setup.CheckDelta(&f, o.Asked.Privacy.Delta, o.AnyDelta)
 	f.When(mode == "" && o.Given["accounting"] && !o.Given["epsilon"], "-accounting needs -epsilon: the accounting defines what epsilon means")

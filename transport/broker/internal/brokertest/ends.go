@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -37,7 +36,7 @@ type Setup struct {
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 	MaxFrame   int
-	Logger     *slog.Logger
+	Logger     transport.Logger
 	Way        *Way // how to dial the broker; nil means directly
 }
 

@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,7 +46,7 @@ type Config struct {
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 	MaxFrame   int
-	Logger     *slog.Logger
+	Logger     transport.Logger
 
 	// RepeatMin is how long to wait before repeating a frame that the broker already stores. The time doubles with each
 	// repeat, up to RepeatMax. It starts at RepeatMin again when a message arrives from the peer.
@@ -154,7 +153,7 @@ func (e *End) Start(receive func(), finish func()) {
 func (e *End) Context() context.Context { return e.ctx }
 
 // Log returns the end's logger.
-func (e *End) Log() *slog.Logger { return e.cfg.Logger }
+func (e *End) Log() transport.Logger { return e.cfg.Logger }
 
 // Tags returns the tags of a run and of a member in that run, as hexadecimal text. Tags are hashes: the broker sees
 // them instead of the names.
@@ -359,6 +358,5 @@ func (e *End) refuse(p *peer, reason error) {
 	n := p.status.Refusals
 	p.status.Err = err
 	p.mu.Unlock()
-	level := endpoint.Level(n > 100 && n&(n-1) != 0)
-	e.cfg.Logger.Log(context.Background(), level, "message refused", "from", p.name, "reason", err, "refused", n)
+	endpoint.WarnOnce(e.cfg.Logger, n > 100 && n&(n-1) != 0)("message refused", "from", p.name, "reason", err, "refused", n)
 }
