@@ -75,13 +75,18 @@ func (a *account) check(m Method, release int, head string) error {
 	return a.ledger.Covers(a.run, a.rounds, a.cost)
 }
 
-// load restores a stored filter. head is the ledger's position when the filter was stored, or empty if the node had no
-// ledger at the time. If head is empty, load charges all releases in the filter to the current ledger.
-func (a *account) load(filter []byte, head string) (err error) {
-	if a.filter, err = certificate.LoadFilter(filter); err != nil || head != "" || a.ledger == nil {
-		return err
+// resume counts the releases with data that a stored state contains, whose number is given. head is the ledger's
+// position when the state was stored, or empty if the node had no ledger at the time. If head is empty, resume charges
+// these releases to the current ledger.
+func (a *account) resume(releases int, head string) error {
+	if a == nil || releases == 0 {
+		return nil
 	}
-	for round := 1; round <= a.filter.Last(); round++ {
+	a.filter = dpmech.Resume(a.filter.Limit(), dpmech.Spends{{First: 1, Rounds: releases, Gaussian: a.cost}})
+	if head != "" || a.ledger == nil {
+		return nil
+	}
+	for round := 1; round <= releases; round++ {
 		if err := a.ledger.Reserve(a.run, round, a.cost); err != nil {
 			return fmt.Errorf("sdk: release %d was made before the run had a ledger, and now cannot be charged to "+
 				"the ledger: %w", round, err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spade-dfl/spade-edge/dpmech/certificate"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -34,10 +33,8 @@ func (n *Node) resume(mcfg admm.Config) error {
 		n.machine, err = admm.New(mcfg)
 		return err
 	}
-	if n.account != nil {
-		if err := n.account.load(newest.Filter, newest.Ledger); err != nil {
-			return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
-		}
+	if err := n.account.resume(n.fleet.Method.Data(round), newest.Ledger); err != nil {
+		return fmt.Errorf("sdk: stored state of release %d: %w", round, err)
 	}
 	for i := len(snaps) - 1; i >= 0; i-- {
 		if err := n.trust.Resume(&snaps[i]); err != nil {
@@ -139,11 +136,9 @@ func (n *Node) record() error {
 
 // note is the note of a stored state, which also goes into the log of releases.
 type note struct {
-	Model string  `json:"model_sha256"`
-	Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
-	All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if it differs from Rho
-	Began string  `json:"began"`             // when the run began on this device, for certificates
-	Made  string  `json:"made"`              // when the release was made
+	Model string `json:"model_sha256"`
+	Began string `json:"began"` // when the run began on this device, for certificates
+	Made  string `json:"made"`  // when the release was made
 }
 
 // minute returns the time in the form of [certificate.About]. A certificate must not show the duration of a round.
@@ -155,14 +150,6 @@ func (n *Node) save(s *admm.State) error {
 		snap.Peers = append(snap.Peers, wire.Peer{Name: n.fleet.Members[e.Peer]})
 	}
 	n.trust.Record(&snap)
-	log := note{Model: ModelHash(s.X), Began: n.began, Made: n.made}
-	if n.account != nil {
-		spent := n.account.total()
-		snap.Filter, log.Rho = certificate.SaveFilter(n.account.filter), spent.Rho
-		if spent.All != spent.Rho {
-			log.All = spent.All
-		}
-	}
 	if n.cfg.Ledger != nil {
 		head, err := json.Marshal(n.cfg.Ledger.Head())
 		if err != nil {
@@ -174,7 +161,7 @@ func (n *Node) save(s *admm.State) error {
 	if n.encoded, err = wire.AppendSnapshot(n.encoded[:0], &snap); err != nil {
 		return err
 	}
-	text, err := json.Marshal(log)
+	text, err := json.Marshal(note{Model: ModelHash(s.X), Began: n.began, Made: n.made})
 	if err != nil {
 		return err
 	}

@@ -270,7 +270,7 @@ func TestHelloNamesTheSection(t *testing.T) {
 	mine, theirs := privateRing(), privateRing()
 	theirs.Method.Tau, theirs.Privacy.Sigma = 3, 0.2
 	err := mine.CheckHello("a")("b", theirs.Hello("b")("a"))
-	if err == nil || !strings.HasSuffix(err.Error(), ": method, privacy differ") {
+	if err == nil || !strings.HasSuffix(err.Error(), ": method differs, privacy differs") {
 		t.Errorf("%v", err)
 	}
 	if err := mine.CheckHello("a")("b", privateRing().Hello("b")("a")); err != nil {

@@ -193,7 +193,7 @@ func TestHelloNamesTheTask(t *testing.T) {
 	}
 	none.Method.Tau++
 	if err := none.CheckHello("a")("b", two.Hello("b")("a")); err == nil ||
-		!strings.HasSuffix(err.Error(), ": method, task differ") {
+		!strings.HasSuffix(err.Error(), ": method differs, task differs") {
 		t.Errorf("%v", err)
 	}
 }

@@ -386,3 +386,12 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func mustFilter(t testing.TB, limit *dpmech.Limit) *dpmech.Filter {
+	t.Helper()
+	f, err := dpmech.NewFilter(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}

@@ -1,9 +1,7 @@
 package device
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,13 +70,8 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	case err != nil:
 		return nil, err
 	default:
-		var note struct {
-			Rho float64
-			All float64 `json:"rho_all"`
-		}
-		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // the note is empty, or covered by a SHA-256
-		st.Round, spent = dir.Newest.Round, f.Total(1)     // with the name of its adversary
-		spent.Rho, spent.All = note.Rho, cmp.Or(note.All, note.Rho)
+		st.Round = dir.Round
+		spent = f.Total(f.Method.Data(st.Round))
 		switch {
 		case dir.Refused != nil:
 			st.Phase, st.Fault = monitor.Damaged, dir.Refused.Error()

@@ -59,16 +59,9 @@ type Statement struct {
 }
 
 // Size is the length in bytes of a statement that [Statement.Append] writes.
-const Size = 1 + 4 + 32 + 32 + 16 + 8 + 32 + ed25519.SignatureSize
+const Size = bodySize + ed25519.SignatureSize
 
-// layout is the encoding of a [Statement]: the fields in this order, with big-endian integers.
-type layout struct {
-	Kind        Kind
-	Round       uint32
-	Prev, Value [32]byte
-	Ledger      Head
-	Signature   [ed25519.SignatureSize]byte
-}
+const bodySize = 1 + 4 + 32 + 32 + 16 + 8 + 32
 
 // MaxIncarnation is the largest number that [NewIncarnation] returns.
 const MaxIncarnation = 1<<48 - 1
@@ -80,10 +73,13 @@ func NewIncarnation() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
 }
 
-// Append appends the statement, Size bytes with the signature last, to dst.
+// Append appends the statement, Size bytes with the signature last, to dst. Its integers are big-endian, and its fields
+// stand in order: kind (1 byte), round (4), prev, value, the ledger's ID, Seq (8) and Hash, signature.
 func (r *Statement) Append(dst []byte) []byte {
-	b, _ := binary.Append(dst, binary.BigEndian, layout{r.Kind, uint32(r.Round), r.Prev, r.Value, r.Ledger, r.Signature})
-	return b // every layout has the same size, so it always encodes
+	dst = binary.BigEndian.AppendUint32(append(dst, byte(r.Kind)), uint32(r.Round))
+	dst = slices.Concat(dst, r.Prev[:], r.Value[:], r.Ledger.ID[:])
+	dst = binary.BigEndian.AppendUint64(dst, r.Ledger.Seq)
+	return slices.Concat(dst, r.Ledger.Hash[:], r.Signature[:])
 }
 
 // MarshalText returns the output of [Statement.Append] in hexadecimal digits.
@@ -110,19 +106,18 @@ func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	if len(b) != Size {
 		return Statement{}, fmt.Errorf("signed: %v: found %d bytes, want %d", kinds, len(b), Size)
 	}
-	var l layout
-	_, _ = binary.Decode(b, binary.BigEndian, &l) // b has the right length
-	least := uint32(0)
-	if l.Kind == Notice {
+	kind, round, least := Kind(b[0]), binary.BigEndian.Uint32(b[1:]), uint32(0)
+	if kind == Notice {
 		least = 1
 	}
 	switch {
-	case !slices.Contains(kinds, l.Kind):
-		return Statement{}, fmt.Errorf("signed: found a %v, want one of %v", l.Kind, kinds)
-	case l.Round < least || l.Round > math.MaxInt32:
-		return Statement{}, fmt.Errorf("signed: %v: found round %d, want %d..%d", l.Kind, l.Round, least, math.MaxInt32)
+	case !slices.Contains(kinds, kind):
+		return Statement{}, fmt.Errorf("signed: found a %v, want one of %v", kind, kinds)
+	case round < least || round > math.MaxInt32:
+		return Statement{}, fmt.Errorf("signed: %v: found round %d, want %d..%d", kind, round, least, math.MaxInt32)
 	}
-	return Statement{l.Kind, int(l.Round), l.Prev, l.Value, l.Ledger, l.Signature}, nil
+	ledger := Head{ID: [16]byte(b[69:]), Seq: binary.BigEndian.Uint64(b[85:]), Hash: [32]byte(b[93:])}
+	return Statement{kind, int(round), [32]byte(b[5:]), [32]byte(b[37:]), ledger, [ed25519.SignatureSize]byte(b[bodySize:])}, nil
 }
 
 // Prefixes of the signed bytes of a statement and of a countersignature.

@@ -104,10 +104,10 @@ func (d *Dir) prepare(s *scan) error {
 	if err := d.disk.sync(); err != nil {
 		return err
 	}
-	d.logEnd = s.log.end
-	changed := s.log.size > s.log.end
+	d.logEnd = int64(s.log.end)
+	changed := len(s.log.text) > s.log.end
 	if changed {
-		if err := d.log.truncate(s.log.end); err != nil {
+		if err := d.log.truncate(d.logEnd); err != nil {
 			return err
 		}
 	}

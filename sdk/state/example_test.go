@@ -56,7 +56,7 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("the newest is of round", report.Newest.Round)
+	fmt.Println("the newest is of round", report.Round)
 	// Output:
 	// round 3 state [30]
 	// round 2 state [20]

@@ -7,14 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
 // Report describes what [Inspect] found in the directory of a [Dir].
 type Report struct {
-	Newest  Record   // newest whole save, with State nil; zero if there is none
+	Round   int      // of the newest whole save; 0 if there is none
 	Journal Journal  // as stored; its signatures are not verified
 	Remarks []string // findings that [Open] would repair or only report
 	Refused error    // why a node would refuse to start with this directory; nil if it would start
@@ -43,8 +42,7 @@ func Inspect(dir string) (Report, error) {
 		r.Refused = err
 	}
 	if whole := s.whole(); len(whole) > 0 {
-		r.Newest = whole[len(whole)-1].Record
-		r.Newest.State = nil
+		r.Round = whole[len(whole)-1].Round
 	}
 	return r, nil
 }
@@ -61,11 +59,9 @@ type scannedSlot struct {
 	fault error // what is wrong with the slot; nil if it is whole
 }
 
-var errMissing = errors.New("is missing")
-
 // torn reports whether the slot has been written but is not whole.
 func (s scannedSlot) torn() bool {
-	return s.fault != nil && s.fault != errMissing && s.fault != errEmpty
+	return s.fault != nil && !errors.Is(s.fault, errFormat) && !errors.Is(s.fault, fs.ErrNotExist)
 }
 
 func (s *scan) path(i int) string { return filepath.Join(s.dir, slotName(i)) }
@@ -90,7 +86,7 @@ func (s *scan) readSlots(on disk, settle bool) error {
 			return nil
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			sl.fault = errMissing
+			sl.fault = errEmpty
 		} else if err != nil {
 			return err
 		}
@@ -154,12 +150,11 @@ func (s *scan) validate() (contents, error) {
 	const anew = "start this member in an empty directory, under a new run"
 
 	for i, sl := range s.slots {
+		if errors.Is(sl.fault, errFormat) {
+			return refuse("%s %w", s.path(i), sl.fault)
+		}
 		if sl.fault != nil {
 			continue
-		}
-		if sl.version != slotVersion {
-			return refuse("%s has format %d, but this build reads format %d: continue with the build that wrote it",
-				s.path(i), sl.version, slotVersion)
 		}
 		if sl.Round&1 != i {
 			return refuse("%s holds round %d, which belongs in %s: files were renamed or copied; put each file back "+
@@ -181,7 +176,7 @@ func (s *scan) validate() (contents, error) {
 		return refuse("%s is missing, so the program cannot tell whether the slot files are the newest; restore the "+
 			"missing file or, if you know that the slot files are the newest, create an empty file with that name", s.logPath())
 	}
-	if c.newest < s.log.newest || c.newest < 0 && s.log.size > 0 {
+	if c.newest < s.log.newest || c.newest < 0 && len(s.log.text) > 0 {
 		last, left := "a release", "no slot holds a state"
 		if s.log.newest >= 0 {
 			last = fmt.Sprintf("the release of round %d", s.log.newest)
@@ -205,24 +200,15 @@ func (s *scan) validate() (contents, error) {
 	return c, nil
 }
 
-// remarks returns what the owner of a valid store should know. newest is the round of its newest state, or negative.
+// remarks returns one sentence for each save that was interrupted. newest is the round of the newest state, or negative.
 func (s *scan) remarks(newest int) (all []string) {
-	remark := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for i, sl := range s.slots {
 		switch {
 		case sl.torn() && newest < 0:
-			remark("%s %v: the first save was interrupted, and nothing was released", s.path(i), sl.fault)
+			all = append(all, fmt.Sprintf("%s %v: the first save was interrupted, and nothing was released", s.path(i), sl.fault))
 		case sl.torn():
-			remark("%s %v: a save was interrupted; round %d is intact", s.path(i), sl.fault, newest)
-		case sl.fault == errMissing && newest >= 0:
-			remark("%s is missing; round %d is intact", s.path(i), newest)
+			all = append(all, fmt.Sprintf("%s %v: a save was interrupted; round %d is intact", s.path(i), sl.fault, newest))
 		}
-	}
-	if s.log.unreadable > 0 {
-		remark("%d lines of %s cannot be read", s.log.unreadable, s.logPath())
-	}
-	if w := s.whole(); len(w) > 0 && s.log.newest >= 0 && w[0].Round > s.log.newest+1 {
-		remark("%s lacks the lines of rounds %d to %d, which a power cut destroyed", s.logPath(), s.log.newest+1, w[0].Round-1)
 	}
 	return all
 }
@@ -235,7 +221,6 @@ type Snapshot struct {
 	Round  int       // releases made, including cool-down rounds
 	Model  []float32 // last release, which is the model that the node holds
 	Ledger string    // the ledger's [certificate.Head] when the state was saved, as JSON; empty without a ledger
-	Note   string    // note of the save, see [Record]
 	Data   wire.Data // identifies the data on which the node learned
 
 	// Queries and Failed count the losses that the run has asked for, and those of them that failed. Failure is why the
@@ -252,40 +237,26 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. If only
-	// one slot is complete, it is therefore used only if the other slot stays unchanged; otherwise both slots are read
-	// again, up to a limit.
-	const tries, patience = 5, 2 * time.Second
-	began := time.Now()
-	for try, before := 1, ""; ; try++ {
+	// A running node overwrites one slot at a time. If it writes to one slot while that slot is read, and to the other
+	// slot soon afterwards, neither is whole, or a whole one is out of date: both are then read again, up to a limit.
+	const tries = 5
+	for try := 1; ; try++ {
 		s := scan{dir: dir}
 		if err := s.readSlots(osDisk(dir), false); err != nil {
 			return nil, err
 		}
-		faults := errors.Join(s.fault(0), s.fault(1))
-		if faults == nil || try >= tries && faults.Error() == before || time.Since(began) > patience {
-			for i := len(s.whole()) - 1; i >= 0; i-- {
-				if one := s.whole()[i]; one.version == slotVersion {
-					return decodeSnapshot(one.Record, dir)
-				}
-			}
-			return nil, faults
+		if try < tries && (s.slots[0].torn() || s.slots[1].torn()) {
+			continue
 		}
-		before = faults.Error()
+		if whole := s.whole(); len(whole) > 0 {
+			return decodeSnapshot(whole[len(whole)-1].Record, dir)
+		}
+		var faults []error
+		for i, sl := range s.slots {
+			faults = append(faults, fmt.Errorf("state: %s %w", s.path(i), sl.fault))
+		}
+		return nil, errors.Join(faults...)
 	}
-}
-
-// fault returns the reason why a slot has no readable state, or nil if it has one.
-func (s *scan) fault(i int) error {
-	switch sl := s.slots[i]; {
-	case sl.fault == errMissing || sl.fault == errEmpty:
-		return fmt.Errorf("state: %s %w: %w", s.path(i), sl.fault, fs.ErrNotExist)
-	case sl.fault != nil:
-		return fmt.Errorf("state: %s %w", s.path(i), sl.fault)
-	case sl.version != slotVersion:
-		return fmt.Errorf("state: %s has format %d, but this build reads format %d", s.path(i), sl.version, slotVersion)
-	}
-	return nil
 }
 
 // Newest returns the newest state in a store of this process. For an empty store, and for nil, the error wraps
@@ -319,7 +290,7 @@ func decodeSnapshot(s Record, path string) (*Snapshot, error) {
 	last := &snap.State
 	return &Snapshot{
 		Member: snap.Member, Fleet: snap.Fleet, Build: snap.Build, Round: last.Round, Model: last.X,
-		Ledger: snap.Ledger, Note: s.Note, Data: snap.Data,
+		Ledger: snap.Ledger, Data: snap.Data,
 		Queries: last.Queries, Failed: last.Failed, Failure: snap.FailureText(),
 	}, nil
 }

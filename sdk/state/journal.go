@@ -199,3 +199,12 @@ func encodeLines[T any](list []T) ([]byte, error) {
 	}
 	return text.Bytes(), nil
 }
+
+// replaceLines replaces the content of a file that only its owner may read.
+func replaceLines[T any](path string, list []T) error {
+	text, err := encodeLines(list)
+	if err != nil {
+		return err
+	}
+	return named(replaceFile(path, text))
+}

@@ -114,10 +114,10 @@ func TestHelloCheckSections(t *testing.T) {
 		want   string
 	}{
 		{"one", func(h, want *Hello) { h.Sections[1].Sum[0]++ }, ": method differs"},
-		{"two", func(h, want *Hello) { h.Sections[0].Sum[3]++; h.Sections[2].Sum[2]++ }, ": graph, privacy differ"},
+		{"two", func(h, want *Hello) { h.Sections[0].Sum[3]++; h.Sections[2].Sum[2]++ }, ": graph differs, privacy differs"},
 		{"no name", func(h, want *Hello) { h.Sections[3].Sum[1]++ }, ": section 4 differs"},
 		{"none", func(h, want *Hello) {}, ": no section differs"},
-		{"not had", func(h, want *Hello) { h.Sections = h.Sections[:2] }, ": privacy, section 4 differ"},
+		{"not had", func(h, want *Hello) { h.Sections = h.Sections[:2] }, ": privacy differs, section 4 differs"},
 		{"not wanted", func(h, want *Hello) { want.Sections = want.Sections[:3] }, ": section 4 differs"},
 		{"had by neither", func(h, want *Hello) {
 			want.Sections = append(want.Sections, Section{Name: "task"})
@@ -196,7 +196,7 @@ var malformedHellos = []struct {
 	{"run empty", pairs(1, 1, 2, "", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found 0 bytes"},
 	{"run long", pairs(1, 1, 2, strings.Repeat("x", 65), 3, make([]byte, 32), 4, "a", 5, "b"),
 		"run: found 65 bytes, wanted 1..64"},
-	{"fleet short", pairs(1, 1, 2, "r", 3, make([]byte, 31), 4, "a", 5, "b"), "fleet: found 31 bytes, wanted 32"},
+	{"fleet short", pairs(1, 1, 2, "r", 3, make([]byte, 31), 4, "a", 5, "b"), "wanted deterministic CBOR"},
 	{"from broken", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, raw{0x62, 'a', 0xff}, 5, "b"),
 		"cbor: invalid UTF-8 string"},
 }

@@ -52,8 +52,8 @@ func decodeItem(b []byte, v any) error {
 		return err
 	}
 	if !bytes.Equal(again, b) {
-		return errors.New("found a null or empty field, an item head that is not in its shortest form, or keys that " +
-			"are missing or out of order; wanted deterministic CBOR")
+		return errors.New("found a null or empty field, a hash of another length, an item head that is not in its shortest " +
+			"form, or keys that are missing or out of order; wanted deterministic CBOR")
 	}
 	return nil
 }
@@ -109,11 +109,11 @@ func sized[S ~[]T, T any](v S, n int) S {
 	return v[:n]
 }
 
-// checkFinite returns an error for the first coordinate that is not finite.
-func checkFinite(name string, v []float32) error {
+// checkFinite returns an error for the first coordinate of a vector that is not finite.
+func checkFinite(v []float32) error {
 	for i, x := range v {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
-			return fmt.Errorf("%s: found %v at coordinate %d, wanted a finite number", name, x, i)
+			return fmt.Errorf("vector: found %v at coordinate %d, wanted a finite number", x, i)
 		}
 	}
 	return nil

@@ -156,11 +156,7 @@ func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	rule := byRecord
-	if s.Records {
-		rule = eachLine
-	}
-	train, test, err := s.read(rule, s.columns)
+	train, test, err := s.read(s.columns)
 	if err != nil {
 		return nil, err
 	}
@@ -243,12 +239,12 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 	return set, nil
 }
 
-// read reads the Source, whose form must be valid, using l for CSV files. test is nil if the source has no test set.
-func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
+// read reads the Source, whose form must be valid, using l for CSV files. With Records each line of these is a row. test is nil if the source has no test set.
+func (s Spec) read(l layout) (train, test *table, err error) {
 	kind, arg, _ := strings.Cut(s.Source, ":")
 	if o := s.Once; o != nil && kind != "synthetic" {
 		s.Once = nil
-		o.Do(func() { o.train, o.test, o.err = s.read(rule, l) })
+		o.Do(func() { o.train, o.test, o.err = s.read(l) })
 		return o.train.own(), o.test.own(), o.err
 	}
 	switch kind {
@@ -258,7 +254,7 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 		if s.Files == nil {
 			s.Files = []string{arg}
 		}
-		train, err = readFiles(s.Files, rule, l)
+		train, err = readFiles(s.Files, s.Records, l)
 		return train, nil, err
 	}
 	d := Clinical(clinicalPatients, s.Seed)
@@ -269,7 +265,11 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 	for _, c := range d.Y {
 		train.labels = append(train.labels, d.ClassNames[c])
 	}
-	train.fill = func(row []float32, i int) { copy(row, d.Row(i)) }
+	train.fill = func(row []float64, i int) {
+		for j := range row {
+			row[j] = d.Value(i, j)
+		}
+	}
 	return train, nil, nil
 }
 

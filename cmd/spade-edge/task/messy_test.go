@@ -154,7 +154,7 @@ var numbered21 = func() string {
 // rows reads a file as Load does and returns the content of its rows, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
 	s = s.clean()
-	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
+	r, err := readCSV(strings.NewReader(content), "p.csv", false, s.columns)
 	if err != nil {
 		return "", err
 	}

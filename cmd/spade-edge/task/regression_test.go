@@ -130,10 +130,11 @@ func TestTargetGolden(t *testing.T) {
 				}
 				losses = append(losses, loss)
 			}
-			e, err := m.Errors(x)
+			scores, err := m.Judge(x)
 			if err != nil {
 				t.Fatal(err)
 			}
+			e := scores.Numbers
 			losses = append(losses, e.RMSE.Value, e.MAE.Value, m.MeanLoss(x))
 		}
 		if got := digest(losses...); got != want {
@@ -153,21 +154,15 @@ func TestTargetFaults(t *testing.T) {
 		"data set has 8 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
 		"data set has 0 targets":              ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
 		"a valid Range":                       ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{1, 1} })),
-		"9 targets, want 9 (one for each sam": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
+		"9 targets, want 9 (one finite numbe": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
+		"one finite number for each sample":   ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = append(slices.Clone(d.Target[1:]), nan) })),
 	} {
 		if _, err := m.Loss(context.Background(), make([]float32, 2), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %s", err, want)
 		}
-		if _, err := m.Errors(make([]float32, 2)); err == nil {
-			t.Errorf("errors of a model that has none: %s", want)
+		if _, err := m.Judge(make([]float32, 2)); err == nil {
+			t.Errorf("scores of a model that has none: %s", want)
 		}
-	}
-	if _, err := NewSoftmax(classes).Errors(make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "predicts classes") {
-		t.Errorf("errors of classes: %v", err)
-	}
-	far := with(d, func(d *Data) { d.Target = slices.Clone(d.Target); d.Target[1] = math.Inf(1) })
-	if _, err := (ModelSpec{Name: LinearModel}).New(far).Errors(make([]float32, far.Dim)); err == nil {
-		t.Error("errors of an infinite target")
 	}
 }
 

@@ -144,11 +144,11 @@ func (r *Result) SetScore(p *Problem, models [][]float32) ([]float64, error) {
 			return nil, errors.New("accuracy is not a number: the model does not match the test data")
 		}
 	case score.RMSE:
-		of, err := p.Test.Errors(xbar)
+		of, err := p.Test.Judge(xbar)
 		if err != nil {
 			return nil, err
 		}
-		s.Constant = of.MeanRMSE
+		s.Constant = of.Numbers.MeanRMSE
 	case score.CIndex:
 		if math.IsNaN(s.Network) {
 			return nil, errors.New("no two test samples can be compared, so there is no C-index: one of them needs an event that is earlier " +

@@ -99,10 +99,16 @@ func (r *Recalibrated) measure(held *task.Model, model []float32) (err error) {
 
 // survivalOf compares predicted survival, as corrected returns it, with the truth.
 func survivalOf(held *task.Model, model []float32, corrected func([]float64) []float64) (*Calibration, error) {
-	m, err := held.Survival(model, corrected)
+	curves, err := held.Answers(model)
 	if err != nil {
 		return nil, err
 	}
+	risks, _ := held.Marks(model) // fails only if Answers does
+	for i := 0; i < len(curves) && corrected != nil; i++ {
+		curves[i] = corrected(curves[i])
+	}
+	d := held.Data()
+	m := survival.Judge(d.Horizon.Cuts(), d.Time, d.Y, risks, curves)
 	c, n := &Calibration{Horizons: m.Horizons}, 0.0
 	for _, h := range m.Horizons {
 		if h.Brier != nil {
