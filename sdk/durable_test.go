@@ -265,15 +265,3 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("a run that the ledger does not cover: %v", err)
 	}
 }
-
-func TestHelloNamesTheSection(t *testing.T) {
-	mine, theirs := privateRing(), privateRing()
-	theirs.Method.Tau, theirs.Privacy.Sigma = 3, 0.2
-	err := mine.CheckHello("a")("b", theirs.Hello("b")("a"))
-	if err == nil || !strings.HasSuffix(err.Error(), ": method differs, privacy differs") {
-		t.Errorf("%v", err)
-	}
-	if err := mine.CheckHello("a")("b", privateRing().Hello("b")("a")); err != nil {
-		t.Error(err)
-	}
-}

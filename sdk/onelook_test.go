@@ -31,6 +31,7 @@ func (c closing) Save(r state.Record) error {
 // marked was not sent. If it is not stored either, it is made again without a second charge. If it is stored, it is
 // marked and then sent as stored.
 func TestCrashBetweenDuties(t *testing.T) {
+	t.Parallel()
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
 	g := dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}

@@ -169,6 +169,7 @@ func TestQuarantine(t *testing.T) {
 // one side to half of the members, and releases far to the other side to the rest. No member receives two releases of
 // one round, so nobody notices; nobody may stop or drop an edge.
 func TestDrawnApart(t *testing.T) {
+	t.Parallel()
 	f := onGrid()
 	f.Method.Rounds, f.Method.Mixing = 50, 1
 	lie := func(to string, m admm.Message) []admm.Message {
@@ -187,6 +188,7 @@ func TestDrawnApart(t *testing.T) {
 // TestQuarantineIsKept checks that a node that is stopped before or after any release continues without the quarantined
 // neighbor, and that the node's disk has the evidence, in a journal within the size limit.
 func TestQuarantineIsKept(t *testing.T) {
+	t.Parallel()
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()
 		var stores []*state.Dir

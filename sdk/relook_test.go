@@ -109,6 +109,7 @@ func TestNoSecondLook(t *testing.T) {
 // TestLedgerComesLater checks that a ledger added after a run has begun also counts the releases that the run made
 // before.
 func TestLedgerComesLater(t *testing.T) {
+	t.Parallel()
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
 	dir := t.TempDir()

@@ -28,6 +28,7 @@ func brief(k *state.Snapshot) string {
 // TestReadSnapshot checks that the saved state of a running node can be read and equals what the node released.
 // Constant reading neither disturbs the node nor yields a partial state.
 func TestReadSnapshot(t *testing.T) {
+	t.Parallel()
 	f := &sdk.Fleet{
 		Run: "alone", Dim: 2000, Members: []string{"a"},
 		Method:  sdk.Method{Rounds: 40, Cooldown: 2, Tau: 1, Rho: 1, Gain: 0.5, Eta: []float64{0.01}, Mu: []float64{0.1}},

@@ -180,7 +180,7 @@ var onNode = []mutation{
 		"case tracking && p.NonPrivate:", "case tracking:", choices},
 	{"a wide radius for survival without noise", "sdk/plan/suggest.go", "reach = 0.45", "reach = 1.5", choices},
 	{"models apart at the end of a run without noise", "sdk/plan/suggest.go",
-		"m.Estimator == zoest.Tracking && len(k.Samples) > 1 && k.Steps == 0)", "false)", choices},
+		"m.Estimator == zoest.Tracking && len(k.Samples) > 1)", "false)", choices},
 	{"report: a signature that nobody checked", "cmd/spade-edge/internal/privacy/report.go", "case v.Verified:", "case true:", reports},
 	{"report: texts of a certificate are HTML", "cmd/spade-edge/internal/privacy/report.go", "html.EscapeString(transport.Printable(text))",
 		"html.UnescapeString(transport.Printable(text))", reports},

@@ -33,8 +33,8 @@ func python(t *testing.T) string {
 	return string(bytes.TrimSpace(path))
 }
 
-// TestRun checks that the tutorial prints its result, that genuine certificates verify and a forged certificate does
-// not, and that city's ledger counts each release once despite the power failure.
+// TestRun checks that the tutorial prints its result, that genuine certificates verify, and that a forged
+// certificate does not.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	dir := t.TempDir()
@@ -42,7 +42,6 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`the power fails in city, after release 3 of 10\n`,
 		`(?s)city   alone.*coast  alone.*hills  alone`,
 		`city   made 10 releases, and its certificate verifies: ` +
 			`epsilon 1\.0 at delta 1e-05, in all runs on its data 1\.0\n`,

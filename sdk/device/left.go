@@ -84,7 +84,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 			st.DataChanged = kept.Data.String()
 			if kept.Failed > 0 {
 				st.Queries, st.Local = kept.Queries, &monitor.Local{Loss: monitor.Unknown(), Accuracy: monitor.Unknown(),
-					Majority: monitor.Unknown(), FailedQueries: kept.Failed, LastFailure: kept.Failure}
+					Majority: monitor.Unknown(), Losses: monitor.Losses{FailedQueries: kept.Failed, LastFailure: kept.Failure}}
 			}
 		}
 		if own := evidenceLeft(&st, &dir, fleet); own != nil && dir.Refused == nil {

@@ -313,21 +313,12 @@ func (m *Monitor) Status() Status {
 		out.Privacy = m.privacy()
 	}
 	local := m.local
-	local.FailedQueries, local.LastFailure, local.Flat = st.FailedQueries, st.LastFailure, st.Flat
-	if m.cfg.Restarts != nil {
-		var last error
-		if local.Restarts, last = m.cfg.Restarts(); last != nil {
-			local.LastRestart = last.Error()
-		}
-	}
-	local.FirstRound = m.firstRound(out.Seconds)
-	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || st.FailedQueries > 0 || st.Flat != "" ||
-		local.Restarts > 0 || local.FirstRound > 0 {
+	local.Losses, local.FirstRound = LossesOf(&st, m.cfg.Restarts), m.firstRound(out.Seconds)
+	if m.cfg.Score != nil || m.cfg.Asked != nil || f.Privacy.NonPrivate || local.Losses != (Losses{}) || local.FirstRound > 0 {
 		out.Local = &local
 	}
 	out.obstacle = m.obstacle(out.Neighbors)
 	out.Ready = out.obstacle == ""
-	findAlike(out.Neighbors) // last, because obstacle names an address
 	return out
 }
 

@@ -117,7 +117,7 @@ func TestRemoteHidesSamples(t *testing.T) {
 		st := NewStatus(pair(nil), "a")
 		st.NonPrivate, st.Running, st.Ready, st.Phase = !private, true, true, Querying
 		st.Queries, st.Seconds, st.Stalled = int64(12*samples), 0.25*float64(samples), 0.03*float64(samples)
-		st.Local = &Local{FailedQueries: int64(samples / 40)}
+		st.Local = &Local{Losses: Losses{FailedQueries: int64(samples / 40)}}
 		return string(Metrics(st))
 	}
 	if few, more := of(true, 120), of(true, 121); few != more {

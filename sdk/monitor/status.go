@@ -176,10 +176,6 @@ type Neighbor struct {
 	Missing bool   `json:"missing"` // true if this node waits for the neighbor's message
 	Link    *Link  `json:"link"`    // null if the connection is unknown
 
-	// Like is set if more than two neighbors, from which nothing has ever come, differ only in their addresses: it is the
-	// name of the first of them, for whose row all stand. Their Link.Fault then has no address.
-	Like string `json:"like,omitempty"`
-
 	Refused    int64       `json:"refused_frames,omitempty"` // invalid frames from the neighbor since the process began
 	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded the neighbor
 }
@@ -290,17 +286,34 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, life *certificate.Lifetime) *P
 // Local holds results that come directly from the device's data: no privacy guarantee covers them. They are shown on
 // loopback only; the [Metrics] of a private run, which leave the device, do not contain them.
 type Local struct {
-	Covered       bool   `json:"covered_by_privacy"` // always false
-	Round         int    `json:"round"`              // round of the release that was scored last; 0 for none
-	Loss          Value  `json:"loss"`
-	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
-	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
-	OfQueries     bool   `json:"of_queries"`             // true if Loss is the mean of a program's answers
-	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses constants instead
-	LastFailure   string `json:"last_failure,omitempty"` // why the last failed query has no loss, perhaps with a stack
-	Flat          string `json:"losses,omitempty"`       // why nothing can be learned from the losses so far
-	Restarts      int    `json:"restarts,omitempty"`     // how often a program that computes losses was started again
-	LastRestart   string `json:"last_restart,omitempty"` // why it ended last
+	Covered   bool  `json:"covered_by_privacy"` // always false
+	Round     int   `json:"round"`              // round of the release that was scored last; 0 for none
+	Loss      Value `json:"loss"`
+	Accuracy  Value `json:"accuracy"`   // share in [0, 1]
+	Majority  Value `json:"majority"`   // the accuracy of always predicting the most frequent class
+	OfQueries bool  `json:"of_queries"` // true if Loss is the mean of a program's answers
+	Losses
 	// FirstRound is a forecast of the seconds that the first round will last from now on; 0 if it is over or unknown.
 	FirstRound float64 `json:"first_round_seconds,omitempty"`
+}
+
+// Losses says what went wrong with the losses of a node. It depends on the data, so it must stay on the device.
+type Losses struct {
+	FailedQueries int64  `json:"failed_queries,omitempty"` // losses not obtained; a private run uses constants instead
+	LastFailure   string `json:"last_failure,omitempty"`   // why the last failed query has no loss, perhaps with a stack
+	Flat          string `json:"losses,omitempty"`         // why nothing can be learned from the losses
+	Restarts      int    `json:"restarts,omitempty"`       // how often a program that computes losses was started again
+	LastRestart   string `json:"last_restart,omitempty"`   // why it ended last
+}
+
+// LossesOf returns the losses of a node's status. restarts is as in [Config], and may be nil.
+func LossesOf(st *sdk.Status, restarts func() (n int, last error)) Losses {
+	l := Losses{FailedQueries: st.FailedQueries, LastFailure: st.LastFailure, Flat: st.Flat}
+	if restarts != nil {
+		var last error
+		if l.Restarts, last = restarts(); last != nil {
+			l.LastRestart = last.Error()
+		}
+	}
+	return l
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -144,5 +145,29 @@ func TestRewrittenCertificate(t *testing.T) {
 	c.Spends[0].Sigma = 800
 	if err := l.Verify(c); err == nil || !strings.Contains(err.Error(), "sigma 800, want") {
 		t.Errorf("%v, want other noise than the ledger's", err)
+	}
+}
+
+// TestKeepCertificate checks that a new certificate replaces a stored certificate with the same last release only if it
+// has at least as many countersignatures.
+func TestKeepCertificate(t *testing.T) {
+	full, _ := certify(t, 4, 4)
+	full.Countersigned = []certificate.Countersignature{{Member: "b", Signature: strings.Repeat("ab", 64)}}
+	full.Head, full.Key, full.Signature = "01", strings.Repeat("12345 ", 6)[:35], strings.Repeat("cd", 64)
+	path := filepath.Join(t.TempDir(), "certificate.json")
+	bare, other := *full, *full
+	bare.Countersigned = nil
+	other.Countersigned, other.Head = nil, "02"
+	for i, step := range []struct{ write, want *certificate.Certificate }{
+		{&bare, &bare}, {full, full}, {&bare, full}, {&other, &other}, {full, full},
+	} {
+		if err := WriteCertificate(path, step.write); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		want, _ := step.want.JSON()
+		if err != nil || string(got) != string(want) {
+			t.Errorf("step %d: the file has %s, %v; want %s", i, got, err, want)
+		}
 	}
 }

@@ -46,6 +46,7 @@ func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 // TestLedgerFaults checks that a reservation that fails in any way has no effect, and that all later reservations fail.
 // The next process finds every acknowledged reservation and perhaps the failed reservation, but no others.
 func TestLedgerFaults(t *testing.T) {
+	t.Parallel() // waits for the disk
 	type fault struct {
 		name string
 		file faulty

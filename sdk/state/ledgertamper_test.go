@@ -106,6 +106,7 @@ func TestLedgerRollback(t *testing.T) {
 
 // TestLedgerIsTamperEvident checks that changing a byte, removing a line or exchanging two lines is always detected.
 func TestLedgerIsTamperEvident(t *testing.T) {
+	t.Parallel() // waits for the disk
 	l, path := newLedger(t, limitOf(1000, 1e-5, dpmech.GDP))
 	reserve(t, l, "run", 1, 4)
 	markUpTo(t, l, "run", 4)

@@ -164,6 +164,7 @@ func mustKey(t *testing.T) pair.Public {
 // TestPairKeysOfManyProcesses checks that changes at the same time, such as by keygen and by a node that deletes a key,
 // lose nothing.
 func TestPairKeysOfManyProcesses(t *testing.T) {
+	t.Parallel() // waits for the disk
 	file, public := newPairKeys(t, 8)
 	var wg sync.WaitGroup
 	for i, p := range public {

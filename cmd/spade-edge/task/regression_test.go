@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spade-dfl/spade-edge/tinytest"
-	"github.com/spade-dfl/spade-edge/zoest"
 )
 
 // targets returns random data with a target that is linear in the columns and sometimes outside its range.
@@ -27,72 +24,8 @@ func targets(n, dim int, seed uint64) *Data {
 	return d
 }
 
-// referenceTarget returns (s(z) - t)², computed from the definition. z is the product of the weights with the row or,
-// if hidden is not 0, with the outputs of the hidden units.
-func referenceTarget(d *Data, hidden int, x []float32, sample int) float64 {
-	row := d.Row(sample)
-	if hidden > 0 {
-		var out []float32
-		for h := range hidden {
-			z := 0.0
-			for j, a := range row {
-				z += float64(x[h*d.Dim+j]) * float64(a)
-			}
-			out = append(out, float32(max(z, z/8)))
-		}
-		row, x = append(out, 1), x[hidden*d.Dim:]
-	}
-	z := 0.0
-	for j, a := range row {
-		z += float64(x[j]) * float64(a)
-	}
-	t := (d.Target[sample] - d.Range.Low) / (d.Range.High - d.Range.Low)
-	return math.Pow(1/(1+math.Exp(-z))-max(0, min(t, 1)), 2)
-}
-
 func targetModels(d *Data) []*Model {
 	return []*Model{ModelSpec{Name: LinearModel}.New(d), ModelSpec{PerceptronModel, 1}.New(d), ModelSpec{PerceptronModel, 7}.New(d)}
-}
-
-func TestTargetLoss(t *testing.T) {
-	ctx := t.Context()
-	for _, m := range targetModels(targets(60, 9, 4)) {
-		d, hidden := m.data, m.spec.Hidden
-		if want := map[int]int{0: 9, 1: 11, 7: 71}[hidden]; m.Dim() != want || m.spec.Dim(9, 2) != want || m.Len() != 60 {
-			t.Errorf("%v: %d parameters, want %d; %d samples", m.spec, m.Dim(), want, m.Len())
-		}
-		for _, scale := range []float64{0, 0.01, 0.3, 3, 1e6} {
-			x, s := parameters(m.Dim(), scale, 8), testStream(3)
-			var queries []zoest.Query
-			var want []float64
-			for i := range d.Y {
-				got, err := m.Loss(ctx, x, i)
-				if err != nil || !(got >= 0 && got <= 1) {
-					t.Fatalf("%v, scale %v: loss %v, %v", m.spec, scale, got, err)
-				}
-				if ref := referenceTarget(d, hidden, x, i); scale < 1e3 && math.Abs(got-ref) > 2e-4 {
-					t.Errorf("%v, scale %v: loss %v, want %v", m.spec, scale, got, ref)
-				}
-				queries, want = append(queries, zoest.Query{Point: x, Sample: i}, zoest.Query{Point: x, Sample: -1 - s.IntN(9)}),
-					append(want, got, math.NaN())
-			}
-			got := make([]float64, len(queries))
-			if err := m.Losses(ctx, queries, got); err != nil || !slices.EqualFunc(got, want, func(a, b float64) bool {
-				return a == b || math.IsNaN(a) && math.IsNaN(b)
-			}) {
-				t.Errorf("%v, scale %v: other losses in a batch (%v)", m.spec, scale, err)
-			}
-			if n := testing.AllocsPerRun(10, func() { m.Losses(ctx, queries, got) }); n != 0 {
-				t.Errorf("%v: %v allocations a batch, want none", m.spec, n)
-			}
-		}
-		if err := tinytest.TestOracle(m, m.Dim(), m.Len()); err != nil {
-			t.Errorf("%v: %v", m.spec, err)
-		}
-		if !math.IsNaN(m.Accuracy(make([]float32, m.Dim()))) {
-			t.Errorf("%v has an accuracy", m.spec)
-		}
-	}
 }
 
 // TestTargetOfTwoValues checks that, if a target takes only the two ends of its range, the loss of the linear model

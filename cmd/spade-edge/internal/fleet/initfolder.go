@@ -3,7 +3,6 @@ package fleet
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -168,17 +167,11 @@ func (o *initOptions) oracle(number int) map[string]any {
 			b["data"] = kind + ":" + abs
 		}
 	}
-	if o.Recipe == nil {
-		b["fit"], b["model"] = "own", o.ModelSpec().Name
+	if o.Given["na"] {
+		b["na"] = s.NA
 	}
-	fields := map[string]any{}
-	text, _ := json.Marshal(s) // cannot fail: each field has a JSON form
-	_ = json.Unmarshal(text, &fields)
-	for name, value := range fields {
-		own := o.Recipe == nil || name == "na" || name == "test_fraction" // the fleet's task has the other fields
-		if own && b[name] == nil && o.Given[strings.ReplaceAll(name, "_", "-")] {
-			b[name] = value
-		}
+	if o.Given["test-fraction"] {
+		b["test_fraction"] = s.TestFraction
 	}
 	if o.deal {
 		b["share"] = map[string]any{"partition": o.Partition, "of": o.Nodes, "number": number}

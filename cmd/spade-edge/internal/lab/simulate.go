@@ -17,7 +17,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/builtin"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
-	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/score"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -98,7 +97,6 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 
 // runsOf returns a run for each epsilon and seed, ordered by epsilon.
 func runsOf(o setup.Options, epsilons []float64, seeds []uint64) (runs []setup.Options) {
-	o.Once, o.TestOnce = new(task.Once), new(task.Once)
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
 			run := o

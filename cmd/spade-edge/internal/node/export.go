@@ -18,6 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -38,13 +39,10 @@ type Exported struct {
 	NonPrivate  bool   `json:"non_private"`
 	// Predicts reports whether the file is a model file that includes the preprocessing, which the predict and evaluate
 	// commands need.
-	Predicts bool `json:"predicts"`
-	Alone    bool `json:"alone"` // whether the model is the site's own
-	// Queries and Failed count the losses that were asked for, and those that failed; Failure is why the last of them did.
-	// They are for this device only, and not in the file.
-	Queries int64  `json:"-"`
-	Failed  int64  `json:"failed_queries,omitempty"`
-	Failure string `json:"last_failure,omitempty"`
+	Predicts bool  `json:"predicts"`
+	Alone    bool  `json:"alone"` // whether the model is the site's own
+	Queries  int64 `json:"-"`     // losses that were asked for; for this device only, as Losses, and not in the file
+	monitor.Losses
 	// Verdict is the verdict in the state folder, if there is one.
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
 }
@@ -83,7 +81,8 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	r := &Exported{
 		Run: f.Run, Name: node.Name, Round: kept.Round, Rounds: last, Done: kept.Round == last,
 		Dim: len(model), Format: format, File: *to, Model: sdk.ModelHash(model), Sum: *to + ".sha256", NonPrivate: f.Privacy.NonPrivate,
-		Alone: alone, Verdict: v, Queries: kept.Queries, Failed: kept.Failed, Failure: kept.Failure,
+		Alone: alone, Verdict: v, Queries: kept.Queries,
+		Losses: monitor.Losses{FailedQueries: kept.Failed, LastFailure: kept.Failure},
 	}
 	warn(c.Log, v, r.Model, path)
 	copied := *to + ".certificate.json"
@@ -133,7 +132,7 @@ func acceptedModel(v *verdict.Verdict, node *fleetfile.Node, file *fleetfile.Fil
 	case v.Model != sdk.ModelHash(kept.Model):
 		return nil, false, fmt.Errorf("-accepted: the verdict in %s is on another model than the one in the state: run the node again", node.State)
 	}
-	model, release, err := verdict.At(node, file).Model(v, kept.Round, kept.Model)
+	model, release, err := (&verdict.Site{Node: node, Fleet: file}).Model(v, kept.Round, kept.Model)
 	if alone = v.Accepted == verdict.Alone; !alone {
 		kept.Round = release
 	} else if format != "json" && err == nil {
@@ -165,7 +164,7 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	if !r.Done && (r.Verdict == nil || r.Verdict.AsOf != r.Round) {
 		t.Row("not finished", "the run goes on: this is not the final model")
 	}
-	lossRows(t, r.Queries, r.Failed, r.Failure, 0, "")
+	lossRows(t, r.Queries, &r.Losses)
 	switch {
 	case r.Predicts:
 		t.Row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)

@@ -124,7 +124,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 
 // judgeRun configures the device to keep earlier models of the run, and to judge the shared one at its end.
 func judgeRun(d *device.Device, r *RunResult) {
-	site := verdict.At(d.File, d.Fleet)
+	site := &verdict.Site{Node: d.File, Fleet: d.Fleet}
 	d.Released = func(round int, x []float32, _ dpmech.Total) {
 		if err := site.Released(round, x); err != nil {
 			d.Say(err.Error())
@@ -214,10 +214,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Unjudged != "" {
 		t.Wrap("verdict", "%s", r.Unjudged)
 	}
-	if r.Losses != "" {
-		t.Row("losses", "%s (for this device only)", r.Losses)
-	}
-	lossRows(t, r.Queries, r.Failed, r.Failure, r.Restarts, r.Restart)
+	lossRows(t, r.Queries, &r.Losses)
 	r.Privacy.Brief(t)
 	if r.Certificate != "" {
 		t.Wrap("certificate", "%s", r.Certificate)

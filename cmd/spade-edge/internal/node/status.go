@@ -10,7 +10,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/verdict"
-	"github.com/spade-dfl/spade-edge/dpmech/explain"
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
@@ -74,20 +73,21 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	if !s.Running {
 		if s.Local != nil {
-			lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, 0, "")
+			lossRows(b, s.Queries, &s.Local.Losses)
 		}
 		return
 	}
-	neighborRows(b, s)
+	head := "neighbors"
+	for _, n := range s.Neighbors {
+		b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
+		head = ""
+	}
 	if s.ConsensusError.Known() {
 		b.Row("consensus error", "%.3g, mean squared distance from the neighbors' releases of round %d", s.ConsensusError, s.Compared)
 	}
 	b.Row("cost", "%d losses, %s of messages, sent or waiting", s.Queries, cli.BytesText(s.FrameBytes))
 	if s.Local != nil {
-		lossRows(b, s.Queries, s.Local.FailedQueries, s.Local.LastFailure, s.Local.Restarts, s.Local.LastRestart)
-		if s.Local.Flat != "" {
-			b.Row("losses", "%s (for this device only)", s.Local.Flat)
-		}
+		lossRows(b, s.Queries, &s.Local.Losses)
 		if left := s.Local.FirstRound; left >= 10 {
 			b.Row("first round", "ends in about %s (for this device only)", cli.Duration(left))
 		}
@@ -143,46 +143,30 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	}
 }
 
-// lossRows prints what the owner must know of losses that failed, and of a program that was started again. Both depend on
-// the data of a private run, so they are for this device only.
-func lossRows(b cli.Table, asked, failed int64, why string, restarts int, whyEnded string) {
-	switch {
-	case failed > 0 && failed >= asked:
-		b.Row("failed", "all %d losses: the model has learned nothing from this node (for this device only). The last reason:", failed)
-	case failed > 0:
-		b.Row("failed", "%d of %d losses could not be computed (for this device only). The last reason:", failed, asked)
+// lossRows prints what the owner must know of losses, of which so many were asked for.
+func lossRows(b cli.Table, asked int64, l *monitor.Losses) {
+	if l.Flat != "" {
+		b.Row("losses", "%s (for this device only)", l.Flat)
 	}
-	if failed > 0 {
-		b.Row("", "%s", why)
-	}
-	if restarts > 0 {
-		times := "once"
-		if restarts > 1 {
-			times = fmt.Sprintf("%d times", restarts)
+	if failed := l.FailedQueries; failed > 0 {
+		what := fmt.Sprintf("%d of %d losses could not be computed", failed, asked)
+		if failed >= asked {
+			what = fmt.Sprintf("all %d losses: the model has learned nothing from this node", failed)
 		}
-		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times)
-		b.Row("", "%s", whyEnded)
+		b.Row("failed", "%s (for this device only). The last reason:", what)
+		b.Row("", "%s", l.LastFailure)
+	}
+	if l.Restarts > 0 {
+		b.Row("restarts", "the program that computes losses was started again %s (for this device only). Its last end:", times(l.Restarts))
+		b.Row("", "%s", l.LastRestart)
 	}
 }
 
-// neighborRows prints the neighbors. Those that [monitor.Neighbor].Like puts together share a row.
-func neighborRows(b cli.Table, s *monitor.Status) {
-	alike := map[string][]string{}
-	for _, n := range s.Neighbors {
-		alike[n.Like] = append(alike[n.Like], n.Name)
+func times(n int) string {
+	if n == 1 {
+		return "once"
 	}
-	head := "neighbors"
-	for _, n := range s.Neighbors {
-		switch n.Like {
-		case "":
-			b.Row(head, "%q: %s", n.Name, neighborText(s, &n))
-		case n.Name:
-			b.Row(head, "%s: each %s", explain.Names(alike[n.Name]), neighborText(s, &n))
-		default:
-			continue
-		}
-		head = ""
-	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
@@ -204,12 +188,8 @@ func neighborText(s *monitor.Status, n *monitor.Neighbor) string {
 		default:
 			add("not connected for %s", cli.Duration(l.Seconds))
 		}
-		times := "once"
-		if l.Lost > 1 {
-			times = fmt.Sprintf("%d times", l.Lost)
-		}
 		if l.Lost > 0 {
-			add("lost %s (%s)", times, l.LostBy)
+			add("lost %s (%s)", times(l.Lost), l.LostBy)
 		}
 	}
 	switch {

@@ -29,7 +29,7 @@ func verdictRows(t cli.Table, v *verdict.Verdict, nonPrivate bool) {
 // readVerdict returns the verdict in a node's state folder, or nil if the folder has no verdict. It reports on log why a
 // verdict cannot be read.
 func readVerdict(log io.Writer, node *fleetfile.Node, fleet *fleetfile.File) *verdict.Verdict {
-	v, err := verdict.At(node, fleet).Read()
+	v, err := (&verdict.Site{Node: node, Fleet: fleet}).Read()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintln(log, cli.OneLine("the verdict cannot be read: "+err.Error()))
 	}
@@ -70,5 +70,5 @@ func siteOf(log io.Writer, model string) (s *verdict.Site, path string) {
 		fmt.Fprintln(log, cli.OneLine("the verdict cannot be read: "+err.Error()))
 		return nil, ""
 	}
-	return verdict.At(node, fleet), path
+	return &verdict.Site{Node: node, Fleet: fleet}, path
 }
