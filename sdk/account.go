@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// account charges the run's releases that use data to the run's privacy filter and to the ledger. It is nil if the run
-// is not private.
+// account counts the run's releases that use data, within the run's limit, and charges them to the ledger. It is nil if the
+// run is not private.
 type account struct {
 	ledger *state.Ledger // nil: only this run's releases are counted
 	run    certificate.RunID
@@ -22,24 +22,24 @@ type account struct {
 
 	reserved, marked int // the last rounds of this run that the ledger had reserved and marked when newAccount ran
 
-	mu     sync.Mutex // guards changes of filter
-	filter *dpmech.Filter
+	limit  *dpmech.Limit
+	mu     sync.Mutex    // guards spends
+	spends dpmech.Spends // the counted releases
 }
 
-func newAccount(c *Config) (a *account, err error) {
+func newAccount(c *Config) *account {
 	f := c.plan.fleet
 	if f.Privacy.NonPrivate {
-		return nil, nil
+		return nil
 	}
 	hash := c.plan.hash()
-	a = &account{ledger: c.Ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: c.Name},
-		cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds}
+	a := &account{ledger: c.Ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: c.Name},
+		cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds, limit: f.Privacy.Limit()}
 	if i, known := c.plan.number[c.Name]; known && f.PairKeys != nil {
 		a.run.PairKey = f.PairKeys[i].String()
 	}
 	a.reserved, a.marked = a.inLedger()
-	a.filter, err = dpmech.NewFilter(f.Privacy.Limit())
-	return a, err
+	return a
 }
 
 // inLedger returns this run's last reserved and last marked rounds in the ledger, or zeros without a ledger.
@@ -82,7 +82,7 @@ func (a *account) resume(releases int, head string) error {
 	if a == nil || releases == 0 {
 		return nil
 	}
-	a.filter = dpmech.Resume(a.filter.Limit(), dpmech.Spends{{First: 1, Rounds: releases, Gaussian: a.cost}})
+	a.spends = dpmech.Spends{{First: 1, Rounds: releases, Gaussian: a.cost}}
 	if head != "" || a.ledger == nil {
 		return nil
 	}
@@ -95,13 +95,14 @@ func (a *account) resume(releases int, head string) error {
 	return nil
 }
 
-// reserve charges a release to the ledger and the filter. It must be called before the noise is drawn. If reserve
+// reserve counts a release and charges it to the ledger. It must be called before the noise is drawn. If reserve
 // returns an error, nothing is charged. A charge to the ledger survives a crash.
 func (a *account) reserve(round int) error {
 	if a == nil {
 		return nil
 	}
-	if err := a.filter.Check(round, a.cost); err != nil {
+	spends, err := a.spends.With(round, a.cost, a.limit)
+	if err != nil {
 		return fmt.Errorf("sdk: release %d was not made: %w", round, err)
 	}
 	if a.ledger != nil {
@@ -117,7 +118,8 @@ func (a *account) reserve(round int) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.filter.Reserve(round, a.cost)
+	a.spends = spends
+	return nil
 }
 
 // mark records in the ledger that neighbors may already hold the releases up to and including number round. It must be
@@ -135,5 +137,5 @@ func (a *account) mark(round int) error {
 func (a *account) total() dpmech.Total {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.filter.Total()
+	return a.spends.Total()
 }

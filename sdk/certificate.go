@@ -22,7 +22,7 @@ func (n *Node) Certificate() (*certificate.Certificate, error) {
 		lifetime = n.cfg.Ledger.Lifetime(n.fleet.Privacy.Delta)
 	}
 	n.account.mu.Lock()
-	c, err := certificate.New(n.about(), n.fleet.Privacy.Delta, n.account.filter, lifetime)
+	c, err := certificate.New(n.about(), n.fleet.Privacy.Delta, n.account.spends, n.account.limit, lifetime)
 	n.account.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -83,12 +83,8 @@ func (c *Config) snapshotSize(m admm.Config) int {
 
 // checkLedger checks the ledger against the stored state and the cost of the rest of the run.
 func (r *Check) checkLedger(c *Config, read func() (*state.Snapshot, error)) error {
-	kept, m := cmp.Or(r.Kept, new(state.Snapshot)), c.plan.fleet.Method
-	a, err := newAccount(c)
-	if err != nil {
-		return err
-	}
-	err = a.check(m, kept.Round, kept.Ledger)
+	kept, a, m := cmp.Or(r.Kept, new(state.Snapshot)), newAccount(c), c.plan.fleet.Method
+	err := a.check(m, kept.Round, kept.Ledger)
 	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
 			err = a.check(m, now.Round, now.Ledger)

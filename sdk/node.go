@@ -100,10 +100,7 @@ func New(cfg Config) (*Node, error) {
 	if n.secrets = (&secrets{cfg: &n.cfg}); n.fleet.Privacy.PairSigma > 0 {
 		mcfg.PairKey = n.secrets.key
 	}
-	var err error
-	if n.account, err = newAccount(&n.cfg); err != nil {
-		return nil, err
-	}
+	n.account = newAccount(&n.cfg)
 	for _, step := range []func() error{
 		n.loadJournal, func() error { return n.resume(mcfg) }, n.loadDropped, n.loadSecrets,
 	} {

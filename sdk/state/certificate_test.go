@@ -19,15 +19,15 @@ func certify(t testing.TB, made, reserved int) (*certificate.Certificate, *Ledge
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
 	reserve(t, l, "tuning", 1, 3)
 	reserve(t, l, "final", 1, reserved)
-	f, err := dpmech.NewFilter(limitOf(12, 1e-5, dpmech.GDP))
-	for round := 1; round <= made; round++ {
-		err = errors.Join(err, f.Reserve(round, noisy))
+	var releases dpmech.Spends
+	if made > 0 {
+		releases = dpmech.Spends{{First: 1, Rounds: made, Gaussian: noisy}}
 	}
 	about := certificate.About{
 		RunID: certificate.RunID{Run: "final", Fleet: hex.EncodeToString(fleetA[:]), Member: "a"},
 	}
-	c, certified := certificate.New(about, 1e-5, f, l.Lifetime(1e-5))
-	if err := errors.Join(err, certified); err != nil {
+	c, err := certificate.New(about, 1e-5, releases, limitOf(12, 1e-5, dpmech.GDP), l.Lifetime(1e-5))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return c, l
@@ -125,11 +125,7 @@ func TestCertificateOlderThanRun(t *testing.T) {
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Gaussian: dpmech.Gaussian{Clip: 1, Sigma: 800}}}
-	filter, err := dpmech.NewFilter(nil)
-	if err := errors.Join(err, filter.Reserve(1, gauss(1, 800))); err != nil {
-		t.Fatal(err)
-	}
-	own := filter.Total()
+	own := gauss(1, 800).Total(1)
 	c := cloneCertificate(t, good)
 	c.Spends, c.Rounds, c.Cost = few, 1, certificate.CostOf(own, c.Delta)
 	c.Lifetime.Runs[1].Spends, c.Lifetime.Runs[1].Rho, c.Lifetime.Ledger.Seq = few, own.Rho, 4
