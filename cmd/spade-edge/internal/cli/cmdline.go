@@ -57,8 +57,8 @@ func (c *Cmdline) ParseArgs() error {
 	var faults Faults
 	c.Visit(func(f *flag.Flag) {
 		c.Given[f.Name] = true
-		value, ok := f.Value.(flag.Getter) // not for a flag with a function
-		faults.When(ok && value.Get() == "", "-%s is empty", f.Name)
+		value, ok := f.Value.(flag.Getter)                                               // not for a flag with a function
+		faults.When(ok && value.Get() == "" && f.Name != "http", "-%s is empty", f.Name) // an empty -http means no page
 	})
 	if err := faults.Usage(); err != nil {
 		return err

@@ -63,18 +63,19 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 	if err := checkExport(*to, format, *ownFit); err != nil {
 		return err
 	}
-	node, file, err := readFiles(path)
+	site, err := readSite(path)
 	if err != nil {
 		return err
 	}
+	node, file := site.Node, site.Fleet
 	kept, err := device.Kept(node, file)
 	if err != nil {
 		return err
 	}
 	f, last := file.Fleet, file.Fleet.Method.Last()
-	model, alone, v := kept.Model, false, readVerdict(c.Log, node, file)
+	model, alone, v := kept.Model, false, readVerdict(c.Log, site)
 	if *accepted {
-		if model, alone, err = acceptedModel(v, node, file, kept, format); err != nil {
+		if model, alone, err = acceptedModel(site, v, kept, format); err != nil {
 			return err
 		}
 	}
@@ -122,17 +123,17 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 
 // acceptedModel returns the model that the verdict v accepts, with kept.Round set to its release, and whether it is the
 // site's own.
-func acceptedModel(v *verdict.Verdict, node *fleetfile.Node, file *fleetfile.File, kept *state.Snapshot, format string) (model []float32, alone bool, err error) {
+func acceptedModel(site *verdict.Site, v *verdict.Verdict, kept *state.Snapshot, format string) (model []float32, alone bool, err error) {
 	switch {
 	case v == nil:
 		return nil, false, fmt.Errorf("-accepted: %s has no verdict on this run: the device that runs the node makes one at the end of \"spade-edge run\"",
-			node.State)
+			site.Node.State)
 	case v.Accepted == "":
 		return nil, false, cli.Usage("-accepted: the losses come from a program: %s", v.Text())
 	case v.Model != sdk.ModelHash(kept.Model):
-		return nil, false, fmt.Errorf("-accepted: the verdict in %s is on another model than the one in the state: run the node again", node.State)
+		return nil, false, fmt.Errorf("-accepted: the verdict in %s is on another model than the one in the state: run the node again", site.Node.State)
 	}
-	model, release, err := (&verdict.Site{Node: node, Fleet: file}).Model(v, kept.Round, kept.Model)
+	model, release, err := site.Model(v, kept.Round, kept.Model)
 	if alone = v.Accepted == verdict.Alone; !alone {
 		kept.Round = release
 	} else if format != "json" && err == nil {

@@ -145,21 +145,20 @@ func judgeRun(d *device.Device, r *RunResult) {
 func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	f := d.Fleet.Fleet
 	d.Say = func(line string) { show.Say("%s", line) }
-	kept := d.Released
-	d.Released = func(round int, x []float32, spent dpmech.Total) {
-		kept(round, x, spent)
-		show.Method = d.Method() // safe: Released is not called concurrently
-		show.Round(round, func() string { return spendNote(f.Privacy, spent) })
-	}
+	made := show.Round
 	if asJSON {
 		d.Log = slog.NewJSONHandler(c.Log, nil)
 		log := slog.New(d.Log).With("run", f.Run, "node", d.File.Name)
 		c.Log = slog.NewLogLogger(log.Handler(), slog.LevelError).Writer() // prints the reason of a failure as a log line
 		d.Say = func(line string) { log.Info(line) }
-		d.Released = func(round int, x []float32, spent dpmech.Total) {
-			kept(round, x, spent)
-			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
+		made = func(round int, note func() string) {
+			log.Info("released", "round", round, "rounds", f.Method.Last(), "note", note())
 		}
+	}
+	kept := d.Released
+	d.Released = func(round int, x []float32, spent dpmech.Total) {
+		kept(round, x, spent)
+		made(round, func() string { return spendNote(f.Privacy, spent) })
 	}
 }
 

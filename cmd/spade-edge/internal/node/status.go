@@ -22,15 +22,15 @@ func Status(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	file, fleet, err := readFiles(path)
+	site, err := readSite(path)
 	if err != nil {
 		return err
 	}
-	st, err := device.StatusOf(ctx, file, fleet)
+	st, err := device.StatusOf(ctx, site.Node, site.Fleet)
 	if err != nil {
 		return err
 	}
-	v := readVerdict(c.Log, file, fleet)
+	v := readVerdict(c.Log, site)
 	return c.Print(struct {
 		*monitor.Status
 		Verdict *verdict.Verdict `json:"verdict,omitempty"`
@@ -234,14 +234,13 @@ func howText(l *monitor.Link) string {
 	return fmt.Sprintf(" (%s %s%s)", cmp.Or(l.How, "at"), l.Address, through)
 }
 
-// readFiles reads a node file and its fleet file. It does not read the key.
-func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
-	node, err := fleetfile.ReadNode(path)
-	var fleet *fleetfile.File
-	if err == nil {
-		fleet, err = fleetfile.Read(node.Fleet)
+// readSite reads a node file and its fleet file. It does not read the key.
+func readSite(path string) (site *verdict.Site, err error) {
+	site = new(verdict.Site)
+	if site.Node, err = fleetfile.ReadNode(path); err == nil {
+		site.Fleet, err = fleetfile.Read(site.Node.Fleet)
 	}
-	return node, fleet, cli.AsUsageError(err)
+	return site, cli.AsUsageError(err)
 }
 
 // Stopped is the result of the stop command, printed as text or JSON. Round counts the releases made until the stop.
@@ -265,23 +264,23 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
-	file, fleet, err := readFiles(path)
+	site, err := readSite(path)
 	if err != nil {
 		return err
 	}
 	within, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	err = device.AskStop(within, file.State)
+	err = device.AskStop(within, site.Node.State)
 	running := !errors.Is(err, device.ErrNotRunning)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case within.Err() != nil:
-		return fmt.Errorf("node %q was asked to stop, but is still running after %v", file.Name, *timeout)
+		return fmt.Errorf("node %q was asked to stop, but is still running after %v", site.Node.Name, *timeout)
 	case err != nil && running:
 		return err
 	}
-	st, err := device.Left(file, fleet)
+	st, err := device.Left(site.Node, site.Fleet)
 	if err != nil {
 		return err
 	}
