@@ -1,12 +1,10 @@
 package admm
 
 import (
-	"github.com/spade-dfl/spade-edge/zoest"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
@@ -53,102 +51,6 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	}
 	noise.machine = m
 	return m
-}
-
-// TestRestoreAfterEveryRelease kills every client after each of its releases and restarts it from its store. After
-// every second release the write of the newest state is torn, so the client restarts from the previous state alone. The
-// models must be those of the undisturbed run, for every payload.
-func TestRestoreAfterEveryRelease(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(i int, c *Config)
-	}{
-		{"non-private", func(_ int, c *Config) {}},
-		{"tracking", func(_ int, c *Config) { c.Estimator.Kind = zoest.Tracking }},
-		{"tracking, private", func(i int, c *Config) {
-			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-			c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh
-		}},
-		{"momentum", func(_ int, c *Config) { c.Estimator.Momentum = 0.8 }},
-		{"tracking, momentum, mixing, private", func(i int, c *Config) {
-			private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
-			c.Estimator.Kind, c.Estimator.Momentum, c.Mixing = zoest.Tracking, 0.8, 1
-		}},
-		{"walsh", func(_ int, c *Config) { c.Estimator.Directions = zoest.Walsh }},
-		{"private", private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})},
-		{"grid, releases", onAGrid},
-		{"flows, grid", func(i int, c *Config) {
-			onAGrid(i, c)
-			c.Mixing = 5
-		}},
-		{"mixing", func(i int, c *Config) { c.Mixing = 4 }},
-		{"records", perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.02}, nil)},
-		{"records, tracking, walsh", perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.02}, func(_ int, c *Config) {
-			c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh
-		})},
-	} {
-		cfgs := configs(4, kite, func(i int, cfg *Config) {
-			c.change(i, cfg)
-			cfg.Probe = true
-		})
-		build := func() *network {
-			net := &network{loss: lossFunc, finished: make([]bool, len(cfgs))}
-			for _, cfg := range cfgs {
-				net.machines = append(net.machines, reborn(t, cfg))
-			}
-			return net
-		}
-		quiet := build()
-		if err := quiet.run(); err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		net := build()
-		kept := make([][]State, len(cfgs))
-		deaths, torn := 0, 0
-		for step := 0; !net.allFinished(); step++ {
-			if step > 1000 {
-				t.Fatalf("%s: no end: %+v", c.name, net.machines[0].Status())
-			}
-			for i := range cfgs {
-				before := net.machines[i].round
-				sent, err := net.drive(i)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if net.machines[i].round > before { // the client dies before it sends anything
-					if (step+i)%4 < 2 {
-						torn++
-						net.machines[i] = reborn(t, cfgs[i], kept[i][:min(len(kept[i]), 1)]...)
-					} else {
-						deaths++
-						kept[i] = append([]State{net.machines[i].State().copied()}, kept[i]...)
-						net.machines[i] = reborn(t, cfgs[i], kept[i][:min(len(kept[i]), 2)]...)
-					}
-					net.finished[i] = false
-					continue
-				}
-				for _, msg := range sent {
-					if err := net.machines[msg.To].Receive(msg); err != nil {
-						t.Fatalf("%s: %v", c.name, err)
-					}
-				}
-				if step%3 == 2 {
-					net.machines[i].Tick()
-				}
-			}
-		}
-		if want := len(cfgs) * quiet.machines[0].last(); deaths != want || torn == 0 {
-			t.Errorf("%s: %d deaths and %d torn states, want %d and some", c.name, deaths, torn, want)
-		}
-		if !sameBits(net.models(), quiet.models()) {
-			t.Errorf("%s: models differ from the quiet run", c.name)
-		}
-		for i, m := range net.machines {
-			if got, want := m.Status().Queries, quiet.machines[i].Status().Queries; got != want {
-				t.Errorf("%s: client %d counts %d queries, want %d", c.name, i, got, want)
-			}
-		}
-	}
 }
 
 func TestRestoreRefuses(t *testing.T) {

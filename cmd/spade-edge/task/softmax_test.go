@@ -6,11 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/task/survival"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// reference returns the loss of a built-in model of classes or a target, computed in float64 from its definition.
+// reference returns the loss of a built-in model, computed in float64 from its definition.
 func reference(m *Model, x []float32, sample int) float64 {
 	d := m.data
 	var row []float64
@@ -30,6 +31,9 @@ func reference(m *Model, x []float32, sample int) float64 {
 	}
 	if units != nil {
 		row, x = append(units, 1), x[m.spec.Hidden*d.Dim:]
+	}
+	if d.Horizon != nil {
+		return lived(d, sample, output(x), x[d.Dim:])
 	}
 	if d.Target != nil {
 		t := (d.Target[sample] - d.Range.Low) / (d.Range.High - d.Range.Low)
@@ -54,6 +58,27 @@ func reference(m *Model, x []float32, sample int) float64 {
 	return loss
 }
 
+// lived returns the loss of hazards for a sample with the score z. b has the constant of each interval.
+func lived(d *Data, sample int, z float64, b []float32) (loss float64) {
+	ends, days := append(d.Horizon.Cuts().Ends, math.Inf(1)), d.Time[sample]
+	start := 0.0
+	for j, end := range ends {
+		length := end - start
+		if j == len(ends)-1 {
+			length = start - ends[j-2]
+		}
+		event, stay := math.Log1p(math.Exp(-z-float64(b[j]))), math.Log1p(math.Exp(z+float64(b[j])))
+		switch {
+		case days > end, days <= end && (days > start || j == 0) && d.Y[sample] == 0 && days-start >= length/2:
+			loss += stay / 4
+		case days <= end && (days > start || j == 0) && d.Y[sample] == 1:
+			loss += event / 4
+		}
+		start = end
+	}
+	return min(loss, survival.MostLoss)
+}
+
 func parameters(n int, scale float64, seed uint64) []float32 {
 	s := testStream(seed)
 	x := make([]float32, n)
@@ -65,7 +90,7 @@ func parameters(n int, scale float64, seed uint64) []float32 {
 
 // TestModels checks each kind of model against its definition, alone and in batches.
 func TestModels(t *testing.T) {
-	two, three, seven, number := random(60, 9, 2, 4), random(60, 9, 3, 4), random(60, 9, 7, 4), targets(60, 9, 4)
+	two, three, seven, number, lives := random(60, 9, 2, 4), random(60, 9, 3, 4), random(60, 9, 7, 4), targets(60, 9, 4), observed(60, 9, 4)
 	for _, c := range []struct {
 		spec ModelSpec
 		data *Data
@@ -75,10 +100,14 @@ func TestModels(t *testing.T) {
 		{ModelSpec{PerceptronModel, 1}, two, 11}, {ModelSpec{PerceptronModel, 5}, two, 51}, {ModelSpec{PerceptronModel, 4}, three, 51},
 		{ModelSpec{PerceptronModel, MaxHidden}, seven, MaxHidden*9 + 7*(MaxHidden+1)},
 		{ModelSpec{LinearModel, 0}, number, 9}, {ModelSpec{PerceptronModel, 1}, number, 11}, {ModelSpec{PerceptronModel, 7}, number, 71},
+		{ModelSpec{HazardsModel, 0}, lives, 13},
 	} {
 		t.Run(fmt.Sprint(c.spec, " ", c.dim), func(t *testing.T) {
-			m := c.spec.New(c.data)
-			if m.Dim() != c.dim || c.spec.Dim(9, c.data.Classes) != c.dim || m.Len() != 60 {
+			m, most := c.spec.New(c.data), 1.0
+			if c.data == lives {
+				most = survival.MostLoss
+			}
+			if m.Dim() != c.dim || c.spec.Dim(9, c.data.outputs()) != c.dim || m.Len() != 60 {
 				t.Errorf("%d parameters, want %d; %d samples", m.Dim(), c.dim, m.Len())
 			}
 			for _, scale := range []float64{0, 0.01, 0.3, 1, 1e6} {
@@ -87,10 +116,10 @@ func TestModels(t *testing.T) {
 				var want []float64
 				for i := range m.Len() {
 					got, err := m.Loss(t.Context(), x, i)
-					if err != nil || !(got >= 0 && got <= 1) {
+					if err != nil || !(got >= 0 && got <= most) {
 						t.Fatalf("scale %v: loss %v, %v", scale, got, err)
 					}
-					if ref := reference(m, x, i); scale < 1e3 && math.Abs(got-ref) > 2e-4 {
+					if ref := reference(m, x, i); scale < 1e3 && math.Abs(got-ref) > 2e-4*max(1, ref) {
 						t.Errorf("scale %v, sample %d: loss %v, want %v", scale, i, got, ref)
 					}
 					queries, want = append(queries, zoest.Query{Point: x, Sample: i}, zoest.Query{Point: x, Sample: -1 - s.IntN(9)}),
@@ -111,7 +140,7 @@ func TestModels(t *testing.T) {
 			if err := tinytest.TestOracle(m, m.Dim(), m.Len()); err != nil {
 				t.Error(err)
 			}
-			if math.IsNaN(m.Accuracy(make([]float32, m.Dim()))) != (c.data == number) {
+			if math.IsNaN(m.Accuracy(make([]float32, m.Dim()))) != (c.data == number || c.data == lives) {
 				t.Error("only models of classes have an accuracy")
 			}
 		})

@@ -153,8 +153,6 @@ func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
 
 func (o *initOptions) oracle(number int) map[string]any {
 	switch {
-	case o.Given["format"]:
-		return map[string]any{"stream": o.stream, "format": o.format}
 	case o.Given["stream"]:
 		return map[string]any{"stream": o.stream}
 	case !o.builtin():
@@ -202,7 +200,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		then = fmt.Sprintf("and %d of cool-down", m.Cooldown)
 	}
 	t.Row("rounds", "%d%s, %s", m.Rounds, cli.MixingText(m.Mixing), then)
-	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
+	r.Privacy.Write(t, m.Rounds, false)
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(r.fleet, r.Forecast))
 	}

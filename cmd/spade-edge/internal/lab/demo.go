@@ -294,5 +294,5 @@ func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []flo
 	t.Row("sent", "%s in all: %d %ss over %d connections, both ways; no data, no gradients",
 		cli.BytesText(r.BytesSent), p.Fleet.Method.Last(), cli.ReleaseWord(p.Fleet.Method), len(p.Fleet.Edges))
 	t.Row("asked", "%d losses of the black-box models, in %.1f s", r.Queries, r.Seconds)
-	r.WritePrivacy(t)
+	r.Privacy.Write(t, r.Rounds, false)
 }

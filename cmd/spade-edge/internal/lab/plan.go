@@ -126,7 +126,7 @@ func (o *planOptions) plan(p *setup.Problem) (*Report, error) {
 	}
 	r.Chosen = p.Chosen
 	if !o.Asked.Privacy.NonPrivate {
-		r.Privacy = p.Privacy([]string{"every parameter of this plan"})
+		r.Privacy = setup.NewPrivacy(f.Total(m.Rounds), f, []string{"every parameter of this plan"})
 		r.Forecast = p.Forecast()
 	}
 	return r, nil

@@ -108,7 +108,7 @@ func (r *Report) write(t cli.Table, f *sdk.Fleet) {
 		t.Row("broker", "over a broker, a node sends %s in a round and receives as much, headers included: %.3g s of airtime each way at 10 kbit/s",
 			cli.BytesText(r.BytesBroker), float64(8*r.BytesBroker)/10e3)
 	}
-	r.Privacy.Write(t, r.Rounds, "")
+	r.Privacy.Write(t, r.Rounds, false)
 	if r.Forecast != nil {
 		t.Row("forecast", "%s", setup.ForecastText(f, r.Forecast))
 	}

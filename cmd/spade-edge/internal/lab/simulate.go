@@ -90,7 +90,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 		r.WriteWorth(t)
 		t.Row("consensus error", "%.3g, mean squared distance from the average model", r.ConsensusError)
 		t.Row("cost", "%d losses, %d numbers (%s) sent, %.1f s", r.Queries, r.ScalarsSent, cli.BytesText(r.BytesSent), r.Seconds)
-		r.WritePrivacy(t)
+		r.Privacy.Write(t, r.Rounds, true)
 		t.Row("transcript", "%s", r.Transcript)
 	})
 }

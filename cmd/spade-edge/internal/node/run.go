@@ -226,7 +226,7 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 		own = "; for this device only: a multiple of its samples"
 	}
 	t.Row("losses", "%d asked for%s", r.Queries, own)
-	(&setup.Result{Rounds: m.Data(r.Rounds), Privacy: r.Privacy}).WritePrivacy(t)
+	r.Privacy.Write(t, m.Data(r.Rounds), false)
 	if r.Certificate != "" {
 		t.Row("", "spade-edge privacy -verify %s -fleet FLEETFILE checks the certificate", r.Certificate)
 	}

@@ -102,18 +102,18 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 // [Problem.MakeFleet] later replaces the last three with an integer.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
+	if text == "half" {
+		text = "1/2"
+	}
 	switch over, under, isShare := strings.Cut(text, "/"); {
 	case text == "auto":
 		o.Collude = -1
-	case text == "half":
-		o.Collude, o.colludeOf = 1, 2
 	case isShare:
 		a, err := strconv.ParseUint(over, 10, 16)
 		b, err2 := strconv.ParseUint(under, 10, 16)
-		if err != nil || err2 != nil || a == 0 || a >= b {
+		if o.Collude, o.colludeOf = int(a), int(b); err != nil || err2 != nil || a == 0 || a >= b {
 			return errors.New("want a fraction between 0 and 1, such as 1/3")
 		}
-		o.Collude, o.colludeOf = int(a), int(b)
 	default:
 		if o.Asked.Privacy.Colluders, err = strconv.Atoi(text); err != nil {
 			return errors.New("want a number of members, a fraction such as 1/3, \"half\" or \"auto\"")

@@ -108,19 +108,14 @@ func (p *Problem) NewResult(simulated bool) *Result {
 		if p.Set != nil { // there is no data in plan and init
 			conditional = p.Set.Fitted
 		}
-		r.Privacy = p.Privacy(conditional)
+		r.Privacy = NewPrivacy(f.Total(f.Method.Rounds), f, conditional)
 		r.Forecast = p.Forecast()
 	}
 	return r
 }
 
-// Privacy returns the privacy cost of the whole run. conditional lists the assumptions on which the guarantee depends.
-func (p *Problem) Privacy(conditional []string) *Privacy {
-	f := p.Fleet
-	return NewPrivacy(f.Total(f.Method.Rounds), f, conditional)
-}
-
-// NewPrivacy returns the privacy cost of releases of the fleet f whose total is spent.
+// NewPrivacy returns the privacy cost of releases of the fleet f whose total is spent. conditional lists the assumptions on
+// which the guarantee depends.
 func NewPrivacy(spent dpmech.Total, f *sdk.Fleet, conditional []string) *Privacy {
 	p, unit := f.Privacy, f.Privacy.Protects()
 	return &Privacy{Cost: certificate.CostOf(spent, p.Delta), Unit: unit, Warning: plan.WeakDelta(p.Delta, unit, plan.Units(f)), Sigma: p.Sigma,
@@ -228,17 +223,6 @@ func (p *Problem) WriteChosen(w io.Writer) {
 	}
 }
 
-// WritePrivacy prints the privacy cost of the run.
-func (r *Result) WritePrivacy(t cli.Table) {
-	note := ""
-	if r.Simulated {
-		note = " (simulated: the noise came from the seed)"
-	}
-	if r.Privacy.Write(t, r.Rounds, note); r.Privacy != nil {
-		t.Row("", "not covered: when a node sends")
-	}
-}
-
 // Brief prints the privacy cost of a run against each adversary, and what it means, in a few lines.
 func (p *Privacy) Brief(t cli.Table) {
 	if p == nil {
@@ -257,12 +241,16 @@ func (p *Privacy) warn(t cli.Table) {
 	}
 }
 
-// Write prints the privacy cost of the given number of releases against each adversary, and the note; p is nil for a run
-// that is not private.
-func (p *Privacy) Write(t cli.Table, releases int, note string) {
+// Write prints the privacy cost of the given number of releases against each adversary, and whether they are simulated; p is
+// nil for a run that is not private.
+func (p *Privacy) Write(t cli.Table, releases int, simulated bool) {
 	if p == nil {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")
 		return
+	}
+	note := ""
+	if simulated {
+		note = " (simulated: the noise came from the seed)"
 	}
 	cli.WriteCost(t, p.Cost, p.spent, p.Unit, note)
 	p.warn(t)
@@ -287,4 +275,5 @@ func (p *Privacy) Write(t cli.Table, releases int, note string) {
 	if len(p.ConditionalOn) > 0 {
 		t.Row("", "given as public: %s", strings.Join(p.ConditionalOn, "; "))
 	}
+	t.Row("", "not covered: when a node sends")
 }
