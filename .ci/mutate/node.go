@@ -30,7 +30,7 @@ var onNode = []mutation{
 	{"outbox: no room for a final message", "sdk/queue.go", "p.urgent && len(q.parcels) == room", "p.urgent && false", words},
 	{"flood: bytes outside frames are free", "transport/ws/tcp.go", "if late > uselessLimit", "if late < -uselessLimit", floods},
 	{"flood: bytes in frames count", "transport/ws/conn.go", "c.tcp.meter.count(-got - got/16)", "c.tcp.meter.count(0)", floods},
-	{"frames: the mask of a payload begins anew at each read", "transport/ws/frame.go", "c.mask = maskPayload(", "maskPayload(", framing},
+	{"frames: the mask of a payload begins anew at each read", "transport/ws/frame.go", "c.mask = mask(", "mask(", framing},
 	{"frames: records go out one by one", "transport/ws/frame.go", "c.tcp.hold(buffer[:0])", "", framing},
 	{"frames: a write follows half a record", "transport/ws/tcp.go", "if c.failed == nil {", "if true {", framing},
 	{"frames: a ping has no answer", "transport/ws/frame.go", "return c.sendControl(pong, payload[:n])", "return nil", framing},
