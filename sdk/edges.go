@@ -61,7 +61,8 @@ func (r *run) giveUp() {
 // judge drops the edges to neighbors whose release the machine found impossible when it was about to use it.
 func (r *run) judge() {
 	for _, found := range r.machine.Verdicts() {
-		q := state.Quarantine{Why: r.trust.Judge(&found).Why.Error()}
+		r.trust.Prove(&found)
+		q := state.Quarantine{Why: found.Why}
 		if frame, err := r.codec.Append(nil, &found.Message); err == nil {
 			q.Frames = append(q.Frames, state.NewFrame(frame))
 		}

@@ -45,7 +45,7 @@ func (m *Machine) State() State {
 		e := &m.edges[i]
 		s.Edges = append(s.Edges, EdgeState{Peer: e.peer, Heard: e.heard, Quarantine: e.cut,
 			Z: part(m.z, i, len(m.x)), PeerZ: part(m.peerZ, i, len(m.x)), Base: part(m.base, i, len(m.x)),
-			Flow: m.flows.of(i)})
+			Flow: m.flow(i)})
 	}
 	return s
 }
@@ -100,7 +100,7 @@ func (m *Machine) load(s State) {
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
 		copy(part(m.base, i, len(m.x)), from.Base)
-		copy(m.flows.of(i), from.Flow)
+		copy(m.flow(i), from.Flow)
 	}
 	m.round-- // writeMessages belongs to the round that ends with the release
 	if m.cfg.onGrid(s.Round) {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,20 +30,13 @@ func Inspect(dir string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	found, err := s.validate()
-	r := Report{Remarks: found.remarks, Refused: err}
-	if r.Refused == nil {
-		r.Refused = checkStore(dir)
-	}
+	r := Report{Round: max(0, s.newest())}
 	j, err := ReadJournal(dir)
 	if err == nil {
 		r.Journal = *j
 	}
-	if r.Refused == nil {
-		r.Refused = err
-	}
-	if whole := s.whole(); len(whole) > 0 {
-		r.Round = whole[len(whole)-1].Round
+	if r.Refused = s.validate(); r.Refused == nil {
+		r.Refused, r.Remarks = cmp.Or(checkStore(dir), err), s.remarks()
 	}
 	return r, nil
 }
@@ -74,6 +68,14 @@ func (s *scan) whole() []scannedSlot {
 		w[0], w[1] = w[1], w[0]
 	}
 	return w
+}
+
+// newest returns the round of the newest state, or -1 if there is none.
+func (s *scan) newest() int {
+	if w := s.whole(); len(w) > 0 {
+		return w[len(w)-1].Round
+	}
+	return -1
 }
 
 // readSlots reads the slots. If settle is set, it first syncs each slot: a process killed between write and sync leaves
@@ -135,18 +137,10 @@ func withFile(on disk, name string, settle bool, use func(f file, size int64) er
 	return errors.Join(use(f, size), f.Close())
 }
 
-// contents is the result of validate for a valid store.
-type contents struct {
-	whole   [2]bool
-	newest  int // round of the newest state; -1 in a fresh store
-	remarks []string
-}
-
 // validate returns an error if no sequence of saves and crashes can have left these files. It relies on two facts: the
 // log exists before the first slot is written, and a slot is durable before its line is in the log.
-func (s *scan) validate() (contents, error) {
-	c := contents{newest: -1}
-	refuse := func(format string, args ...any) (contents, error) { return c, fmt.Errorf("state: "+format, args...) }
+func (s *scan) validate() error {
+	refuse := func(format string, args ...any) error { return fmt.Errorf("state: "+format, args...) }
 	const anew = "start this member in an empty directory, under a new run"
 
 	for i, sl := range s.slots {
@@ -164,25 +158,23 @@ func (s *scan) validate() (contents, error) {
 			return refuse("%s holds a state of round %d that does not match the entry in %s: the file is from "+
 				"another run; restore the original file, or %s", s.path(i), sl.Round, s.logPath(), anew)
 		}
-		c.whole[i] = true
-		c.newest = max(c.newest, sl.Round)
 	}
-	a, b := s.slots[0], s.slots[1]
+	a, b, newest := s.slots[0], s.slots[1], s.newest()
 	if a.torn() && b.torn() {
 		return refuse("%s %w, and %s %w: no state is left to continue from; restore the newest version of both files, not an "+
 			"older one, or %s", s.path(0), a.fault, s.path(1), b.fault, anew)
 	}
-	if s.noLog && (c.newest >= 0 || a.torn() || b.torn()) {
+	if s.noLog && (newest >= 0 || a.torn() || b.torn()) {
 		return refuse("%s is missing, so the program cannot tell whether the slot files are the newest; restore the "+
 			"missing file or, if you know that the slot files are the newest, create an empty file with that name", s.logPath())
 	}
-	if c.newest < s.log.newest || c.newest < 0 && len(s.log.text) > 0 {
+	if newest < s.log.newest || newest < 0 && len(s.log.text) > 0 {
 		last, left := "a release", "no slot holds a state"
 		if s.log.newest >= 0 {
 			last = fmt.Sprintf("the release of round %d", s.log.newest)
 		}
-		if c.newest >= 0 {
-			left = fmt.Sprintf("the newest intact state, in %s, belongs to round %d", s.path(c.newest&1), c.newest)
+		if newest >= 0 {
+			left = fmt.Sprintf("the newest intact state, in %s, belongs to round %d", s.path(newest&1), newest)
 		}
 		for i, sl := range s.slots {
 			if sl.fault != nil {
@@ -196,12 +188,12 @@ func (s *scan) validate() (contents, error) {
 		return refuse("%s holds round %d and %s holds round %d, which no crash can cause: an old file was restored, or the "+
 			"disk lost a save that it had confirmed; restore the newest file, or %s", s.path(0), a.Round, s.path(1), b.Round, anew)
 	}
-	c.remarks = s.remarks(c.newest)
-	return c, nil
+	return nil
 }
 
-// remarks returns one sentence for each save that was interrupted. newest is the round of the newest state, or negative.
-func (s *scan) remarks(newest int) (all []string) {
+// remarks returns one sentence for each save that was interrupted.
+func (s *scan) remarks() (all []string) {
+	newest := s.newest()
 	for i, sl := range s.slots {
 		switch {
 		case sl.torn() && newest < 0:
