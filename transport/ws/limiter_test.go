@@ -297,7 +297,7 @@ func TestToken(t *testing.T) {
 // from the source with the most callers.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
-	from := func(i int) netip.Prefix { return sourceOf(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) }
+	from := func(i int) netip.Addr { return sourceOf(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) }
 	enter := func(i int, met bool) *caller { return d.enter(&script{}, from(i), met) }
 	alone, met, begun, known := enter(1, false), enter(2, true), enter(2, false), enter(3, false)
 	d.begin(begun, nil)
@@ -343,10 +343,10 @@ func TestLimiter(t *testing.T) {
 
 func TestSourceOf(t *testing.T) {
 	for at, want := range map[string]string{
-		"192.0.2.7":          "192.0.2.7/32",
-		"::ffff:192.0.2.7":   "192.0.2.7/32",
-		"2001:db8:1:2:3::4":  "2001:db8:1:2::/64",
-		"fe80::1:2:3:4%eth0": "fe80::/64",
+		"192.0.2.7":          "192.0.2.7",
+		"::ffff:192.0.2.7":   "192.0.2.7",
+		"2001:db8:1:2:3::4":  "2001:db8:1:2::",
+		"fe80::1:2:3:4%eth0": "fe80::",
 	} {
 		if got := sourceOf(netip.MustParseAddr(at)); got.String() != want {
 			t.Errorf("source of %s is %v, want %s", at, got, want)

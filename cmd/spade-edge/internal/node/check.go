@@ -60,7 +60,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	unreadable := cmd.String("unreadable", "5%", "the largest `share` of a table's rows that may be unreadable; check fails above it")
 	anyDelta := cmd.Bool("any-delta", false, setup.AnyDeltaUsage)
 	anyway := cmd.Bool("anyway", false, "as in run: accept a forecast that the run gains next to nothing")
-	cmd.JSONFlag("")
+	cmd.JSONFlag()
 	path, err := cmd.ParseFile()
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func Export(_ context.Context, c *cli.Cmdline) error {
 		"deviations, categories); the privacy guarantee does not cover it")
 	accepted := c.Bool("accepted", false, "the model that the verdict accepts here; if that is the site's own, it must stay on this device")
 	force := c.Bool("force", false, "overwrite an existing file")
-	c.JSONFlag("")
+	c.JSONFlag()
 	path, err := c.ParseFile()
 	if err != nil {
 		return err

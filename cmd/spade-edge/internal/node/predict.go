@@ -88,7 +88,7 @@ func apply(c *cli.Cmdline, noData *bool, f func(a *Applied) error) (*Applied, er
 	unknown := c.Bool("unknown", false, "treat a category that the model does not know as none of them, and report it; "+
 		"otherwise it is an error")
 	na := c.String("na", "", "`texts` that also mark a cell as missing, such as -9,999, separated by commas")
-	c.JSONFlag("")
+	c.JSONFlag()
 	path, err := c.ParseFile()
 	if err != nil {
 		return nil, err

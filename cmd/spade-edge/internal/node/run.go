@@ -39,7 +39,7 @@ func (o *runFlags) read(c *cli.Cmdline) (d *device.Device, path string, err erro
 	c.DurationVar(&o.patience, "patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
 		"least 2m (default as in the node file, or wait indefinitely)")
 	c.StringVar(&o.form, "log", "text", "`format` of the log: text, or json with one object per line")
-	c.JSONFlag("")
+	c.JSONFlag()
 	if path, err = c.ParseFile(); err == nil {
 		err = cli.CheckHTTP(o.addr)
 	}
@@ -206,18 +206,12 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Rows != "" {
 		t.Wrap("rows", "%s: \"spade-edge check\" says why", r.Rows)
 	}
-	if r.Backwards != "" {
-		t.Wrap("labels", "%s", r.Backwards)
-	}
+	t.Wrap("labels", "%s", r.Backwards)
 	verdictRows(t, r.Verdict, r.NonPrivate)
-	if r.Unjudged != "" {
-		t.Wrap("verdict", "%s", r.Unjudged)
-	}
+	t.Wrap("verdict", "%s", r.Unjudged)
 	lossRows(t, r.Queries, &r.Losses)
 	r.Privacy.Brief(t)
-	if r.Certificate != "" {
-		t.Wrap("certificate", "%s", r.Certificate)
-	}
+	t.Wrap("certificate", "%s", r.Certificate)
 	if !verbose {
 		return
 	}

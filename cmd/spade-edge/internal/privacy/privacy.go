@@ -77,7 +77,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.StringVar(&o.until, "until", "", "with -new-ledger: the last `day`, such as 2027-12-31, on which a run may start with the data")
 	c.StringVar(&o.why, "note", "", "with -new-ledger: a `text` that says who decided about it, and why; certificates repeat it")
 	c.StringVar(&o.dataset, "dataset", "", "a `name` for the data set of the new ledger")
-	c.JSONFlag("")
+	c.JSONFlag()
 	if err := c.ParseArgs(); err != nil {
 		return err
 	}
@@ -177,9 +177,7 @@ func (o *privacyOptions) plan() error {
 		t.Row("clip", "%v", r.Clip)
 		t.Row("sigma", "%v, in every number of a release", r.Sigma)
 		cli.WriteCost(t, r.Cost, spent, r.Unit, "")
-		if r.Warning != "" {
-			t.Row("warning", "%s", r.Warning)
-		}
+		t.Row("warning", "%s", r.Warning)
 	})
 }
 

@@ -220,7 +220,7 @@ func (o *Options) RegisterRun(c *cli.Cmdline) {
 		"(a text file with one edge on each line: two members, by name or by number from 0; # begins a comment)")
 	o.SettingFlags(c)
 	c.BoolVar(&o.AnyDelta, "any-delta", false, AnyDeltaUsage)
-	c.JSONFlag("")
+	c.JSONFlag()
 }
 
 // AnyDeltaUsage describes the flag -any-delta of every command.
