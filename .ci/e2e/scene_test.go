@@ -61,7 +61,7 @@ func newRun(run string, private bool) *sdk.Fleet {
 
 // newStatus returns the status of a member after some rounds.
 func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer bool) monitor.Status {
-	s := monitor.NewStatus(f, name)
+	s := monitor.NewStatus(f, name, new(sdk.Status))
 	s.Running, s.Phase, s.Seconds, s.Round, s.Uptime = phase != monitor.Ended, phase, 2345, round, 1e5
 	s.Queries, s.FrameBytes = int64(round)*98_765, int64(round)*123_456
 	s.ConsensusError, s.Compared = 0.0123, round-1

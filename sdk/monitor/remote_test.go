@@ -4,6 +4,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/spade-dfl/spade-edge/sdk"
 )
 
 // TestRemoteToken checks that a collector that sends the token gets the node's metrics, but cannot read any other path.
@@ -42,7 +44,7 @@ func TestRemoteToken(t *testing.T) {
 // count or the duration of queries.
 func TestRemoteHidesSamples(t *testing.T) {
 	of := func(private bool, samples int) string {
-		st := NewStatus(pair(nil), "a")
+		st := NewStatus(pair(nil), "a", new(sdk.Status))
 		st.NonPrivate, st.Running, st.Ready, st.Phase = !private, true, true, Querying
 		st.Queries, st.Seconds, st.Stalled = int64(12*samples), 0.25*float64(samples), 0.03*float64(samples)
 		st.Local = &Local{Losses: Losses{FailedQueries: int64(samples / 40)}}

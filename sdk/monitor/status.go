@@ -107,13 +107,23 @@ type Status struct {
 	obstacle string // why the node is not ready; empty if the node is ready
 }
 
-// NewStatus returns the status of a member whose node is not running and has no files.
-func NewStatus(f *sdk.Fleet, name string) Status {
-	return Status{
-		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
-		Rounds: f.Method.Learning(), Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, ConsensusError: Unknown(),
-		Neighbors: []Neighbor{},
+// NewStatus returns the status of a member whose node is not running and has no files but what st says. Evidence has one
+// element for each pair of member and round.
+func NewStatus(f *sdk.Fleet, name string, st *sdk.Status) Status {
+	out := Status{
+		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: append([]string{}, st.Waiting...),
+		Round: st.Round, Rounds: f.Method.Last() - f.Method.Cooldown, Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Queries: st.Queries,
+		FrameBytes: st.BytesSent, RefusedFrames: st.Refused, DataChanged: st.DataChanged, ConsensusError: Unknown(), Neighbors: []Neighbor{},
 	}
+	for i := range st.Evidence {
+		if one := (Evidence{st.Evidence[i].Member, st.Evidence[i].Round}); !slices.Contains(out.Evidence, one) {
+			out.Evidence = append(out.Evidence, one)
+		}
+	}
+	for _, o := range st.OtherLedgers {
+		out.OtherLedgers = append(out.OtherLedgers, OtherLedger{o.Signed.LedgerID(), o.By})
+	}
+	return out
 }
 
 // Progress returns the number of releases that the run has made, in words: "round 3 of 80", or, with rounds of mixing,
@@ -140,17 +150,6 @@ type Evidence struct {
 // String returns what the evidence proves, in words.
 func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
-// NewEvidence returns the evidence in the form of [Status], with one element for each pair of member and round.
-func NewEvidence(list []signed.Evidence) []Evidence {
-	var out []Evidence
-	for i := range list {
-		if one := (Evidence{list[i].Member, list[i].Round}); !slices.Contains(out, one) {
-			out = append(out, one)
-		}
-	}
-	return out
-}
-
 // OtherLedger names a ledger of this member that a neighbor knows of; see [state.OtherLedger].
 type OtherLedger struct {
 	Ledger string `json:"ledger"`   // its id
@@ -159,14 +158,6 @@ type OtherLedger struct {
 
 // String returns a sentence that names the ledger.
 func (o OtherLedger) String() string { return state.TextOfLedger(o.Ledger, o.By) }
-
-// NewOtherLedgers returns the list in the form of [Status].
-func NewOtherLedgers(list []state.OtherLedger) (out []OtherLedger) {
-	for _, o := range list {
-		out = append(out, OtherLedger{o.Signed.LedgerID(), o.By})
-	}
-	return out
-}
 
 // Neighbor is the state of a neighbor as this node sees it.
 type Neighbor struct {

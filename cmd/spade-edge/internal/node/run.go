@@ -206,18 +206,12 @@ func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	if r.Rows != "" {
 		t.Wrap("rows", "%s: \"spade-edge check\" says why", r.Rows)
 	}
-	if r.Backwards != "" {
-		t.Wrap("labels", "%s", r.Backwards)
-	}
+	t.Wrap("labels", "%s", r.Backwards)
 	verdictRows(t, r.Verdict, r.NonPrivate)
-	if r.Unjudged != "" {
-		t.Wrap("verdict", "%s", r.Unjudged)
-	}
+	t.Wrap("verdict", "%s", r.Unjudged)
 	lossRows(t, r.Queries, &r.Losses)
 	r.Privacy.Brief(t)
-	if r.Certificate != "" {
-		t.Wrap("certificate", "%s", r.Certificate)
-	}
+	t.Wrap("certificate", "%s", r.Certificate)
 	if !verbose {
 		return
 	}

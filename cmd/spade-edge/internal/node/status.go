@@ -51,7 +51,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	}
 	b.Row("node", "%q of run %q%s", s.Name, s.Run, mark)
 	b.Row("state", "%s%s", device.Activity(s), since)
-	if s.Fault != "" && s.Phase != monitor.Failed {
+	if s.Phase != monitor.Failed {
 		b.Row("fault", "%s", s.Fault)
 	}
 	for _, e := range s.Evidence {
@@ -60,9 +60,7 @@ func WriteStatus(b cli.Table, s *monitor.Status) {
 	for _, o := range s.OtherLedgers {
 		b.Row("ledger", "%v", o)
 	}
-	if s.DataChanged != "" {
-		b.Row("data", "%s", s.DataChanged)
-	}
+	b.Row("data", "%s", s.DataChanged)
 	if s.Mixing == 0 {
 		b.Row("round", "%d of %d (%d of learning, %d of cool-down)", s.Round, s.Rounds+s.Cooldown, s.Rounds, s.Cooldown)
 	} else {
@@ -259,10 +257,8 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil {
 		return err
 	}
-	var wrong cli.Faults
-	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
-	if err := wrong.Usage(); err != nil {
-		return err
+	if *timeout <= 0 {
+		return cli.Usage("-timeout is %v, want more than 0", *timeout)
 	}
 	site, err := readSite(path)
 	if err != nil {

@@ -232,13 +232,7 @@ func (p *Privacy) Brief(t cli.Table) {
 	t.Wrap("privacy", "%s, at delta %v", cli.CostText(p.spent, p.Delta, dpmech.GDP, p.Unit), p.Delta)
 	words, _, _ := strings.Cut(explain.Words(p.spent, p.Unit), ". ")
 	t.Wrap("", "%s", words)
-	p.warn(t)
-}
-
-func (p *Privacy) warn(t cli.Table) {
-	if p.Warning != "" {
-		t.Row("warning", "%s", p.Warning)
-	}
+	t.Row("warning", "%s", p.Warning)
 }
 
 // Write prints the privacy cost of the given number of releases against each adversary, and whether they are simulated; p is
@@ -253,7 +247,7 @@ func (p *Privacy) Write(t cli.Table, releases int, simulated bool) {
 		note = " (simulated: the noise came from the seed)"
 	}
 	cli.WriteCost(t, p.Cost, p.spent, p.Unit, note)
-	p.warn(t)
+	t.Row("warning", "%s", p.Warning)
 	what := "updates clipped to"
 	switch p.Unit {
 	case dpmech.Client:
