@@ -20,7 +20,7 @@ func (n *Node) loadJournal() error {
 	if err != nil {
 		return err
 	}
-	if err := checkOwn(n.hash, n.cfg.Name, kept.Fleet, kept.Member, build); err != nil {
+	if err := n.cfg.checkOwn(kept.Fleet, kept.Member, build); err != nil {
 		return fmt.Errorf("sdk: stored journal: %w", err)
 	}
 	v := n.trust.Load(*kept)

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -246,7 +247,7 @@ func TestAloneEnds(t *testing.T) {
 		c.Linger = 300 * time.Millisecond // nobody sends Done to the liar
 	})
 	for i, n := range all[:2] {
-		if !errors.Is(errs[i], sdk.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
+		if !errors.Is(errs[i], trust.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
 			t.Errorf("node %d: %v, %+v", i, errs[i], n.Status())
 		}
 	}
