@@ -3,7 +3,6 @@ package sdk
 import (
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// account counts the run's releases that use data, within the run's limit, and charges them to the ledger. It is nil if the run
-// is not private.
+// account counts the run's releases that use data, within the run's limit, and charges them to the ledger. It is nil if the
+// run is not private.
 type account struct {
 	ledger *state.Ledger // nil: only this run's releases are counted
 	run    certificate.RunID
@@ -28,31 +27,19 @@ type account struct {
 	spends dpmech.Spends // the counted releases
 }
 
-func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) *account {
+func newAccount(c *Config) *account {
+	f := c.plan.fleet
 	if f.Privacy.NonPrivate {
 		return nil
 	}
-	a := &account{ledger: ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: member}, cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds,
-		limit: f.Privacy.Limit()}
-	if i := slices.Index(f.Members, member); i >= 0 && i < len(f.PairKeys) {
+	hash := c.plan.hash()
+	a := &account{ledger: c.Ledger, run: certificate.RunID{Run: f.Run, Fleet: hex.EncodeToString(hash[:]), Member: c.Name},
+		cost: f.Privacy.Gaussian(), rounds: f.Method.Rounds, limit: f.Privacy.Limit()}
+	if i, known := c.plan.number[c.Name]; known && f.PairKeys != nil {
 		a.run.PairKey = f.PairKeys[i].String()
 	}
 	a.reserved, a.marked = a.inLedger()
 	return a
-}
-
-// covers returns an error if the rest of the run costs more than the ledger's remaining budget, or if the ledger has ended
-// and releases with data are left.
-func (a *account) covers() error {
-	if a == nil || a.ledger == nil {
-		return nil
-	}
-	if a.reserved < a.rounds {
-		if err := a.ledger.CheckTime(time.Now()); err != nil {
-			return err
-		}
-	}
-	return a.ledger.Covers(a.run, a.rounds, a.cost)
 }
 
 // inLedger returns this run's last reserved and last marked rounds in the ledger, or zeros without a ledger.
@@ -63,33 +50,47 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run), a.ledger.Marked(a.run)
 }
 
+// check returns an error unless the run can continue from the stored state of the given release (0 for none), in which
+// head is the ledger's position: the ledger must not be older than the state, must have no release that the state lacks
+// (see [dpmech.CheckResume]), and must have time and budget for the rest of the run. check changes nothing.
+func (a *account) check(m Method, release int, head string) error {
+	if a == nil {
+		return nil
+	}
+	if err := a.ledger.CheckHead(head); err != nil {
+		return err
+	}
+	round := m.Data(release)
+	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
+		return fmt.Errorf("%w (%w)", trust.Lost(fmt.Sprintf("sdk: the ledger has release %d of this run", a.reserved), round, ""), err)
+	}
+	if a.ledger == nil {
+		return nil
+	}
+	if a.reserved < a.rounds {
+		if err := a.ledger.CheckTime(time.Now()); err != nil {
+			return err
+		}
+	}
+	return a.ledger.Covers(a.run, a.rounds, a.cost)
+}
+
 // resume counts the releases with data that a stored state contains, whose number is given. head is the ledger's
 // position when the state was stored, or empty if the node had no ledger at the time. If head is empty, resume charges
 // these releases to the current ledger.
 func (a *account) resume(releases int, head string) error {
-	if releases > 0 {
-		a.spends = dpmech.Spends{{First: 1, Rounds: releases, Gaussian: a.cost}}
+	if a == nil || releases == 0 {
+		return nil
 	}
-	if err := a.ledger.CheckHead(head); err != nil || head != "" || a.ledger == nil {
-		return err
+	a.spends = dpmech.Spends{{First: 1, Rounds: releases, Gaussian: a.cost}}
+	if head != "" || a.ledger == nil {
+		return nil
 	}
 	for round := 1; round <= releases; round++ {
 		if err := a.ledger.Reserve(a.run, round, a.cost); err != nil {
 			return fmt.Errorf("sdk: release %d was made before the run had a ledger, and now cannot be charged to "+
 				"the ledger: %w", round, err)
 		}
-	}
-	return nil
-}
-
-// check returns an error if the ledger has a release that is missing from the node's stored state; see
-// [dpmech.CheckResume]. round is the last round with data in the stored state, or 0 if no state is stored.
-func (a *account) check(round int) error {
-	if a == nil {
-		return nil
-	}
-	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
-		return fmt.Errorf("%w (%w)", trust.Lost(fmt.Sprintf("sdk: the ledger has release %d of this run", a.reserved), round, ""), err)
 	}
 	return nil
 }

@@ -45,11 +45,10 @@ func (n *Node) about() certificate.About {
 	if changed := n.data.String(); changed != "" {
 		conditions = append(conditions, changed)
 	}
-	others, full := n.trust.OtherLedgers(n.public) // none without a ledger
-	for _, o := range others {
+	for _, o := range n.public.Ledgers { // none without a ledger
 		conditions = append(conditions, o.String())
 	}
-	if full {
+	if n.public.Full() {
 		conditions = append(conditions, "neighbors may know of further ledgers of this member: there was no room to name more")
 	}
 	about := certificate.About{

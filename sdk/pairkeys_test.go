@@ -269,7 +269,7 @@ func TestRunNeedsItsPairKeys(t *testing.T) {
 		`but that of members[1] is the same`:                         func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[3] = f.PairKeys[1] },
 		`is a point of low order`:                                    func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2] = pair.Public{1} },
 		`is not reduced`:                                             func(f *sdk.Fleet, _ *sdk.Config) { f.PairKeys[2][31] |= 0x80 },
-		`does not have this one-time key`:                            func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = new(pair.Memory) },
+		`does not have this one-time key`:                            func(_ *sdk.Fleet, c *sdk.Config) { c.PairKeys = new(memoryKeys) },
 		`was deleted, as after the last release with noise`: func(f *sdk.Fleet, _ *sdk.Config) {
 			if err := oneTime.Delete(f.PairKeys[0], f.Hash()); err != nil {
 				t.Fatal(err)

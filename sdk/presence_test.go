@@ -16,6 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/pair"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/transport"
@@ -194,7 +195,7 @@ func TestWhoWasGivenUpComesBack(t *testing.T) {
 				}
 				leave(day(t), all[3:], 2, 0)
 				time.Sleep(20 * time.Minute)
-				if err := all[3].Run(day(t)); !errors.Is(err, sdk.ErrQuarantine) ||
+				if err := all[3].Run(day(t)); !errors.Is(err, trust.ErrQuarantine) ||
 					!strings.Contains(err.Error(), "no message arrived from it for longer than the patience") {
 					t.Errorf("back again: %v", err)
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/sdk/trust"
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
@@ -208,11 +209,11 @@ func TestQuarantineIsKept(t *testing.T) {
 		}
 		for _, i := range others {
 			c := configs[i]
-			journal, err := state.ReadJournal(filepath.Join(dir, c.Name))
+			report, err := state.Inspect(filepath.Join(dir, c.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			list := journal.Quarantine
+			list := report.Journal.Quarantine
 			if len(list) != 1 || list[0].Neighbor != "c" || list[0].Release != 4 || list[0].Round != 3 ||
 				len(list[0].Frames) != 1 {
 				t.Fatalf("%s keeps %+v, %v", c.Name, list, err)
@@ -246,7 +247,7 @@ func TestAloneEnds(t *testing.T) {
 		c.Linger = 300 * time.Millisecond // nobody sends Done to the liar
 	})
 	for i, n := range all[:2] {
-		if !errors.Is(errs[i], sdk.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
+		if !errors.Is(errs[i], trust.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
 			t.Errorf("node %d: %v, %+v", i, errs[i], n.Status())
 		}
 	}

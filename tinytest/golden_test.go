@@ -15,7 +15,6 @@ import (
 
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/sim"
-	"github.com/spade-dfl/spade-edge/tinytest"
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
@@ -52,12 +51,7 @@ func TestGoldenNetwork(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clients := clientsOf(kite, 70, c.change)
-			for i := range clients {
-				if name != "private" { // private runs keep their bounded loss; all other runs get the loss of the paper
-					clients[i].Oracle = tinytest.SquaredProbability(5, i, 70, clients[i].Config.Estimator.Samples)
-				}
-			}
+			clients := clientsOf(t, kite, 6, 70, c.change)
 			network, err := sim.New(clients)
 			if err != nil {
 				t.Fatal(err)

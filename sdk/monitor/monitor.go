@@ -182,13 +182,13 @@ func (m *Monitor) refresh() {
 		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = m.consensus })
 	}
 	now := m.now()
-	phase := Querying
+	phase, method := Querying, m.cfg.Fleet.Method
 	switch {
 	case st.Done:
 		phase = Serving
 	case len(st.Waiting) > 0:
 		phase = Waiting
-	case st.Round >= m.cfg.Fleet.Method.Learning():
+	case st.Round >= method.Last()-method.Cooldown:
 		phase = Cooling
 	}
 	if phase != m.phase || st.Round != m.last.Round {

@@ -112,7 +112,7 @@ type Status struct {
 func NewStatus(f *sdk.Fleet, name string, st *sdk.Status) Status {
 	out := Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: append([]string{}, st.Waiting...),
-		Round: st.Round, Rounds: f.Method.Learning(), Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Queries: st.Queries,
+		Round: st.Round, Rounds: f.Method.Last() - f.Method.Cooldown, Cooldown: f.Method.Cooldown, Mixing: f.Method.Mixing, Queries: st.Queries,
 		FrameBytes: st.BytesSent, RefusedFrames: st.Refused, DataChanged: st.DataChanged, ConsensusError: Unknown(), Neighbors: []Neighbor{},
 	}
 	for i := range st.Evidence {

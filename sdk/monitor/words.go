@@ -56,7 +56,7 @@ func InWords(fault string, broker bool) string {
 // PhaseOf describes a release, such as "learning" or "cooling down".
 func PhaseOf(m sdk.Method, release int) string {
 	switch data := m.Data(release); {
-	case release > m.Learning():
+	case release > m.Last()-m.Cooldown:
 		return "cooling down"
 	case m.Mixing == 0:
 		return "learning"

@@ -73,7 +73,7 @@ func (o *Oracle) Dim() int { return int(o.first.Dim) }
 // Task returns the JSON object that says what the program computes losses of, or "" if its hello has none.
 func (o *Oracle) Task() string { return string(o.first.Task) }
 
-// Digest returns what the program's hello says of its data; see package sdk, Digester. The hellos of all processes agree.
+// Digest returns what the program's hello says of its data; see [zoest.Digester]. The hellos of all processes agree.
 func (o *Oracle) Digest() string { return o.first.Data }
 
 // Samples returns the number of samples, m.

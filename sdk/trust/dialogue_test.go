@@ -138,9 +138,8 @@ func (d *world) do(words []string) {
 		d.sends(d.m.Reached(slices.Index(members, words[1])))
 	case "public":
 		p := d.m.Public
-		others, _ := d.m.OtherLedgers(p)
 		d.Say("release %s, countersigned by %d, evidence %d, other ledgers %d", d.name(encode(p.Head)), len(p.Countersigned),
-			len(p.Evidence), len(others))
+			len(p.Evidence), len(p.Ledgers))
 	default:
 		d.obey(words[0], d.m.Receive(d.message(words[1], words[0], words[2], args)))
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/audit"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
-	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
@@ -215,7 +214,7 @@ func (o *privacyOptions) declaration() (certificate.Declaration, error) {
 		}
 		_, c, err := CertificateIn(path)
 		if err == nil {
-			err = right(path, errors.Join(c.Verify(), signed.VerifyCertificate(c, file.SigningKeys(c.Member))))
+			err = right(path, errors.Join(c.Verify(), audit.VerifySignature(c, file.SigningKeys(c.Member))))
 		}
 		if err != nil {
 			return certificate.Declaration{}, err
